@@ -22,9 +22,8 @@ const beside = [
      h.outcome, sum(h.records), sum(h.requests), sum(h.input_tokens), 0, 0, sum(h.output_tokens), 0, sum(h.units), 0, 0
    from usage_hour h group by 1, 2, 3, 4, 5, 6, 7 order by 1`,
   `insert into usage_rolled
-   select starts_at, 3, 3, sum(records)::bigint, now(), true, false from usage_day group by 1 on conflict do nothing`,
-  "insert into usage_total select * from usage_totals_of('-infinity', 'infinity', false) order by starts_at",
-  "update usage_rolled set is_totalled = true",
+   select starts_at, 3, 3, sum(records)::bigint, now() from usage_day group by 1 on conflict do nothing`,
+  "insert into usage_total select * from usage_totals_of('-infinity', 'infinity') order by starts_at",
   `alter table usage_day add ${rollUpKey}`,
   "update organization set plan = 'pro', name = 'Organization ' || slug where slug like 'org-%'",
   `insert into team (id, organization_id, name)

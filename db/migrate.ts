@@ -3,44 +3,25 @@
  * advisory lock and then looks what is applied, so that nodes that start together apply each one once. What was applied
  * is remembered with a checksum: an edited migration, or a database that is newer than this build, is refused.
  */
-import directory from "./migrations/0001_directory.sql" with { type: "text" };
-import ledgerTables from "./migrations/0002_ledger_tables.sql" with { type: "text" };
-import ledgerWindows from "./migrations/0003_ledger_windows.sql" with { type: "text" };
-import ledgerVerbs from "./migrations/0004_ledger_verbs.sql" with { type: "text" };
-import ledgerReports from "./migrations/0005_ledger_reports.sql" with { type: "text" };
-import rates from "./migrations/0006_rates.sql" with { type: "text" };
-import refusals from "./migrations/0007_refusals.sql" with { type: "text" };
-import responses from "./migrations/0008_responses.sql" with { type: "text" };
-import calibration from "./migrations/0009_calibration.sql" with { type: "text" };
-import ledgerAudit from "./migrations/0010_ledger_audit.sql" with { type: "text" };
-import ledgerLost from "./migrations/0011_ledger_lost.sql" with { type: "text" };
-import operators from "./migrations/0012_operators.sql" with { type: "text" };
-import budgets from "./migrations/0013_budgets.sql" with { type: "text" };
-import usageRollups from "./migrations/0014_usage_rollups.sql" with { type: "text" };
-import keys from "./migrations/0015_keys.sql" with { type: "text" };
-import notices from "./migrations/0016_notices.sql" with { type: "text" };
-import organizationPolicies from "./migrations/0017_organization_policies.sql" with { type: "text" };
-import ratesOfKeys from "./migrations/0018_rates_of_keys.sql" with { type: "text" };
-import drainedEngines from "./migrations/0019_drained_engines.sql" with { type: "text" };
-import people from "./migrations/0020_people.sql" with { type: "text" };
-import signIns from "./migrations/0021_sign_ins.sql" with { type: "text" };
-import fleet from "./migrations/0022_fleet.sql" with { type: "text" };
-import keptAnswers from "./migrations/0023_kept_answers.sql" with { type: "text" };
-import claimsAreFree from "./migrations/0024_claims_are_free.sql" with { type: "text" };
-import unitsByKind from "./migrations/0025_units_by_kind.sql" with { type: "text" };
-import peopleInTheLedger from "./migrations/0026_people_in_the_ledger.sql" with { type: "text" };
-import consoleSessions from "./migrations/0027_console_sessions.sql" with { type: "text" };
-import lateSettlements from "./migrations/0028_late_settlements.sql" with { type: "text" };
-import raises from "./migrations/0029_raises.sql" with { type: "text" };
-import subjectsAtLessCost from "./migrations/0030_subjects_at_less_cost.sql" with { type: "text" };
-import whoseRequests from "./migrations/0031_whose_requests.sql" with { type: "text" };
-import usageTotals from "./migrations/0032_usage_totals.sql" with { type: "text" };
-import smallBatches from "./migrations/0033_small_batches.sql" with { type: "text" };
-import ofAPerson from "./migrations/0034_what_belongs_to_a_person.sql" with { type: "text" };
-import limitsOfTokens from "./migrations/0035_limits_of_tokens.sql" with { type: "text" };
+import administration from "./migrations/0001_baseline/administration.sql" with { type: "text" };
+import audit from "./migrations/0001_baseline/audit.sql" with { type: "text" };
+import directory from "./migrations/0001_baseline/directory.sql" with { type: "text" };
+import ledgerAdmissions from "./migrations/0001_baseline/ledger_admissions.sql" with { type: "text" };
+import ledgerBook from "./migrations/0001_baseline/ledger_book.sql" with { type: "text" };
+import ledgerCommands from "./migrations/0001_baseline/ledger_commands.sql" with { type: "text" };
+import ledgerSettlements from "./migrations/0001_baseline/ledger_settlements.sql" with { type: "text" };
+import ledgerSubjects from "./migrations/0001_baseline/ledger_subjects.sql" with { type: "text" };
+import ledgerTables from "./migrations/0001_baseline/ledger_tables.sql" with { type: "text" };
+import ledgerWindows from "./migrations/0001_baseline/ledger_windows.sql" with { type: "text" };
+import limits from "./migrations/0001_baseline/limits.sql" with { type: "text" };
+import partitions from "./migrations/0001_baseline/partitions.sql" with { type: "text" };
+import people from "./migrations/0001_baseline/people.sql" with { type: "text" };
+import rates from "./migrations/0001_baseline/rates.sql" with { type: "text" };
+import responses from "./migrations/0001_baseline/responses.sql" with { type: "text" };
+import rollups from "./migrations/0001_baseline/rollups.sql" with { type: "text" };
 
 export interface Migration {
-  /** `0001_directory`: four digits without gaps, and what it is about. */
+  /** `0001_baseline`: four digits without gaps, and what it is about. */
   name: string;
   sql: string;
   /**
@@ -50,44 +31,31 @@ export interface Migration {
   additive?: true;
 }
 
-/** The migrations in the order in which they are applied. Append only: `migrations/checksums` has the hash of each. */
-export const migrations: readonly Migration[] = [
-  { name: "0001_directory", sql: directory },
-  { name: "0002_ledger_tables", sql: ledgerTables },
-  { name: "0003_ledger_windows", sql: ledgerWindows },
-  { name: "0004_ledger_verbs", sql: ledgerVerbs },
-  { name: "0005_ledger_reports", sql: ledgerReports },
-  { name: "0006_rates", sql: rates },
-  { name: "0007_refusals", sql: refusals },
-  { name: "0008_responses", sql: responses },
-  { name: "0009_calibration", sql: calibration },
-  { name: "0010_ledger_audit", sql: ledgerAudit },
-  { name: "0011_ledger_lost", sql: ledgerLost, additive: true },
-  { name: "0012_operators", sql: operators },
-  { name: "0013_budgets", sql: budgets },
-  { name: "0014_usage_rollups", sql: usageRollups },
-  { name: "0015_keys", sql: keys },
-  { name: "0016_notices", sql: notices, additive: true },
-  { name: "0017_organization_policies", sql: organizationPolicies, additive: true },
-  { name: "0018_rates_of_keys", sql: ratesOfKeys, additive: true },
-  { name: "0019_drained_engines", sql: drainedEngines, additive: true },
-  { name: "0020_people", sql: people, additive: true },
-  { name: "0021_sign_ins", sql: signIns, additive: true },
-  { name: "0022_fleet", sql: fleet, additive: true },
-  { name: "0023_kept_answers", sql: keptAnswers, additive: true },
-  { name: "0024_claims_are_free", sql: claimsAreFree, additive: true },
-  { name: "0025_units_by_kind", sql: unitsByKind, additive: true },
-  { name: "0026_people_in_the_ledger", sql: peopleInTheLedger, additive: true },
-  { name: "0027_console_sessions", sql: consoleSessions, additive: true },
-  { name: "0028_late_settlements", sql: lateSettlements, additive: true },
-  { name: "0029_raises", sql: raises, additive: true },
-  { name: "0030_subjects_at_less_cost", sql: subjectsAtLessCost, additive: true },
-  { name: "0031_whose_requests", sql: whoseRequests, additive: true },
-  { name: "0032_usage_totals", sql: usageTotals, additive: true },
-  { name: "0033_small_batches", sql: smallBatches, additive: true },
-  { name: "0034_what_belongs_to_a_person", sql: ofAPerson, additive: true },
-  { name: "0035_limits_of_tokens", sql: limitsOfTokens, additive: true },
-];
+/** All that a new database begins with, a file for each subject; SQL functions need the files before theirs. */
+const baseline = [
+  directory,
+  people,
+  administration,
+  responses,
+  limits,
+  ledgerTables,
+  ledgerWindows,
+  ledgerBook,
+  ledgerCommands,
+  ledgerAdmissions,
+  ledgerSettlements,
+  ledgerSubjects,
+  rates,
+  audit,
+  rollups,
+  partitions,
+].join("\n");
+
+/**
+ * The migrations in the order in which they are applied. One that was released is never changed again: from then on
+ * `migrations/checksums` has its hash. Until then it may be edited in place.
+ */
+export const migrations: readonly Migration[] = [{ name: "0001_baseline", sql: baseline }];
 
 /** The statements that the migrator needs of a database. */
 interface Statements {
@@ -159,6 +127,8 @@ export type SchemaState =
   | { is: "older"; missing: string[] }
   /** `beyond`: what the build does not know; `additive`: it can use the database all the same. */
   | { is: "newer"; beyond: string[]; additive: boolean }
+  /** The database begins with another migration than the build: it was made by 0.2 or before it. */
+  | { is: "outdated" }
   /** The database has this migration in the place of another one of the build: it was made by an unreleased build. */
   | { is: "other"; name: string };
 
@@ -179,6 +149,11 @@ export function unfitting(schema: SchemaState): string | null {
     }
     case "newer":
       return schema.additive ? null : newer(schema.beyond);
+    case "outdated":
+      return (
+        "the database was made by sluice 0.2 or before it, and nothing in it can be carried over: make a new one " +
+        "(createdb sluice_new, and its name in DATABASE_URL; or an empty folder as SLUICE_DATA_DIR) and run sluice migrate"
+      );
     case "other":
       return (
         `the migration ${schema.name} of this database is not one of this build: an unreleased build made it, and it ` +
@@ -251,6 +226,7 @@ function compared(applied: readonly Applied[], known: readonly Migration[]): Sch
       const beyond = applied.slice(index);
       return { is: "newer", beyond: beyond.map(({ name }) => name), additive: beyond.every((it) => it.additive) };
     }
+    if (index === 0 && ours.name !== one.name) return { is: "outdated" };
     if (ours.name !== one.name || checksumOf(ours) !== one.checksum) return { is: "other", name: one.name };
   }
   const missing = known.slice(applied.length).map(({ name }) => name);

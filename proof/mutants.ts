@@ -13,19 +13,19 @@ interface Mutant {
   replace: string;
 }
 
-const verbs = "db/migrations/0004_ledger_verbs.sql";
-const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
+const admissions = "db/migrations/0001_baseline/ledger_admissions.sql";
+const settlements = "db/migrations/0001_baseline/ledger_settlements.sql";
 
 export const mutants: readonly Mutant[] = [
   {
     name: "settled twice",
-    file: verbs,
+    file: settlements,
     find: "used[counters[i]] := used[counters[i]] + charge;",
     replace: "used[counters[i]] := used[counters[i]] + charge + charge;",
   },
   {
     name: "a hold never freed",
-    file: verbs,
+    file: settlements,
     find: "held[counters[i]] := held[counters[i]] - step.held;",
     replace: "held[counters[i]] := held[counters[i]] - case when is_recovery then 0 else step.held end;",
   },
@@ -42,7 +42,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a lost checkpoint",
-    file: verbs,
+    file: "db/migrations/0001_baseline/ledger_commands.sql",
     find: "produced_tokens = greatest(h.produced_tokens, c.output_tokens),",
     replace: "produced_tokens = h.produced_tokens,",
   },
@@ -72,7 +72,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a recovered run charged again",
-    file: verbs,
+    file: settlements,
     find: "c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,\n      h.session_starts_at",
     replace:
       "c.cache_write_tokens, case when is_recovery then 2 else 1 end * c.output_tokens, c.reasoning_tokens, c.usage_source,\n      h.session_starts_at",

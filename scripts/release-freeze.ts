@@ -1,12 +1,17 @@
 // `npm run release:freeze`: writes down, at a release, which migrations it has. From then on `npm run check` holds them.
 
-import { appendFileSync, existsSync, readFileSync } from "node:fs";
-import { releasedLine } from "../test/house/walls.ts";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { checksumOf, migrations } from "../db/migrate.ts";
+import { editedMigrations, releasedChecksums, releasedLine } from "../test/house/walls.ts";
 
-const path = "db/migrations/released";
+const released = "db/migrations/released";
+const checksums = "db/migrations/checksums";
 const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
-const before = existsSync(path) ? readFileSync(path, "utf8") : "";
-if (before.includes(`${version}  `)) throw new Error(`${version} is in ${path} already.`);
-const line = releasedLine(version, readFileSync("db/migrations/checksums", "utf8"));
-appendFileSync(path, `${line}\n`);
+if (readFileSync(released, "utf8").includes(`${version}  `)) throw new Error(`${version} is in ${released} already.`);
+const sums = migrations.map((one) => ({ name: one.name, sum: checksumOf(one) }));
+const edited = editedMigrations(sums, readFileSync(checksums, "utf8"));
+if (edited.length > 0) throw new Error(edited.join("\n"));
+writeFileSync(checksums, releasedChecksums(sums));
+const line = releasedLine(version, readFileSync(checksums, "utf8"));
+appendFileSync(released, `${line}\n`);
 console.log(line);

@@ -68,7 +68,7 @@ async function partsOfAll(types: Compiler, sources: Tree, path: string): Promise
 }
 
 function sourcesOf(): Tree {
-  const paths = ["src/**/*.ts", "db/*.ts", "db/migrations/*.sql"].flatMap((pattern) => [
+  const paths = ["src/**/*.ts", "db/*.ts", "db/migrations/**/*.sql"].flatMap((pattern) => [
     ...new Bun.Glob(pattern).scanSync("."),
   ]);
   return new Map(

@@ -22,8 +22,9 @@ export class NoReleaseBefore extends Error {}
 /** Throws NoReleaseBefore where the history is not here, or where nothing was released before. */
 export function releaseBefore(): Release {
   const head = git("rev-parse", "HEAD");
-  for (const line of readFileSync(join(root, released), "utf8").trim().split("\n").reverse()) {
+  for (const line of readFileSync(join(root, released), "utf8").split("\n").reverse()) {
     const [version = ""] = line.split("  ");
+    if (version === "") continue;
     const commit = git("log", "--format=%H", `-S${version}  `, "--", released).split("\n").at(-1) ?? "";
     if (commit === "") throw new NoReleaseBefore(`The history that is here has no commit that released ${version}.`);
     if (commit !== head) return { version, commit };

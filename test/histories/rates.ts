@@ -96,7 +96,7 @@ interface Counted {
   tokens: number;
 }
 
-/** As `usage_rates` counts (migration 0006), each request by itself, and what was counted elsewhere by the ledger's rows. */
+/** As `usage_rates` counts, each request by itself, and what was counted elsewhere by the ledger's rows. */
 export function bookRates(time: Time, store: Store): Rates {
   const books = new Map<string, Counted[]>();
 

@@ -46,7 +46,7 @@ describe("a mutant names only what is there, for any test would notice a name th
   });
 
   test("in SQL", () => {
-    const there = wordsIn("db/migrations/*.sql");
+    const there = wordsIn("db/migrations/**/*.sql");
     const isThere = (word: string) => there.has(word) || word.startsWith("pg_");
     const strange = all.flatMap(({ name, file, replace }) =>
       file.endsWith(".sql")

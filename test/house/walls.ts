@@ -266,44 +266,39 @@ export function unraisedFaults(codes: readonly string[], tree: Tree): string[] {
 }
 
 /**
- * Migrations that are not what `db/migrations/checksums` says they were when they were added (`sha256sum -c` reads it
- * too), and those of which it says nothing. What was released may have been applied somewhere, so it never changes.
+ * Migrations that are not what `db/migrations/checksums` says they were when they were released. One that may have been
+ * applied somewhere never changes. Those after them, of which it says nothing, may be edited until they are released.
  */
 export function editedMigrations(migrations: readonly { name: string; sum: string }[], checksums: string): string[] {
-  const lines = checksums.trim().split("\n");
-  const recorded = new Map(lines.map((line) => [line.slice(66).replace(/\.sql$/, ""), line.slice(0, 64)]));
   const next = String(migrations.length + 1).padStart(4, "0");
-  const wrong = migrations.flatMap(({ name, sum }) => {
-    const path = `db/migrations/${name}.sql`;
-    const before = recorded.get(name);
-    if (before === undefined)
-      return [`${path} is new. Instead: the line "${sum}  ${name}.sql" in db/migrations/checksums`];
-    return before === sum
+  return linesOf(checksums).flatMap((line, at) => {
+    const [sum, name] = line.split("  ");
+    const ours = migrations[at];
+    if (ours?.name !== name)
+      return [`db/migrations/${name} is not in its place. Instead: put it back; migrations are only added`];
+    return ours?.sum === sum
       ? []
-      : [`${path} was edited. Instead: undo that, and append db/migrations/${next}_….sql instead`];
+      : [`db/migrations/${name} was edited. Instead: undo that, and append db/migrations/${next}_….sql instead`];
   });
-  const names = new Set(migrations.map(({ name }) => name));
-  const gone = [...recorded.keys()].filter((name) => !names.has(name));
-  return [
-    ...wrong,
-    ...gone.map((name) => `db/migrations/${name}.sql is gone. Instead: put it back; migrations are only added`),
-  ];
+}
+
+/** What `db/migrations/checksums` says from a release on. */
+export function releasedChecksums(migrations: readonly { name: string; sum: string }[]): string {
+  return migrations.map(({ name, sum }) => `${sum}  ${name}\n`).join("");
 }
 
 /** The line of `db/migrations/released` for a version: its newest migration, and a hash of the checksums up to there. */
 export function releasedLine(version: string, checksums: string, last?: string): string {
-  const lines = checksums.trim().split("\n");
-  const count = last === undefined ? lines.length : lines.findIndex((line) => line.endsWith(`  ${last}.sql`)) + 1;
-  const name = lines[count - 1]?.slice(66).replace(/\.sql$/, "") ?? "none";
+  const lines = linesOf(checksums);
+  const count = last === undefined ? lines.length : lines.findIndex((line) => line.endsWith(`  ${last}`)) + 1;
+  const name = lines[count - 1]?.slice(66) ?? "none";
   const sum = new Bun.CryptoHasher("sha256").update(`${lines.slice(0, count).join("\n")}\n`).digest("hex");
   return `${version}  ${name}  ${sum}`;
 }
 
 /** Releases whose migrations are no longer what they were. Whoever runs that version could not upgrade. */
 export function changedReleases(checksums: string, released: string): string[] {
-  return released
-    .trim()
-    .split("\n")
+  return linesOf(released)
     .filter((line) => {
       const [version = "", last = ""] = line.split("  ");
       return releasedLine(version, checksums, last) !== line;
@@ -313,6 +308,8 @@ export function changedReleases(checksums: string, released: string): string[] {
       return `The migrations up to ${last} were released as ${version}. Instead: put them back as they were in db/migrations/checksums`;
     });
 }
+
+const linesOf = (text: string) => text.split("\n").filter((line) => line !== "");
 
 function edges(tree: Tree): { path: string; line: number; file: string }[] {
   return [...tree].flatMap(([path, source]) =>

@@ -2,16 +2,12 @@
 
 import type { Mutant } from "./mutant.ts";
 
-/** What migration 0029 replaced of earlier ones. */
-const raised = "db/migrations/0029_raises.sql";
-
-const verbs = "db/migrations/0004_ledger_verbs.sql";
-const own = "db/migrations/0013_budgets.sql";
-/** What migration 0026 replaced of both. */
-const people = "db/migrations/0026_people_in_the_ledger.sql";
-/** The newest definition of `usage_refresh_members`. */
-const refreshing = "db/migrations/0034_what_belongs_to_a_person.sql";
-const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
+const commands = "db/migrations/0001_baseline/ledger_commands.sql";
+const limits = "db/migrations/0001_baseline/limits.sql";
+const settlements = "db/migrations/0001_baseline/ledger_settlements.sql";
+const admissions = "db/migrations/0001_baseline/ledger_admissions.sql";
+const subjects = "db/migrations/0001_baseline/ledger_subjects.sql";
+const state = "db/migrations/0001_baseline/ledger_book.sql";
 const book = "test/core/store/budgets.test.ts > budgets on postgres";
 const members = "test/core/store/members.test.ts > people on postgres";
 const said = "test/core/admission/limited-by.test.ts";
@@ -25,7 +21,7 @@ const raises = "test/core/store/raises.test.ts > raises on postgres";
 export const budgets: Mutant[] = [
   {
     name: "a raise counts at the instant of its end",
-    file: raised,
+    file: commands,
     find: "where r.subject_id = s.id and r.ends_at > clock offset 0) r\n    loop",
     replace: "where r.subject_id = s.id and r.ends_at >= clock offset 0) r\n    loop",
     caughtBy: [`${raises} what runs grows no further`],
@@ -33,7 +29,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a raise lowers what is above it",
-    file: raised,
+    file: limits,
     find: "case when base < raised then raised else base end",
     replace: "coalesce(raised, base)",
     caughtBy: [`${raises} a raise never lowers`],
@@ -41,7 +37,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "an organization's raise counts for all that are on its plan",
-    file: raised,
+    file: commands,
     find: "      admit.plan := admit.plan + behind[admit.owner];\n",
     replace: "      admit.plan := admit.plan + (select max(b) from unnest(behind) b);\n",
     caughtBy: [`${raises} an organization's raise stands`],
@@ -49,7 +45,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what a node left behind is settled without the raise of its organization",
-    file: raised,
+    file: settlements,
     find: "      commands := raised.settles;\n",
     replace: "",
     caughtBy: [`${raises} what a node left behind`],
@@ -57,7 +53,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what is settled late is charged without the raise of its organization",
-    file: raised,
+    file: settlements,
     find: "      late := raised.settles;\n",
     replace: "",
     caughtBy: [`${raises} what a node left behind`],
@@ -81,7 +77,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a request does not count for the person whose key it is",
-    file: people,
+    file: admissions,
     find: "array[key, members[array_position(keys, key)], teams",
     replace: "array[key, null, teams",
     caughtBy: [members],
@@ -89,7 +85,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "an organization's limits for its members count before those of a team",
-    file: refreshing,
+    file: subjects,
     find: "when t.team_id then 2 else 3 end",
     replace: "when t.team_id then 3 else 2 end",
     caughtBy: [members],
@@ -105,7 +101,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "an organization's limits for its members are not looked at",
-    file: refreshing,
+    file: subjects,
     find: "where d.owner_id in (t.team_id, organization)",
     replace: "where d.owner_id = t.team_id",
     caughtBy: [`${members} a person's own limits count`],
@@ -113,7 +109,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a person's own limits count behind those that all members have",
-    file: refreshing,
+    file: subjects,
     find: "select 1 as place, array[o.session_units",
     replace: "select 4 as place, array[o.session_units",
     caughtBy: [`${members} a person's own limits count`],
@@ -121,7 +117,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a person's keys stay in the team that she has left",
-    file: refreshing,
+    file: subjects,
     find: "        and s.team_id is distinct from t.team_id",
     replace: "        and s.team_id is distinct from t.team_id and false",
     caughtBy: [`${members} a person's own limits count`],
@@ -129,7 +125,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what a person's keys used before she was limited is not hers",
-    file: people,
+    file: subjects,
     find: "where s.member_id = subject) || subject",
     replace: "where s.member_id = subject and false) || subject",
     caughtBy: [`${members} key, person and team`],
@@ -145,7 +141,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what runs of a key that is limited for the first time is held by its team",
-    file: people,
+    file: subjects,
     find: "place := array_position(book.subjects, subject);\n    for hold in",
     replace: "place := 2;\n    for hold in",
     caughtBy: [`${book} a key's first limit counts in the key alone`],
@@ -153,7 +149,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "nobody is told of a limit that changes",
-    file: own,
+    file: subjects,
     find: "    perform usage_limits_changed(subject);\n    if is_limited",
     replace: "    if is_limited",
     caughtBy: [`${changed} a key, a team`],
@@ -161,7 +157,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "nobody is told that what was used before a first limit is summed",
-    file: people,
+    file: subjects,
     find: "    perform usage_limits_changed(subject);\n    return true;",
     replace: "    return true;",
     caughtBy: [`${changed} what was used before`],
@@ -177,7 +173,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a grant that is asked for again names no team",
-    file: raised,
+    file: admissions,
     find: `, ',"' || hold.team_id || '"'`,
     replace: "",
     caughtBy: [`${changed} a grant says`],
@@ -209,7 +205,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a hold grows past its key's limit",
-    file: verbs,
+    file: admissions,
     find: "for i in step.first..cardinality(counters) - step.spare loop\n        room :=",
     replace: "for i in step.first..3 loop\n        room :=",
     caughtBy: [`${book} a hold shrinks to the key's room`],
@@ -217,7 +213,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a growth is not counted in its key's limit",
-    file: verbs,
+    file: admissions,
     find: "for i in step.first..cardinality(counters) - step.spare loop\n          held[counters[i]]",
     replace: "for i in step.first..3 loop\n          held[counters[i]]",
     caughtBy: [`${book} a hold shrinks to the key's room`],
@@ -225,7 +221,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a settlement charges a key past its limit",
-    file: verbs,
+    file: settlements,
     find: "for i in step.first..cardinality(counters) - step.spare loop\n        unused :=",
     replace: "for i in step.first..3 loop\n        unused :=",
     caughtBy: [`${book} what a node left behind`],
@@ -233,7 +229,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a settlement leaves its hold on its team",
-    file: verbs,
+    file: settlements,
     find: "held[counters[i]] := held[counters[i]] - step.held;",
     replace: "held[counters[i]] := held[counters[i]] - case when i > 3 then 0 else step.held end;",
     caughtBy: [`${book} a key that changes its team`],
@@ -241,7 +237,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what a key's running requests hold is settled use",
-    file: verbs,
+    file: admissions,
     find: "unused := least(unused, coalesce(plan_limits[1][i], limits[counters[i]]) - used[counters[i]]);",
     replace: "unused := least(unused, case when i <= 3 then plan_limits[1][i] else 0 end - used[counters[i]]);",
     caughtBy: [`${book} a key's five-hour limit`],
@@ -249,7 +245,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what a key used before it was limited does not count",
-    file: people,
+    file: subjects,
     find: "book.used[k] := book.used[k] + opening.units;",
     replace: "book.used[k] := book.used[k];",
     caughtBy: [`${book} a limit that is set later`],
@@ -257,7 +253,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "what ran before a key was limited is not held",
-    file: people,
+    file: subjects,
     find: "book.running[place] := book.running[place] + 1;",
     replace: "book.running[place] := book.running[place];",
     caughtBy: [`${book} a limit that is set later`],
@@ -265,7 +261,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a key's ended week is forgotten",
-    file: "db/migrations/0003_ledger_windows.sql",
+    file: state,
     find: "if book.starts_at[before + k] <> starts[k] then",
     replace: "if book.parents[subject] is null and book.starts_at[before + k] <> starts[k] then",
     caughtBy: [`${book} a key's week ends`],

@@ -1,5 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
+const admissions = "db/migrations/0001_baseline/ledger_admissions.sql";
 const images = "test/core/inference/image-url.test.ts";
 const targets = "test/attacks/targets.test.ts";
 const probes = "test/attacks/probes.test.ts";
@@ -83,7 +84,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "what a probe writes stays",
-    file: "db/migrations/0033_small_batches.sql",
+    file: admissions,
     find: "    raise exception 'taken back' using errcode = 'SL000';\n",
     replace: "",
     caughtBy: [`${probes} > what a check writes is taken back`],

@@ -2,7 +2,7 @@
 // drawn again. `npm run mutants -- --drawn` prints the entries whose mutant no longer exists.
 
 export const equivalents: Readonly<Record<string, string>> = {
-  "db/migrations/0008_responses.sql, kept_response_keep: boundary shifted 2":
+  "db/migrations/0001_baseline/responses.sql, kept_response_keep: boundary shifted 2":
     "At that very size the turn of the loop finds nothing to delete, and ends.",
   "src/core/admission/queue.ts, commandQueue.remove: nothing returned 1":
     "Only a deadline takes a command out, and settlements have none.",

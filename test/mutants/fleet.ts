@@ -38,8 +38,8 @@ export const fleet: Mutant[] = [
   {
     name: "a list forgets what no roll-up has read yet",
     file: "src/stores/postgres/request-hours.ts",
-    find: "cross join lateral usage_hours(a.read_until, 9223372036854775807,",
-    replace: "cross join lateral usage_hours(a.read_until, 0,",
+    find: "cross join lateral usage_recorded_hours(a.read_until, 9223372036854775807,",
+    replace: "cross join lateral usage_recorded_hours(a.read_until, 0,",
     caughtBy: [list],
     rule: listing,
   },

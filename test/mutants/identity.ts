@@ -1,5 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
+const subjects = "db/migrations/0001_baseline/ledger_subjects.sql";
 const hostile = "test/features/identity/hostile-issuer.test.ts";
 const tokens = "test/features/identity/tokens.test.ts";
 const console = "test/features/identity/console.test.ts";
@@ -246,7 +247,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an identity token's key stays in the team of its first use",
-    file: "db/migrations/0034_what_belongs_to_a_person.sql",
+    file: subjects,
     find: "and k.person_id = person and k.revoked_at is null\n",
     replace: "and k.person_id = person and k.kind = 'key' and k.revoked_at is null\n",
     caughtBy: ["test/core/store/people.test.ts > call as one key in an organization"],

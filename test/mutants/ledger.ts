@@ -2,21 +2,18 @@
 
 import type { Mutant } from "./mutant.ts";
 
-/** What migration 0029 replaced of earlier ones. */
-const raised = "db/migrations/0029_raises.sql";
-
-const file = "db/migrations/0004_ledger_verbs.sql";
-/** What migration 0030 replaced of it. */
-const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
-const windows = "db/migrations/0003_ledger_windows.sql";
+const settlements = "db/migrations/0001_baseline/ledger_settlements.sql";
+const admissions = "db/migrations/0001_baseline/ledger_admissions.sql";
+const commands = "db/migrations/0001_baseline/ledger_commands.sql";
+const windows = "db/migrations/0001_baseline/ledger_windows.sql";
+const state = "db/migrations/0001_baseline/ledger_book.sql";
+const partitions = "db/migrations/0001_baseline/partitions.sql";
+const audit = "db/migrations/0001_baseline/audit.sql";
+const rollups = "db/migrations/0001_baseline/rollups.sql";
 const book = "test/core/store/ledger.test.ts > the ledger on postgres";
-const audit = "db/migrations/0010_ledger_audit.sql";
 const looks = "test/core/store/audit.test.ts > the audit on postgres";
 const passed = "test/core/store/passes.test.ts > passes in the chain on postgres";
 const passes = "docs/design/metering.md, Passes in the chain";
-const rollups = "db/migrations/0014_usage_rollups.sql";
-const byKind = "db/migrations/0025_units_by_kind.sql";
-const totals = "db/migrations/0032_usage_totals.sql";
 const rolled = "test/core/store/rollups.test.ts > roll-ups on postgres";
 
 const lateBook = "test/core/store/late-settlements.test.ts > late settlements on postgres";
@@ -25,7 +22,7 @@ const once = "docs/design/metering.md, Rule 5: Settle exactly once";
 export const ledger: Mutant[] = [
   {
     name: "what nobody streamed is charged late",
-    file: raised,
+    file: settlements,
     find: "and r.recovered and r.stream and",
     replace: "and r.recovered and",
     caughtBy: [`${lateBook} nothing is charged late`],
@@ -33,7 +30,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a hold that was charged whole is charged late as well",
-    file: raised,
+    file: settlements,
     find: `        and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
           + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
 `,
@@ -43,7 +40,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a late settlement that is sent twice is booked twice",
-    file: raised,
+    file: settlements,
     find: "and not exists (select from usage_record l where l.request_id = usage_late_id(command.request_id));",
     replace: ";",
     caughtBy: [`${lateBook} it counts once`],
@@ -51,7 +48,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a late settlement takes its request from those that run, once more",
-    file: raised,
+    file: settlements,
     find: "book.running[n] := book.running[n] + (",
     replace: "book.running[n] := book.running[n] + 0 * (",
     caughtBy: [`${lateBook} what was forwarded after the last checkpoint`],
@@ -59,7 +56,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a late settlement leaves out the key and the team",
-    file: raised,
+    file: settlements,
     find: "book := usage_load_subjects('{}', entries, book);",
     replace: "null;",
     caughtBy: [`${lateBook} it counts in the key and the team`],
@@ -75,7 +72,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a settlement takes what others hold of the week",
-    file,
+    file: settlements,
     find: "charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));",
     replace:
       "charge := least(charge, case i when 2 then unused else unused - greatest(0, least(held[counters[i]], unused) - step.held) end);",
@@ -84,7 +81,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a settlement passes a limit that was lowered",
-    file,
+    file: settlements,
     find: "charge := greatest(0, charge);",
     replace: "charge := step.units;",
     caughtBy: [`${book} a limit that was lowered meanwhile`],
@@ -92,7 +89,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a settlement leaves its hold on the month",
-    file,
+    file: settlements,
     find: "held[counters[i]] := held[counters[i]] - step.held;",
     replace: "held[counters[i]] := held[counters[i]] - case i when 3 then 0 else step.held end;",
     caughtBy: [`${book} an organization without limits`],
@@ -108,7 +105,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a settlement that is sent twice is recorded twice",
-    file,
+    file: settlements,
     find: "charges[step.n] := case when not exists (\n          select from usage_record r where r.request_id = step.request_id) then 0 end;",
     replace: "charges[step.n] := 0;",
     caughtBy: [`${book} commands that are doubled or late`],
@@ -116,7 +113,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "no barrier behind a batch",
-    file,
+    file: commands,
     find: "perform set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '');",
     replace: "perform 1;",
     caughtBy: ["test/core/store/ledger-crash.test.ts"],
@@ -124,7 +121,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a batch looks for records in every month",
-    file: "db/migrations/0033_small_batches.sql",
+    file: admissions,
     find: "and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);",
     replace: ");",
     caughtBy: ["test/stores/postgres/plans.test.ts > the plans of a batch on postgres a batch looks for records"],
@@ -149,7 +146,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a hold that shrinks is rounded up a token",
-    file,
+    file: admissions,
     find: "else (room - input_units) / price_output end $$;",
     replace: "else (room - input_units + price_output - 1) / price_output end $$;",
     caughtBy: [`${book} a hold shrinks to what is left`],
@@ -165,7 +162,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a hold grows past the week's end",
-    file,
+    file: admissions,
     find: "coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]] - held[counters[i]]);",
     replace:
       "case i when 2 then null else coalesce(limits[step.plan][i], book.limits[step.counters[i]]) end - used[counters[i]] - held[counters[i]]);",
@@ -183,7 +180,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a checkpoint that was overtaken lowers the counts",
-    file,
+    file: commands,
     find: "input_tokens = case when c.number > h.checkpoint then c.input_tokens else h.input_tokens end,",
     replace: "input_tokens = c.input_tokens,",
     caughtBy: [`${book} a lapsed hold is settled`],
@@ -191,7 +188,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a recovery believes a clock that is further than it can be",
-    file: raised,
+    file: settlements,
     find: "and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true)\n",
     replace: "and coalesce(clock >= clock_min, true)\n",
     caughtBy: [`${book} a lapsed hold is settled at its last checkpoint`],
@@ -199,7 +196,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a recovery believes a clock that is less far than it can be",
-    file: raised,
+    file: settlements,
     find: "and coalesce(clock >= clock_min, true) and",
     replace: "and",
     caughtBy: [`${book} a lapsed hold is settled at its last checkpoint`],
@@ -207,7 +204,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a review that comes twice takes back what was granted",
-    file,
+    file: admissions,
     find: "case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,",
     replace: "least(step.units_total_min, step.held),",
     caughtBy: [`${book} a review that comes twice`],
@@ -215,7 +212,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a lease of a clock that was set back lasts until it has caught up",
-    file,
+    file: settlements,
     find: "if cardinality(far) > 0 then",
     replace: "if false then",
     caughtBy: [`${book} a lease of a clock that was set back since`],
@@ -223,7 +220,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a recovery does not look at the lease again under the lock",
-    file: raised,
+    file: settlements,
     find: "where h.request_id = any (lapsed) and h.lease_until <= clock",
     replace: "where h.request_id = any (lapsed)",
     caughtBy: [`${book} a hold whose lease was extended while a recovery waited`],
@@ -231,7 +228,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a session lasts a microsecond too long",
-    file: "db/migrations/0033_small_batches.sql",
+    file: windows,
     find: "select coalesce(ends[1] > clock and",
     replace: "select coalesce(ends[1] >= clock and",
     caughtBy: [`${book} a request belongs to the windows it was admitted in`],
@@ -239,7 +236,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "an ended window is forgotten",
-    file: windows,
+    file: state,
     find: "if book.starts_at[before + k] <> starts[k] then",
     replace: "if k <> 2 and book.starts_at[before + k] <> starts[k] then",
     caughtBy: [`${book} a store whose clock steps back`],
@@ -247,7 +244,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what is settled late is not written",
-    file: windows,
+    file: state,
     find: "where (book.used[counters + p.place], book.held[counters + p.place]) <> (p.used, p.held)",
     replace: "where book.used[counters + p.place] < p.used",
     caughtBy: [`${book} what is settled after its windows ended`],
@@ -255,7 +252,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a row of counters is never left",
-    file: windows,
+    file: state,
     find: "if book.updates[n] < 32 then",
     replace: "if book.updates[n] < 1000000 then",
     caughtBy: ["test/stores/postgres/snapshot.test.ts > an old snapshot"],
@@ -263,7 +260,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a sweep forgets who was running",
-    file,
+    file: settlements,
     find: "from unnest(seen) s (request_id)",
     replace: "from unnest('{}'::uuid[]) s (request_id)",
     caughtBy: [`${book} a sweep finds`],
@@ -287,7 +284,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a sweep makes no month",
-    file,
+    file: settlements,
     find: "perform usage_partition(request_id) from unnest(lapsed) request_id;",
     replace: "",
     caughtBy: [`${book} what nobody has swept of a node whose clock is far off`],
@@ -295,7 +292,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a month ends a day early",
-    file: "db/migrations/0005_ledger_reports.sql",
+    file: partitions,
     find: "interval '1 month') at time zone 'UTC'));",
     replace: "interval '27 days') at time zone 'UTC'));",
     caughtBy: [`${book} a node whose clock says 2094-02-28`],
@@ -327,7 +324,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a look reads past transactions that are under way",
-    file: totals,
+    file: audit,
     find: "horizon := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;",
     replace: "horizon := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;",
     caughtBy: [`${looks} a settlement that is under way during a look`],
@@ -424,7 +421,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a restored book is read on from another server's number",
-    file: totals,
+    file: audit,
     find: "if horizon < since then",
     replace: "if false then",
     caughtBy: [`${looks} a book that was restored`],
@@ -440,7 +437,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "the pass moves on without its roll-ups",
-    file: totals,
+    file: audit,
     find: "perform usage_roll_up(since, until);",
     replace: "",
     caughtBy: [`${rolled} an operator's entry`],
@@ -448,7 +445,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "two passes read the same records",
-    file: totals,
+    file: audit,
     find: "select a.read_until into since from usage_audit a for update;",
     replace: "select a.read_until into since from usage_audit a;",
     caughtBy: [`${rolled} two passes at once`],
@@ -456,7 +453,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a restored book keeps the old roll-ups",
-    file: totals,
+    file: audit,
     find: "delete from usage_hour;",
     replace: "",
     caughtBy: [`${rolled} a book that was restored`],
@@ -464,7 +461,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a request counts in the hour in which it ended",
-    file: byKind,
+    file: rollups,
     find: "select date_bin('1 hour', r.admitted_at,",
     replace: "select date_bin('1 hour', r.ended_at,",
     caughtBy: [`${rolled} a request counts in the hour`],
@@ -472,7 +469,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "an entry for a session takes units off the bill",
-    file: byKind,
+    file: rollups,
     find: "and (r.operation <> 'adjustment' or r.month_starts_at is not null)",
     replace: "",
     caughtBy: [`${rolled} an operator's entry`],
@@ -496,7 +493,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what comes after a day's seal leaves it on",
-    file: totals,
+    file: rollups,
     find: "records = u.records + excluded.records, sealed_at = null",
     replace: "records = u.records + excluded.records",
     caughtBy: [`${rolled} a day is sealed once`],
@@ -504,7 +501,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a check compares only what was charged",
-    file: byKind,
+    file: rollups,
     find: "or sum(e.sign * e.cache_write_tokens) <> 0 or sum(e.sign * e.output_tokens) <> 0",
     replace: "",
     caughtBy: [`${rolled} a roll-up that is changed`],
@@ -520,7 +517,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what a team has used is nobody's",
-    file: byKind,
+    file: rollups,
     find: "coalesce(r.team_id, '00000000-0000-0000-0000-000000000000')",
     replace: "'00000000-0000-0000-0000-000000000000'::uuid",
     caughtBy: ["test/core/store/rollups.test.ts > a request counts in the team"],
@@ -528,7 +525,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "what was not charged is taken off the input, and not off the output",
-    file: byKind,
+    file: rollups,
     find: "usage_sum(least(c.paid, c.with_output) - least(c.paid, c.with_written)),",
     replace: "usage_sum(c.with_output - c.with_written),",
     caughtBy: [`${rolled} a charge pays the input first`],
@@ -536,26 +533,10 @@ export const ledger: Mutant[] = [
   },
   {
     name: "an entry that takes units off is input",
-    file: byKind,
+    file: rollups,
     find: "greatest(0, r.charged) as paid,",
     replace: "r.charged as paid,",
     caughtBy: [`${rolled} a charge pays the input first`],
-    rule: "docs/design/metering.md, Roll-ups",
-  },
-  {
-    name: "days from before there were kinds stay as they are",
-    file: "src/stores/postgres/audit.ts",
-    find: "await splitDay(db, lane);",
-    replace: "",
-    caughtBy: [`${rolled} days that were rolled up before`],
-    rule: "docs/design/metering.md, Roll-ups",
-  },
-  {
-    name: "a check holds days from before there were kinds to kinds",
-    file: byKind,
-    find: "or (select coalesce(max(u.is_split::int), 1) = 1 from usage_rolled u where u.starts_at = day) and (",
-    replace: "or (",
-    caughtBy: [`${rolled} days that were rolled up before`],
     rule: "docs/design/metering.md, Roll-ups",
   },
   {
@@ -583,24 +564,24 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Totals",
   },
   {
-    name: "a pass adds to the totals of days that they lack",
-    file: totals,
-    find: "where coalesce(r.is_totalled, true)",
-    replace: "",
-    caughtBy: [`${rolled} days that were rolled up before there were totals`],
-    rule: "docs/design/metering.md, Totals",
-  },
-  {
-    name: "what all months of a key add up to lacks a day that is added later",
-    file: totals,
-    find: "usage_totals_of(day, day + interval '24 hours', false) t;",
-    replace: "usage_totals_of(day, day + interval '24 hours', false) t where t.kind <> 'key_all';",
+    name: "a pass adds one of its groups to the totals",
+    file: rollups,
+    find: "      from days d\n      cross join lateral (",
+    replace: "      from (select * from days limit 1) d\n      cross join lateral (",
     caughtBy: [`${rolled} what all months of a key add up to, less other months`],
     rule: "docs/design/metering.md, Totals",
   },
   {
+    name: "a check passes over the kinds of units",
+    file: rollups,
+    find: "or sum(e.sign * e.cache_write_units) <> 0 or sum(e.sign * e.output_units) <> 0",
+    replace: "",
+    caughtBy: [`${rolled} a charge pays the input first`],
+    rule: "docs/design/metering.md, Roll-ups",
+  },
+  {
     name: "the totals of a month go, and what all months add up to stays",
-    file: totals,
+    file: rollups,
     find: "from gone g where g.kind = 'key' group by",
     replace: "from gone g where false group by",
     caughtBy: [`${rolled} what all months of a key add up to loses those`],

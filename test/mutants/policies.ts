@@ -2,6 +2,7 @@
 
 import type { Mutant } from "./mutant.ts";
 
+const responses = "db/migrations/0001_baseline/responses.sql";
 const authenticate = "test/core/auth/authenticate.test.ts";
 const store = "test/core/store/policies.test.ts";
 const served = "test/core/http/policies.test.ts";
@@ -123,7 +124,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "what is being stored while nothing is to be kept any more stays",
-    file: "db/migrations/0034_what_belongs_to_a_person.sql",
+    file: responses,
     find: "where id = owner and (not keeps_content or status = 'closed')) then\n      return true;",
     replace: "where id = owner and status = 'closed') then\n      return true;",
     caughtBy: [`${store} > loses what is stored`],

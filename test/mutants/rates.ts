@@ -2,8 +2,8 @@
 
 import type { Mutant } from "./mutant.ts";
 
+const verbs = "db/migrations/0001_baseline/rates.sql";
 const script = "src/stores/redis/rates-script.ts";
-const verbs = "db/migrations/0006_rates.sql";
 const laws = "test/core/store/rates.test.ts";
 const redis = "test/stores/redis/rates.test.ts";
 const together = "test/stores/redis/rates-together.test.ts";

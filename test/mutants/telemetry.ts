@@ -1,8 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** What migration 0029 replaced of earlier ones. */
-const raised = "db/migrations/0029_raises.sql";
-
+const commands = "db/migrations/0001_baseline/ledger_commands.sql";
 const node = "test/features/telemetry/node.test.ts";
 const rule = "docs/design/service.md, What a node tells of itself";
 
@@ -81,7 +79,7 @@ export const telemetry: Mutant[] = [
   },
   {
     name: "a batch tells the time since it has its locks",
-    file: raised,
+    file: commands,
     find: "waited_us bigint := date_part('epoch', clock_timestamp() - began) * 1000000;",
     replace: "waited_us bigint := date_part('epoch', clock_timestamp() - clock) * 1000000;",
     caughtBy: [`${node} > a batch tells how long it waited`],

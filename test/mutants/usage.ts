@@ -1,8 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** What migration 0029 replaced of earlier ones. */
-const raised = "db/migrations/0029_raises.sql";
-
+const settlements = "db/migrations/0001_baseline/ledger_settlements.sql";
 const run = "test/core/usage/run.test.ts";
 const meter = "test/core/usage/meter.test.ts";
 const tally = "test/core/usage/tally.test.ts";
@@ -107,7 +105,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "where holds are charged whole, so is what nobody got",
-    file: raised,
+    file: settlements,
     find: "when charge_holds and h.stream then",
     replace: "when charge_holds then",
     caughtBy: ["test/core/store/ledger.test.ts"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mutants as ofProof } from "../../proof/mutants.ts";
 import { deadCitations } from "../house/citations.ts";
@@ -29,11 +29,8 @@ describe("every mutant", () => {
   });
 
   test("of SQL stands in the newest definition of its function: an older one is never run", () => {
-    const folder = "db/migrations";
-    const migrations = readdirSync(join(root, folder)).filter((name) => name.endsWith(".sql"));
-    const texts = new Map(
-      migrations.sort().map((name) => [`${folder}/${name}`, readFileSync(join(root, folder, name), "utf8")]),
-    );
+    const migrations = [...new Bun.Glob("db/migrations/**/*.sql").scanSync({ cwd: root })].sort();
+    const texts = new Map(migrations.map((path) => [path, readFileSync(join(root, path), "utf8")]));
     const later = (file: string, find: string) => {
       const before = texts.get(file)!.split(find)[0]!;
       const replaced = [...before.matchAll(/create (?:or replace )?(?:function|procedure) (\w+)/g)].at(-1)?.[1];

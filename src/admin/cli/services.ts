@@ -71,7 +71,7 @@ export interface Inspection {
   /** One sentence. */
   says: string;
   /** How the schema compares with this build's; `problem` is null where it is the same. */
-  schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
+  schema: { is: "current" | "older" | "newer" | "outdated" | "other"; problem: string | null };
   /** Why nobody can administer, or soon; null: somebody can, or the schema is not this build's. */
   administrators: string | null;
 }

@@ -18,40 +18,12 @@ const fresh_minutes = 50;
 /** The time for reading the records of a day. */
 export const long_ms = 15 * 60_000;
 
-/** How long a pass goes on adding days to the totals. */
-const totalling_ms = 5_000;
-
 /** How long a check waits until a roll-up ends. */
 const wait_ms = 15_000;
 
 /** Adds new records to the roll-ups, unless another node is doing so. */
 export async function rollUp(db: Database): Promise<void> {
-  await onOneNode(db, "usage_audit", async (lane) => {
-    await readRecords(lane);
-    await splitDay(db, lane);
-    await totalDays(db, lane);
-  });
-}
-
-/** Splits the units of one day by kind, the newest first, of the days that were rolled up before units had kinds. */
-async function splitDay(db: Database, lane: Lane): Promise<void> {
-  const [found] = await lane.query<{ day: Date }>(
-    "select starts_at as day from usage_rolled where not is_split order by starts_at desc limit 1",
-  );
-  if (found)
-    await db.transaction((tx) => tx.query("select usage_split_day($1)", [found.day]), { statement_ms: long_ms });
-}
-
-/** Adds the days that were rolled up before there were totals, the newest first, for as long as a pass may take. */
-async function totalDays(db: Database, lane: Lane): Promise<void> {
-  const until_ms = performance.now() + totalling_ms;
-  do {
-    const [found] = await lane.query<{ day: Date }>(
-      "select starts_at as day from usage_rolled where not is_totalled and is_split order by starts_at desc limit 1",
-    );
-    if (!found) return;
-    await db.transaction((tx) => tx.query("select usage_total_day($1)", [found.day]), { statement_ms: long_ms });
-  } while (performance.now() < until_ms);
+  await onOneNode(db, "usage_audit", readRecords);
 }
 
 export async function audit(db: Database): Promise<Audit> {

@@ -1,4 +1,4 @@
-/** Limits of keys and teams, over the functions of migration 0013. */
+/** Limits of keys and teams, over SQL functions. */
 import { eq } from "drizzle-orm";
 import { type keyDefault, type memberDefault, usageSubject } from "../../../db/schema.ts";
 import type { Budget } from "../../core/store/budget.ts";

@@ -1,5 +1,5 @@
 /**
- * Reads the answer of `usage_batch` (migration 0004), one JSON text for a batch. A row of columns for each command
+ * Reads the answer of `usage_batch`, one JSON text for a batch. A row of columns for each command
  * would take the driver longer than the command takes the ledger.
  */
 import { idOf } from "../../core/store/ids.ts";

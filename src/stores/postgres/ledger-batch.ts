@@ -1,4 +1,4 @@
-/** Commands of the ledger as the arguments of `usage_batch` (migration 0004). Its answers: ledger-answers.ts. */
+/** Commands of the ledger as the arguments of `usage_batch`. Its answers: ledger-answers.ts. */
 import type { Usage } from "../../core/inference/usage.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import {

@@ -1,5 +1,5 @@
 /**
- * Late settlements (migration 0028): what a recovered request lacks is booked by an entry of its own when its node is back
+ * Late settlements: what a recovered request lacks is booked by an entry of its own when its node is back
  * (docs/design/metering.md, Rule 5: Settle exactly once).
  */
 import type { Usage } from "../../core/inference/usage.ts";

@@ -1,5 +1,5 @@
 /**
- * Sweeps for lapsed leases with `usage_recover` (migration 0004). Each continues from what the one before has seen
+ * Sweeps for lapsed leases with `usage_recover`. Each continues from what the one before has seen
  * (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../../core/store/ledger.ts";

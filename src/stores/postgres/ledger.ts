@@ -1,5 +1,5 @@
 /**
- * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0004), followed
+ * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch`, followed
  * on Postgres by one durable barrier in the same statement (docs/design/metering.md, Rule 1: One call and one barrier).
  * The connections must be sessions of their own, without a transaction pooler in between.
  */

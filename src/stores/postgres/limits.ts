@@ -17,7 +17,7 @@ export function limits(db: Database): LimitStore {
 
 const limitsChannel = "limits_changed";
 
-/** Announces a change of an organization's own limits; the SQL of keys, people and teams announces theirs (migration 0013). */
+/** Announces a change of an organization's own limits; the SQL of keys, people and teams announces theirs. */
 export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
   await tx.query("select usage_limits_changed($1)", [uuidOf(organizationId, "org_")]);
 }

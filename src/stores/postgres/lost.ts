@@ -1,4 +1,4 @@
-/** Confirmed records that are gone, over SQL (migration 0011). */
+/** Confirmed records that are gone, over SQL. */
 import { bare } from "../../core/store/ids.ts";
 import type { Confirmed, Look, Lost, LostReceipts, Place } from "../../core/store/lost.ts";
 import type { Database } from "./database.ts";

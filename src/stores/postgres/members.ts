@@ -1,4 +1,4 @@
-/** The limits of people in organizations, over the functions of migration 0026. */
+/** The limits of people in organizations, over SQL functions. */
 import { and, eq } from "drizzle-orm";
 import { memberLimit } from "../../../db/schema.ts";
 import type { Budget, MemberBudget } from "../../core/store/budget.ts";

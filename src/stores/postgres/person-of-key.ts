@@ -1,5 +1,5 @@
 /**
- * The person of a request. Every key belongs to one person, or to none, for as long as it exists (migration 0031), and it
+ * The person of a request. Every key belongs to one person, or to none, for as long as it exists (a trigger holds it), and it
  * exists for as long as its records do. So the key of a record identifies the person at admission, and a settlement writes
  * nothing more (docs/decisions/2026-11-25-whose-requests.md).
  */

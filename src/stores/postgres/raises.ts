@@ -1,4 +1,4 @@
-/** Limits that count until an instant, over migration 0029 (docs/design/usage.md, Raises). */
+/** Limits that count until an instant, over SQL (docs/design/usage.md, Raises). */
 import { eq, sql } from "drizzle-orm";
 import { limitRaise, organization } from "../../../db/schema.ts";
 import { bare, idOf } from "../../core/store/ids.ts";

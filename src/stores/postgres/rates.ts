@@ -1,6 +1,6 @@
 /**
  * Sliding rates in the database, for nodes that share one and have no Redis, or whose Redis is away: one call of
- * `usage_rates` (migration 0006) for all requests that came while the last call was under way. Corrections wait a
+ * `usage_rates` for all requests that came while the last call was under way. Corrections wait a
  * moment for a request, unless they take more: late, they would let too much in. Every call is sent at most once.
  */
 import { bare } from "../../core/store/ids.ts";

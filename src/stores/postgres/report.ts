@@ -111,7 +111,7 @@ async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly
   if (totalFor(query) === null) return [];
   return tx.query<Rolled>(
     `select starts_at as "startsAt",
-       is_totalled and starts_at >= (select store_now() - make_interval(months => $3)) as "isTotalled"
+       starts_at >= (select store_now() - make_interval(months => $3)) as "isTotalled"
      from usage_rolled
      where starts_at >= date_trunc('month', $1::timestamptz at time zone 'UTC') at time zone 'UTC'
        and starts_at < (date_trunc('month', $2::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'

@@ -78,7 +78,7 @@ const listing = `
     select starts_at from bottom
     union
     select h.starts_at
-    from usage_audit a cross join lateral usage_hours(a.read_until, 9223372036854775807, '-infinity', 'infinity') h
+    from usage_audit a cross join lateral usage_recorded_hours(a.read_until, 9223372036854775807, '-infinity', 'infinity') h
     where ${isInTime} and ${matches} and h.starts_at >= coalesce((select starts_at from bottom), '-infinity')
   )
   select starts_at, not exists (select from bottom) as is_whole from hours order by starts_at desc limit $8`;

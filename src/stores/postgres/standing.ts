@@ -1,4 +1,4 @@
-/** How much organizations, teams, people and keys have used of their limits, over the functions of migration 0003. */
+/** How much organizations, teams, people and keys have used of their limits, over SQL functions. */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { bare, idOf } from "../../core/store/ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "../../core/store/ledger.ts";

@@ -92,7 +92,7 @@ for (const name of databaseKinds(import.meta.path)) {
         asRecorded("usage_hour", "1 hour"),
         asRecorded("usage_day", "1 day"),
         "delete from usage_total",
-        "insert into usage_total select * from usage_totals_of('-infinity', 'infinity', true)",
+        "insert into usage_total select * from usage_totals_of('-infinity', 'infinity')",
       ];
       await store.db.transaction(async (tx) => {
         for (const change of changes)

@@ -121,11 +121,7 @@ for (const kind of databaseKinds(import.meta.path)) {
       await store.keep({ organizationId: owner, keyId: annsOther }, second, mebibyte);
       const third = response({ previousId: second.id });
       await store.keep({ organizationId: owner, keyId: nobodys }, third, mebibyte);
-      // A version before this one stored it, without saying by which key.
-      const old = response();
-      const values = [owner, old.id].map((id) => id.slice(-32));
-      await owned.db.query("select kept_response_keep($1, $2, null, '[]', '[]', '{}', 1000000)", values);
-      const all = [...made.values(), second, third, old].map(({ id }) => id);
+      const all = [...made.values(), second, third].map(({ id }) => id);
       const seen = async (reader: Reader) => {
         const ids = (await store.turns(reader, all, { inputs: true, bytes_max: mebibyte })).valueOf() as {
           id: string;

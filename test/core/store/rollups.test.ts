@@ -79,7 +79,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("both" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("audit" as const) }) },
   // As a day is that was rolled up before there were totals: no total has it.
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("untotal" as const) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const groups: ReportGroup[][] = [
@@ -202,18 +201,11 @@ for (const name of databaseKinds(import.meta.path)) {
         case "both":
           await Promise.all(nodes.map((each) => each.rollUp()));
           break;
-        case "untotal":
-          await untotalled();
-          break;
         case "audit":
           await store.db.query("update usage_audit set looked_at = null");
           expect((await node().audit()).differing).toBe(0);
           break;
       }
-    }
-
-    async function untotalled(): Promise<void> {
-      await store.db.exec("update usage_rolled set is_totalled = false; delete from usage_total");
     }
 
     /** However far the passes have come. */
@@ -507,56 +499,9 @@ for (const name of databaseKinds(import.meta.path)) {
       ] as const) {
         expect(await kinds(units)).toEqual([entry, [units, [...split]]] as never);
       }
-    });
-
-    test("days that were rolled up before there were kinds are split from their records, a day a pass", async () => {
-      const settled = { usage: { ...noUsage, inputTokens: 3, outputTokens: 4 } };
-      await served({ units: 43 }, settled);
-      await at(start_ms + 24 * hour_ms);
-      await served({ units: 43 }, settled);
       await readAll();
-      for (const table of ["usage_hour", "usage_day"])
-        await store.db.exec(`update ${table} set input_units = 0, output_units = 0`);
-      await untotalled();
-      await store.db.exec("update usage_rolled set is_split = false");
-      await served({ units: 30 }, settled);
-      await agrees();
-      await readAll();
-      await until(
-        async () => {
-          await node().rollUp();
-          return (await store.db.query("select from usage_rolled where not is_split")).length === 0;
-        },
-        20_000,
-        "all days to be split",
-      );
-      await equalsRecords();
-      await agrees();
       await store.db.exec("update usage_day set output_units = output_units + 1");
-      const kinds = new Set((await node().check()).map(({ kind }) => kind));
-      expect(kinds).toEqual(new Set(["day", "total"]));
-    });
-
-    test("days that were rolled up before there were totals are added to them, once, and reports are exact meanwhile", async () => {
-      for (const units of [5, 70, 900]) {
-        await served({ units });
-        await readAll();
-        await at(now_ms + 24 * hour_ms);
-      }
-      await untotalled();
-      // The pass finds a record of a day that is in no total.
-      await at(now_ms - 24 * hour_ms);
-      await served({ units: 2000 });
-      await store.db.query("select usage_audit_read(1000000)");
-      await store.db.query("select usage_total_day('2026-02-28Z')");
-      await equalsRecords([0, 72]);
-      await agrees();
-      for (let passes = 0; passes < 2; passes++) await readAll();
-      await equalsRecords([0, 72]);
-      await agrees();
-      expect(await store.db.query("select from usage_rolled where not is_totalled")).toEqual([]);
-      const [sum] = await store.db.query(`select sum(units)::bigint as units from usage_total group by kind`);
-      expect(sum).toEqual({ units: 2975 });
+      expect(new Set((await node().check()).map(({ kind }) => kind))).toEqual(new Set(["day", "total"]));
     });
 
     test("what all months of a key add up to, less other months, is what its requests were", async () => {
@@ -578,10 +523,6 @@ for (const name of databaseKinds(import.meta.path)) {
       // All but the first month, and all but the last.
       for (const span of [spanOf(2, 6), spanOf(1, 5)]) await equalsRecords(span);
       await agrees();
-      // Days come back to it one by one.
-      await untotalled();
-      await readAll();
-      await equalsRecords(spanOf(2, 6));
 
       const units = async () => {
         const [first, length] = spanOf(2, 6);

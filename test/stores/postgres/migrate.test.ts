@@ -78,6 +78,7 @@ function contract(open: Open): void {
       ["a newer one, additive", [first, additive], true, true, false, true],
       ["a newer one", [first, second], false, false, false, false],
       ["another", [another], false, false, false, false],
+      ["one of 0.2 or before it", [{ ...first, name: "0001_directory" }, second], false, false, false, false],
     ];
     const passes = (work: Promise<unknown>) =>
       work.then(
@@ -107,6 +108,21 @@ function contract(open: Open): void {
     // Its later migrations had other names: that does not make it newer than this build.
     const renamed = { ...second, name: "0002_another" };
     await expect(migrate(db, [{ ...first, sql: `${first.sql} ` }, renamed])).rejects.toThrow("0002_second of this");
+  });
+
+  test("a database of 0.2 or before it is refused in one line, which says how to make a new one, and left as it is", async () => {
+    const db = await fresh();
+    // The list of applied migrations as 0.1 and 0.2 had it.
+    await db.exec(`create table organization (slug text); insert into organization values ('acme');
+      create table schema_migration (name text primary key, checksum text not null, applied_at timestamptz);
+      insert into schema_migration values ('0001_directory', 'a'), ('0002_ledger_tables', 'b')`);
+    const attempts = [migrate, pendingMigrations, assertCurrent, (one: typeof db) => prepareToServe(one, true)];
+    for (const attempt of attempts)
+      await expect(attempt(db)).rejects.toThrow(
+        /^[^\n]*0\.2 or before[^\n]*createdb[^\n]*SLUICE_DATA_DIR[^\n]*sluice migrate$/,
+      );
+    expect(await db.query("select slug from organization")).toEqual([{ slug: "acme" }]);
+    expect(await db.query("select count(*)::int as count from schema_migration")).toEqual([{ count: 2 }]);
   });
 
   test("a migration that was edited after it was applied is refused, but not for its line ends", async () => {

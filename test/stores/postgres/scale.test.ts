@@ -2,16 +2,12 @@
 // and the tables that a function names are those that its text names.
 
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { migrations } from "../../../db/migrate.ts";
 
-const root = join(import.meta.dir, "../../..");
-const migrations = join(root, "db/migrations");
-const sql = readdirSync(migrations)
-  .filter((name) => name.endsWith(".sql"))
-  .sort()
-  .map((name) => readFileSync(join(migrations, name), "utf8").replace(/--.*$/gm, ""))
-  .join("\n");
+const root = join(import.meta.dir, "../..");
+const sql = migrations.map((one) => one.sql.replace(/--.*$/gm, "")).join("\n");
 const page = readFileSync(join(root, "docs/scale.md"), "utf8");
 
 const tables = [...sql.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, name]) => name!);
@@ -19,7 +15,7 @@ const tables = [...sql.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, na
 const views = [...sql.matchAll(/create (?:or replace )?view (\w+) as ([\s\S]*?);/g)].map(
   ([, name, body]) => [name!, body!] as const,
 );
-/** What was replaced later counts as it is now. */
+/** One that a later migration replaced counts as it is now. */
 const bodies = new Map(
   [...sql.matchAll(/create (?:or replace )?function (\w+)\s*\([\s\S]*?\bas \$\$([\s\S]*?)\$\$/g)].map(
     ([, name, body]) => [name!, body!] as const,

@@ -14,6 +14,7 @@ create table usage_audit (
   differing integer not null default 0,
   unsealed integer not null default 0
 );
+
 insert into usage_audit (read_until, sealed_until)
 select now.id, now.id from (select pg_current_xact_id()::text::bigint) now (id);
 
@@ -86,6 +87,7 @@ create function usage_audit_read(most bigint) returns boolean
       insert into usage_tally select o.*, 0 from usage_opening o;
       delete from usage_hour;
       delete from usage_day;
+      delete from usage_total;
       delete from usage_rolled;
       since := coalesce((select min(r.xact) from usage_record r), horizon);
     end if;

@@ -1,4 +1,4 @@
--- Sliding rates where there is no Redis, or while it is away: what src/store/rates.ts says, for many nodes at once. They
+-- Sliding rates where there is no Redis, or while it is away: what src/core/store/rates.ts says, for many nodes at once. They
 -- are of subjects: an organization, and keys and teams of it that are limited (docs/design/usage.md, Sliding limits). The
 -- tables are unlogged: they are about one minute, and every request writes to them. A crash of the server empties them;
 -- then, as after requests that were counted elsewhere, the ledger's own rows say what was admitted.
@@ -34,6 +34,7 @@ create type usage_rate_claim as (
   tokens bigint, tokens_min bigint,
   requests_limit bigint, tokens_limit bigint, elsewhere_ms bigint
 );
+
 -- A correction of an entry that still counts. It is negative where the request took less.
 create type usage_rate_correction as (
   organization_id uuid, subject_id uuid, counts_until timestamptz, entry text, requests bigint, tokens bigint

@@ -1,51 +1,4 @@
--- Functions of the ledger for operators and for upkeep.
-
--- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
--- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
-create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, units bigint) returns bigint
-  language plpgsql volatile
-  as $$
-  declare
-    clock timestamptz;
-    book usage_book;
-    kind integer := array_position(enum_range(null::usage_window_kind), window_kind);
-    starts timestamptz;
-    ends timestamptz;
-    added bigint;
-  begin
-    perform usage_partition(entry_id);
-    clock := usage_lock(array[organization]);
-    select r.charged into added from usage_record r where r.request_id = entry_id;
-    if found then
-      return added;
-    end if;
-    book := usage_load(array[organization], clock);
-    starts := book.starts_at[kind];
-    ends := book.ends_at[kind];
-    if ends is null or (window_kind = 'session' and not book.is_open[1]) then
-      return null;
-    end if;
-    -- No total beyond 2^53 - 1 could be read exactly.
-    added := greatest(least(units, 9007199254740991 - book.used[kind]), -book.used[kind]);
-    insert into usage_record (
-      request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,
-      source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,
-      input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, usage_source,
-      session_starts_at, session_ends_at, week_starts_at, week_ends_at, month_starts_at, month_ends_at
-    ) values (
-      entry_id, organization, 'adjustment', '', false, 0, 0, 0, 0,
-      case window_kind when 'extra' then 'extra'::usage_billing else 'plan' end, 0, added, 0, clock, clock, 'completed', false,
-      0, 0, 0, 0, 0, 'counted',
-      case window_kind when 'session' then starts end, case window_kind when 'session' then ends end,
-      case window_kind when 'week' then starts end, case window_kind when 'week' then ends end,
-      case when window_kind in ('month', 'extra') then starts end,
-      case when window_kind in ('month', 'extra') then ends end
-    );
-    book.used[kind] := book.used[kind] + added;
-    book.is_changed[1] := true;
-    perform usage_save(book);
-    return added;
-  end $$;
+-- The months of the table of records, and where this book lies.
 
 -- The partitions of records, those included that are leaving or have left: only a table is then to be dropped.
 create function usage_partitions() returns table (name text, month timestamptz, is_attached boolean, is_leaving boolean)
@@ -125,6 +78,18 @@ create function usage_drop_month(partition text) returns void
     elsif not has_young then
       execute format('drop table %I', partition);
     end if;
+  end $$;
+
+-- The server and the timeline of this database; null where the server does not say, as some managed ones.
+create function usage_place(out server text, out timeline integer)
+  language plpgsql stable
+  as $$
+  begin
+    server := (select c.system_identifier::text from pg_control_system() c);
+    timeline := ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;
+  exception when others then
+    server := null;
+    timeline := null;
   end $$;
 
 select usage_partition(id) from usage_months(6) id;

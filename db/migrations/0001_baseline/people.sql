@@ -1,4 +1,38 @@
--- How people come in: sessions of browsers, sign-ins of devices, and devices that wait for an answer (docs/identity.md).
+-- What people may do where, and how they come in: sessions of browsers, sign-ins of devices, and devices that wait for an
+-- answer (docs/identity.md).
+
+-- The role of a person in an organization, or for the service where there is none. One by hand counts before one by a
+-- rule, so there may be one of each.
+create table membership (
+  id uuid primary key default gen_random_uuid(),
+  person_id uuid not null references person (id),
+  organization_id uuid references organization (id) on delete cascade,
+  team_id uuid references team (id) on delete set null,
+  role text not null check (role in ('member', 'organization-admin', 'viewer', 'admin')),
+  scopes text[] not null check (cardinality(scopes) > 0),
+  -- Null allows every model.
+  models text[],
+  source text not null check (source in ('rule', 'hand')),
+  created_at timestamptz not null,
+  created_by text not null,
+  -- A rule no longer gives it. It stays, so that it is known since when.
+  ended_at timestamptz,
+  unique (person_id, organization_id, source),
+  check ((organization_id is null) = (role in ('viewer', 'admin'))),
+  check (organization_id is not null or team_id is null)
+);
+create unique index membership_for_service on membership (person_id, source) where organization_id is null;
+create index membership_of_organization on membership (organization_id);
+
+-- The team of a person's membership in an organization, null without one; no row without a membership. A team that was
+-- removed is none.
+create function usage_team_of(organization uuid, person uuid) returns table (team_id uuid)
+  language sql stable
+  as $$
+    select t.id from membership m left join team t on t.id = m.team_id and t.removed_at is null
+    where m.person_id = person and m.organization_id = organization and m.ended_at is null
+    order by m.source limit 1
+  $$;
 
 -- A browser that is signed in. Its cookie holds a secret, of which only the hash is kept.
 create table browser_session (
@@ -14,7 +48,11 @@ create table browser_session (
   used_at timestamptz not null,
   -- When the issuer last vouched for it, and until when a node has the right to ask again.
   confirmed_at timestamptz not null,
-  asking_until timestamptz
+  asking_until timestamptz,
+  -- Pages of the console send a secret besides the cookie (docs/console.md). A page gets it once, for a code that the
+  -- sign-in gave to this browser.
+  code_hash bytea check (length(code_hash) = 32),
+  secret_hash bytea check (length(secret_hash) = 32)
 );
 create index browser_session_of_person on browser_session (person_id);
 create index browser_session_of_issuer on browser_session (issuer, issuer_session) where issuer_session is not null;

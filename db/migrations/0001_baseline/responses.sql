@@ -1,6 +1,6 @@
--- Responses that can be gone on from: src/store/responses.ts. The texts are JSON that nothing here looks into; as text it
--- may hold what jsonb may not.
+-- Responses that can be gone on from, and answers that are kept so that they can be read again.
 
+-- src/features/responses/store/responses.ts. The texts are JSON that nothing here looks into; as text it may hold what jsonb may not.
 create table kept_response (
   id uuid primary key,
   organization_id uuid not null,
@@ -9,7 +9,9 @@ create table kept_response (
   bytes bigint not null,
   input text not null,
   output text not null,
-  response text not null
+  response text not null,
+  -- The key by which it was made, and with it the person.
+  key_id uuid not null
 );
 create index kept_response_by_age on kept_response (organization_id, id);
 
@@ -24,7 +26,7 @@ create table kept_response_total (
 -- keeps no content nothing is kept, whatever the node knew when the request began: under the lock of the total, which
 -- whoever switches it takes too. True then: the answer needs no word in the log.
 create function kept_response_keep(
-  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint
+  owner uuid, response_id uuid, previous uuid, said text, answered text, rest text, bytes_max bigint, by_key uuid
 ) returns boolean
   language plpgsql volatile
   as $$
@@ -41,8 +43,8 @@ create function kept_response_keep(
     if exists (select from organization where id = owner and (not keeps_content or status = 'closed')) then
       return true;
     end if;
-    insert into kept_response (id, organization_id, previous_id, created_at, bytes, input, output, response)
-      values (response_id, owner, previous, store_now(), size, said, answered, rest)
+    insert into kept_response (id, organization_id, previous_id, created_at, bytes, input, output, response, key_id)
+      values (response_id, owner, previous, store_now(), size, said, answered, rest, by_key)
       on conflict do nothing;
     if not found then return true; end if;
     total := total + size;
@@ -128,3 +130,67 @@ create function kept_response_forget(before uuid, rows_max integer) returns bigi
     select coalesce(sum(gone), 0) into dropped from freed;
     return dropped;
   end $$;
+
+-- Answers that are kept while they run and for a while after, so that they can be read again: src/features/responses/store/kept.ts.
+create table kept_answer (
+  request_id uuid primary key,
+  organization_id uuid not null,
+  -- SHA-256 of an idempotency key with its owner and operation. Null: the answer has none.
+  claim bytea unique check (length(claim) = 32),
+  -- SHA-256 of the request's body.
+  body bytea check (length(body) = 32),
+  -- Of a background response.
+  response_id uuid unique,
+  -- open: it runs, or its node is gone. ended: its log is whole. lost: its log is gone, or was never whole.
+  state text not null default 'open' check (state in ('open', 'ended', 'lost')),
+  -- The size of its log, counted when it ended.
+  bytes bigint not null default 0,
+  -- The response object of a background response, as JSON text.
+  response text,
+  created_at timestamptz not null
+);
+create index kept_answer_of_organization on kept_answer (organization_id, request_id);
+
+-- The logs themselves, where there is no Redis. Entries are numbered from 0, without gaps.
+create table kept_answer_entry (
+  request_id uuid not null,
+  number integer not null,
+  said text not null,
+  is_end boolean not null,
+  primary key (request_id, number)
+);
+
+-- A copy is worth less than the time of its client: the commit does not wait for the disk. An entry that comes again is
+-- the same entry. Nothing comes after the end, or after a gap.
+create function kept_answer_append(request uuid, place integer, entry text, ends boolean) returns text
+  language plpgsql volatile
+  as $$
+  begin
+    perform set_config('synchronous_commit', 'off', true);
+    if exists (select from kept_answer_entry e where e.request_id = request and e.is_end and e.number < place) then
+      return 'ended';
+    end if;
+    if place > 0 and not exists (
+      select from kept_answer_entry e where e.request_id = request and e.number = place - 1
+    ) then
+      return 'lost';
+    end if;
+    insert into kept_answer_entry values (request, place, entry, ends) on conflict do nothing;
+    if found then return 'appended'; end if;
+    return (select case when e.said = entry and e.is_end = ends then 'appended' when e.is_end then 'ended' else 'lost' end
+      from kept_answer_entry e where e.request_id = request and e.number = place);
+  end $$;
+
+-- What receipts say of requests beyond the ledger: that an answer went on without its client, or repeated another.
+create table answer_note (
+  request_id uuid primary key,
+  organization_id uuid not null,
+  detached boolean not null default false,
+  -- The rest is of a replay.
+  replay_of uuid,
+  key_id uuid,
+  operation text,
+  model text,
+  stream boolean,
+  noted_at timestamptz not null
+);

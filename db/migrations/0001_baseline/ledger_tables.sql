@@ -1,10 +1,9 @@
--- The tables of the ledger: windows, holds of running requests, records of ended ones. src/store/ledger.ts describes the
+-- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes the
 -- verbs and their answers. Units are micro-units; IDs are bare UUIDs.
-
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
 
--- The state of one subject, which is an organization, a team or a key (migration 0013): how many requests run, and the
+-- The state of one subject, which is an organization, a team, a person or a key: how many requests run, and the
 -- windows in force, in arrays by the order of their kinds. A session that is not open has null bounds. One row of a
 -- subject is live. It is updated in place 32 times, and then written anew as the next generation. However long vacuum
 -- has to wait, a reader therefore passes 32 versions at most, and those of older generations stand before the newest in
@@ -55,8 +54,12 @@ create view usage_window as
   union all
   select p.subject_id, p.kind, p.starts_at, p.ends_at, p.used, p.held from usage_past p;
 
--- Keys that are in a team or limited, and teams. `counted_from`: what it uses is counted since then, and stays so; null:
--- it was never limited. `summed_at`: what it had used before that was added.
+-- Keys that are in a team, a person's or limited, and people and teams. A person of an organization is a subject of the
+-- ledger between the person's keys and their teams (docs/design/usage.md, Budgets): all keys, sign-ins and identity tokens
+-- of the person in that organization share its counters. It is one for as long as the books are kept, whichever team the
+-- person is in. `counted_from`: what it uses is counted since then, and stays so; null: it was never limited. `summed_at`:
+-- what it had used before that was added. `person_id`: of a row that is a person. `member_id`: of a row that is a key, the
+-- subject of the person whose it is.
 create table usage_subject (
   subject_id uuid primary key,
   organization_id uuid not null,
@@ -66,9 +69,15 @@ create table usage_subject (
   month_units bigint check (month_units >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),
   counted_from timestamptz,
-  summed_at timestamptz
+  summed_at timestamptz,
+  requests_per_minute bigint check (requests_per_minute >= 1),
+  tokens_per_minute bigint check (tokens_per_minute >= 1),
+  person_id uuid,
+  member_id uuid
 );
 create index usage_subject_of_team on usage_subject (team_id);
+create index usage_subject_of_member on usage_subject (member_id) where member_id is not null;
+create index usage_subject_of_person on usage_subject (person_id) where person_id is not null;
 
 -- The use of a window before its subject was first counted: the sum of records that do not name the subject.
 create table usage_opening (
@@ -187,3 +196,74 @@ create table usage_record (
 create index usage_record_by_xact on usage_record using brin (xact);
 -- Finds what ended lately in whatever month its id says: 24 kB for 130,000 records.
 create index usage_record_by_end on usage_record using brin (ended_at);
+
+-- Requests that were refused, so that their receipts can say so: src/core/store/refused.ts. They stand in no sum.
+create table usage_refusal (
+  request_id uuid primary key,
+  organization_id uuid not null,
+  -- The second of refused_at, since 1970. An organization has ten places in each.
+  second bigint not null,
+  place smallint not null,
+  key_id uuid not null,
+  operation text not null,
+  -- Null where the body was refused before it was understood, or names a model that does not exist.
+  model text,
+  stream boolean,
+  error_code text not null,
+  refused_at timestamptz not null,
+  unique (organization_id, second, place)
+);
+
+-- Estimates that are learned from the reports of engines and survive a restart: src/core/store/calibration.ts. The reader
+-- judges whether they are plausible.
+
+-- Tokens a byte of text, the mean distance of single inputs from that, the bytes that the ratio rests on, and the tokens that
+-- are there without any text.
+create table input_calibration (
+  model_id text primary key,
+  ratio double precision not null,
+  spread double precision not null,
+  bytes double precision not null,
+  template double precision not null,
+  updated_at timestamptz not null
+) with (fillfactor = 50);
+
+-- Sums over complete answers of a route, an upstream and its model; older ones have faded. Code units are of UTF-16. `whole`
+-- are answers that were not streamed.
+create table output_calibration (
+  route text primary key,
+  tokens double precision not null,
+  deltas double precision not null,
+  code_units double precision not null,
+  whole_tokens double precision not null,
+  whole_code_units double precision not null,
+  updated_at timestamptz not null
+) with (fillfactor = 50);
+
+-- A store that woke up in the past: a replica that took over without the last commits of its primary, or a backup that was
+-- restored. Nodes remember what they were last told; what the store then does not have any more is noted here
+-- (docs/design/metering.md, A store that wakes up in the past).
+
+-- Names this book, also in its copies: what nodes remember of it elsewhere stands under this name.
+create table usage_ledger (
+  id boolean primary key default true check (id),
+  ledger_id uuid not null default gen_random_uuid()
+);
+
+insert into usage_ledger default values;
+
+-- On which servers, and on which of their timelines, nodes have found this book. A promotion begins a timeline.
+create table usage_timeline (
+  server text not null,
+  timeline integer not null,
+  seen_at timestamptz not null,
+  primary key (server, timeline)
+);
+
+-- Requests whose settlement was confirmed to a node, and whose record is not there any more.
+create table usage_lost (
+  request_id uuid primary key,
+  organization_id uuid not null,
+  charged bigint not null,
+  noticed_at timestamptz not null
+);

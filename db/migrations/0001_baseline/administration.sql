@@ -1,0 +1,141 @@
+-- Who administers over HTTP, the log of what was done, notices to organizations, and the fleet.
+
+create table operator (
+  id uuid primary key,
+  -- Unique for ever: the audit log names operators by it.
+  name text not null unique,
+  role text not null check (role in ('admin', 'viewer', 'organization-admin')),
+  -- An operator outlives the organization that it was of: the audit log names it.
+  organization_id uuid,
+  created_by text not null,
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  last_used_from text,
+  check ((role = 'organization-admin') = (organization_id is not null))
+);
+
+-- Secrets as keys have them: an operator keeps its ID through rotations, each of which adds a secret with the next
+-- number.
+create table operator_secret (
+  operator_id uuid not null references operator (id),
+  number integer not null check (number > 0),
+  hash bytea not null unique check (length(hash) = 32),
+  prefix text not null,
+  suffix text not null,
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  primary key (operator_id, number)
+);
+
+-- A browser in which an operator is signed in, or whoever opened the link of a node on the own machine.
+create table operator_session (
+  hash bytea primary key check (length(hash) = 32),
+  secret_hash bytea not null check (length(secret_hash) = 32),
+  -- The operator's token, by its hash: the session ends with it. Null: opened by a link.
+  token_hash bytea check (length(token_hash) = 32),
+  -- The system's user who printed the link.
+  local_user text,
+  created_at timestamptz not null,
+  used_at timestamptz not null,
+  check (num_nonnulls(token_hash, local_user) = 1)
+);
+
+-- The subject that was created under an Idempotency-Key, so that a repeat creates nothing, with the hashes of the key
+-- and of the request.
+create table administration_repeat (
+  actor text not null,
+  key_hash bytea not null check (length(key_hash) = 32),
+  request_hash bytea not null check (length(request_hash) = 32),
+  subject text not null,
+  created_at timestamptz not null default store_now(),
+  primary key (actor, key_hash)
+);
+
+-- No foreign keys: an entry outlives what it is about.
+create table audit_entry (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default store_now(),
+  actor text not null,
+  action text not null,
+  organization_id uuid,
+  subject text not null,
+  details jsonb not null,
+  -- The numbers rise without gaps in the order of the commits; audit_head has the last one.
+  number bigint not null unique,
+  -- The address that the request came from; null: the node itself.
+  address text,
+  -- Covers the entry and the hash before it (src/admin/store/audit-chain.ts).
+  hash bytea check (length(hash) = 32)
+);
+create index audit_entry_of_organization on audit_entry (organization_id, id desc);
+
+-- The head of the chain. Its row is the lock under which entries are written.
+create table audit_head (
+  is_one boolean primary key default true check (is_one),
+  number bigint not null,
+  hash bytea not null check (length(hash) = 32)
+);
+
+insert into audit_head (number, hash) values (0, decode(repeat('00', 32), 'hex'));
+
+-- Webhooks of organizations, and what is to be sent to them (docs/notices.md).
+create table notice_hook (
+  organization_id uuid primary key references organization (id),
+  url text not null,
+  -- It signs what is sent, so it is kept as it is.
+  secret text not null,
+  -- Percentages of a window's limit.
+  shares integer[] not null,
+  key_expiry_days integer not null check (key_expiry_days between 0 and 90),
+  changed_at timestamptz not null
+);
+
+create table notice (
+  id uuid primary key,
+  organization_id uuid not null references organization (id),
+  kind text not null check (kind in ('usage.share_reached', 'organization.suspended', 'key.expiring')),
+  -- The window and its share, the key and its expiry: the same is told once.
+  about text not null,
+  details jsonb not null,
+  created_at timestamptz not null,
+  attempts integer not null default 0,
+  -- Null where the notice was delivered or given up. While a node sends it, the instant from which another may.
+  next_attempt_at timestamptz,
+  delivered_at timestamptz,
+  problem text,
+  unique (organization_id, about)
+);
+create index notice_due on notice (next_attempt_at);
+
+-- Engines that an operator has drained: they get no new requests (docs/routing.md, Draining an engine).
+create table drained_engine (
+  upstream text not null,
+  -- An address of the upstream's name. The empty text stands for all of them.
+  replica text not null default '',
+  drained_at timestamptz not null,
+  -- Null: until it is resumed.
+  until timestamptz check (until > drained_at),
+  actor text not null,
+  primary key (upstream, replica)
+);
+
+-- The processes that serve, as each reports itself every few seconds (docs/operating.md, The fleet). A node of several
+-- workers has a row for each. After a crash of the database the rows come back by themselves, so they need no log.
+create unlogged table fleet_process (
+  -- The start of the node: its workers share it.
+  node_id uuid not null,
+  -- 0: the process is the whole node.
+  worker smallint not null,
+  name text not null,
+  version text not null,
+  -- The hash of the configuration in force.
+  configuration text not null,
+  started_at timestamptz not null,
+  reported_at timestamptz not null,
+  -- Readiness, figures and engines: src/core/store/fleet.ts.
+  report jsonb not null,
+  primary key (node_id, worker)
+) with (fillfactor = 50);

@@ -1,0 +1,182 @@
+-- Who exists: people, organizations, their teams, their keys, the keys' secrets, and the plans that limit them.
+
+-- The store's clock, in whole milliseconds. Everything that depends on time asks it; tests replace it.
+create function store_now() returns timestamptz
+  language sql volatile parallel safe
+  as $$ select date_trunc('milliseconds', clock_timestamp()) $$;
+
+-- Who comes in by an issuer (docs/identity.md).
+create table person (
+  id uuid primary key,
+  issuer text not null,
+  -- SHA-256 of the subject, by which she is found again, even after she was forgotten.
+  subject_hash bytea not null check (length(subject_hash) = 32),
+  -- Null: forgotten.
+  subject text,
+  kind text not null check (kind in ('person', 'service')),
+  email text,
+  is_email_verified boolean not null default false,
+  name text,
+  -- The groups of the last answer that had them, and its instant.
+  groups text[] not null default '{}',
+  groups_at timestamptz,
+  created_at timestamptz not null,
+  -- When the issuer last vouched for her.
+  confirmed_at timestamptz not null,
+  suspended_at timestamptz,
+  -- Sign-ins, sessions and tokens that were issued before no longer count.
+  not_before timestamptz,
+  forgotten_at timestamptz,
+  version bigint not null default 1,
+  unique (issuer, subject_hash)
+);
+
+-- With the rules of an organization for its keys, and how it is renamed and closed (docs/design/keys.md, Organizations).
+create table organization (
+  id uuid primary key,
+  slug text not null unique check (slug ~ '^[a-z0-9-]{1,63}$'),
+  name text not null,
+  status text not null default 'active' check (status in ('active', 'suspended', 'closed')),
+  plan text,
+  -- Weeks and months are counted from here: the creation, unless it is set.
+  anchor_at timestamptz not null check (anchor_at = date_trunc('milliseconds', anchor_at)),
+  extra_usage_enabled boolean not null default false,
+  extra_usage_cap_units bigint check (extra_usage_cap_units >= 0),
+  created_at timestamptz not null default store_now(),
+  -- Rises with each change, so that whoever changes can say what they have read.
+  version bigint not null default 1,
+  -- False: no word of a request or an answer is stored.
+  keeps_content boolean not null default true,
+  -- False until the first key is limited or put into a team: a batch then looks for neither.
+  has_subjects boolean not null default false,
+  -- How long a secret works from its making, and a key from its last use. Null does not limit.
+  key_lifetime_max_days integer check (key_lifetime_max_days between 1 and 3650),
+  key_unused_max_days integer check (key_unused_max_days between 1 and 3650),
+  closed_at timestamptz check ((closed_at is not null) = (status = 'closed')),
+  -- The last end of a raise of the organization or of anybody in it: a batch looks for raises until then. It only rises.
+  raised_until timestamptz
+);
+
+-- Slugs that an organization had before, and those of organizations that are gone. None is ever another's.
+create table organization_slug (
+  slug text primary key,
+  organization_id uuid not null
+);
+create index organization_slug_of_organization on organization_slug (organization_id);
+
+-- A named group of keys in an organization. One that was removed stays: records name it. Of those that were not, a name
+-- stands once: whoever writes holds the organization's row.
+create table team (
+  id uuid primary key,
+  organization_id uuid not null references organization (id),
+  name text not null,
+  created_at timestamptz not null default store_now(),
+  removed_at timestamptz,
+  version bigint not null default 1
+);
+create index team_of_organization on team (organization_id, name);
+
+-- Whose a key is, what it is for, from where it may be used, and who made and last used it. A sign-in is a key, and so is
+-- the caller of an identity token; neither is in lists unless it is asked for.
+create table api_key (
+  id uuid primary key,
+  organization_id uuid not null references organization (id),
+  name text not null,
+  scopes text[] not null check (cardinality(scopes) > 0),
+  -- Null allows every model.
+  allowed_models text[],
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  owner text,
+  labels jsonb not null default '{}',
+  -- Addresses and networks; null allows all.
+  allowed_addresses text[] check (cardinality(allowed_addresses) > 0),
+  created_by text,
+  last_used_from text,
+  version bigint not null default 1,
+  kind text not null default 'key' check (kind in ('key', 'sign-in', 'jwt')),
+  person_id uuid references person (id)
+);
+create index api_key_of_organization on api_key (organization_id, created_at);
+create index api_key_of_person on api_key (person_id) where person_id is not null;
+
+-- Whose a request was is what its key says: a key has the person that it was made for, or none, for good. So records need no
+-- column of their own, and what was used stays with the person who used it (docs/design/metering.md, Roll-ups).
+create function api_key_keeps_its_person() returns trigger
+  language plpgsql
+  as $$
+  begin
+    raise exception 'The person of a key never changes: its requests are of that person. Make a new key.'
+      using errcode = 'check_violation';
+  end $$;
+
+create trigger api_key_keeps_its_person before update of person_id on api_key
+  for each row when (old.person_id is distinct from new.person_id)
+  execute function api_key_keeps_its_person();
+
+-- A key keeps its id through rotations; each rotation adds a secret with the next number.
+create table key_secret (
+  key_id uuid not null references api_key (id),
+  number integer not null check (number > 0),
+  hash bytea not null unique check (length(hash) = 32),
+  prefix text not null,
+  suffix text not null,
+  created_at timestamptz not null default store_now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  primary key (key_id, number)
+);
+
+-- The plans in force, on every node the same: those of the file that was changed last, and those that were made by
+-- management (src/core/store/plan.ts). Null does not limit. From `changed_at` on a plan's limits count.
+create table plan (
+  name text primary key,
+  source text not null check (source in ('file', 'management')),
+  version bigint not null check (version >= 1),
+  session_units bigint check (session_units >= 1),
+  week_units bigint check (week_units >= 1),
+  month_units bigint check (month_units >= 1),
+  requests_per_minute bigint check (requests_per_minute >= 1),
+  tokens_per_minute bigint check (tokens_per_minute >= 1),
+  concurrent_requests bigint check (concurrent_requests >= 1),
+  changed_at timestamptz not null
+);
+
+-- When the file whose plans are in force was changed, by the store's clock. Its row is the lock under which plans
+-- change.
+create table plan_file (
+  is_one boolean primary key default true check (is_one),
+  changed_at timestamptz not null
+);
+
+insert into plan_file (changed_at) values ('-infinity');
+
+-- Drops what is left of an organization that was closed so long ago that its records are gone: all but its slugs, which
+-- stay taken, and the audit log. Of any other it drops nothing, whoever asks. Answers whether it did.
+create function organization_forget(closed uuid) returns boolean
+  language plpgsql volatile
+  as $$
+  begin
+    perform from organization where id = closed and closed_at < store_now() - interval '15 months' for update;
+    if not found or exists (select from kept_response where organization_id = closed) then return false; end if;
+    insert into organization_slug (slug, organization_id) select slug, id from organization where id = closed
+      on conflict do nothing;
+    update operator set revoked_at = store_now() where organization_id = closed and revoked_at is null;
+    delete from kept_response_total where organization_id = closed;
+    delete from notice where organization_id = closed;
+    delete from notice_hook where organization_id = closed;
+    delete from key_default where owner_id = closed or owner_id in (select id from team where organization_id = closed);
+    delete from limit_change where subject_id = closed
+      or subject_id in (select subject_id from usage_subject where organization_id = closed);
+    delete from usage_now where subject_id = closed
+      or subject_id in (select subject_id from usage_subject where organization_id = closed);
+    delete from usage_subject where organization_id = closed;
+    delete from usage_anchor where organization_id = closed;
+    delete from key_secret where key_id in (select id from api_key where organization_id = closed);
+    delete from api_key where organization_id = closed;
+    delete from team where organization_id = closed;
+    delete from organization where id = closed;
+    return true;
+  end $$;

@@ -1,0 +1,231 @@
+-- The state that a batch of the ledger works on: read once, under the lock, and written once.
+
+-- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, if
+-- the batch has any; a place in it is the subject's number. `parents` has the number of the organization that
+-- a team, a person or a key is of; null: it is an organization. Each subject has four *counters*, one for each kind of
+-- window: those of subject n are the elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The
+-- limits of an organization's windows come with each command and are null here; its fourth limit is the cap of its extra
+-- usage. Behind these, `used` and `held` have an element for each window in `past`, which holds of the batch were admitted
+-- in. `keys` are the keys of admissions that are limited or in a team or a person's, `teams` their teams and `members`
+-- their people. `is_raised`: a raise may be in force. `raised` are those of the organizations' plans: of the three windows
+-- and of requests at a time, four numbers for each organization; null: none is in force.
+create type usage_book as (
+  subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
+  extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
+  starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], limits bigint[], past usage_past[],
+  keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[]
+);
+
+-- The arrays of several rows as one.
+create aggregate usage_concat(bigint[]) (sfunc = array_cat, stype = bigint[]);
+create aggregate usage_concat(timestamptz[]) (sfunc = array_cat, stype = timestamptz[]);
+
+-- Gives a subject the windows in force: moves those that are no longer in force to the past, and returns those that are in
+-- force again. The subject's row is written with the batch. Extra usage is counted for organizations alone.
+create function usage_roll(subject integer, starts timestamptz[], ends timestamptz[], inout book usage_book)
+  language plpgsql volatile
+  as $$
+  declare
+    kinds usage_window_kind[] := enum_range(null::usage_window_kind);
+    id uuid := book.subjects[subject];
+    before integer := 4 * subject - 4;
+    total record;
+  begin
+    for k in 1..case when book.parents[subject] is null then 4 else 3 end loop
+      continue when book.starts_at[before + k] = starts[k];
+      if book.starts_at[before + k] <> starts[k] then
+        insert into usage_past values (id, kinds[k], book.starts_at[before + k], book.ends_at[before + k],
+          book.used[before + k], book.held[before + k])
+        on conflict (subject_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
+        book.is_changed[subject] := true;
+      end if;
+      delete from usage_past p where p.subject_id = id and p.kind = kinds[k] and p.starts_at = starts[k]
+      returning p.used, p.held into total;
+      book.is_changed[subject] := book.is_changed[subject] or found;
+      book.is_open[subject] := book.is_open[subject] or (found and k = 1);
+      book.used[before + k] := coalesce(total.used, 0);
+      book.held[before + k] := coalesce(total.held, 0);
+    end loop;
+    book.starts_at[before + 1:before + 4] := starts;
+    book.ends_at[before + 1:before + 4] := ends;
+  end $$;
+
+-- Reads the state of organizations, under their locks. A window that is open stays what it is, also under a new anchor: while
+-- all of a row are, nothing is calculated. Nearly every batch is of one organization, whose state needs no aggregates: their
+-- preparation costs more than the rows.
+create function usage_load(organizations uuid[], clock timestamptz) returns usage_book
+  language plpgsql volatile
+  as $$
+  declare
+    book usage_book;
+    now record;
+  begin
+    if cardinality(organizations) = 1 then
+      select organizations, null, array[n.generation], array[coalesce(n.updates, 0)], array[coalesce(n.running, 0)], null,
+        array[o.extra_usage_enabled], array[o.has_subjects],
+        array[usage_is_open(n.starts_at, n.ends_at, clock)],
+        '{f}', coalesce(n.starts_at, '{null,null,null,null}'), coalesce(n.ends_at, '{null,null,null,null}'),
+        coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_units],
+        '{}', null, null, null, o.raised_until > clock, null
+      into book
+      from (select organizations[1] as id) i
+      left join lateral (
+        select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
+      ) n on true
+      left join lateral (select * from organization o where o.id = i.id offset 0) o on true;
+    else
+      -- Put in order once, and not by each aggregate.
+      select organizations, null, array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
+        array_agg(coalesce(i.running, 0)), null, array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
+        array_agg(usage_is_open(i.starts_at, i.ends_at, clock)),
+        array_fill(false, array[cardinality(organizations)]), usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
+        usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
+        usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
+        usage_concat(array[null, null, null, i.extra_usage_cap_units]), '{}', null, null, null,
+        bool_or(i.raised_until > clock), null
+      into book
+      from (
+        select n.*, o.extra_usage_enabled, o.extra_usage_cap_units, o.has_subjects, o.raised_until
+        from unnest(organizations) with ordinality i (id, position)
+        left join lateral (
+          select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
+        ) n on true
+        left join lateral (select * from organization o where o.id = i.id offset 0) o on true
+        order by i.position
+      ) i;
+    end if;
+    for owner in 1..cardinality(organizations) loop
+      continue when book.is_open[owner];
+      select w.* into now from usage_windows_at(organizations[owner], clock) w;
+      book.is_open[owner] := now.is_open;
+      book := usage_roll(owner, now.starts_at, now.ends_at, book);
+    end loop;
+    return book;
+  end $$;
+
+-- Adds to the state of a batch the limited keys, people and teams of its admissions and of the holds of its other requests.
+-- A row is appended at a time: an aggregate for each column costs the batch three times as much. One whose windows are those
+-- of its organization, as nearly all are, needs no roll.
+create function usage_load_subjects(named_keys uuid[], requests uuid[], inout book usage_book)
+  language plpgsql volatile
+  as $$
+  declare
+    own record;
+    subject integer := cardinality(book.subjects);
+    organization integer;
+    starts timestamptz[];
+  begin
+    select array_agg(s.subject_id), array_agg(s.team_id), array_agg(s.member_id) into book.keys, book.teams, book.members
+    from (select distinct k.id from unnest(named_keys) k (id) offset 0) k
+    cross join lateral (select * from usage_subject s where s.subject_id = k.id offset 0) s
+    where s.organization_id = any (book.subjects);
+    for own in
+      select s.*, n.generation, n.updates, n.running, n.starts_at, n.ends_at, n.used, n.held
+      from (
+        select unnest(book.keys || book.teams || book.members) as id union
+        select unnest(h.subjects) from unnest(requests) r (id)
+        cross join lateral (select o.subjects from usage_hold o where o.request_id = r.id offset 0) h
+      ) i
+      cross join lateral (
+        select * from usage_subject s where s.subject_id = i.id and s.counted_from is not null offset 0
+      ) s
+      left join lateral (
+        select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
+      ) n on true
+      order by i.id
+    loop
+      subject := subject + 1;
+      organization := array_position(book.subjects, own.organization_id);
+      starts := book.starts_at[4 * organization - 3:4 * organization];
+      book.subjects[subject] := own.subject_id;
+      book.parents[subject] := organization;
+      book.generations[subject] := own.generation;
+      book.updates[subject] := coalesce(own.updates, 0);
+      book.running[subject] := coalesce(own.running, 0);
+      book.concurrent[subject] := own.concurrent_requests;
+      book.is_changed[subject] := false;
+      book.starts_at := book.starts_at || coalesce(own.starts_at, array_fill(null::timestamptz, array[4]));
+      book.ends_at := book.ends_at || coalesce(own.ends_at, array_fill(null::timestamptz, array[4]));
+      book.used := book.used || coalesce(own.used, '{0,0,0,0}');
+      book.held := book.held || coalesce(own.held, '{0,0,0,0}');
+      -- No total beyond 2^53 - 1 could be read exactly.
+      book.limits := book.limits || array[coalesce(own.session_units, 9007199254740991),
+        coalesce(own.week_units, 9007199254740991), coalesce(own.month_units, 9007199254740991), null];
+      continue when own.starts_at = starts;
+      book := usage_roll(subject, starts, book.ends_at[4 * organization - 3:4 * organization], book);
+    end loop;
+  end $$;
+
+-- Puts the windows that a hold was admitted in into the place of those in force: for each of its counters one of these or,
+-- read here once, of the past.
+create function usage_locate(
+  request uuid, inout counters integer[], inout used bigint[], inout held bigint[], inout book usage_book
+)
+  language plpgsql stable
+  as $$
+  declare
+    kinds usage_window_kind[] := enum_range(null::usage_window_kind);
+    hold usage_hold := (select h from usage_hold h where h.request_id = request);
+    starts timestamptz[] := array[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at, hold.month_starts_at];
+    ends timestamptz[] := array[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at, hold.month_ends_at];
+    k integer;
+    place integer;
+    total usage_past;
+  begin
+    for i in 1..cardinality(counters) loop
+      k := (counters[i] - 1) % 4 + 1;
+      continue when starts[k] = book.starts_at[counters[i]];
+      total := row(book.subjects[(counters[i] + 3) / 4], kinds[k], starts[k], ends[k], 0, 0);
+      place := (
+        select p.place from unnest(book.past) with ordinality p (subject_id, kind, starts_at, ends_at, used, held, place)
+        where (p.subject_id, p.kind, p.starts_at) = (total.subject_id, total.kind, total.starts_at));
+      if place is null then
+        select coalesce(sum(p.used), 0), coalesce(sum(p.held), 0) into total.used, total.held from usage_past p
+        where p.subject_id = total.subject_id and p.kind = total.kind and p.starts_at = total.starts_at;
+        book.past := book.past || total;
+        used := used || total.used;
+        held := held || total.held;
+        place := cardinality(book.past);
+      end if;
+      counters[i] := cardinality(book.starts_at) + place;
+    end loop;
+  end $$;
+
+-- Writes what a batch has changed.
+create function usage_save(book usage_book) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    counters integer := cardinality(book.starts_at);
+    before integer;
+    starts timestamptz[];
+    ends timestamptz[];
+  begin
+    for n in 1..cardinality(book.subjects) loop
+      continue when not book.is_changed[n];
+      before := 4 * n - 4;
+      starts := book.starts_at[before + 1:before + 4];
+      ends := book.ends_at[before + 1:before + 4];
+      if not book.is_open[coalesce(book.parents[n], n)] then
+        starts[1] := null;
+        ends[1] := null;
+      end if;
+      if book.updates[n] < 32 then
+        update usage_now set updates = updates + 1, running = book.running[n], starts_at = starts, ends_at = ends,
+          used = book.used[before + 1:before + 4], held = book.held[before + 1:before + 4]
+        where subject_id = book.subjects[n] and generation = book.generations[n];
+        continue when found;
+      end if;
+      insert into usage_now values (
+        book.subjects[n], coalesce(book.generations[n], 0) + 1, 0, book.running[n], starts, ends,
+        book.used[before + 1:before + 4], book.held[before + 1:before + 4]);
+      delete from usage_now where subject_id = book.subjects[n] and generation = book.generations[n];
+    end loop;
+    if cardinality(book.past) > 0 then
+      insert into usage_past
+      select p.subject_id, p.kind, p.starts_at, p.ends_at, book.used[counters + p.place], book.held[counters + p.place]
+      from unnest(book.past) with ordinality p (subject_id, kind, starts_at, ends_at, used, held, place)
+      where (book.used[counters + p.place], book.held[counters + p.place]) <> (p.used, p.held)
+      on conflict (subject_id, kind, starts_at) do update set used = excluded.used, held = excluded.held;
+    end if;
+  end $$;

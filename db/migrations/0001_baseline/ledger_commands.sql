@@ -1,0 +1,289 @@
+-- The verbs of the ledger: what commands and answers mean is said in src/core/store/ledger.ts. Each verb is one function that
+-- carries out all of a batch's commands of its kind, in their order, each seeing those before it; `usage_batch` calls
+-- them, and reads and writes the book once. `limits` has a row for each plan that commands name by its number, in the
+-- order of window kinds; null does not limit, and least() passes nulls by. Loops work on numbers in arrays, copied out of
+-- the book, and rows are written from arrays at the end: in PL/pgSQL both cost far less than composites. What a statement
+-- takes is mostly its beginning, so there are few of them.
+
+-- The commands of a batch. `position` says where the answer belongs, `owner` which of the batch's organizations it is of.
+create type usage_admit_command as (
+  position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
+  price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
+  plan integer, concurrent_limit bigint,
+  input_units bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
+);
+create type usage_grow_command as (
+  position integer, request_id uuid, owner integer, number integer,
+  plan integer, units_total bigint, units_total_min bigint
+);
+create type usage_checkpoint_command as (
+  position integer, request_id uuid, owner integer, number integer,
+  input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
+  reasoning_tokens bigint, usage_source text, lease_ms bigint
+);
+create type usage_settle_command as (
+  position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
+  price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
+  plan integer,
+  input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
+  reasoning_tokens bigint, usage_source text,
+  units bigint, outcome text, stopped_by text, error_code text,
+  upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
+);
+
+-- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. It has
+-- the command's position and a word, and then what was granted or charged: units, and for an admission its output tokens, its
+-- source, and the team that its key is in. Before these an admission, but one that is `over` or `unknown`, has what it saw:
+-- its organization, what is held of the four kinds just before it, and a row for each limited key and team: 0 for the key
+-- and 1 for the team, three limits and the concurrent one, what is used of the three windows and held, and how many run. The
+-- organization is its number in the batch, whose answer lists them once: when the three windows begin and end, what is used
+-- of the four kinds, whether there is extra usage, and its cap. An admission that was granted before has its own there.
+
+-- Milliseconds since 1970, of which the node makes an instant.
+create function usage_ms(at timestamptz) returns bigint
+  language sql stable
+  as $$ select trunc(extract(epoch from at) * 1000)::bigint $$;
+
+-- The windows of an organization as admissions see them, its extra usage, and behind them the raise of its plan, where one
+-- is in force.
+create function usage_organization_answer(
+  starts timestamptz[], ends timestamptz[], used bigint[], is_extra boolean, extra_cap bigint,
+  raised bigint[]
+)
+  returns text
+  language sql stable
+  as $$
+    select concat('[[', usage_ms(starts[1]), ',', usage_ms(starts[2]), ',', usage_ms(starts[3]), ',',
+      usage_ms(ends[1]), ',', usage_ms(ends[2]), ',', usage_ms(ends[3]), '],[', array_to_string(used, ','), '],',
+      is_extra::text, ',', coalesce(extra_cap::text, 'null'), ',' || array_to_json(raised)::text, ']')
+  $$;
+
+-- The organizations of a batch, in their order; null for one that does not exist.
+create function usage_organizations_answer(book usage_book) returns text
+  language plpgsql stable
+  as $$
+  declare
+    answer text;
+  begin
+    for extra in 4..4 * cardinality(book.extra_enabled) by 4 loop
+      answer := concat(answer || ',', case when book.extra_enabled[extra / 4] is null then 'null' else
+        usage_organization_answer(book.starts_at[extra - 3:extra - 1], book.ends_at[extra - 3:extra - 1],
+          book.used[extra - 3:extra], book.extra_enabled[extra / 4], book.limits[extra], book.raised[extra - 3:extra]) end);
+    end loop;
+    return answer;
+  end $$;
+
+-- The counters of a request whose chain names more than three subjects.
+create function usage_chain_counters(owner integer, chain uuid[], ids uuid[]) returns integer[]
+  language plpgsql immutable
+  as $$
+  declare
+    counters integer[] := array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1];
+    place integer;
+  begin
+    for n in 1..cardinality(chain) loop
+      place := 4 * array_position(ids, chain[n]);
+      if place is not null then
+        counters := counters || array[place - 3, place - 2, place - 1];
+      end if;
+    end loop;
+    return counters || 4 * owner;
+  end $$;
+
+-- The counters of a request, by their places in the state: the three windows of its organization, then those of its other
+-- subjects, and last the organization's extra usage. So what is billed to the plan counts in all but the last, and what is
+-- billed to extra usage in all from the fourth on. `chain` names the other subjects, which are the key, its person and its
+-- team; those that have no limits are left out. The hold of a key that had several people while it ran may name more.
+create function usage_counters(owner integer, chain uuid[], ids uuid[]) returns integer[]
+  language sql immutable
+  as $$
+    select case
+      when chain is null then array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1, 4 * owner]
+      when cardinality(chain) > 3 then usage_chain_counters(owner, chain, ids)
+      else array_remove(array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1,
+        4 * array_position(ids, chain[1]) - 3, 4 * array_position(ids, chain[1]) - 2, 4 * array_position(ids, chain[1]) - 1,
+        4 * array_position(ids, chain[2]) - 3, 4 * array_position(ids, chain[2]) - 2, 4 * array_position(ids, chain[2]) - 1,
+        4 * array_position(ids, chain[3]) - 3, 4 * array_position(ids, chain[3]) - 2, 4 * array_position(ids, chain[3]) - 1,
+        4 * owner], null) end
+  $$;
+
+-- A request's hold, and which of its counters it counts in: those from `first` on, but for the last `spare`.
+create function usage_hold_of(request uuid, owner integer, ids uuid[], starts timestamptz[])
+  returns table (held bigint, growth integer, counters integer[], first integer, spare integer, is_in_force boolean)
+  language sql stable
+  as $$
+    select h.units, h.growth, usage_counters(owner, h.subjects, ids),
+      case h.source when 'plan' then 1 else 4 end, case h.source when 'plan' then 1 else 0 end,
+      h.session_starts_at = starts[4 * owner - 3] and h.week_starts_at = starts[4 * owner - 2]
+        and h.month_starts_at = starts[4 * owner - 1]
+    from usage_hold h where h.request_id = request and h.organization_id = ids[owner] offset 0
+  $$;
+
+-- Puts the raises that are in force into the state of a batch and into its limits. A subject's own limits stand in the
+-- state. Those of a plan come with the commands, and other organizations of the batch may be on the same plan: a raised
+-- organization gets rows of its own behind them, which its commands then name.
+create function usage_raise(
+  clock timestamptz, inout admits usage_admit_command[], inout grows usage_grow_command[],
+  inout settles usage_settle_command[], inout limits bigint[], inout book usage_book
+)
+  language plpgsql stable
+  as $$
+  declare
+    step record;
+    admit usage_admit_command;
+    grow usage_grow_command;
+    settle usage_settle_command;
+    plans integer := coalesce(array_length(limits, 1), 0);
+    -- By an organization's number: how far behind the plans its own rows begin.
+    behind integer[] := array_fill(0, array[cardinality(book.extra_enabled)]);
+  begin
+    for step in
+      select s.place::integer, array[r.session_units, r.week_units, r.month_units, r.concurrent_requests] as units
+      from unnest(book.subjects) with ordinality s (id, place)
+      cross join lateral (select * from limit_raise r where r.subject_id = s.id and r.ends_at > clock offset 0) r
+    loop
+      if step.place > cardinality(behind) then
+        for k in 1..3 loop
+          book.limits[4 * step.place - 4 + k] := usage_raised(book.limits[4 * step.place - 4 + k], step.units[k]);
+        end loop;
+        book.concurrent[step.place] := usage_raised(book.concurrent[step.place], step.units[4]);
+        continue;
+      end if;
+      book.raised := coalesce(book.raised, array_fill(null::bigint, array[4 * cardinality(behind)]));
+      book.raised[4 * step.place - 3:4 * step.place] := step.units;
+      behind[step.place] := coalesce(array_length(limits, 1), 0);
+      for n in 1..plans loop
+        limits := limits || array[array[usage_raised(limits[n][1], step.units[1]),
+          usage_raised(limits[n][2], step.units[2]), usage_raised(limits[n][3], step.units[3])]];
+      end loop;
+    end loop;
+    if book.raised is null then
+      return;
+    end if;
+    for n in 1..coalesce(cardinality(admits), 0) loop
+      admit := admits[n];
+      admit.plan := admit.plan + behind[admit.owner];
+      admit.concurrent_limit := usage_raised(admit.concurrent_limit, book.raised[4 * admit.owner]);
+      admits[n] := admit;
+    end loop;
+    for n in 1..coalesce(cardinality(grows), 0) loop
+      grow := grows[n];
+      grow.plan := grow.plan + behind[grow.owner];
+      grows[n] := grow;
+    end loop;
+    for n in 1..coalesce(cardinality(settles), 0) loop
+      settle := settles[n];
+      settle.plan := settle.plan + behind[settle.owner];
+      settles[n] := settle;
+    end loop;
+  end $$;
+
+-- Extends leases and says how far requests are. Counts only rise, and one that was overtaken on its way changes none.
+create function usage_checkpoint(commands usage_checkpoint_command[], organizations uuid[], clock timestamptz) returns text
+  language plpgsql volatile
+  as $$
+  declare
+    answers text;
+  begin
+    with extended as (
+      update usage_hold h set
+        lease_until = greatest(h.lease_until, clock + c.lease_ms * interval '1 millisecond'),
+        checkpoint = greatest(h.checkpoint, c.number),
+        input_tokens = case when c.number > h.checkpoint then c.input_tokens else h.input_tokens end,
+        cached_input_tokens = case when c.number > h.checkpoint then c.cached_input_tokens else h.cached_input_tokens end,
+        cache_write_tokens = case when c.number > h.checkpoint then c.cache_write_tokens else h.cache_write_tokens end,
+        produced_tokens = greatest(h.produced_tokens, c.output_tokens),
+        reasoning_tokens = greatest(h.reasoning_tokens, c.reasoning_tokens),
+        usage_source = case when c.number > h.checkpoint then c.usage_source else h.usage_source end
+      from (
+        -- The row's place, found by its key: joined by the key itself, the planner would be free to read all of them.
+        select c.*, o.place from unnest(commands) c
+        cross join lateral (
+          select o.ctid as place from usage_hold o
+          where o.request_id = c.request_id and o.organization_id = organizations[c.owner] offset 0
+        ) o
+      ) c
+      where h.ctid = c.place
+      returning c.position
+    )
+    select string_agg(concat(',[', c.position, ',"',
+      case when c.position in (select e.position from extended e) then 'extended' else 'gone' end, '"]'), '')
+    into answers from unnest(commands) c;
+    return answers;
+  end $$;
+
+-- One batch, under the raises in force: settles, then grows, then admits; checkpoints last. A request id may stand in a
+-- batch once. A refusal is an answer and fails nothing. Answers the milliseconds of its clock, the microseconds that it
+-- waited for its locks, the organizations where it admits, and its answers, as JSON. The settings keep it on the indexes:
+-- planned while its tables are empty, it would read them whole ever after.
+create function usage_batch(
+  organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
+  settles usage_settle_command[], limits bigint[]
+)
+  returns text
+  language plpgsql volatile
+  set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set plan_cache_mode = force_generic_plan
+  as $$
+  declare
+    began timestamptz := clock_timestamp();
+    clock timestamptz := usage_lock(organizations);
+    waited_us bigint := date_part('epoch', clock_timestamp() - began) * 1000000;
+    seen text;
+    answers text;
+    book usage_book;
+    done record;
+  begin
+    if cardinality(admits) + cardinality(grows) + cardinality(settles) > 0 then
+      book := usage_load(organizations, clock);
+      if true = any (book.has_subjects) then
+        book := usage_load_subjects(array(select c.key_id from unnest(admits) c),
+          array(select c.request_id from unnest(settles) c union all select c.request_id from unnest(grows) c), book);
+      end if;
+      if book.is_raised then
+        done := usage_raise(clock, admits, grows, settles, limits, book);
+        admits := done.admits;
+        grows := done.grows;
+        settles := done.settles;
+        limits := done.limits;
+        book := done.book;
+      end if;
+      if cardinality(settles) > 0 then
+        done := usage_settle(settles, limits, false, clock, book);
+        book := done.book;
+        answers := concat(answers, done.answers);
+      end if;
+      if cardinality(grows) > 0 then
+        done := usage_grow(grows, limits, book);
+        book := done.book;
+        answers := concat(answers, done.answers);
+      end if;
+      if cardinality(admits) > 0 then
+        seen := usage_organizations_answer(book);
+        done := usage_admit(admits, usage_over(admits), limits, clock, book);
+        book := done.book;
+        answers := concat(answers, done.answers);
+      end if;
+      perform usage_save(book);
+    end if;
+    if cardinality(checkpoints) > 0 then
+      answers := concat(answers, usage_checkpoint(checkpoints, organizations, clock));
+    end if;
+    return concat('[', usage_ms(clock), ',', waited_us, ',[', seen, ']', answers, ']');
+  end $$;
+
+-- The same on a server, where `synchronous_commit` is off for the session: a batch that is committed without waiting for the
+-- disk, so that nobody waits for a disk under an organization's lock, and behind it a barrier whose commit waits. The log is
+-- ordered, so it covers the batch. One statement, and not two in a row, because each is a journey of its own through both
+-- sides of the wire.
+create procedure usage_batch_durably(
+  organizations uuid[], admits usage_admit_command[], grows usage_grow_command[], checkpoints usage_checkpoint_command[],
+  settles usage_settle_command[], limits bigint[], out answers text
+)
+  language plpgsql
+  as $$
+  begin
+    answers := usage_batch(organizations, admits, grows, checkpoints, settles, limits);
+    commit;
+    perform set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '');
+  end $$;

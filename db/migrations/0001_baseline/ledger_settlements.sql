@@ -1,0 +1,353 @@
+-- How requests end: settled by their nodes, by others when their lease has lapsed, or late; and an operator's entry.
+
+-- Ends requests. One without a hold was given up before its admission was answered: its record, which charges nothing,
+-- keeps an admission that comes late from running.
+create function usage_settle(
+  commands usage_settle_command[], limits bigint[], is_recovery boolean, clock timestamptz,
+  inout book usage_book, out answers text
+)
+  language plpgsql volatile
+  as $$
+  declare
+    step record;
+    located record;
+    used bigint[] := book.used;
+    held bigint[] := book.held;
+    running bigint[] := book.running;
+    is_changed boolean[] := book.is_changed;
+    counters integer[];
+    subject integer;
+    unused bigint;
+    charge bigint;
+    -- The charge of each command; null: it has a record already.
+    charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
+    after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
+  begin
+    for step in
+      select c.ordinality as n, c.position, c.request_id, c.plan, c.units, h.*
+      from unnest(commands) with ordinality c
+      left join lateral usage_hold_of(c.request_id, c.owner, book.subjects, book.starts_at) h on true
+    loop
+      if step.held is null then
+        -- A request never has a hold and a record: where its hold is gone, so may be what it was to do.
+        charges[step.n] := case when not exists (
+          select from usage_record r where r.request_id = step.request_id) then 0 end;
+        answers := concat(answers, ',[', step.position, coalesce(',"settled",' || charges[step.n], ',"already"'), ']');
+        continue;
+      end if;
+      counters := step.counters;
+      if not step.is_in_force then
+        located := usage_locate(step.request_id, counters, used, held, book);
+        counters := located.counters;
+        used := located.used;
+        held := located.held;
+        book := located.book;
+      end if;
+      -- The charge is what every limit leaves beside the holds of others. A limit that was lowered meanwhile takes back
+      -- nothing that was granted, to make room for those holds.
+      charge := step.units;
+      for i in step.first..cardinality(counters) - step.spare loop
+        unused := coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]];
+        charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));
+      end loop;
+      charge := greatest(0, charge);
+      for i in step.first..cardinality(counters) - step.spare loop
+        used[counters[i]] := used[counters[i]] + charge;
+        held[counters[i]] := held[counters[i]] - step.held;
+      end loop;
+      for i in 1..cardinality(counters) - 1 by 3 loop
+        subject := (step.counters[i] + 3) / 4;
+        running[subject] := running[subject] - 1;
+        is_changed[subject] := true;
+      end loop;
+      charges[step.n] := charge;
+      for kind in 1..3 loop
+        after[step.n][kind] := used[counters[kind]];
+      end loop;
+      answers := concat(answers, ',[', step.position, ',"settled",', charge, ']');
+    end loop;
+    book.used := used;
+    book.held := held;
+    book.running := running;
+    book.is_changed := is_changed;
+    perform usage_write_records(commands, charges, after, is_recovery, clock, book.subjects);
+  end $$;
+
+-- Writes a record for each command that has a charge, and deletes the holds of those that had one.
+create function usage_write_records(
+  commands usage_settle_command[], charges bigint[], after bigint[], is_recovery boolean, clock timestamptz, ids uuid[]
+)
+  returns void
+  language plpgsql volatile
+  as $$
+  begin
+    with gone as (
+      delete from usage_hold where request_id = any (array(
+        select c.request_id from unnest(commands) with ordinality c where charges[c.ordinality] is not null))
+    )
+    insert into usage_record
+    select c.request_id, ids[c.owner], coalesce(h.key_id, c.key_id), coalesce(h.operation, c.operation),
+      coalesce(h.model, c.model), coalesce(h.stream, c.stream), coalesce(h.price_input, c.price_input),
+      coalesce(h.price_cached_input, c.price_cached_input), coalesce(h.price_cache_write, c.price_cache_write),
+      coalesce(h.price_output, c.price_output), coalesce(h.source, 'plan'), coalesce(h.units, 0),
+      charges[c.n], c.units - charges[c.n], coalesce(h.admitted_at, clock), clock,
+      c.outcome, c.stopped_by, c.error_code, is_recovery,
+      c.input_tokens, c.cached_input_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,
+      h.session_starts_at, h.session_ends_at, h.session_limit, h.session_used, after[c.n][1],
+      h.week_starts_at, h.week_ends_at, h.week_limit, h.week_used, after[c.n][2],
+      h.month_starts_at, h.month_ends_at, h.month_limit, h.month_used, after[c.n][3],
+      c.upstream, c.attempts, c.tried, c.first_part_ms, c.report_rejected, h.team_id, h.subjects
+    from (select c.*, c.ordinality as n from unnest(commands) with ordinality c) c
+    left join lateral (
+      select * from usage_hold h where h.request_id = c.request_id and h.organization_id = ids[c.owner] offset 0
+    ) h on true
+    where charges[c.n] is not null;
+  end $$;
+
+-- Settles requests whose lease has lapsed, the longest gone first, `most` at most; answers how many. Any node may do it. Dead
+-- rows are not read again and again: looked at are the requests that the last sweep has `seen` running, by their keys, and
+-- those whose ids begin at `since`, where it is not null; for the next sweep it answers both, and its clock. A node whose
+-- clock is slow by more than a minute makes ids that only a sweep of all finds. A lease that lies further ahead than it can
+-- was given by a clock that was set back since: from now on it has its length, which its node counts from earlier on.
+create function usage_recover(
+  most integer, charge_holds boolean, inout seen uuid[], inout since uuid,
+  clock_min timestamptz default null, clock_max timestamptz default null,
+  out settled integer, out clock timestamptz
+)
+  language plpgsql volatile
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set plan_cache_mode = force_generic_plan
+  as $$
+  declare
+    newest uuid;
+    far uuid[];
+    lapsed uuid[];
+  begin
+    clock := store_now();
+    since := coalesce(since, '00000000-0000-0000-0000-000000000000');
+    with live as materialized (
+      select h.request_id, h.lease_until, h.lease_ms from unnest(seen) s (request_id) cross join lateral (
+        select * from usage_hold h where h.request_id = s.request_id and h.request_id < since offset 0
+      ) h
+      union all
+      select h.request_id, h.lease_until, h.lease_ms from usage_hold h where h.request_id >= since
+    )
+    select array(select request_id from live order by request_id limit 1001),
+      (select request_id from live order by request_id desc limit 1),
+      array(select request_id from live where lease_until > clock + (lease_ms + 1000) * interval '1 millisecond'),
+      array(select request_id from live where lease_until <= clock order by lease_until limit most)
+    into seen, newest, far, lapsed;
+    -- The next sweep begins a minute before the slower clock, the store's or that of the node which made the newest ID;
+    -- where nothing runs, it begins where this one did.
+    since := case when newest is null then since else least(seen[1001],
+      usage_record_id(least(clock, usage_record_time(newest)) - interval '1 minute')) end;
+    if cardinality(far) > 0 then
+      -- A hold whose lease is extended at this moment is left to the next sweep: this one waits for no row.
+      far := array(select h.request_id from usage_hold h where h.request_id = any (far) for no key update skip locked);
+      update usage_hold h set lease_until = clock + h.lease_ms * interval '1 millisecond'
+      where h.request_id = any (far) and h.lease_until > clock + (h.lease_ms + 1000) * interval '1 millisecond';
+    end if;
+    settled := 0;
+    if cardinality(lapsed) > 0 then
+      -- Before the lock: for requests of a node whose clock is far off.
+      perform usage_partition(request_id) from unnest(lapsed) request_id;
+      settled := usage_settle_lapsed(lapsed, charge_holds, clock_min, clock_max);
+    end if;
+  end $$;
+
+-- Settles those whose lease has lapsed still, now that nobody else can change it: at their last checkpoint or, with
+-- `charge_holds`, streams as if all that was held had been used, under the limits and the raises in force. What nobody
+-- streamed was not delivered, and its checkpoints say so. A request with an idempotency key is charged nothing: its client
+-- asks again with the same key, and pays once. A clock that is not between `clock_min` and `clock_max` was set, forward or
+-- back (and it may have gone back and forward again since the last sweep): then no lease has lapsed by it.
+create function usage_settle_lapsed(
+  lapsed uuid[], charge_holds boolean, clock_min timestamptz, clock_max timestamptz
+)
+  returns integer
+  language plpgsql volatile
+  as $$
+  declare
+    organizations uuid[] := array(
+      select distinct h.organization_id from usage_hold h where h.request_id = any (lapsed) order by 1);
+    clock timestamptz := usage_lock(organizations);
+    commands usage_settle_command[];
+    limits bigint[];
+    book usage_book;
+    raised record;
+  begin
+    select array_agg(
+        row(
+          n, h.request_id, array_position(organizations, h.organization_id),
+          null, null, null, null, null, null, null, null, n,
+          h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.produced_tokens, h.reasoning_tokens,
+          h.usage_source,
+          case when k.request_id is not null then 0 when charge_holds and h.stream then h.units
+            else least(1000000000000000,
+              h.input_tokens * h.price_input + h.cached_input_tokens * h.price_cached_input
+              + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
+          'failed', null, 'internal_error', null, null, null, null, null
+        )::usage_settle_command),
+      array_agg(case when p.name is null then array[h.session_limit, h.week_limit, h.month_limit]
+        else array[p.session_units, p.week_units, p.month_units] end)
+    into commands, limits
+    from (
+      select h.*, row_number() over () as n from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock
+        and coalesce(clock >= clock_min, true) and coalesce(clock <= clock_max, true)
+    ) h
+    left join lateral (select o.plan from organization o where o.id = h.organization_id offset 0) o on true
+    left join lateral (select * from plan p where p.name = o.plan offset 0) p on true
+    left join lateral (
+      select c.request_id from kept_answer c where c.request_id = h.request_id and c.claim is not null offset 0
+    ) k on true;
+    if commands is null then
+      return 0;
+    end if;
+    book := usage_load(organizations, clock);
+    if true = any (book.has_subjects) then
+      book := usage_load_subjects('{}', lapsed, book);
+    end if;
+    if book.is_raised then
+      raised := usage_raise(clock, null, null, commands, limits, book);
+      commands := raised.settles;
+      limits := raised.limits;
+      book := raised.book;
+    end if;
+    book := (usage_settle(commands, limits, true, clock, book)).book;
+    perform usage_save(book);
+    return cardinality(commands);
+  end $$;
+
+-- A node that was cut off from the store for longer than its lease may have forwarded more than the last checkpoint says
+-- at which another node settled its request. When it is back, it settles too, and what the record lacks is booked by an
+-- entry of its own (docs/design/metering.md, Rule 5: Settle exactly once). A record is never changed.
+
+-- The id of a late entry: the request's own as UUID version 8. Request ids are of version 7, so it is nobody else's, and it
+-- lies in the same month.
+create function usage_late_id(request uuid) returns uuid
+  language sql immutable strict parallel safe
+  as $$ select overlay(request::text placing '8' from 15 for 1)::uuid $$;
+
+-- Books what recovered requests lack, each once; answers those that were booked now. Nothing is lacking where the record has
+-- as many units, or was not charged by its checkpoint: a request with an idempotency key pays when it is repeated, and
+-- where whole holds are charged, the hold was charged. What nobody streamed was not delivered.
+--
+-- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: its hold, of no units,
+-- stands in the windows and the subjects of the request, and is gone with this transaction. It carries whatever column a
+-- record and a hold have in common. Its operation keeps it out of counts of requests.
+create function usage_settle_late(organizations uuid[], commands usage_settle_command[])
+  returns table ("position" integer, entry_id uuid, charged bigint, uncharged bigint)
+  language plpgsql volatile
+  set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set plan_cache_mode = force_generic_plan
+  as $$
+  declare
+    clock timestamptz := usage_lock(organizations);
+    command usage_settle_command;
+    recorded usage_record;
+    late usage_settle_command[];
+    limits bigint[] := '{}';
+    entries uuid[] := '{}';
+    book usage_book;
+    raised record;
+  begin
+    foreach command in array commands loop
+      select r.* into recorded from usage_record r
+      where r.request_id = command.request_id and r.organization_id = organizations[command.owner]
+        and r.recovered and r.stream and r.charged + r.uncharged < command.units
+        and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
+          + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
+        and not exists (select from usage_record l where l.request_id = usage_late_id(command.request_id));
+      continue when not found;
+      command.request_id := usage_late_id(command.request_id);
+      insert into usage_hold
+      select h.* from jsonb_populate_record(null::usage_hold, to_jsonb(recorded) || jsonb_build_object(
+        'request_id', command.request_id, 'operation', 'adjustment', 'units', 0, 'output_tokens', 0, 'produced_tokens', 0,
+        'session_used', recorded.session_used_before, 'week_used', recorded.week_used_before,
+        'month_used', recorded.month_used_before, 'growth', 0, 'checkpoint', 0, 'lease_until', clock, 'lease_ms', 0)) h;
+      command.outcome := recorded.outcome;
+      command.units := command.units - recorded.charged - recorded.uncharged;
+      command.input_tokens := command.input_tokens - recorded.input_tokens;
+      command.cached_input_tokens := command.cached_input_tokens - recorded.cached_input_tokens;
+      command.cache_write_tokens := command.cache_write_tokens - recorded.cache_write_tokens;
+      command.output_tokens := command.output_tokens - recorded.output_tokens;
+      command.reasoning_tokens := command.reasoning_tokens - recorded.reasoning_tokens;
+      entries := entries || command.request_id;
+      command.plan := cardinality(entries);
+      late := late || command;
+      limits := limits || array[coalesce(
+        (select array[p.session_units, p.week_units, p.month_units] from organization o join plan p on p.name = o.plan
+          where o.id = recorded.organization_id),
+        array[recorded.session_limit, recorded.week_limit, recorded.month_limit])];
+    end loop;
+    if late is null then
+      return;
+    end if;
+    book := usage_load(organizations, clock);
+    if true = any (book.has_subjects) then
+      book := usage_load_subjects('{}', entries, book);
+    end if;
+    for n in 1..cardinality(book.subjects) loop
+      book.running[n] := book.running[n] + (
+        select count(*) from usage_hold h
+        where h.request_id = any (entries) and book.subjects[n] = any (h.organization_id || h.subjects));
+    end loop;
+    if book.is_raised then
+      raised := usage_raise(clock, null, null, late, limits, book);
+      late := raised.settles;
+      limits := raised.limits;
+      book := raised.book;
+    end if;
+    book := (usage_settle(late, limits, false, clock, book)).book;
+    perform usage_save(book);
+    return query
+      select l."position", r.request_id, r.charged, r.uncharged
+      from unnest(late) l
+      cross join lateral (select * from usage_record r where r.request_id = l.request_id offset 0) r;
+  end $$;
+
+-- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
+-- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
+create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, units bigint) returns bigint
+  language plpgsql volatile
+  as $$
+  declare
+    clock timestamptz;
+    book usage_book;
+    kind integer := array_position(enum_range(null::usage_window_kind), window_kind);
+    starts timestamptz;
+    ends timestamptz;
+    added bigint;
+  begin
+    perform usage_partition(entry_id);
+    clock := usage_lock(array[organization]);
+    select r.charged into added from usage_record r where r.request_id = entry_id;
+    if found then
+      return added;
+    end if;
+    book := usage_load(array[organization], clock);
+    starts := book.starts_at[kind];
+    ends := book.ends_at[kind];
+    if ends is null or (window_kind = 'session' and not book.is_open[1]) then
+      return null;
+    end if;
+    -- No total beyond 2^53 - 1 could be read exactly.
+    added := greatest(least(units, 9007199254740991 - book.used[kind]), -book.used[kind]);
+    insert into usage_record (
+      request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,
+      source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,
+      input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, usage_source,
+      session_starts_at, session_ends_at, week_starts_at, week_ends_at, month_starts_at, month_ends_at
+    ) values (
+      entry_id, organization, 'adjustment', '', false, 0, 0, 0, 0,
+      case window_kind when 'extra' then 'extra'::usage_billing else 'plan' end, 0, added, 0, clock, clock, 'completed', false,
+      0, 0, 0, 0, 0, 'counted',
+      case window_kind when 'session' then starts end, case window_kind when 'session' then ends end,
+      case window_kind when 'week' then starts end, case window_kind when 'week' then ends end,
+      case when window_kind in ('month', 'extra') then starts end,
+      case when window_kind in ('month', 'extra') then ends end
+    );
+    book.used[kind] := book.used[kind] + added;
+    book.is_changed[1] := true;
+    perform usage_save(book);
+    return added;
+  end $$;

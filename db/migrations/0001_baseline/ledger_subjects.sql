@@ -1,0 +1,189 @@
+-- Keys, people and teams as subjects of the ledger (docs/design/usage.md, Budgets): one that is limited has counters of its
+-- own, as its organization has, on the organization's boundaries and under the organization's lock.
+
+-- The subject of a person in an organization.
+create function usage_member(organization uuid, person uuid) returns uuid
+  language sql immutable
+  as $$ select md5(organization::text || person::text)::uuid $$;
+
+-- The keys that count in a subject that is a key or a person.
+create function usage_keys_of(subject uuid) returns uuid[]
+  language sql stable
+  as $$ select array(select s.subject_id from usage_subject s where s.member_id = subject) || subject $$;
+
+-- Puts a key into a team or out of it, and sets what a key, a person or a team may use: three windows, and requests at a
+-- time. In force when it is committed, for running requests too. What was never limited before is counted from here on;
+-- what it had used before, `usage_sum_earlier` adds. Answers whether that is still to be done.
+create function usage_set_subject(subject uuid, organization uuid, team uuid, limits bigint[]) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    is_limited boolean := coalesce(limits[1], limits[2], limits[3], limits[4]) is not null;
+    was usage_subject;
+  begin
+    update organization o set has_subjects = true where o.id = organization and not o.has_subjects;
+    perform usage_lock(array[organization]);
+    insert into usage_subject as s values (
+      subject, organization, team, limits[1], limits[2], limits[3], limits[4], null, null
+    )
+    on conflict (subject_id) do update set team_id = excluded.team_id, session_units = excluded.session_units,
+      week_units = excluded.week_units, month_units = excluded.month_units,
+      concurrent_requests = excluded.concurrent_requests
+    returning s.* into was;
+    if is_limited and was.counted_from is null then
+      perform usage_begin_counting(subject, organization);
+    end if;
+    perform usage_limits_changed(subject);
+    if is_limited and was.counted_from is null then
+      return true;
+    end if;
+    return was.counted_from is not null and was.summed_at is null;
+  end $$;
+
+-- Running requests of a subject that is limited for the first time count in it from now on. Under the lock.
+create function usage_begin_counting(subject uuid, organization uuid) returns void
+  language plpgsql volatile
+  as $$
+  declare
+    clock timestamptz := store_now();
+    book usage_book := usage_load(array[organization], clock);
+    hold record;
+    located record;
+    -- The team of a key that is limited already is in the book too.
+    place integer;
+    keys uuid[] := usage_keys_of(subject);
+  begin
+    -- A key or a team that was made without limits was noted as summed: it had no use then.
+    update usage_subject s set counted_from = clock, summed_at = null where s.subject_id = subject;
+    book := usage_load_subjects(array[subject], '{}', book);
+    place := array_position(book.subjects, subject);
+    for hold in
+      select h.request_id, h.units from usage_hold h
+      where h.organization_id = organization and (h.key_id = any (keys) or h.team_id = subject)
+    loop
+      located := usage_locate(hold.request_id, array[4 * place - 3, 4 * place - 2, 4 * place - 1], book.used, book.held, book);
+      book := located.book;
+      book.used := located.used;
+      book.held := located.held;
+      for i in 1..3 loop
+        book.held[located.counters[i]] := book.held[located.counters[i]] + hold.units;
+      end loop;
+      book.running[place] := book.running[place] + 1;
+    end loop;
+    update usage_hold h set subjects = coalesce(h.subjects, '{}') || subject
+    where h.organization_id = organization and (h.key_id = any (keys) or h.team_id = subject);
+    book.is_changed[place] := true;
+    perform usage_save(book);
+  end $$;
+
+-- Adds what a subject had used of the windows in force before it was counted. Those records are read without a lock: none
+-- is added to them any more. Done once; answers whether it was now.
+create function usage_sum_earlier(subject uuid) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    own usage_subject := (select s from usage_subject s where s.subject_id = subject);
+    openings usage_opening[];
+    opening usage_opening;
+    book usage_book;
+    k integer;
+    place integer;
+    keys uuid[] := usage_keys_of(subject);
+  begin
+    if own.counted_from is null or own.summed_at is not null then
+      return false;
+    end if;
+    openings := array(
+      select row(subject, w.kind, w.starts_at, max(w.ends_at), sum(r.charged))::usage_opening
+      from usage_record r
+      cross join lateral (values
+        ('session'::usage_window_kind, r.session_starts_at, r.session_ends_at), ('week', r.week_starts_at, r.week_ends_at),
+        ('month', r.month_starts_at, r.month_ends_at)
+      ) w (kind, starts_at, ends_at)
+      where r.organization_id = own.organization_id and (r.key_id = any (keys) or r.team_id = subject)
+        and r.ended_at >= own.counted_from - interval '40 days' and w.ends_at > own.counted_from
+        and (r.subjects is null or not subject = any (r.subjects))
+      group by w.kind, w.starts_at having sum(r.charged) > 0);
+    perform usage_lock(array[own.organization_id]);
+    update usage_subject s set summed_at = store_now() where s.subject_id = subject and s.summed_at is null;
+    if not found then
+      return false;
+    end if;
+    book := usage_load_subjects(array[subject], '{}', usage_load(array[own.organization_id], store_now()));
+    place := array_position(book.subjects, subject);
+    foreach opening in array openings loop
+      insert into usage_opening select opening.*;
+      insert into usage_tally as t values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
+      on conflict (subject_id, kind, starts_at) do update set recorded = t.recorded + excluded.recorded;
+      k := 4 * place - 4 + array_position(enum_range(null::usage_window_kind), opening.kind);
+      if book.starts_at[k] = opening.starts_at then
+        book.used[k] := book.used[k] + opening.units;
+      else
+        insert into usage_past as p values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
+        on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used;
+      end if;
+    end loop;
+    book.is_changed[place] := true;
+    perform usage_save(book);
+    -- Its limits are what they were, and yet there is less room.
+    perform usage_limits_changed(subject);
+    return true;
+  end $$;
+
+-- Gives the members of an organization, or one person there, the limits that count for them: their own, else those of their
+-- membership's team, else those of the organization. All that a person calls with there, which is keys, sign-ins and
+-- identity tokens, follows to the membership's team. Answers the subjects whose earlier use is still to be summed.
+create function usage_refresh_members(organization uuid, person uuid) returns setof uuid
+  language plpgsql volatile
+  as $$
+  declare
+    member record;
+    key record;
+  begin
+    perform from organization o where o.id = organization for no key update;
+    for member in
+      select usage_member(organization, p.id) as id, p.id as person, t.team_id, l.limits
+      from (
+        select m.person_id as id from membership m where m.organization_id = organization
+        union select o.person_id from member_limit o where o.organization_id = organization
+        union select s.person_id from usage_subject s where s.organization_id = organization and s.person_id is not null
+      ) p
+      left join usage_team_of(organization, p.id) t on true
+      left join lateral (
+        select x.limits from (
+          select 1 as place, array[o.session_units, o.week_units, o.month_units, o.concurrent_requests,
+            o.requests_per_minute, o.tokens_per_minute] as limits
+          from member_limit o where o.organization_id = organization and o.person_id = p.id
+          union all
+          select case d.owner_id when t.team_id then 2 else 3 end, array[d.session_units, d.week_units, d.month_units,
+            d.concurrent_requests, d.requests_per_minute, d.tokens_per_minute]
+          from member_default d where d.owner_id in (t.team_id, organization)
+        ) x order by x.place limit 1
+      ) l on true
+      left join usage_subject s on s.subject_id = usage_member(organization, p.id)
+      where (person is null or p.id = person)
+        and coalesce(l.limits, array_fill(null::bigint, array[6])) is distinct from array[s.session_units, s.week_units,
+          s.month_units, s.concurrent_requests, s.requests_per_minute, s.tokens_per_minute]
+      order by 1
+    loop
+      if usage_set_subject(member.id, organization, null, member.limits[1:4]) then
+        return next member.id;
+      end if;
+      update usage_subject s set person_id = member.person, requests_per_minute = member.limits[5],
+        tokens_per_minute = member.limits[6]
+      where s.subject_id = member.id;
+    end loop;
+    for key in
+      select k.id, t.team_id, s.session_units, s.week_units, s.month_units, s.concurrent_requests
+      from api_key k join usage_subject s on s.subject_id = k.id
+      cross join usage_team_of(organization, person) t
+      where k.organization_id = organization and k.person_id = person and k.revoked_at is null
+        and s.team_id is distinct from t.team_id
+      order by 1
+    loop
+      if usage_set_subject(key.id, organization, key.team_id,
+        array[key.session_units, key.week_units, key.month_units, key.concurrent_requests]) then
+        return next key.id;
+      end if;
+    end loop;
+  end $$;

@@ -1,0 +1,369 @@
+-- Roll-ups: what records add up to by the hour and by the day (UTC) in which their requests were admitted. The audit's
+-- pass adds each record once, over exactly the transactions that it reads (docs/design/metering.md, Roll-ups). Totals: what
+-- the roll-ups of days add up to where reports ask for less than those tell apart. A report of ten thousand organizations
+-- then reads a row for each, and not one for each of their keys, models and days (docs/design/metering.md, Totals).
+--
+-- Units stand by the kind of token that they were charged for. What was charged pays the input first, then what was read
+-- from the cache, what was written to it, and the output, each up to its price. So the kinds of a request add up to its
+-- charge, but for what is no token's: an operator's entry, and a hold that was charged whole. That rest is what a row's
+-- units are more than its kinds.
+
+-- The sum of whole numbers as one. That of sum(bigint) is a numeric: slower to add up, and slow to turn back.
+create aggregate usage_sum(bigint) (
+  sfunc = int8pl, stype = bigint, initcond = '0', combinefunc = int8pl, parallel = safe
+);
+
+-- The team is the one that the key was in when the request was admitted. No team, and no key of an operator's entry, is the
+-- id of zeros. A row's place in the table follows its time, so that a small index finds a month.
+create table usage_hour (
+  starts_at timestamptz not null,
+  organization_id uuid not null,
+  key_id uuid not null,
+  team_id uuid not null,
+  model text not null,
+  operation text not null,
+  outcome text not null,
+  records bigint not null,
+  requests bigint not null,
+  input_tokens bigint not null,
+  cached_input_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  output_tokens bigint not null,
+  reasoning_tokens bigint not null,
+  units bigint not null,
+  extra_units bigint not null,
+  uncharged_units bigint not null,
+  input_units bigint not null default 0,
+  cached_input_units bigint not null default 0,
+  cache_write_units bigint not null default 0,
+  output_units bigint not null default 0,
+  primary key (organization_id, starts_at, key_id, team_id, model, operation, outcome)
+) with (fillfactor = 80);
+create index usage_hour_by_start on usage_hour using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
+
+create table usage_day (like usage_hour including all) with (fillfactor = 80);
+alter index usage_day_starts_at_idx rename to usage_day_by_start;
+
+-- `day` is a day of all organizations, by model, operation and outcome; `organization` a month of one, by the same; `key` a
+-- month of a key in a team, and `key_all`, from 'infinity' on, all its months that are kept. Ids and texts that a kind does
+-- not tell apart are zeros and empty.
+create table usage_total (
+  kind text not null,
+  starts_at timestamptz not null,
+  organization_id uuid not null,
+  key_id uuid not null,
+  team_id uuid not null,
+  model text not null,
+  operation text not null,
+  outcome text not null,
+  records bigint not null,
+  requests bigint not null,
+  input_tokens bigint not null,
+  cached_input_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  output_tokens bigint not null,
+  reasoning_tokens bigint not null,
+  units bigint not null,
+  extra_units bigint not null,
+  uncharged_units bigint not null,
+  input_units bigint not null,
+  cached_input_units bigint not null,
+  cache_write_units bigint not null,
+  output_units bigint not null,
+  primary key (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome)
+) with (fillfactor = 80);
+create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
+
+-- The transactions that the roll-ups of a day were added from. A day that has ended and to which no hold points is
+-- compared with its records once, and sealed. A later addition removes the seal.
+create table usage_rolled (
+  starts_at timestamptz primary key,
+  first_xact bigint not null,
+  last_xact bigint not null,
+  records bigint not null,
+  sealed_at timestamptz
+);
+
+-- A row that is inserted into one of these is added to the row of the table that has its key.
+create view usage_hour_added as select * from usage_hour;
+create view usage_day_added as select * from usage_day;
+create view usage_total_added as select * from usage_total;
+do $$
+declare
+  sums text;
+  added text;
+begin
+  foreach sums in array array['usage_hour', 'usage_day', 'usage_total'] loop
+    select string_agg(format('%1$I = u.%1$I + excluded.%1$I', attname), ', ' order by attnum) into added
+    from pg_attribute where attrelid = sums::regclass and atttypid = 'bigint'::regtype and attnum > 0;
+    execute format('create rule %1$s_added as on insert to %1$s_added do instead
+      insert into %1$s as u values (new.*) on conflict on constraint %1$s_pkey do update set %2$s', sums, added);
+  end loop;
+end $$;
+
+-- What records of transactions from `since` on, and before `until`, add to the hours of a span: docs/design/metering.md,
+-- Roll-ups. It avoids sorting, since texts are slow to compare and the planner does not know how few groups there are. An
+-- operator's entry counts where it changes what a month has used: one for a session or a week takes nothing off the bill.
+create function usage_recorded_hours(since bigint, until bigint, starts timestamptz, ends timestamptz)
+  returns table (
+    starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,
+    records bigint, requests bigint,
+    input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
+    units bigint, extra_units bigint, uncharged_units bigint,
+    input_units bigint, cached_input_units bigint, cache_write_units bigint, output_units bigint,
+    first_xact bigint, last_xact bigint
+  )
+  language sql stable parallel restricted
+  set enable_seqscan = off set enable_sort = off set jit = off
+  as $$
+    select date_bin('1 hour', r.admitted_at, '2000-01-01Z'), r.organization_id,
+      coalesce(r.key_id, '00000000-0000-0000-0000-000000000000'),
+      coalesce(r.team_id, '00000000-0000-0000-0000-000000000000'), r.model, r.operation, r.outcome,
+      count(*), count(*) filter (where r.operation <> 'adjustment'),
+      usage_sum(r.input_tokens), usage_sum(r.cached_input_tokens), usage_sum(r.cache_write_tokens),
+      usage_sum(r.output_tokens), usage_sum(r.reasoning_tokens),
+      usage_sum(r.charged), usage_sum(r.charged) filter (where r.source = 'extra'),
+      usage_sum(r.uncharged), usage_sum(least(c.paid, c.input)),
+      usage_sum(least(c.paid, c.with_cached) - least(c.paid, c.input)),
+      usage_sum(least(c.paid, c.with_written) - least(c.paid, c.with_cached)),
+      usage_sum(least(c.paid, c.with_output) - least(c.paid, c.with_written)),
+      min(r.xact), max(r.xact)
+    from usage_record r
+    cross join lateral (select
+      greatest(0, r.charged) as paid,
+      r.input_tokens * r.price_input as input,
+      r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input as with_cached,
+      r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
+        + r.cache_write_tokens * r.price_cache_write as with_written,
+      r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
+        + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output as with_output
+    ) c
+    where r.xact >= since and r.xact < until and r.admitted_at >= starts and r.admitted_at < ends
+      and (r.operation <> 'adjustment' or r.month_starts_at is not null)
+    group by 1, 2, 3, 4, 5, 6, 7
+  $$;
+
+-- Adds what these transactions recorded to the hours, the days and the totals. The audit calls it in the statement that
+-- moves `read_until`.
+create function usage_roll_up(since bigint, until bigint) returns void
+  language sql volatile
+  as $$
+    with hours as materialized (
+      select * from usage_recorded_hours(since, until, '-infinity', 'infinity')
+    ), days as materialized (
+      select date_bin('1 day', h.starts_at, '2000-01-01Z') as day, h.organization_id, h.key_id, h.team_id, h.model,
+        h.operation, h.outcome,
+        usage_sum(h.records) as records, usage_sum(h.requests) as requests, usage_sum(h.input_tokens) as input_tokens,
+        usage_sum(h.cached_input_tokens) as cached_input_tokens, usage_sum(h.cache_write_tokens) as cache_write_tokens,
+        usage_sum(h.output_tokens) as output_tokens, usage_sum(h.reasoning_tokens) as reasoning_tokens,
+        usage_sum(h.units) as units, usage_sum(h.extra_units) as extra_units,
+        usage_sum(h.uncharged_units) as uncharged_units,
+        usage_sum(h.input_units) as input_units, usage_sum(h.cached_input_units) as cached_input_units,
+        usage_sum(h.cache_write_units) as cache_write_units, usage_sum(h.output_units) as output_units,
+        min(h.first_xact) as first_xact, max(h.last_xact) as last_xact
+      from hours h group by 1, 2, 3, 4, 5, 6, 7
+    ), by_hour as (
+      insert into usage_hour_added
+      select h.starts_at, h.organization_id, h.key_id, h.team_id, h.model, h.operation, h.outcome, h.records, h.requests,
+        h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.units, h.extra_units,
+        h.uncharged_units, h.input_units, h.cached_input_units, h.cache_write_units, h.output_units
+      from hours h
+    ), by_day as (
+      insert into usage_day_added
+      select d.day, d.organization_id, d.key_id, d.team_id, d.model, d.operation, d.outcome, d.records, d.requests,
+        d.input_tokens, d.cached_input_tokens, d.cache_write_tokens, d.output_tokens, d.reasoning_tokens, d.units, d.extra_units,
+        d.uncharged_units, d.input_units, d.cached_input_units, d.cache_write_units, d.output_units
+      from days d
+    ), in_total as (
+      insert into usage_total_added
+      select
+        case when grouping(d.day) = 0 then 'day' when grouping(d.key_id) = 1 then 'organization'
+          when grouping(m.month) = 0 then 'key' else 'key_all' end,
+        coalesce(d.day, m.month, 'infinity'), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
+        coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
+        usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
+        usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
+        usage_sum(d.extra_units), usage_sum(d.uncharged_units), usage_sum(d.input_units), usage_sum(d.cached_input_units),
+        usage_sum(d.cache_write_units), usage_sum(d.output_units)
+      from days d
+      cross join lateral (select date_trunc('month', d.day at time zone 'UTC') at time zone 'UTC' as month) m
+      cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
+      group by z.id, grouping sets (
+        (d.day, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
+        (m.month, d.organization_id, d.key_id, d.team_id), (d.organization_id, d.key_id, d.team_id)
+      )
+    )
+    insert into usage_rolled as u
+    select d.day, min(d.first_xact), max(d.last_xact), usage_sum(d.records), null from days d group by 1
+    on conflict (starts_at) do update set
+      first_xact = least(u.first_xact, excluded.first_xact), last_xact = greatest(u.last_xact, excluded.last_xact),
+      records = u.records + excluded.records, sealed_at = null
+  $$;
+
+-- The roll-ups of a day beside its records, where they differ: of the hours, and of the day. `used` are the units that were
+-- rolled up and `recorded` those of the records, `held` and `holding` the same of tokens, in all rows of an organization
+-- that differ. What nobody has read yet is in neither.
+create function usage_day_differences(day timestamptz)
+  returns table (organization_id uuid, kind text, starts_at timestamptz,
+    used bigint, recorded bigint, held bigint, holding bigint)
+  language sql stable
+  set enable_seqscan = off set jit = off
+  as $$
+    with recorded as materialized (
+      select h.* from usage_recorded_hours(
+        (select u.first_xact from usage_rolled u where u.starts_at = day),
+        (select least(u.last_xact + 1, a.read_until) from usage_rolled u, usage_audit a where u.starts_at = day),
+        day, day + interval '24 hours') h
+    ), rolled as (
+      select 'hour' as kind, u.* from usage_hour u where u.starts_at >= day and u.starts_at < day + interval '24 hours'
+      union all
+      select 'day', u.* from usage_day u where u.starts_at = day
+    ), entries as (
+      select r.kind, 1 as sign, r.starts_at, r.organization_id, r.key_id, r.team_id, r.model, r.operation, r.outcome,
+        r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens,
+        r.units, r.extra_units, r.uncharged_units, r.input_units, r.cached_input_units, r.cache_write_units, r.output_units
+      from rolled r
+      union all
+      select k.kind, -1, case k.kind when 'day' then day else r.starts_at end, r.organization_id, r.key_id, r.team_id,
+        r.model, r.operation, r.outcome, r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens,
+        r.output_tokens, r.reasoning_tokens, r.units, r.extra_units, r.uncharged_units, r.input_units, r.cached_input_units, r.cache_write_units, r.output_units
+      from recorded r cross join (values ('hour'), ('day')) k (kind)
+    ), differing as (
+      select e.kind, e.organization_id,
+        sum(e.units) filter (where e.sign = 1) as used, sum(e.units) filter (where e.sign = -1) as recorded,
+        sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = 1) as held,
+        sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = -1)
+          as holding
+      from entries e
+      group by e.kind, e.starts_at, e.organization_id, e.key_id, e.team_id, e.model, e.operation, e.outcome
+      having count(*) filter (where e.sign = 1) = 0 or count(*) filter (where e.sign = -1) = 0
+        or sum(e.sign * e.records) <> 0 or sum(e.sign * e.requests) <> 0
+        or sum(e.sign * e.input_tokens) <> 0 or sum(e.sign * e.cached_input_tokens) <> 0
+        or sum(e.sign * e.cache_write_tokens) <> 0 or sum(e.sign * e.output_tokens) <> 0
+        or sum(e.sign * e.reasoning_tokens) <> 0 or sum(e.sign * e.units) <> 0
+        or sum(e.sign * e.extra_units) <> 0 or sum(e.sign * e.uncharged_units) <> 0
+        or sum(e.sign * e.input_units) <> 0 or sum(e.sign * e.cached_input_units) <> 0
+        or sum(e.sign * e.cache_write_units) <> 0 or sum(e.sign * e.output_units) <> 0
+    )
+    select d.organization_id, d.kind, day, coalesce(sum(d.used), 0)::bigint, coalesce(sum(d.recorded), 0)::bigint,
+      coalesce(sum(d.held), 0)::bigint, coalesce(sum(d.holding), 0)::bigint
+    from differing d group by 1, 2
+  $$;
+
+-- Compares a day that has ended, and seals it if it agrees and no hold points to it. The pass waits meanwhile: nothing is
+-- added between the look and the seal.
+create function usage_seal_day(day timestamptz)
+  returns table (organization_id uuid, kind text, starts_at timestamptz,
+    used bigint, recorded bigint, held bigint, holding bigint)
+  language plpgsql volatile
+  as $$
+  begin
+    perform from usage_audit for update;
+    return query select * from usage_day_differences(day);
+    if not found and not exists (
+      select from usage_hold h where h.admitted_at >= day and h.admitted_at < day + interval '24 hours'
+    ) then
+      update usage_rolled u set sealed_at = store_now()
+      where u.starts_at = day and u.sealed_at is null and day + interval '24 hours' <= store_now();
+    end if;
+  end $$;
+
+-- Records that a pass has read and that lie outside of what was noted for their days: in no roll-up, or nowhere to be found.
+create function usage_unrolled(since bigint, until bigint)
+  returns table (organization_id uuid, kind text, starts_at timestamptz,
+    used bigint, recorded bigint, held bigint, holding bigint)
+  language sql stable
+  set enable_seqscan = off set jit = off
+  as $$
+    select h.organization_id, 'day', d.day, 0::bigint, sum(h.units)::bigint, 0::bigint,
+      sum(h.input_tokens + h.cached_input_tokens + h.cache_write_tokens + h.output_tokens)::bigint
+    from usage_recorded_hours(since, until, '-infinity', 'infinity') h
+    cross join lateral (select date_bin('1 day', h.starts_at, '2000-01-01Z') as day) d
+    left join usage_rolled u on u.starts_at = d.day
+    where u.starts_at is null or h.first_xact < u.first_xact or h.last_xact > u.last_xact
+    group by 1, 3
+  $$;
+
+-- The totals of the days of a span.
+create function usage_totals_of(starts timestamptz, ends timestamptz) returns setof usage_total
+  language sql stable
+  set enable_sort = off set jit = off
+  as $$
+    select
+      case when grouping(d.starts_at) = 0 then 'day' when grouping(d.key_id) = 1 then 'organization'
+        when grouping(m.month) = 0 then 'key' else 'key_all' end,
+      coalesce(d.starts_at, m.month, 'infinity'), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
+      coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
+      usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
+      usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
+      usage_sum(d.extra_units), usage_sum(d.uncharged_units), usage_sum(d.input_units), usage_sum(d.cached_input_units),
+      usage_sum(d.cache_write_units), usage_sum(d.output_units)
+    from usage_day d
+    cross join lateral (select date_trunc('month', d.starts_at at time zone 'UTC') at time zone 'UTC' as month) m
+    cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
+    where d.starts_at >= starts and d.starts_at < ends
+    group by z.id, grouping sets (
+      (d.starts_at, d.model, d.operation, d.outcome), (m.month, d.organization_id, d.model, d.operation, d.outcome),
+      (m.month, d.organization_id, d.key_id, d.team_id), (d.organization_id, d.key_id, d.team_id)
+    )
+  $$;
+
+-- Months of keys are gone, whoever deletes them: they are taken off what all months add up to. The pass waits meanwhile.
+create function usage_total_gone() returns trigger
+  language plpgsql
+  as $$
+  begin
+    if exists (select from gone where kind = 'key') then
+      perform from usage_audit for update;
+      insert into usage_total_added
+      select 'key_all', 'infinity', g.organization_id, g.key_id, g.team_id, '', '', '',
+        -usage_sum(g.records), -usage_sum(g.requests), -usage_sum(g.input_tokens), -usage_sum(g.cached_input_tokens),
+        -usage_sum(g.cache_write_tokens), -usage_sum(g.output_tokens), -usage_sum(g.reasoning_tokens), -usage_sum(g.units),
+        -usage_sum(g.extra_units), -usage_sum(g.uncharged_units), -usage_sum(g.input_units),
+        -usage_sum(g.cached_input_units), -usage_sum(g.cache_write_units), -usage_sum(g.output_units)
+      from gone g where g.kind = 'key' group by g.organization_id, g.key_id, g.team_id;
+      -- Nothing is left of them, or they are gone with their months.
+      delete from usage_total t using gone g
+      where g.kind = 'key' and t.kind = 'key_all' and t.starts_at = 'infinity' and t.records <= 0
+        and (t.organization_id, t.key_id, t.team_id) = (g.organization_id, g.key_id, g.team_id);
+    end if;
+    return null;
+  end $$;
+
+create trigger usage_total_gone after delete on usage_total
+  referencing old table as gone for each statement execute function usage_total_gone();
+
+-- The totals of a month beside its days, where they differ, in the columns of usage_day_differences; those of 'infinity' are
+-- what all months of a key add up to, beside those months. Totals of all organizations have no id.
+create function usage_total_differences(month timestamptz)
+  returns table (organization_id uuid, kind text, starts_at timestamptz,
+    used bigint, recorded bigint, held bigint, holding bigint)
+  language sql stable
+  set enable_sort = off set jit = off
+  as $$
+    with span as (
+      select month as starts, (month at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends
+    ), kept as (
+      select t.* from span s join usage_total t on t.starts_at = month or t.starts_at >= s.starts and t.starts_at < s.ends
+    ), made as (
+      select d.* from span s cross join lateral usage_totals_of(s.starts, s.ends) d where d.starts_at < s.ends
+      union all
+      select 'key_all', 'infinity', t.organization_id, t.key_id, t.team_id, '', '', '',
+        usage_sum(t.records), usage_sum(t.requests), usage_sum(t.input_tokens), usage_sum(t.cached_input_tokens),
+        usage_sum(t.cache_write_tokens), usage_sum(t.output_tokens), usage_sum(t.reasoning_tokens), usage_sum(t.units),
+        usage_sum(t.extra_units), usage_sum(t.uncharged_units), usage_sum(t.input_units),
+        usage_sum(t.cached_input_units), usage_sum(t.cache_write_units), usage_sum(t.output_units)
+      from usage_total t where t.kind = 'key' and month = 'infinity'
+      group by t.organization_id, t.key_id, t.team_id
+    ), differing as (
+      select kind, organization_id, kept.units as used, made.units as recorded,
+        kept.input_tokens + kept.cached_input_tokens + kept.cache_write_tokens + kept.output_tokens as held,
+        made.input_tokens + made.cached_input_tokens + made.cache_write_tokens + made.output_tokens as holding
+      from kept full join made using (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome)
+      where kept is distinct from made
+    )
+    select nullif(d.organization_id, '00000000-0000-0000-0000-000000000000'), 'total', nullif(month, 'infinity'),
+      coalesce(usage_sum(d.used), 0), coalesce(usage_sum(d.recorded), 0),
+      coalesce(usage_sum(d.held), 0), coalesce(usage_sum(d.holding), 0)
+    from differing d group by d.kind, d.organization_id order by d.organization_id, d.kind
+  $$;
