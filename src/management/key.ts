@@ -2,12 +2,15 @@
 
 import Type from "typebox";
 import type { Value } from "../schema/codec.ts";
-import { keyKinds, keyStates, scopes } from "../store/directory.ts";
+import { noBudget } from "../store/budget.ts";
+import { keyKinds, keyStates, type Key as StoredKey, scopes } from "../store/directory.ts";
 import { day } from "../time/written.ts";
 import type { Column } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { life, once, Secret } from "./credential.ts";
 import { raiseColumn, raiseNow } from "./raise.ts";
-import { exampleSecret, examples, id, instant, life, nullable, once, oneOf, Secret, version } from "./shapes.ts";
-import { exampleStanding, standing, standingColumn } from "./standing.ts";
+import { exampleSecret, examples, id, instant, Limits, nullable, oneOf, version } from "./shapes.ts";
+import { exampleStanding, standing, standingColumn, withStandings } from "./standing.ts";
 
 const { id: keyId, ...keyRest } = {
   id: id("key"),
@@ -16,14 +19,18 @@ const { id: keyId, ...keyRest } = {
   organization: Type.String({ description: "The organization's slug." }),
   name: Type.String(),
   scopes: Type.Array(oneOf([...scopes])),
-  allowed_models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
+  models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
+  allow_from: nullable(Type.Array(Type.String(), { description: "Addresses and networks. Null: every address." })),
   ...life,
   last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
   created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
   owner: nullable(Type.String()),
   person_id: nullable(id("per")),
   labels: Type.Record(Type.String(), Type.String()),
-  allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
+  team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
+  limits: Limits,
+  standing: standing(),
+  raise: raiseNow(),
   state: oneOf([...keyStates], { description: "When this was read." }),
   ends_at: nullable(
     instant("When it ended, or will end: revoked, expired, older or longer unused than its organization allows."),
@@ -31,19 +38,21 @@ const { id: keyId, ...keyRest } = {
   version: version(),
   secrets: Type.Array(Secret, { description: "Newest first." }),
 };
-export const keyFields = { id: keyId, ...keyRest };
-export const Key = Type.Object(keyFields, { $id: "Key" });
+export const Key = Type.Object({ id: keyId, ...keyRest }, { $id: "Key" });
 export type Key = Value<typeof Key>;
-export const KeyStanding = Type.Object(
-  { ...keyFields, standing: standing(), raise: raiseNow() },
-  { $id: "KeyStanding" },
-);
-export type KeyStanding = Value<typeof KeyStanding>;
 export const NewKey = Type.Object(
   { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
   { $id: "NewKey" },
 );
 export type NewKey = Value<typeof NewKey>;
+
+/** Keys with the slugs of their organizations, and how much of their limits they have used. */
+export async function keysShown(context: ManagementContext, keys: readonly StoredKey[]): Promise<Key[]> {
+  return withStandings(context, await context.withSlugs(keys));
+}
+
+export const keyShown = async (context: ManagementContext, key: StoredKey): Promise<Key> =>
+  (await keysShown(context, [key]))[0]!;
 
 export const exampleKey: Key = {
   id: examples.key,
@@ -52,7 +61,8 @@ export const exampleKey: Key = {
   organization: "acme",
   name: "build server",
   scopes: ["inference:create"],
-  allowedModels: null,
+  models: null,
+  allowFrom: null,
   createdAt: examples.at,
   expiresAt: null,
   revokedAt: null,
@@ -62,16 +72,18 @@ export const exampleKey: Key = {
   owner: null,
   personId: null,
   labels: {},
-  allowedAddresses: null,
+  team: { id: examples.team, name: "research" },
+  limits: { ...noBudget, session: 20_000_000, requestsPerMinute: 60, concurrentRequests: 4 },
+  standing: exampleStanding,
+  raise: null,
   state: "active",
   endsAt: null,
   version: 1,
   secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
 };
-export const exampleNow: KeyStanding = { ...exampleKey, standing: exampleStanding, raise: null };
 export const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
 
-export const keyColumns: Column<KeyStanding>[] = [
+export const keyColumns: Column<Key>[] = [
   { head: "ID", cell: (key) => key.id },
   { head: "ORG", cell: (key) => key.organization },
   { head: "NAME", cell: (key) => key.name, breaks: true },

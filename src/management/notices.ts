@@ -186,8 +186,10 @@ export const noticeVerbs = [
         newSecret: flag("--new-secret", "give it a new secret"),
       },
       says: (set) => ({
-        facts: noticeFacts(set),
-        after: set.secret === null ? "" : `\nThe secret that signs notices, shown this once:\n${set.secret}\n`,
+        pieces: [
+          { facts: noticeFacts(set) },
+          set.secret === null ? "" : `The secret that signs notices, shown this once:\n${set.secret}\n`,
+        ],
       }),
     },
     async act({ actor, notices, openOrganization, random }, input) {

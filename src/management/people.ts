@@ -29,7 +29,7 @@ import {
 } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
-import { stale } from "./version.ts";
+import { changed } from "./version.ts";
 
 const verb = verbsOf("People");
 
@@ -218,7 +218,7 @@ export const personVerbs = [
       description: "suspend a person: all keys, tokens and sessions, on every node within a second",
       ...onePerson,
     },
-    act: (context, input) => changed(context, input, context.people.suspendPerson),
+    act: (context, input) => changePerson(context, input, context.people.suspendPerson),
   }),
   verb({
     name: "resumePerson",
@@ -232,7 +232,7 @@ export const personVerbs = [
       description: "resume a suspended person",
       ...onePerson,
     },
-    act: (context, input) => changed(context, input, context.people.resumePerson),
+    act: (context, input) => changePerson(context, input, context.people.resumePerson),
   }),
   verb({
     name: "forgetPerson",
@@ -260,7 +260,7 @@ export const personVerbs = [
       description: "erase who a person is, and revoke the person's keys, for good",
       ...onePerson,
     },
-    act: (context, input) => changed(context, input, context.people.forgetPerson),
+    act: (context, input) => changePerson(context, input, context.people.forgetPerson),
   }),
 ] as const;
 
@@ -299,19 +299,22 @@ export async function personNow(context: ManagementContext, known: KnownPerson):
   return { ...personIn(context, known), limits: await limitsOf(context, known.person.id) };
 }
 
-type Act = (id: string, actor: string, version?: number) => Promise<PersonChanged>;
-
-export async function changed(
+export async function changePerson(
   context: ManagementContext,
-  { person: name, version: read }: { person: string; version?: number | undefined },
-  act: Act,
+  { person: id, version: read }: { person: string; version?: number | undefined },
+  act: (id: string, actor: string, version?: number) => Promise<PersonChanged>,
 ): Promise<Person> {
-  const after = await act(name, context.actor, read);
-  if (after === null) return noPerson(name);
-  if (after === "last_admin") return lastAdministrator();
-  if ("stale" in after) return stale(`Person ${name}`, { read }, Person, personIn(context, after.stale));
-  await context.announce(after.person.id);
-  return personIn(context, after);
+  return changed(
+    context,
+    { read, id },
+    {
+      schema: Person,
+      title: () => `Person ${id}`,
+      listed: (now) => personIn(context, now),
+      refusals: { gone: () => noPerson(id), last_admin: lastAdministrator },
+    },
+    await act(id, context.actor, read),
+  );
 }
 
 function noPerson(name: string): never {

@@ -26,7 +26,7 @@ import {
   words,
 } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
-import { stale } from "./version.ts";
+import { changed, type Listed } from "./version.ts";
 
 const verb = verbsOf("Plans");
 
@@ -218,10 +218,8 @@ Examples:
     },
     async act(context, input) {
       const { name, version } = input;
-      const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version ?? null);
-      if (updated === null) return notManaged(context, name);
-      if (updated === "of_file") return inFile(name);
-      return "stalePlan" in updated ? stalePlan(updated.stalePlan, version) : updated;
+      const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version);
+      return changed(context, { read: version, id: name, announced: null }, listedPlan(context, name), updated);
     },
   }),
   verb({
@@ -242,11 +240,9 @@ Examples:
       says: ({ name }) => `Removed plan '${name}'.\n`,
     },
     async act(context, { name, version }) {
-      const removed = await context.plans.removePlan(name, context.actor, version ?? null);
-      if (removed === null) return notManaged(context, name);
-      if (removed === "of_file") return inFile(name);
-      if ("stalePlan" in removed) return stalePlan(removed.stalePlan, version);
-      if (!("organizations" in removed)) return removed;
+      const removed = await context.plans.removePlan(name, context.actor, version);
+      if (removed === null || typeof removed === "string" || !("organizations" in removed))
+        return changed(context, { read: version, id: name, announced: null }, listedPlan(context, name), removed);
       const { organizations, slugs } = removed;
       const users = slugs.length < organizations ? [...slugs, "…"] : slugs;
       return fail(
@@ -344,6 +340,9 @@ function inFile(name: string): never {
   );
 }
 
-function stalePlan(current: KnownPlan, read: number | undefined): never {
-  return stale(`Plan '${current.name}'`, { read }, Plan, current);
-}
+const listedPlan = (context: ManagementContext, name: string): Listed<KnownPlan, typeof Plan, "of_file"> => ({
+  schema: Plan,
+  title: (now) => `Plan '${now.name}'`,
+  listed: (now) => now,
+  refusals: { gone: () => notManaged(context, name), of_file: () => inFile(name) },
+});

@@ -153,9 +153,8 @@ Examples:
       says: raisedFacts,
     },
     async act(context, input) {
-      const { id, organizationId } = await context.keyOf(input.id);
+      const { id, organizationId, limits: budget } = await context.keyOf(input.id);
       const organization = await context.openOrganization(organizationId);
-      const { budget } = await context.administration.keyBudget(id);
       return raised(context, organization, { subject: "key", id, audited: id, budget }, input);
     },
   }),

@@ -125,28 +125,6 @@ export function limitIn({ limit }: { limit?: number | undefined }): number {
   return limit ?? page_default;
 }
 
-/** One secret of a key or an operator, as it may be shown. */
-export const Secret = Type.Object(
-  {
-    prefix: Type.String({ description: "The first 8 characters." }),
-    suffix: Type.String({ description: "The last 4 characters." }),
-    created_at: instant("When it was made."),
-    expires_at: nullable(instant("When a rotation's grace ends.")),
-    revoked_at: nullable(instant("When it was revoked.")),
-  },
-  { $id: "Secret", description: "One secret, as it may be shown." },
-);
-
-/** The life of a key or an operator. */
-export const life = {
-  created_at: instant("When it was created."),
-  expires_at: nullable(instant("When it expires.")),
-  revoked_at: nullable(instant("When it was revoked.")),
-  last_used_at: nullable(instant("When it was last used, about.")),
-};
-
-export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
-
 /** The values of the examples of the contract. */
 export const examples = {
   organization: `org_${"0".repeat(31)}1`,

@@ -1,13 +1,13 @@
 /** Teams: groups of an organization's keys, with limits of their own (docs/design/usage.md, Budgets). */
 import Type from "typebox";
-import { noBudget, type Team as StoredTeam } from "../store/budget.ts";
+import { noBudget } from "../store/budget.ts";
 import type { Organization } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import { flag, required } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { changedLimits, differencesOf } from "./limits.ts";
+import { changedLimits, withinPlan } from "./limits.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import { raiseFacts } from "./raise.ts";
@@ -35,9 +35,9 @@ import {
   teamNamed,
   teamRecord,
 } from "./team.ts";
-import { allowed, defaultAfter, keyDefaultOf } from "./team-limits.ts";
+import { defaultAfter, planOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
-import { conflict, lastChange, overtaken, stale } from "./version.ts";
+import { changed } from "./version.ts";
 
 const verb = verbsOf("Teams");
 
@@ -136,13 +136,14 @@ Examples:
     async act(context, input) {
       const { administration, actor, newUuid, openOrganization, repeatOf } = context;
       const organization = await openOrganization(input.organization);
+      const plan = await planOf(context, organization);
       const team = await administration.createTeam({
         id: idOf(newUuid(), "team_"),
         organizationId: organization.id,
         name: input.name,
-        budget: await allowed(context, organization, changedLimits(input.limits, noBudget), "team"),
-        keyDefault: await keyDefaultOf(context, organization, input.keyLimits, null),
-        memberDefault: await defaultAfter(context, organization, input.memberLimits, { before: null, whose: "person" }),
+        budget: withinPlan(changedLimits(input.limits, noBudget), plan, "team"),
+        keyDefault: defaultAfter(input.keyLimits, null, { plan, whose: "new key" }),
+        memberDefault: defaultAfter(input.memberLimits, null, { plan, whose: "person" }),
         actor,
         repeat: repeatOf("createTeam", input),
       });
@@ -200,40 +201,30 @@ Examples:
       says: teamFacts,
     },
     async act(context, input) {
-      const { administration, actor, announce, openOrganization } = context;
+      const { administration, actor, openOrganization } = context;
       const { team, organization } = await ownedTeam(context, input);
-      await openOrganization(organization.id);
-      const refuse = async (now: StoredTeam) => {
-        const last = await lastChange(administration, { id: organization.id, subject: team.id });
-        const current = teamRecord({ ...now, organization: organization.slug });
-        return stale(`Team '${now.name}'`, { read: input.version ?? team.version, last }, Team, current);
-      };
-      if (input.version !== undefined && team.version !== input.version) return refuse(team);
-      const change = {
-        name: input.name ?? team.name,
-        budget: await allowed(context, organization, changedLimits(input.limits, team.budget), "team"),
-        keyDefault: await keyDefaultOf(context, organization, input.keyLimits, team.keyDefault),
-        memberDefault: await defaultAfter(context, organization, input.memberLimits, {
-          before: team.memberDefault,
-          whose: "person",
-        }),
-      };
-      const updated = await administration.updateTeam(
-        { id: team.id, version: input.version ?? null },
-        team,
-        change,
-        actor,
+      const { id } = await openOrganization(organization.id);
+      const plan = await planOf(context, organization);
+      const updated = await administration.updateTeam({ id: team.id, actor, version: input.version }, (now) => ({
+        name: input.name ?? now.name,
+        budget: withinPlan(changedLimits(input.limits, now.budget), plan, "team"),
+        keyDefault: defaultAfter(input.keyLimits, now.keyDefault, { plan, whose: "new key" }),
+        memberDefault: defaultAfter(input.memberLimits, now.memberDefault, { plan, whose: "person" }),
+      }));
+      return changed(
+        context,
+        { read: input.version, id: team.id, announced: id },
+        {
+          schema: Team,
+          title: ({ name }) => `Team '${name}'`,
+          listed: (now) => teamRecord({ ...now, organization: organization.slug }),
+          refusals: {
+            gone: () => noTeam(team.id),
+            name_taken: () => fail(nameTaken(organization, input.name ?? team.name), "already_exists"),
+          },
+        },
+        updated,
       );
-      if (updated === null) noTeam(team.id);
-      if (updated === "name_taken") fail(nameTaken(organization, change.name), "already_exists");
-      if ("now" in updated) {
-        const differences = differencesOf(team, updated.now);
-        if (differences.length === 0) return refuse(updated.now);
-        const current = teamRecord({ ...updated.now, organization: organization.slug });
-        return conflict(overtaken("team", differences), Team, current);
-      }
-      await announce(organization.id);
-      return teamRecord({ ...updated, organization: organization.slug });
     },
   }),
   verb({

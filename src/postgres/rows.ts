@@ -1,6 +1,7 @@
 /** Rows of the directory as the store's records, and the errors of a driver freed from Drizzle's wrapping. Pure. */
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../db/schema.ts";
+import { noBudget } from "../store/budget.ts";
 import type { Credential, Key, KeyState, Organization, Scope, Secret } from "../store/directory.ts";
 import { idOf } from "../store/ids.ts";
 import type { Operator } from "../store/operators.ts";
@@ -50,14 +51,18 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
 }
 
 /** `secrets`: of this key, newest first. */
-export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[]): Key {
+export function keyOf(
+  { key: row, state, endsAt }: LivingKey,
+  secrets: Secret[],
+  { team, limits }: Pick<Key, "team" | "limits"> = { team: null, limits: { ...noBudget } },
+): Key {
   return {
     id: idOf(row.id, "key_"),
     kind: row.kind,
     organizationId: idOf(row.organizationId, "org_"),
     name: row.name,
     scopes: row.scopes as Scope[],
-    allowedModels: row.allowedModels,
+    models: row.models,
     createdAt: row.createdAt,
     expiresAt: row.expiresAt,
     revokedAt: row.revokedAt,
@@ -67,9 +72,11 @@ export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[])
     owner: row.owner,
     personId: row.personId === null ? null : idOf(row.personId, "per_"),
     labels: row.labels,
-    allowedAddresses: row.allowedAddresses,
+    allowFrom: row.allowFrom,
     state,
     endsAt,
+    team,
+    limits,
     version: row.version,
     secrets,
   };

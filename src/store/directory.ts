@@ -4,7 +4,8 @@
  * or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
-import type { Budget, BudgetAdministration } from "./budget.ts";
+import type { Budget, BudgetAdministration, Team } from "./budget.ts";
+import type { Stale, VersionedChange } from "./change.ts";
 import type { WindowKind } from "./ledger.ts";
 import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import type { RaiseAdministration } from "./raise.ts";
@@ -63,7 +64,7 @@ export interface Key {
   name: string;
   scopes: Scope[];
   /** Public model ids; null allows all. */
-  allowedModels: string[] | null;
+  models: string[] | null;
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
@@ -78,11 +79,14 @@ export interface Key {
   personId: string | null;
   labels: Record<string, string>;
   /** Addresses and networks of its clients; null allows all. */
-  allowedAddresses: string[] | null;
+  allowFrom: string[] | null;
   /** The status when the key was read, by the store's clock. */
   state: KeyState;
   /** When the key ended, or will end if nothing changes: revoked, expired, too old or unused. Null: never. */
   endsAt: Date | null;
+  team: Pick<Team, "id" | "name"> | null;
+  /** Its own; null: not limited. */
+  limits: Budget;
   /** Rises with each change, but not with use. */
   version: number;
   /** The newest first. There are several during a rotation's grace period. */
@@ -109,10 +113,7 @@ export interface NewSecret {
 
 /** Everything that authentication needs to know, from one indexed look-up. */
 export interface Credential {
-  key: Pick<
-    Key,
-    "id" | "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "revokedAt" | "lastUsedAt"
-  >;
+  key: Pick<Key, "id" | "name" | "scopes" | "models" | "allowFrom" | "expiresAt" | "revokedAt" | "lastUsedAt">;
   secret: Pick<Secret, "createdAt" | "expiresAt" | "revokedAt">;
   /** The person whose key it is; null: it is the organization's. */
   person: KeyPerson | null;
@@ -221,6 +222,10 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     actor: Actor,
     version?: number | null,
   ): Promise<Changed>;
+  /** The limits that a new key of the organization gets. */
+  setKeyDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
+  /** Those of each member without limits of their own or of the team. */
+  setMemberDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
   /** Writes compensating entries in the ledger (Ledger.adjust), all or none. Returns for each what was added. */
   adjustUsage(input: {
     organizationId: string;
@@ -235,13 +240,13 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     organizationId: string;
     name: string;
     scopes: Scope[];
-    allowedModels: string[] | null;
+    models: string[] | null;
     expiresAt: Date | null;
     owner: string | null;
     /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
     personId?: string | null;
     labels: Record<string, string>;
-    allowedAddresses: string[] | null;
+    allowFrom: string[] | null;
     teamId: string | null;
     budget: Budget;
     secret: NewSecret;
@@ -266,9 +271,10 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
       },
   ): Promise<PageOf<Key>>;
   /**
-   * Sets the given fields; the others stay, even if others change them meanwhile. A call that changes nothing writes nothing.
+   * Sets the fields that `patch` gives for the key as it is when it is locked; the others stay. A change that changes nothing
+   * writes nothing. `no_team`: the organization has no such team.
    */
-  updateKey(id: string, change: KeyChange, actor: Actor, version?: number | null): Promise<Key | Stale<Key> | null>;
+  updateKey(change: VersionedChange, patch: (now: Key) => KeyChange): Promise<Key | Stale<Key> | "no_team" | null>;
   findKey(id: string): Promise<Key | null>;
   /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
   rotateKey(input: {
@@ -286,8 +292,8 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
 }
 
 export type KeyChange = Partial<
-  Pick<Key, "name" | "scopes" | "allowedModels" | "allowedAddresses" | "expiresAt" | "owner" | "labels">
->;
+  Pick<Key, "name" | "scopes" | "models" | "allowFrom" | "expiresAt" | "owner" | "labels" | "limits">
+> & { teamId?: string | null };
 
 /**
  * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than that allows.
@@ -322,13 +328,18 @@ export interface AuditQuery {
 /** The actor, as the audit log records it. */
 export type Actor = string;
 
-/** It has changed since the version that the caller read. */
-export interface Stale<What = Organization> {
-  stale: What;
+/** An organization, and the limits that it gives to new keys or to its people; null: none. */
+export interface GivenLimits {
+  organization: Organization;
+  limits: Budget | null;
 }
 
 /** The organization after the change. Null if there is none. */
-export type Changed = Organization | Stale | "closed" | null;
+export type Changed = Organization | Stale<Organization> | "closed" | null;
+/** The limits that it gives, after the change. */
+type DefaultChanged = GivenLimits | Stale<GivenLimits> | "closed" | null;
+/** The limits to give, after those that are given when the organization is locked. */
+type DefaultPatch = (now: Budget | null) => Budget | null;
 
 /** One compensating entry. `added` is null if there was no session to adjust. */
 export interface UsageEntry {

@@ -1,5 +1,6 @@
 /** Directory and Administration over maps, with a clock that a test moves: the rules of src/store/directory.ts, nothing more. */
 import { chainBeginning, chainedHash } from "../../src/store/audit-chain.ts";
+import { type Budget, noBudget } from "../../src/store/budget.ts";
 import {
   type Administration,
   type AuditEntry,
@@ -74,9 +75,25 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     hashes.set(secret.hash.toHex(), { keyId: key.id, secret: shown });
   }
 
+  const budgets = memoryBudgets(now);
+  const given = { key: new Map<string, Budget>(), member: new Map<string, Budget>() };
+  const settingDefault = (of: keyof typeof given): Administration["setKeyDefault"] =>
+    async function setDefault({ id }, patch) {
+      const organization = organizations.get(id);
+      if (!organization) return null;
+      const limits = patch(given[of].get(id) ?? null);
+      if (limits) given[of].set(id, limits);
+      else given[of].delete(id);
+      return { organization: structuredClone(organization), limits };
+    };
+
   return {
     clock,
-    ...memoryBudgets(now),
+    ...budgets,
+    keyDefault: async (id) => given.key.get(id) ?? null,
+    memberDefault: async (id) => given.member.get(id) ?? null,
+    setKeyDefault: settingDefault("key"),
+    setMemberDefault: settingDefault("member"),
     async credential(hash): Promise<Credential | null> {
       const found = hashes.get(hash.toHex());
       if (!found) return null;
@@ -150,13 +167,13 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         note(actor, "usage.adjust", organizationId, entryId, { window: kind, units, added: units, reason });
       return entries.map((entry) => ({ ...entry, added: units }));
     },
-    async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor, ...input }) {
+    async createKey({ id, organizationId, name, scopes, models, expiresAt, secret, actor, ...input }) {
       if (organizations.get(organizationId)?.status === "closed") return "closed";
       const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null, lastUsedFrom: null };
-      const { owner, labels, allowedAddresses, personId = null } = input;
-      const open = { kind: "key" as const, createdBy: actor, owner, personId, labels, allowedAddresses, version: 1 };
-      const read = { state: "active", endsAt: null } as const;
-      const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, ...open, ...read, secrets: [] };
+      const { owner, labels, allowFrom, personId = null } = input;
+      const open = { kind: "key" as const, createdBy: actor, owner, personId, labels, allowFrom, version: 1 };
+      const read = { state: "active", endsAt: null, team: null, limits: { ...noBudget } } as const;
+      const key: Key = { id, organizationId, name, scopes, models, ...life, ...open, ...read, secrets: [] };
       addSecret(key, secret);
       keys.set(id, key);
       note(actor, "key.create", organizationId, id);
@@ -175,10 +192,12 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         );
       return part(found, page);
     },
-    async updateKey(id, change, actor) {
+    async updateKey({ id, actor }, patch) {
       const key = keys.get(id);
       if (!key) return null;
-      Object.assign(key, change, { version: key.version + 1 });
+      const { teamId, ...change } = patch(key);
+      const team = teamId === undefined ? key.team : teamId && (await budgets.findTeam(teamId));
+      Object.assign(key, change, { team: team && { id: team.id, name: team.name }, version: key.version + 1 });
       note(actor, "key.update", key.organizationId, id);
       return seen(key);
     },

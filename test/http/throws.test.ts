@@ -239,7 +239,7 @@ function serve(saboteur: Saboteur): Bench {
 }
 
 function principal() {
-  const key = { id: "key_00000000000070008000000000000001", scopes: ["inference:create"], allowedModels: null };
+  const key = { id: "key_00000000000070008000000000000001", scopes: ["inference:create"], models: null };
   return { key, organization: { id: organizationId, plan: plan.name } };
 }
 

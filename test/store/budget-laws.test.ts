@@ -11,7 +11,7 @@ import { type Subject, setSubject, sumEarlier } from "../../src/postgres/budgets
 import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { raises } from "../../src/postgres/raises.ts";
-import { noBudget, type Team } from "../../src/store/budget.ts";
+import { noBudget } from "../../src/store/budget.ts";
 import { scopes } from "../../src/store/directory.ts";
 import { bare, uuidOf } from "../../src/store/ids.ts";
 import type { Command, Ledger, UsageLimits } from "../../src/store/ledger.ts";
@@ -197,9 +197,8 @@ class Staff {
   async limitPerson(limits: UsageLimits | null): Promise<void> {
     const store = peopleAdministration(this.store.db);
     const organizationId = this.organization;
-    const before = await store.memberLimits(this.person, organizationId);
-    const change = { organizationId, before, budget: limits && { ...noBudget, ...limits } };
-    await store.setMemberLimits(this.person, change, actor);
+    const own = limits && { ...noBudget, ...limits };
+    await store.setMemberLimits({ id: this.person, actor }, organizationId, () => own);
     this.#refresh({ ...this.#members, own: limits ? new Map([[this.subjects[4]!.id, limits]]) : new Map() });
   }
 
@@ -207,11 +206,8 @@ class Staff {
   async limitMembers(team: number | null, limits: UsageLimits | null): Promise<void> {
     const budget = limits && { ...noBudget, ...limits };
     const administrator = administration(this.store.db);
-    if (team === null) await administrator.setMemberDefault(this.organization, budget, actor);
-    else {
-      const before = (await administrator.findTeam(this.subjects[2 + team]!.id)) as Team;
-      await administrator.updateTeam({ id: before.id }, before, { ...before, memberDefault: budget }, actor);
-    }
+    if (team === null) await administrator.setMemberDefault({ id: this.organization, actor }, () => budget);
+    else await administrator.updateTeam({ id: this.subjects[2 + team]!.id, actor }, () => ({ memberDefault: budget }));
     const defaults = new Map(this.#members.defaults);
     const id = team === null ? this.organization : this.subjects[2 + team]!.id;
     if (limits) defaults.set(id, limits);

@@ -5,6 +5,7 @@ import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
 import { administration } from "../../src/postgres/administration.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { directory } from "../../src/postgres/directory.ts";
+import { memberLimitOf } from "../../src/postgres/members.ts";
 import { people } from "../../src/postgres/people.ts";
 import { peopleAdministration } from "../../src/postgres/people-administration.ts";
 import { type Budget, noBudget } from "../../src/store/budget.ts";
@@ -90,7 +91,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
           revokedAt: null,
         });
       }
-      const own = (person: string) => peopleAdministration(db).memberLimits(person, acme);
+      const own = (person: string) => memberLimitOf(db, bare(acme, "org_"), bare(person, "per_"));
       // The month of the default would be lost by limits of her own that don't name it.
       const anns = budget({ session: 5, week: 700, month: 9_000, concurrentRequests: 2, requestsPerMinute: 60 });
       expect(await own(ann)).toEqual(anns);

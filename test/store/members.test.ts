@@ -57,9 +57,12 @@ for (const name of databaseKinds(import.meta.path))
     }
     async function limit(personId: string, organizationId: string, limits: Partial<Budget> | null) {
       const store_ = peopleAdministration(store.db);
-      const before = await store_.memberLimits(personId, organizationId);
-      const change = { organizationId, before, budget: limits && budget(limits) };
-      expect(await store_.setMemberLimits(personId, change, actor)).toMatchObject({ person: { id: personId } });
+      const after = await store_.setMemberLimits(
+        { id: personId, actor },
+        organizationId,
+        () => limits && budget(limits),
+      );
+      expect(after).toMatchObject({ person: { id: personId } });
     }
     const counted = async (personId: string) =>
       (await peopleAdministration(store.db).memberBudgets([personId])).get(personId);
@@ -117,13 +120,10 @@ for (const name of databaseKinds(import.meta.path))
       await book.run([running, settled]);
       await run(settleOf(settled, 700));
       await limit(ann, acme, { month: 20_000, concurrentRequests: 3 });
-      const before = await administration(store.db).keyBudget(key.id);
-      await administration(store.db).setKeyBudget(
-        { id: key.id },
-        before,
-        { teamId: team.id, budget: budget({ session: 9_000 }) },
-        actor,
-      );
+      await administration(store.db).updateKey({ id: key.id, actor }, () => ({
+        teamId: team.id,
+        limits: budget({ session: 9_000 }),
+      }));
       expect(await admit(asked(acme, key.id))).toMatchObject({
         answer: "granted",
         teamId: team.id,
@@ -141,7 +141,7 @@ for (const name of databaseKinds(import.meta.path))
       const administrator = administration(store.db);
       const team = await newTeam(acme, { memberDefault: budget({ week: 3_000 }) });
       const ann = await member(acme, team.name);
-      await administrator.setMemberDefault(acme, budget({ week: 4_000 }), actor);
+      await administrator.setMemberDefault({ id: acme, actor }, () => budget({ week: 4_000 }));
       const key = await newKeyOf(acme, ann, team.id);
       const weekOf = async () => (await counted(ann))?.map((one) => [one.isOwn, one.budget.week]);
       expect(await weekOf()).toEqual([[false, 3_000]]);
@@ -159,7 +159,7 @@ for (const name of databaseKinds(import.meta.path))
         actor,
       );
       expect(await weekOf()).toEqual([[false, 4_000]]);
-      expect((await administrator.keyBudget(key.id)).team).toBeNull();
+      expect((await administrator.findKey(key.id))!.team).toBeNull();
       expect(await answersOf(Array.from({ length: 4 }, () => asked(acme, key.id)))).toEqual([
         "granted",
         "granted",
@@ -167,7 +167,7 @@ for (const name of databaseKinds(import.meta.path))
         "reserved",
       ]);
       await run(settleOf(first, 1_000));
-      await administrator.setMemberDefault(acme, null, actor);
+      await administrator.setMemberDefault({ id: acme, actor }, () => null);
       expect(await counted(ann)).toBeUndefined();
       expect(await answersOf(Array.from({ length: 9 }, () => asked(acme, key.id)))).toEqual(Array(9).fill("granted"));
     });

@@ -4,7 +4,7 @@ import type { NewSecret } from "../../src/store/directory.ts";
 
 /** The fields of a key that never expires, may do all that its scopes allow, and has no limits and no team. */
 export const unrestricted = {
-  ...{ allowedModels: null, expiresAt: null, owner: null, labels: {}, allowedAddresses: null },
+  ...{ models: null, expiresAt: null, owner: null, labels: {}, allowFrom: null },
   ...{ teamId: null, budget: noBudget },
 };
 

@@ -141,8 +141,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       await people(db).confirm(of(lost.subject!, { memberships: [] }));
       const admin = administration(db);
       await admin.giveMembership(hand.id, member(acme.slug), "cli:ann");
-      const limits = { organizationId: acme.id, before: null, budget: { ...noBudget, week: 5 } };
-      await admin.setMemberLimits(limited.id, limits, "cli:ann");
+      await admin.setMemberLimits({ id: limited.id, actor: "cli:ann" }, acme.id, () => ({ ...noBudget, week: 5 }));
       await admin.suspendPerson(suspended.id, "cli:ann");
       const stay = [lost, hand, limited, suspended];
       const isThere = async ({ id }: { id: string }) => (await people(db).findPerson(id)) !== null;
@@ -219,7 +218,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(found!.key.id).toBe(all[0]!.id);
       // What a client sends is looked up by its hash: no text that is sent as a key has this one.
       expect(all[0]!.secretHash).not.toEqual(hashKey(all[0]!.id));
-      const teamOfKey = async () => (await administration(db).keyBudget(all[0]!.id)).team?.id ?? null;
+      const teamOfKey = async () => (await administration(db).findKey(all[0]!.id))!.team?.id ?? null;
       await confirm("research");
       expect(await teamOfKey()).toBe(research);
       expect((await key())!.id).toBe(all[0]!.id);
@@ -229,11 +228,10 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(await teamOfKey()).toBe(research);
       // A team that was removed does not come back with the next change of the person.
       await administration(db).removeTeam(research, "cli:ann");
-      await peopleAdministration(db).setMemberLimits(
-        person.id,
-        { organizationId: acme.id, before: null, budget: { ...noBudget, week: 9_000 } },
-        "cli:ann",
-      );
+      await peopleAdministration(db).setMemberLimits({ id: person.id, actor: "cli:ann" }, acme.id, () => ({
+        ...noBudget,
+        week: 9_000,
+      }));
       expect(await teamOfKey()).toBeNull();
       expect(await key("gone")).toBeNull();
       expect(await key((await organization()).slug)).toBeNull();

@@ -86,9 +86,8 @@ for (const name of databaseKinds(import.meta.path))
     }
     async function limit(personId: string, organizationId: string, week: number | null) {
       const of = peopleAdministration(store.db);
-      const before = await of.memberLimits(personId, organizationId);
       const budget = week === null ? null : { ...noBudget, week };
-      await of.setMemberLimits(personId, { organizationId, before, budget }, actor);
+      await of.setMemberLimits({ id: personId, actor }, organizationId, () => budget);
     }
 
     /** Two organizations, two people with keys in both or one, and a key of nobody. */
