@@ -3,11 +3,11 @@
  * with the verbs themselves would be ten times as large, so the build runs this file and puts its answer in the place of the
  * call.
  */
-import type { Flag } from "../../src/management/command.ts";
-import type { Verb } from "../../src/management/verb.ts";
-import { type VerbName, verbs } from "../../src/management/verbs.ts";
-import { snakeName } from "../../src/schema/codec.ts";
-import type { Shape } from "../../src/schema/shape.ts";
+import type { Flag } from "../../src/admin/management/command.ts";
+import type { Verb } from "../../src/admin/management/verb.ts";
+import { type VerbName, verbs } from "../../src/admin/management/verbs.ts";
+import { snakeName } from "../../src/core/schema/codec.ts";
+import type { Shape } from "../../src/core/schema/shape.ts";
 
 export interface VerbEntry {
   method: string;

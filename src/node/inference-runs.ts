@@ -1,21 +1,21 @@
 /** Wires the runs of requests over the engines: what is measured and logged about each attempt and each end. */
-import type { Admission } from "../admission/admission.ts";
-import type { Log } from "../http/log.ts";
-import { retryBudgets } from "../routing/budget.ts";
-import type { Share } from "../routing/fair-queue.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { Traces } from "../telemetry/traces.ts";
-import { idleClock } from "../time/clock.ts";
-import { seldom } from "../time/seldom.ts";
-import type { TokenCounter } from "../tokens/counter.ts";
-import { answerCount, hasTokenizer, isCountable, promptCount } from "../tokens/prompt-count.ts";
-import { type Attempted, Attempts, type AttemptsParts } from "../usage/attempts.ts";
-import { Compacting, type Open } from "../usage/compacting.ts";
-import { Continuing, mayGoOn } from "../usage/continuing.ts";
-import type { InputEstimate } from "../usage/input-estimate.ts";
-import { LesserDialects } from "../usage/lesser-dialects.ts";
-import type { OutputCalibration } from "../usage/output-calibration.ts";
-import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../usage/run.ts";
+import type { Admission } from "../core/admission/admission.ts";
+import type { Log } from "../core/http/log.ts";
+import { retryBudgets } from "../core/routing/budget.ts";
+import type { Share } from "../core/routing/fair-queue.ts";
+import { idleClock } from "../core/time/clock.ts";
+import { seldom } from "../core/time/seldom.ts";
+import type { TokenCounter } from "../core/tokens/counter.ts";
+import { answerCount, hasTokenizer, isCountable, promptCount } from "../core/tokens/prompt-count.ts";
+import { type Attempted, Attempts, type AttemptsParts } from "../core/usage/attempts.ts";
+import { Compacting, type Open } from "../core/usage/compacting.ts";
+import { Continuing, mayGoOn } from "../core/usage/continuing.ts";
+import type { InputEstimate } from "../core/usage/input-estimate.ts";
+import { LesserDialects } from "../core/usage/lesser-dialects.ts";
+import type { OutputCalibration } from "../core/usage/output-calibration.ts";
+import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../core/usage/run.ts";
+import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { Traces } from "../features/telemetry/traces.ts";
 import type { Engines } from "./engines.ts";
 import { lossLog } from "./loss-log.ts";
 

@@ -2,22 +2,22 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
-import { administration } from "../../src/postgres/administration.ts";
-import type { Database } from "../../src/postgres/database.ts";
-import { DatabaseError } from "../../src/postgres/database-error.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
-import { people } from "../../src/postgres/people.ts";
-import { peopleAdministration } from "../../src/postgres/people-administration.ts";
-import { plans } from "../../src/postgres/plans.ts";
-import { raises } from "../../src/postgres/raises.ts";
-import { serverDatabase } from "../../src/postgres/server.ts";
-import { noBudget } from "../../src/store/budget.ts";
-import type { Administration } from "../../src/store/directory.ts";
-import { scopes } from "../../src/store/directory.ts";
-import { idOf } from "../../src/store/ids.ts";
-import { noLimits, type Plan } from "../../src/store/plan.ts";
-import { type StandingSubject, standingSubjects } from "../../src/store/standing.ts";
-import { newRequestId } from "../store/ledger-stores.ts";
+import { noBudget } from "../../src/core/store/budget.ts";
+import type { Administration } from "../../src/core/store/directory.ts";
+import { scopes } from "../../src/core/store/directory.ts";
+import { idOf } from "../../src/core/store/ids.ts";
+import { noLimits, type Plan } from "../../src/core/store/plan.ts";
+import { type StandingSubject, standingSubjects } from "../../src/core/store/standing.ts";
+import { administration } from "../../src/stores/postgres/administration.ts";
+import type { Database } from "../../src/stores/postgres/database.ts";
+import { DatabaseError } from "../../src/stores/postgres/database-error.ts";
+import { ledger } from "../../src/stores/postgres/ledger.ts";
+import { people } from "../../src/stores/postgres/people.ts";
+import { peopleAdministration } from "../../src/stores/postgres/people-administration.ts";
+import { plans } from "../../src/stores/postgres/plans.ts";
+import { raises } from "../../src/stores/postgres/raises.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
+import { newRequestId } from "../core/store/ledger-stores.ts";
 import type { Chance } from "./chance.ts";
 import type { LimitChange, RaiseSet } from "./limits.ts";
 import { ask } from "./stores.ts";

@@ -1,0 +1,79 @@
+/** A credential, which is a key's secret or an operator's token: how it may be shown, its rotation, and its words. */
+import Type from "typebox";
+import { secretOf } from "../../core/auth/key.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import type { Administration } from "../../core/store/directory.ts";
+import type { Said } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { duration, instant, nullable } from "./shapes.ts";
+
+/** One secret of a key or an operator, as it may be shown. */
+export const Secret = Type.Object(
+  {
+    prefix: Type.String({ description: "The first 8 characters." }),
+    suffix: Type.String({ description: "The last 4 characters." }),
+    created_at: instant("When it was made."),
+    expires_at: nullable(instant("When a rotation's grace ends.")),
+    revoked_at: nullable(instant("When it was revoked.")),
+  },
+  { $id: "Secret", description: "One secret, as it may be shown." },
+);
+export type Secret = Value<typeof Secret>;
+
+/** The life of a key or an operator. */
+export const life = {
+  created_at: instant("When it was created."),
+  expires_at: nullable(instant("When it expires.")),
+  revoked_at: nullable(instant("When it was revoked.")),
+  last_used_at: nullable(instant("When it was last used, about.")),
+};
+
+export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
+
+/** The state of a secret or an operator by this machine's clock, for display; the store's clock decides about requests. */
+export function secretState(
+  { revokedAt, expiresAt }: { revokedAt: Date | null; expiresAt: Date | null },
+  now_ms: number,
+): "revoked" | "expired" | "active" {
+  if (revokedAt) return "revoked";
+  return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
+}
+
+/** The only words with the secret itself. Null: the answer of a repeat has none. */
+export function secretSaid(first: string, secret: string | null, last: string): Said {
+  return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
+}
+
+/** How long the old secret works. Null: until it is revoked. */
+export const grace = Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`.")));
+
+interface Owner {
+  id: string;
+  revokedAt: Date | null;
+  expiresAt: Date | null;
+}
+
+interface Rotation<Rotated> {
+  secret: string;
+  grace_ms: number | null | undefined;
+  rotate(input: Parameters<Administration["rotateKey"]>[0]): Promise<Rotated | "revoked" | null>;
+  revoke(input: Parameters<Administration["revokeKey"]>[0]): Promise<Rotated | null>;
+  /** The refusal in words; `why` is a verb, such as `has expired`. */
+  refusal(why: string): string;
+}
+
+/** Gives the owner another secret; null: the owner is gone. */
+export async function rotated<Rotated>(
+  { actor, now_ms }: Pick<ManagementContext, "actor" | "now_ms">,
+  { id, revokedAt, expiresAt }: Owner,
+  { secret, grace_ms = null, rotate, revoke, refusal }: Rotation<Rotated>,
+): Promise<Rotated | null> {
+  if (revokedAt) fail(refusal("is revoked"), "wrong_state");
+  if (expiresAt && expiresAt.getTime() <= now_ms()) fail(refusal("has expired"), "wrong_state");
+  const graceEndsAt = grace_ms === null ? null : new Date(now_ms() + grace_ms);
+  const owner = await rotate({ id, secret: secretOf(secret), graceEndsAt, actor });
+  if (owner === "revoked") return fail(refusal("is revoked"), "wrong_state");
+  // No grace at all is a revocation: a deadline would come from this machine's clock, and the store's may be behind it.
+  return owner && grace_ms === 0 ? revoke({ id, old: true, actor }) : owner;
+}

@@ -1,0 +1,228 @@
+/**
+ * Administration of keys. A key keeps its id through rotations, each of which adds a secret. The older secrets work
+ * until they are revoked, or until the end of the rotation's grace period.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { and, eq, gt, isNull, sql } from "drizzle-orm";
+import { apiKey, organization } from "../../../db/schema.ts";
+import type { Budget } from "../../core/store/budget.ts";
+import type { Administration, Key, KeyChange } from "../../core/store/directory.ts";
+import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
+import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { budgetShown, budgetsOf, isLimited, setSubject } from "./budgets.ts";
+import { type Changeable, change, changeAnyVersion } from "./change.ts";
+import { credentialsOf, masked } from "./credential.ts";
+import type { Database, Transaction } from "./database.ts";
+import { keyLife } from "./key-life.ts";
+import { announceChange } from "./revocations.ts";
+import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
+import { keySecrets } from "./secrets.ts";
+import { endRow } from "./sign-ins.ts";
+import { hasUsed } from "./standing.ts";
+import { budgetNewKey, lockOrganization, mayJoin } from "./teams.ts";
+
+type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
+
+export function keys(db: Database): Pick<Administration, Verbs> {
+  return {
+    createKey: (input) =>
+      act(db, async (tx) => {
+        const at = await storeNow(tx);
+        const before = await repeated(tx, input.repeat, input.actor, input.id);
+        if (before) return before;
+        const id = bare(input.id, "key_");
+        const owner = bare(input.organizationId, "org_");
+        const { name, scopes, models, expiresAt, teamId, budget, labels, allowFrom } = input;
+        const { personId = null } = input;
+        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, budget });
+        if (refusal) {
+          await unrepeated(tx, input.repeat, input.actor);
+          return refusal;
+        }
+        const person = personId && bare(personId, "per_");
+        await tx.drizzle.insert(apiKey).values({
+          id,
+          organizationId: owner,
+          name,
+          scopes,
+          models,
+          expiresAt,
+          owner: input.owner,
+          labels,
+          allowFrom,
+          personId: person,
+          createdAt: at,
+          createdBy: input.actor,
+        });
+        await keySecrets.add(tx, id, input.secret, at);
+        await budgetNewKey(tx, { id, owner, teamId, budget, person, at });
+        const details = {
+          name,
+          scopes,
+          models,
+          expires_at: expiresAt,
+          ...(input.owner === null ? {} : { owner: input.owner }),
+          ...(Object.keys(labels).length === 0 ? {} : { labels }),
+          ...(allowFrom === null ? {} : { allow_from: allowFrom }),
+          ...(teamId === null ? {} : { team_id: teamId }),
+          ...(personId === null ? {} : { person_id: personId }),
+          ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
+          secret: masked(input.secret),
+        };
+        await announceChange(tx, input.id, input.secret.hash);
+        await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
+        return (await readKey(tx, id))!;
+      }),
+
+    async pageKeys({ organizationId, personId, after, limit, state, kind = "key", unusedFor_ms, endsWithin_ms, over }) {
+      const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
+      const wanted = and(
+        owner === undefined ? undefined : eq(apiKey.organizationId, owner),
+        after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
+        personId === undefined ? undefined : eq(apiKey.personId, bare(personId, "per_")),
+        eq(apiKey.kind, kind),
+        state === undefined ? undefined : eq(keyLife.state, state),
+        unusedFor_ms === undefined ? undefined : isUnusedFor(unusedFor_ms),
+        endsWithin_ms === undefined ? undefined : and(eq(keyLife.state, "active"), endsWithin(endsWithin_ms)),
+        over === undefined ? undefined : hasUsed("key", apiKey.id, over, owner),
+      );
+      const page = living(db)
+        .where(wanted)
+        .orderBy(apiKey.id)
+        .limit(limit + 1);
+      const rows = await plainly(page);
+      return { items: await plainly(whole(db, rows.slice(0, limit))), hasMore: rows.length > limit };
+    },
+
+    async findKey(id) {
+      const uuid = uuidOf(id, "key_");
+      return uuid === null ? null : plainly(readKey(db, uuid));
+    },
+
+    updateKey: ({ id, actor, version }, patch) =>
+      change(db, changeableKey, { id, actor, version }, async (tx, row) => {
+        const key = (await readKey(tx, row.id))!;
+        const { team, limits, teamId, ...before } = { ...key, teamId: key.team?.id ?? null };
+        const { teamId: toTeam = teamId, limits: toLimits = limits, ...wanted } = patch(key);
+        const named = Object.keys(wanted) as (keyof typeof wanted)[];
+        const changed = named.filter((name) => !isDeepStrictEqual(before[name], wanted[name]));
+        const isCounted = toTeam !== teamId || !isDeepStrictEqual(toLimits, limits);
+        if (changed.length === 0 && !isCounted) return null;
+        if (isCounted && !(await mayJoin(tx, row.organizationId, toTeam))) return "no_team";
+        const only = (of: KeyChange) => Object.fromEntries(changed.map((name) => [name, of[name]]));
+        await set(tx, row, only(wanted));
+        const subject = { id: row.id, organization: row.organizationId, team: toTeam && bare(toTeam, "team_") };
+        const isUnsummed = isCounted && (await setSubject(tx, { ...subject, budget: toLimits }));
+        const counts = (team_id: string | null, budget: Budget) =>
+          isCounted ? { team_id, limits: budgetShown(budget) } : {};
+        return {
+          action: "key.update",
+          details: {
+            ...listed(only(wanted)),
+            ...counts(toTeam, toLimits),
+            before: { ...listed(only(before)), ...counts(teamId, limits) },
+          },
+          unsummed: isUnsummed ? [row.id] : [],
+        };
+      }),
+
+    rotateKey: ({ id, actor, ...rotation }) =>
+      changeAnyVersion(db, changeableKey, { id, actor }, (tx, row, at) =>
+        keyCredentials.rotated(tx, row, at, rotation),
+      ),
+
+    revokeKey: ({ id, actor, old }) =>
+      changeAnyVersion(db, old ? changeableKey : endedKey, { id, actor }, (tx, row, at) =>
+        keyCredentials.revoked(tx, row, at, old),
+      ),
+  };
+}
+
+const changeableKey: Changeable<KeyRow, Key> = {
+  async lock(tx, id) {
+    const uuid = uuidOf(id, "key_");
+    if (uuid === null) return null;
+    const [found] = await tx.drizzle.select({ owner: apiKey.organizationId }).from(apiKey).where(eq(apiKey.id, uuid));
+    if (!found) return null;
+    await lockOrganization(tx, found.owner);
+    const [row] = await tx.drizzle.select().from(apiKey).where(eq(apiKey.id, uuid)).for("update");
+    return row ?? null;
+  },
+  read: (tx, { id }) => readKey(tx, id),
+  bump: (tx, row) => set(tx, row, { version: row.version + 1 }),
+  owner: ({ organizationId }) => organizationId,
+};
+
+/** A key that ends, and a sign-in with it: its row is locked before its key, as by its refresh. */
+const endedKey: Changeable<KeyRow, Key> = {
+  ...changeableKey,
+  async lock(tx, id) {
+    const uuid = uuidOf(id, "key_");
+    if (uuid !== null) await endRow(tx, uuid, await storeNow(tx));
+    return changeableKey.lock(tx, id);
+  },
+};
+
+const keyCredentials = credentialsOf("key", keySecrets, (tx, row: KeyRow, revokedAt) => set(tx, row, { revokedAt }));
+
+const isUnusedFor = (ms: number) =>
+  sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
+
+const endsWithin = (ms: number) => sql`${keyLife.endsAt} <= store_now() + ${ms}::bigint * interval '1 ms'`;
+
+/** Renames fields to the names that the audit log has. */
+const listed = (of: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
+  );
+
+/**
+ * The reason why a key cannot be created in this organization, or null. The answer holds until the commit: a
+ * transaction that closes the organization waits.
+ */
+async function refusalOf(
+  tx: Transaction,
+  { owner, name, teamId, budget }: { owner: string; name: string | null; teamId: string | null; budget: Budget },
+): Promise<"no_team" | "closed" | "name_taken" | null> {
+  // A limited key locks the row for update later. Two transactions that had shared the row before would then wait for
+  // each other.
+  const [row] = await tx.drizzle
+    .select({ status: organization.status })
+    .from(organization)
+    .where(eq(organization.id, owner))
+    .for(name !== null || teamId !== null || isLimited(budget) ? "update" : "key share");
+  if (row?.status === "closed") return "closed";
+  if (name !== null && (await isTaken(tx, owner, name))) return "name_taken";
+  return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
+}
+
+/** Whether a key that is not revoked has the name. The organization is locked, so the answer holds until the commit. */
+async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
+  const named = and(eq(apiKey.organizationId, owner), eq(apiKey.name, name), isNull(apiKey.revokedAt));
+  const rows = await tx.drizzle.select({ id: apiKey.id }).from(apiKey).where(named).limit(1);
+  return rows.length > 0;
+}
+
+async function set(tx: Transaction, { id }: KeyRow, values: Partial<KeyRow>): Promise<void> {
+  if (Object.keys(values).length > 0) await tx.drizzle.update(apiKey).set(values).where(eq(apiKey.id, id));
+}
+
+const living = (db: Pick<Transaction, "drizzle">) =>
+  db.drizzle
+    .select({ key: apiKey, ...keyLife })
+    .from(apiKey)
+    .innerJoin(organization, eq(organization.id, apiKey.organizationId));
+
+async function readKey(db: Transaction, uuid: string): Promise<Key | null> {
+  const rows = await living(db).where(eq(apiKey.id, uuid));
+  return (await whole(db, rows))[0] ?? null;
+}
+
+/** The keys with their secrets, their teams and their limits. */
+async function whole(db: Transaction, keys: LivingKey[]): Promise<Key[]> {
+  if (keys.length === 0) return [];
+  const ids = keys.map(({ key }) => key.id);
+  const secrets = await keySecrets.of(db, ids);
+  const budgets = await budgetsOf(db, ids);
+  return keys.map((one) => keyOf(one, secrets.get(one.key.id)!, budgets.get(one.key.id)));
+}
