@@ -1,5 +1,5 @@
 /** Operators over SQL. They are like keys, with a role instead of an organization (src/stores/postgres/keys.ts). */
-import { eq, gt, inArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { FoundOperator, Operator, Operators } from "../../core/store/operators.ts";
@@ -99,17 +99,16 @@ interface Presented {
 
 const nameOf = ({ tokenHash, address }: Presented) => `${tokenHash.toHex()} ${address}`;
 
+/** The door of management: only a secret of the form `slo_` is an operator's. */
+const isForManagement = sql`left(${operatorSecret.prefix}, 4) = 'slo_'`;
+
 async function findByTokens(db: Database, presented: Presented[]): Promise<ReadonlyMap<string, FoundOperator>> {
+  const hashes = presented.map(({ tokenHash }) => tokenHash);
   const rows = await db.drizzle
     .select({ row: operator, secret: operatorSecret, readAt: sql<Date>`store_now()` })
     .from(operatorSecret)
     .innerJoin(operator, eq(operator.id, operatorSecret.operatorId))
-    .where(
-      inArray(
-        operatorSecret.hash,
-        presented.map(({ tokenHash }) => tokenHash),
-      ),
-    );
+    .where(and(inArray(operatorSecret.hash, hashes), isForManagement));
   const byHash = new Map(rows.map((found) => [found.secret.hash.toHex(), found]));
   const all = new Map<string, FoundOperator>();
   for (const one of presented) {

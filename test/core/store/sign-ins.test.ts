@@ -28,7 +28,7 @@ const uuid = () => Bun.randomUUIDv7();
 const issuer = "https://login.example";
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 const hash = () => random(32);
-const secret = () => newKey(random(key_random_bytes), "slk_");
+const secret = () => newKey(random(key_random_bytes), "slt_");
 
 for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
