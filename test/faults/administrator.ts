@@ -2,8 +2,8 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
+import type { Administration } from "../../src/admin/store/administration.ts";
 import { noBudget } from "../../src/core/store/budget.ts";
-import type { Administration } from "../../src/core/store/directory.ts";
 import { scopes } from "../../src/core/store/directory.ts";
 import { idOf } from "../../src/core/store/ids.ts";
 import { noLimits, type Plan } from "../../src/core/store/plan.ts";
@@ -288,7 +288,7 @@ async function limitPerson(db: Database, { person, organization }: Member, sessi
 
 async function limitTeam(store: Administration, uuid: string, session: number | null): Promise<boolean> {
   const change = { id: idOf(uuid, "team_"), actor };
-  const after = await store.updateTeam(change, ({ budget }) => ({ budget: { ...budget, session } }));
+  const after = await store.updateTeam(change, ({ limits }) => ({ limits: { ...limits, session } }));
   return after !== null && after !== "name_taken" && !("stale" in after);
 }
 

@@ -80,7 +80,7 @@ export const auth: Mutant[] = [
   {
     name: "a key of any kind and form opens the service's door",
     file: "src/stores/postgres/directory.ts",
-    find: ', isForService))',
+    find: ", isForService))",
     replace: "))",
     caughtBy: ["test/core/store/doors.test.ts > a key whose kind was changed by hand"],
     rule: "docs/design/keys.md, The form of a key",

@@ -1,8 +1,9 @@
 /** The console, as its own machine opens it (docs/console.md). */
 import Type from "typebox";
 import { minute } from "../../core/time/written.ts";
+import { instant } from "../store/shapes.ts";
 import { fail } from "./error.ts";
-import { admins, examples, instant } from "./shapes.ts";
+import { admins, examples } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Console");

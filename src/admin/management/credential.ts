@@ -1,33 +1,12 @@
 /** A credential, which is a key's secret or an operator's token: how it may be shown, its rotation, and its words. */
 import Type from "typebox";
 import { secretOf } from "../../core/auth/key.ts";
-import type { Value } from "../../core/schema/codec.ts";
-import type { Administration } from "../../core/store/directory.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Administration } from "../store/administration.ts";
 import type { Said } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { duration, instant, nullable } from "./shapes.ts";
-
-/** One secret of a key or an operator, as it may be shown. */
-export const Secret = Type.Object(
-  {
-    prefix: Type.String({ description: "The first 8 characters." }),
-    suffix: Type.String({ description: "The last 4 characters." }),
-    created_at: instant("When it was made."),
-    expires_at: nullable(instant("When a rotation's grace ends.")),
-    revoked_at: nullable(instant("When it was revoked.")),
-  },
-  { $id: "Secret", description: "One secret, as it may be shown." },
-);
-export type Secret = Value<typeof Secret>;
-
-/** The life of a key or an operator. */
-export const life = {
-  created_at: instant("When it was created."),
-  expires_at: nullable(instant("When it expires.")),
-  revoked_at: nullable(instant("When it was revoked.")),
-  last_used_at: nullable(instant("When it was last used, about.")),
-};
+import { duration } from "./shapes.ts";
 
 export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
 

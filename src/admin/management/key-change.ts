@@ -1,8 +1,9 @@
 /** A change of a key, as an administrator gives it: only what is named changes. Pure. */
 
 import { noBudget } from "../../core/store/budget.ts";
-import { type Key, type KeyChange, type Scope, scopes } from "../../core/store/directory.ts";
+import { type Scope, scopes } from "../../core/store/directory.ts";
 import type { Plan } from "../../core/store/plan.ts";
+import type { KeyChange, StoredKey } from "../store/key.ts";
 import type { ManagedCatalog } from "./context.ts";
 import { fail } from "./error.ts";
 import { changedLimits, type LimitChanges, withinPlan } from "./limits.ts";
@@ -42,7 +43,7 @@ type NewKeyFields = Required<Omit<KeyChange, "limits" | "teamId">>;
 
 export function changeOf(
   input: ExistingKeyChanges,
-  now: Pick<Key, "labels" | "limits">,
+  now: Pick<StoredKey, "labels" | "limits">,
   { now_ms, plan = null, ...known }: Known,
 ): KeyChange {
   const { name, models, expiresAt, owner, allowFrom, team, limits } = input;

@@ -5,14 +5,15 @@
  * The keys of sign-ins and of identity tokens stand for somebody whom an issuer vouches for. A secret by a rotation would
  * outlive that, and a limit would end with a key that the next sign-in or token replaces.
  */
-import type { Key, KeyKind } from "../../core/store/directory.ts";
+import type { KeyKind } from "../../core/store/directory.ts";
+import type { StoredKey } from "../store/key.ts";
 import { fail } from "./error.ts";
 
 /** `limit`: raises. `try`: a request as this key by somebody who administers it. */
 export const keyActs = ["show", "update", "limit", "rotate", "revoke", "try"] as const;
 export type KeyAct = (typeof keyActs)[number];
 
-type NamedKey = Pick<Key, "id" | "kind" | "personId" | "organizationId">;
+type NamedKey = Pick<StoredKey, "id" | "kind" | "personId" | "organizationId">;
 type Refusals = Partial<Record<KeyAct, (key: NamedKey) => string>>;
 
 const limit = ({ personId, organizationId }: NamedKey) =>

@@ -1,7 +1,8 @@
 /** A key in words: its facts, its secrets, and what can be done with them. */
 import { instant } from "../../core/time/written.ts";
+import type { Secret } from "../store/shapes.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
-import { type Secret, secretSaid, secretState } from "./credential.ts";
+import { secretSaid, secretState } from "./credential.ts";
 import type { Key, NewKey } from "./key.ts";
 import { limitsInWords } from "./limits.ts";
 import { raiseFacts } from "./raise.ts";

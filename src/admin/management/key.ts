@@ -1,87 +1,26 @@
-/** A key in the management interface: its fields, examples, and columns. */
-
+/** A key in the management interface: what the store returns, and how much of its limits is used. */
 import Type from "typebox";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { noBudget } from "../../core/store/budget.ts";
-import { keyKinds, keyStates, type Key as StoredKey, scopes } from "../../core/store/directory.ts";
 import { day } from "../../core/time/written.ts";
+import { keyFields } from "../store/key.ts";
 import type { Column } from "./command.ts";
-import type { ManagementContext } from "./context.ts";
-import { life, once, Secret } from "./credential.ts";
+import { once } from "./credential.ts";
 import { raiseColumn, raiseNow } from "./raise.ts";
-import { exampleSecret, examples, id, instant, Limits, nullable, oneOf, version } from "./shapes.ts";
-import { exampleStanding, standing, standingColumn, withStandings } from "./standing.ts";
+import { standing, standingColumn } from "./standing.ts";
 
-const { id: keyId, ...keyRest } = {
-  id: id("key"),
-  kind: oneOf([...keyKinds], { description: "`sign-in`: a device of a person. `jwt`: an issuer's tokens." }),
-  organization_id: id("org"),
-  organization: Type.String({ description: "The organization's slug." }),
-  name: Type.String(),
-  scopes: Type.Array(oneOf([...scopes])),
-  models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
-  allow_from: nullable(Type.Array(Type.String(), { description: "Addresses and networks. Null: every address." })),
-  ...life,
-  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
-  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
-  owner: nullable(Type.String()),
-  person_id: nullable(id("per")),
-  labels: Type.Record(Type.String(), Type.String()),
-  team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
-  limits: Limits,
-  standing: standing(),
-  raise: raiseNow(),
-  state: oneOf([...keyStates], { description: "When this was read." }),
-  ends_at: nullable(
-    instant("When it ended, or will end: revoked, expired, older or longer unused than its organization allows."),
-  ),
-  version: version(),
-  secrets: Type.Array(Secret, { description: "Newest first." }),
-};
+const { id: keyId, ...keyRest } = { ...keyFields, standing: standing(), raise: raiseNow() };
 export const Key = Type.Object({ id: keyId, ...keyRest }, { $id: "Key" });
 export type Key = Value<typeof Key>;
 export const NewKey = Type.Object(
-  { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
+  {
+    id: keyId,
+    key: nullable(Type.String({ description: `The key. ${once}`, examples: [`slk_${"x".repeat(38)}`] })),
+    ...keyRest,
+  },
   { $id: "NewKey" },
 );
 export type NewKey = Value<typeof NewKey>;
-
-/** Keys with the slugs of their organizations, and how much of their limits they have used. */
-export async function keysShown(context: ManagementContext, keys: readonly StoredKey[]): Promise<Key[]> {
-  return withStandings(context, await context.withSlugs(keys));
-}
-
-export const keyShown = async (context: ManagementContext, key: StoredKey): Promise<Key> =>
-  (await keysShown(context, [key]))[0]!;
-
-export const exampleKey: Key = {
-  id: examples.key,
-  kind: "key",
-  organizationId: examples.organization,
-  organization: "acme",
-  name: "build server",
-  scopes: ["inference:create"],
-  models: null,
-  allowFrom: null,
-  createdAt: examples.at,
-  expiresAt: null,
-  revokedAt: null,
-  lastUsedAt: null,
-  lastUsedFrom: null,
-  createdBy: "operator:ann",
-  owner: null,
-  personId: null,
-  labels: {},
-  team: { id: examples.team, name: "research" },
-  limits: { ...noBudget, session: 20_000_000, requestsPerMinute: 60, concurrentRequests: 4 },
-  standing: exampleStanding,
-  raise: null,
-  state: "active",
-  endsAt: null,
-  version: 1,
-  secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
-};
-export const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
 
 export const keyColumns: Column<Key>[] = [
   { head: "ID", cell: (key) => key.id },

@@ -3,13 +3,16 @@
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../../core/auth/key.ts";
 import { plainPattern } from "../../core/inference/plain-text.ts";
-import { keyKinds, keyStates, type Organization, type Key as StoredKey, scopes } from "../../core/store/directory.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { exampleOf } from "../../core/schema/example.ts";
+import { keyKinds, type Organization, scopes } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
+import { keyStates, type StoredKey } from "../store/key.ts";
 import { flag, required } from "./command.ts";
 import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { grace, rotated } from "./credential.ts";
 import { fail } from "./error.ts";
-import { exampleKey, exampleNew, Key, keyColumns, keyShown, keysShown, NewKey } from "./key.ts";
+import { Key, keyColumns, NewKey } from "./key.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { keyFacts, keySaid, newKeySaid, oldSecretsInWords } from "./key-words.ts";
 import { pageOrganizations } from "./organizations.ts";
@@ -25,14 +28,12 @@ import {
   managers,
   moment,
   name,
-  nullable,
-  oneOf,
   owners,
   partOf,
   partOfIds,
   words,
 } from "./shapes.ts";
-import { over, overFlag } from "./standing.ts";
+import { over, overFlag, withStanding, withStandings } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
 import { newKeyBudget, planOf } from "./team-limits.ts";
 import { choiceOf, confirmation, someChange, verbsOf } from "./verb.ts";
@@ -79,9 +80,9 @@ const findKey = verb({
   faults: ["resource_not_found"],
   takes: Type.Object(oneKey),
   answers: Key,
-  example: { takes: { id: examples.key }, answer: exampleKey },
+  example: { takes: { id: examples.key }, answer: exampleOf(Key) },
   command: { words: "key show", description: "show a key without its secret", takes: { id: keyFlag }, says: keySaid },
-  act: async (context, input) => keyShown(context, await context.keyOf(input.id)),
+  act: async (context, input) => withStanding(context, await context.keyOf(input.id)),
 });
 
 export const keyVerbs = [
@@ -120,7 +121,7 @@ export const keyVerbs = [
       over,
     }),
     answers: partOf(Key, "Keys"),
-    example: { takes: {}, answer: { data: [exampleKey], nextCursor: null } },
+    example: { takes: {}, answer: { data: [exampleOf(Key)], nextCursor: null } },
     command: {
       words: "key list",
       description: "list all keys, or the keys of one organization",
@@ -156,7 +157,7 @@ export const keyVerbs = [
         endsWithin_ms: input.endsWithin,
         over: input.over,
       });
-      return partFrom(found, await keysShown(context, found.items), ({ id }) => id);
+      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },
   }),
   verb({
@@ -191,7 +192,7 @@ export const keyVerbs = [
     answers: NewKey,
     example: {
       takes: { organization: "acme", name: "build server", scopes: ["inference:create"] },
-      answer: exampleNew,
+      answer: exampleOf(NewKey),
     },
     command: {
       words: "key create",
@@ -259,8 +260,8 @@ Examples:
         return fail(`${organization.slug} already has a key '${taken}'. Choose another name.`, "already_exists");
       }
       if (key === "reused") return reusedKey();
-      if (!("repeated" in key)) return { ...(await keyShown(context, key)), key: secret };
-      return { ...(await keyShown(context, await keyOf(key.repeated))), key: null };
+      if (!("repeated" in key)) return { ...(await withStanding(context, key)), key: secret };
+      return { ...(await withStanding(context, await keyOf(key.repeated))), key: null };
     },
   }),
   findKey,
@@ -292,7 +293,7 @@ Examples:
     answers: Key,
     example: {
       takes: { id: examples.key, owner: "ann@example.com", labels: { stage: "production" } },
-      answer: { ...exampleKey, owner: "ann@example.com", labels: { stage: "production" } },
+      answer: exampleOf(Key, { owner: "ann@example.com", labels: { stage: "production" } }),
     },
     command: {
       words: "key update",
@@ -357,7 +358,7 @@ Examples:
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({ ...oneKey, grace }),
     answers: NewKey,
-    example: { takes: { id: examples.key, grace: "1h" }, answer: exampleNew },
+    example: { takes: { id: examples.key, grace: "1h" }, answer: exampleOf(NewKey) },
     command: {
       words: "key rotate",
       description: "give a key a new secret and print it once; the ID stays the same",
@@ -391,7 +392,7 @@ check that it works, and run: sluice key revoke ID --old`,
         refusal: (why) => `The key ${id} ${why} and cannot be rotated. Create a new one.`,
       });
       await announce(id);
-      return { ...(await keyShown(context, key ?? noKey(id))), key: secret };
+      return { ...(await withStanding(context, key ?? noKey(id))), key: secret };
     },
   }),
   verb({
@@ -409,7 +410,7 @@ check that it works, and run: sluice key revoke ID --old`,
       old: Type.Optional(Type.Boolean({ description: "Only the secrets that a rotation replaced." })),
     }),
     answers: Key,
-    example: { takes: { id: examples.key }, answer: { ...exampleKey, revokedAt: examples.at } },
+    example: { takes: { id: examples.key }, answer: exampleOf(Key, { revokedAt: examples.at, state: "revoked" }) },
     command: {
       words: "key revoke",
       description: "revoke a key; within a second, every node refuses it",
@@ -427,7 +428,7 @@ check that it works, and run: sluice key revoke ID --old`,
       const { id } = await keyFor(input.id, input.old ? "rotate" : "revoke");
       const key = await administration.revokeKey({ id, old: input.old === true, actor });
       await announce(id);
-      return keyShown(context, key ?? noKey(id));
+      return withStanding(context, key ?? noKey(id));
     },
   }),
 ] as const;
@@ -435,7 +436,7 @@ check that it works, and run: sluice key revoke ID --old`,
 const listedKey = (context: ManagementContext, id: string, team = ""): Listed<StoredKey, typeof Key, "no_team"> => ({
   schema: Key,
   title: ({ name }) => `Key '${name}'`,
-  listed: (key) => keyShown(context, key),
+  listed: (key) => withStanding(context, key),
   refusals: { gone: () => noKey(id), no_team: () => noTeam(team) },
 });
 

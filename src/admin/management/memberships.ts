@@ -1,12 +1,13 @@
 /** Memberships that administrators give by hand, and take (docs/identity.md, People). */
 import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { memberRoles, type PersonRole, personRoles, serviceRoles } from "../../core/store/people.ts";
 import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 import { changePerson, examplePerson, personChange, personFacts, personFlag } from "./people.ts";
-import { entry, nullable, oneOf, words } from "./shapes.ts";
+import { entry, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");

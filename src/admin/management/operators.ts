@@ -1,30 +1,19 @@
 /** Operators: who may administer over HTTP. A new token is answered once. Only an admin sees operators. */
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../../core/auth/key.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { type Operators, type Role, roles, type Operator as StoredOperator } from "../../core/store/operators.ts";
 import { instant, minute } from "../../core/time/written.ts";
+import { id, life, Secret } from "../store/shapes.ts";
 import { type Column, type Facts, flag, required } from "./command.ts";
 import { lastAdministrator, type ManagementContext, reusedKey } from "./context.ts";
-import { grace, life, once, rotated, Secret, secretSaid, secretState } from "./credential.ts";
+import { grace, once, rotated, secretSaid, secretState } from "./credential.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import {
-  admins,
-  exampleSecret,
-  examples,
-  formed,
-  id,
-  limitIn,
-  moment,
-  nullable,
-  oneOf,
-  partOf,
-  partOfIds,
-  words,
-} from "./shapes.ts";
+import { admins, exampleSecret, examples, formed, limitIn, moment, partOf, partOfIds, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Operators");

@@ -1,15 +1,17 @@
 /** Changes of organizations: their names, state and plan, and what they ask of their keys. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
-import type { Changed, Policies, Organization as StoredOrganization } from "../../core/store/directory.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Policies, Organization as StoredOrganization } from "../../core/store/directory.ts";
 import { units_max } from "../../core/store/ledger.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import type { Changed } from "../store/administration.ts";
 import { flag } from "./command.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
 import { acme, findOrganization, Organization, organizationFlag, policyFacts, removedPlan } from "./organizations.ts";
 import * as parse from "./parse.ts";
-import { admins, examples, moment, name, nullable, oneOrganization, slug, words } from "./shapes.ts";
+import { admins, examples, moment, name, oneOrganization, slug, words } from "./shapes.ts";
 import { confirmation, someChange, verbsOf } from "./verb.ts";
 import { changed } from "./version.ts";
 

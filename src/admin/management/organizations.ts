@@ -1,33 +1,18 @@
 /** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts has what changes them. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { organizationStatuses } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { day, instant as instantWritten } from "../../core/time/written.ts";
+import { id, instant, units, version } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import { raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
-import {
-  admins,
-  examples,
-  id,
-  instant,
-  limitIn,
-  name,
-  nullable,
-  oneOf,
-  oneOrganization,
-  partOf,
-  partOfIds,
-  readers,
-  slug,
-  units,
-  version,
-  words,
-} from "./shapes.ts";
+import { admins, examples, limitIn, name, oneOrganization, partOf, partOfIds, readers, slug, words } from "./shapes.ts";
 import {
   exampleStanding,
   over,

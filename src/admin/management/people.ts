@@ -1,9 +1,11 @@
 /** People: who came in by an issuer (docs/identity.md, People). */
 import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { type KnownPerson, type PersonChanged, personKinds } from "../../core/store/people.ts";
 import { day, instant as instantWritten } from "../../core/time/written.ts";
+import { id, instant, version } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { lastAdministrator, type ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
@@ -11,22 +13,7 @@ import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import { exampleLimits, limitFacts, limitsOf, PersonLimits } from "./person-limits.ts";
-import {
-  admins,
-  examples,
-  id,
-  instant,
-  limitIn,
-  nullable,
-  oneOf,
-  owners,
-  partOf,
-  partOfIds,
-  queryFlag,
-  readers,
-  version,
-  words,
-} from "./shapes.ts";
+import { admins, examples, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 import { changed } from "./version.ts";

@@ -1,30 +1,18 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { units_max } from "../../core/store/ledger.ts";
 import { type KnownPlan, noLimits, type PlanLimits } from "../../core/store/plan.ts";
 import { minute } from "../../core/time/written.ts";
+import { instant, type LimitName, limitFields, limitNames, version } from "../store/shapes.ts";
 import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
-import {
-  admins,
-  examples,
-  formed,
-  instant,
-  type LimitName,
-  limitFields,
-  limitNames,
-  nullable,
-  oneOf,
-  partOfNumbers,
-  readers,
-  version,
-  words,
-} from "./shapes.ts";
+import { admins, examples, formed, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 import { changed, type Listed } from "./version.ts";
 

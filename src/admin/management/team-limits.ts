@@ -1,14 +1,16 @@
 /** The limits that new keys and people get by default, and limits within those of a plan. */
 import Type from "typebox";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { type Budget, noBudget } from "../../core/store/budget.ts";
 import type { Organization } from "../../core/store/directory.ts";
 import type { Plan } from "../../core/store/plan.ts";
+import { id, Limits } from "../store/shapes.ts";
 import { flag } from "./command.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { changedLimits, type LimitChanges, limitsInWords, withinPlan } from "./limits.ts";
 import { organizationFlag } from "./organizations.ts";
-import { examples, id, Limits, nullable } from "./shapes.ts";
+import { examples } from "./shapes.ts";
 import { teamNamed } from "./team.ts";
 import { changed } from "./version.ts";
 
@@ -98,10 +100,10 @@ export async function newKeyBudget(
   context: ManagementContext,
   organization: Organization,
   input: { team?: string | null | undefined; limits?: LimitChanges | null | undefined },
-): Promise<{ teamId: string | null; budget: Budget }> {
+): Promise<{ teamId: string | null; limits: Budget }> {
   const team = input.team == null ? null : await teamNamed(context, input.team, organization);
-  const inherited = team?.keyDefault ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
-  const budget = changedLimits(input.limits, inherited);
-  if (input.limits != null) withinPlan(budget, await planOf(context, organization), "key");
-  return { teamId: team?.id ?? null, budget };
+  const inherited = team?.keyLimits ?? (await context.administration.keyDefault(organization.id)) ?? noBudget;
+  const limits = changedLimits(input.limits, inherited);
+  if (input.limits != null) withinPlan(limits, await planOf(context, organization), "key");
+  return { teamId: team?.id ?? null, limits };
 }

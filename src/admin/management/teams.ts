@@ -1,40 +1,19 @@
 /** Teams: groups of an organization's keys, with limits of their own (docs/design/usage.md, Budgets). */
 import Type from "typebox";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { exampleOf } from "../../core/schema/example.ts";
 import { noBudget } from "../../core/store/budget.ts";
 import type { Organization } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { flag, required } from "./command.ts";
-import type { ManagementContext } from "./context.ts";
-import { reusedKey } from "./context.ts";
+import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { changedLimits, withinPlan } from "./limits.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { raiseFacts } from "./raise.ts";
-import {
-  examples,
-  limitChanges,
-  limitIn,
-  managers,
-  name,
-  nullable,
-  partOf,
-  partOfIds,
-  readers,
-  words,
-} from "./shapes.ts";
-import { over, overFlag, standingFacts, withStanding, withStandings } from "./standing.ts";
-import {
-  noTeam,
-  research,
-  researchNow,
-  Team,
-  TeamStanding,
-  teamColumns,
-  teamFacts,
-  teamNamed,
-  teamRecord,
-} from "./team.ts";
+import { examples, limitChanges, limitIn, managers, name, partOf, partOfIds, readers, words } from "./shapes.ts";
+import { over, overFlag, withStanding, withStandings } from "./standing.ts";
+import { noTeam, Team, teamColumns, teamFacts, teamNamed } from "./team.ts";
 import { defaultAfter, planOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
 import { changed } from "./version.ts";
@@ -75,8 +54,8 @@ export const teamVerbs = [
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object({ ...partOfIds("team"), organization: Type.Optional(words("Slug or ID.")), over }),
-    answers: partOf(TeamStanding, "Teams"),
-    example: { takes: {}, answer: { data: [researchNow], nextCursor: null } },
+    answers: partOf(Team, "Teams"),
+    example: { takes: {}, answer: { data: [exampleOf(Team)], nextCursor: null } },
     command: {
       words: "team list",
       description: "list all teams, or the teams of one organization",
@@ -90,12 +69,11 @@ export const teamVerbs = [
       order: byOrganization,
     },
     async act(context, input) {
-      const { administration, narrowedTo, withSlugs } = context;
+      const { administration, narrowedTo } = context;
       const organizationId = await narrowedTo(input.organization);
       const page = { limit: limitIn(input), after: input.cursor, over: input.over, organizationId };
       const found = await administration.pageTeams(page);
-      const teams = (await withSlugs(found.items)).map(teamRecord);
-      return partFrom(found, await withStandings(context, teams), ({ id }) => id);
+      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },
   }),
   verb({
@@ -116,7 +94,7 @@ export const teamVerbs = [
     answers: Team,
     example: {
       takes: { organization: "acme", name: "research", limits: { week: 2_000_000_000 } },
-      answer: { ...research, keys: 0 },
+      answer: exampleOf(Team),
     },
     command: {
       words: "team create",
@@ -141,16 +119,16 @@ Examples:
         id: idOf(newUuid(), "team_"),
         organizationId: organization.id,
         name: input.name,
-        budget: withinPlan(changedLimits(input.limits, noBudget), plan, "team"),
-        keyDefault: defaultAfter(input.keyLimits, null, { plan, whose: "new key" }),
-        memberDefault: defaultAfter(input.memberLimits, null, { plan, whose: "person" }),
+        limits: withinPlan(changedLimits(input.limits, noBudget), plan, "team"),
+        keyLimits: defaultAfter(input.keyLimits, null, { plan, whose: "new key" }),
+        memberLimits: defaultAfter(input.memberLimits, null, { plan, whose: "person" }),
         actor,
         repeat: repeatOf("createTeam", input),
       });
       if (team === "name_taken") fail(nameTaken(organization, input.name), "already_exists");
       if (team === "reused") return reusedKey();
       if ("repeated" in team) return teamOf(context, { team: team.repeated });
-      return teamRecord({ ...team, organization: organization.slug });
+      return withStanding(context, team);
     },
   }),
   verb({
@@ -161,15 +139,15 @@ Examples:
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(named),
-    answers: TeamStanding,
-    example: { takes: { team: examples.team }, answer: researchNow },
+    answers: Team,
+    example: { takes: { team: examples.team }, answer: exampleOf(Team) },
     command: {
       words: "team show",
       description: "show a team, its limits, and what it has used of them",
       takes: { team: teamFlag, organization: organizationFlag },
-      says: (team) => [...teamFacts(team), ...raiseFacts(team.raise), ...standingFacts(team.standing)],
+      says: teamFacts,
     },
-    act: async (context, input) => withStanding(context, await teamOf(context, input)),
+    act: teamOf,
   }),
   verb({
     name: "updateTeam",
@@ -187,7 +165,7 @@ Examples:
       member_limits: memberLimits(),
     }),
     answers: Team,
-    example: { takes: { team: examples.team, limits: { month: null } }, answer: research },
+    example: { takes: { team: examples.team, limits: { month: null } }, answer: exampleOf(Team) },
     command: {
       words: "team update",
       description: "rename a team, or change its limits; they count at once, for running requests too",
@@ -207,9 +185,9 @@ Examples:
       const plan = await planOf(context, organization);
       const updated = await administration.updateTeam({ id: team.id, actor, version: input.version }, (now) => ({
         name: input.name ?? now.name,
-        budget: withinPlan(changedLimits(input.limits, now.budget), plan, "team"),
-        keyDefault: defaultAfter(input.keyLimits, now.keyDefault, { plan, whose: "new key" }),
-        memberDefault: defaultAfter(input.memberLimits, now.memberDefault, { plan, whose: "person" }),
+        limits: withinPlan(changedLimits(input.limits, now.limits), plan, "team"),
+        keyLimits: defaultAfter(input.keyLimits, now.keyLimits, { plan, whose: "new key" }),
+        memberLimits: defaultAfter(input.memberLimits, now.memberLimits, { plan, whose: "person" }),
       }));
       return changed(
         context,
@@ -217,7 +195,7 @@ Examples:
         {
           schema: Team,
           title: ({ name }) => `Team '${name}'`,
-          listed: (now) => teamRecord({ ...now, organization: organization.slug }),
+          listed: (now) => withStanding(context, now),
           refusals: {
             gone: () => noTeam(team.id),
             name_taken: () => fail(nameTaken(organization, input.name ?? team.name), "already_exists"),
@@ -237,7 +215,7 @@ Examples:
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object(namedInBody),
     answers: Team,
-    example: { takes: { team: examples.team }, answer: research },
+    example: { takes: { team: examples.team }, answer: exampleOf(Team) },
     command: {
       words: "team remove",
       description: "remove a team; its keys stay and work, without its limits",
@@ -250,7 +228,7 @@ Examples:
       await context.openOrganization(organization.id);
       const removed = (await context.administration.removeTeam(team.id, context.actor)) ?? noTeam(team.id);
       await context.announce(organization.id);
-      return teamRecord({ ...removed, organization: organization.slug });
+      return withStanding(context, removed);
     },
   }),
 ] as const;
@@ -261,8 +239,7 @@ interface NamedTeam {
 }
 
 async function teamOf(context: ManagementContext, input: NamedTeam): Promise<Team> {
-  const { team, organization } = await ownedTeam(context, input);
-  return teamRecord({ ...team, organization: organization.slug });
+  return withStanding(context, (await ownedTeam(context, input)).team);
 }
 
 async function ownedTeam(context: ManagementContext, input: NamedTeam) {

@@ -1,8 +1,9 @@
 /** The usage of an organization, and what the check of the ledger finds, as verbs answer them. */
 import Type from "typebox";
+import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
-import { count, id, instant, limit, nullable, oneOf, units } from "./shapes.ts";
+import { id, instant, limit, units } from "../store/shapes.ts";
 import { Window } from "./standing.ts";
 
 export const OrganizationUsage = Type.Object(

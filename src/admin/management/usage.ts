@@ -1,25 +1,15 @@
 /** Usage of organizations: their windows, the check of the ledger, and entries that correct usage. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
+import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { type LedgerDifference, type Sealed, units_max, windowKinds } from "../../core/store/ledger.ts";
 import { noLimits } from "../../core/store/plan.ts";
+import { id, instant, units } from "../store/shapes.ts";
 import { flag, required, tablePiece } from "./command.ts";
 import { fail } from "./error.ts";
 import { organizationFlag } from "./organizations.ts";
-import {
-  admins,
-  count,
-  examples,
-  id,
-  instant,
-  name,
-  nullable,
-  oneOf,
-  oneOrganization,
-  readers,
-  units,
-} from "./shapes.ts";
+import { admins, examples, name, oneOrganization, readers } from "./shapes.ts";
 import { exampleWindow, windowShown } from "./standing.ts";
 import { Difference, OrganizationUsage } from "./usage-shape.ts";
 import { checkHelp, differenceColumns, onDifferences, onLost, onTrust, usageSaid } from "./usage-words.ts";

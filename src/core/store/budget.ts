@@ -2,8 +2,6 @@
  * The limits of keys, people and teams beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
  * (ledger.ts); an administrator sets them here.
  */
-import type { Stale, VersionedChange } from "./change.ts";
-import type { OverShare, Page, PageOf, Repeat, Repeated } from "./page.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
 
 /** The kinds of subjects that have limits. */
@@ -15,25 +13,6 @@ export type Budget = PlanLimits;
 const { name: _, ...unlimited } = noLimits;
 export const noBudget: Budget = Object.freeze(unlimited);
 
-/** A named group of keys in an organization. */
-export interface Team {
-  /** `team_` + UUIDv7 hex. */
-  id: string;
-  organizationId: string;
-  /** Unique in its organization. */
-  name: string;
-  createdAt: Date;
-  budget: Budget;
-  /** The limits that a new key of the team gets. Null: those of a new key of the organization. */
-  keyDefault: Budget | null;
-  /** The limits of each member of the team without limits of their own. Null: those that the organization gives. */
-  memberDefault: Budget | null;
-  /** The keys in the team, revoked ones included. */
-  keys: number;
-  /** Rises with each change of the team itself, and not when keys join or leave. */
-  version: number;
-}
-
 /** The limits that count for a person in an organization. */
 export interface MemberBudget {
   /** `mem_` + hex, by which the ledger and standings name the person there. */
@@ -43,35 +22,3 @@ export interface MemberBudget {
   isOwn: boolean;
   budget: Budget;
 }
-
-export interface BudgetAdministration {
-  createTeam(input: {
-    id: string;
-    organizationId: string;
-    name: string;
-    budget: Budget;
-    keyDefault: Budget | null;
-    memberDefault?: Budget | null;
-    actor: string;
-    repeat?: Repeat | undefined;
-  }): Promise<Team | "name_taken" | Repeated>;
-  /** Lists the teams that were not removed, the oldest first. */
-  listTeams(organizationId: string): Promise<Team[]>;
-  /** Returns a page of the teams of one organization or of all, in the order of their creation. */
-  pageTeams(page: Page & OverShare & { organizationId?: string | undefined }): Promise<PageOf<Team>>;
-  findTeam(id: string): Promise<Team | null>;
-  /** Sets what `patch` gives for the team as it is when it is locked; the rest stays. */
-  updateTeam(
-    change: VersionedChange,
-    patch: (now: Team) => TeamChange,
-  ): Promise<Team | Stale<Team> | "name_taken" | null>;
-  /** Its keys stay, without a team. Null if the team does not exist any more. */
-  removeTeam(id: string, actor: string): Promise<Team | null>;
-
-  /** The limits that a new key of an organization gets; null if it gets none. */
-  keyDefault(organizationId: string): Promise<Budget | null>;
-  /** The limits of each member of an organization without limits of their own or of the team; null if there are none. */
-  memberDefault(organizationId: string): Promise<Budget | null>;
-}
-
-export type TeamChange = Partial<Pick<Team, "name" | "budget" | "keyDefault" | "memberDefault">>;

@@ -1,8 +1,8 @@
 /** Limits of keys and teams, over the functions of migration 0013. */
 import { eq, sql } from "drizzle-orm";
 import { type keyDefault, type memberDefault, team, usageSubject } from "../../../db/schema.ts";
+import type { StoredKey } from "../../admin/store/key.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import type { Key } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -60,7 +60,7 @@ export async function subjectOf(tx: Pick<Transaction, "drizzle">, id: string): P
 export async function budgetsOf(
   tx: Pick<Transaction, "drizzle">,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, Pick<Key, "team" | "limits">>> {
+): Promise<ReadonlyMap<string, Pick<StoredKey, "team" | "limits">>> {
   const rows = await tx.drizzle
     .select({ subject: usageSubject, group: { id: team.id, name: team.name } })
     .from(usageSubject)

@@ -17,7 +17,7 @@ const byRule = alias(membership, "by_rule");
 
 /**
  * The door of the service's port: a key has secrets of the form `slk_`, a sign-in access tokens, `slt_`, and the key of
- * identity tokens these or the secret that no text has. A row of another form or kind is none, whoever wrote it.
+ * identity tokens these or the secret that no text has. A row of another form or kind is none.
  */
 const isForService = sql`case ${apiKey.kind}
   when 'key' then left(${keySecret.prefix}, 4) = 'slk_'

@@ -5,8 +5,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import { apiKey, organization } from "../../../db/schema.ts";
+import type { Administration } from "../../admin/store/administration.ts";
+import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import type { Administration, Key, KeyChange } from "../../core/store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { budgetShown, budgetsOf, isLimited, setSubject } from "./budgets.ts";
@@ -32,9 +33,9 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const { name, scopes, models, expiresAt, teamId, budget, labels, allowFrom } = input;
+        const { name, scopes, models, expiresAt, teamId, limits, labels, allowFrom } = input;
         const { personId = null } = input;
-        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, budget });
+        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, limits });
         if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
           return refusal;
@@ -55,7 +56,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           createdBy: input.actor,
         });
         await keySecrets.add(tx, id, input.secret, at);
-        await budgetNewKey(tx, { id, owner, teamId, budget, person, at });
+        await budgetNewKey(tx, { id, owner, teamId, budget: limits, person, at });
         const details = {
           name,
           scopes,
@@ -66,7 +67,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           ...(allowFrom === null ? {} : { allow_from: allowFrom }),
           ...(teamId === null ? {} : { team_id: teamId }),
           ...(personId === null ? {} : { person_id: personId }),
-          ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
+          ...(isLimited(limits) ? { limits: budgetShown(limits) } : {}),
           secret: masked(input.secret),
         };
         await announceChange(tx, input.id, input.secret.hash);
@@ -138,7 +139,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
   };
 }
 
-const changeableKey: Changeable<KeyRow, Key> = {
+const changeableKey: Changeable<KeyRow, StoredKey> = {
   async lock(tx, id) {
     const uuid = uuidOf(id, "key_");
     if (uuid === null) return null;
@@ -154,7 +155,7 @@ const changeableKey: Changeable<KeyRow, Key> = {
 };
 
 /** A key that ends, and a sign-in with it: its row is locked before its key, as by its refresh. */
-const endedKey: Changeable<KeyRow, Key> = {
+const endedKey: Changeable<KeyRow, StoredKey> = {
   ...changeableKey,
   async lock(tx, id) {
     const uuid = uuidOf(id, "key_");
@@ -182,7 +183,7 @@ const listed = (of: Record<string, unknown>) =>
  */
 async function refusalOf(
   tx: Transaction,
-  { owner, name, teamId, budget }: { owner: string; name: string | null; teamId: string | null; budget: Budget },
+  { owner, name, teamId, limits }: { owner: string; name: string | null; teamId: string | null; limits: Budget },
 ): Promise<"no_team" | "closed" | "name_taken" | null> {
   // A limited key locks the row for update later. Two transactions that had shared the row before would then wait for
   // each other.
@@ -190,7 +191,7 @@ async function refusalOf(
     .select({ status: organization.status })
     .from(organization)
     .where(eq(organization.id, owner))
-    .for(name !== null || teamId !== null || isLimited(budget) ? "update" : "key share");
+    .for(name !== null || teamId !== null || isLimited(limits) ? "update" : "key share");
   if (row?.status === "closed") return "closed";
   if (name !== null && (await isTaken(tx, owner, name))) return "name_taken";
   return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
@@ -209,17 +210,17 @@ async function set(tx: Transaction, { id }: KeyRow, values: Partial<KeyRow>): Pr
 
 const living = (db: Pick<Transaction, "drizzle">) =>
   db.drizzle
-    .select({ key: apiKey, ...keyLife })
+    .select({ key: apiKey, organization: organization.slug, ...keyLife })
     .from(apiKey)
     .innerJoin(organization, eq(organization.id, apiKey.organizationId));
 
-async function readKey(db: Transaction, uuid: string): Promise<Key | null> {
+async function readKey(db: Transaction, uuid: string): Promise<StoredKey | null> {
   const rows = await living(db).where(eq(apiKey.id, uuid));
   return (await whole(db, rows))[0] ?? null;
 }
 
 /** The keys with their secrets, their teams and their limits. */
-async function whole(db: Transaction, keys: LivingKey[]): Promise<Key[]> {
+async function whole(db: Transaction, keys: LivingKey[]): Promise<StoredKey[]> {
   if (keys.length === 0) return [];
   const ids = keys.map(({ key }) => key.id);
   const secrets = await keySecrets.of(db, ids);

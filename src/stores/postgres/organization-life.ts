@@ -1,7 +1,8 @@
 /** Organizations: renamed, given policies, closed, and deleted when their records are gone. */
 import { and, eq, isNull, ne, sql } from "drizzle-orm";
 import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/schema.ts";
-import type { Administration, Policies } from "../../core/store/directory.ts";
+import type { Administration } from "../../admin/store/administration.ts";
+import type { Policies } from "../../core/store/directory.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import { storeNow } from "./acts.ts";
 import { change } from "./change.ts";

@@ -1,7 +1,7 @@
 /** Administration of organizations. */
 import { and, eq, gt } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
-import type { Administration } from "../../core/store/directory.ts";
+import type { Administration } from "../../admin/store/administration.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { change } from "./change.ts";

@@ -3,11 +3,12 @@
  * that acts come one after another, and then takes the ledger's lock.
  */
 import { isDeepStrictEqual } from "node:util";
-import { and, count, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
+import { and, count, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
 import * as schema from "../../../db/schema.ts";
 import { organization, team, usageSubject } from "../../../db/schema.ts";
-import { type Budget, type BudgetAdministration, noBudget, type Team } from "../../core/store/budget.ts";
-import type { Administration, GivenLimits } from "../../core/store/directory.ts";
+import type { Administration, BudgetAdministration, GivenLimits } from "../../admin/store/administration.ts";
+import type { StoredTeam } from "../../admin/store/team.ts";
+import { type Budget, noBudget } from "../../core/store/budget.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { budgetOf, budgetShown, type DefaultTable, defaultOf, isLimited, setDefault, setSubject } from "./budgets.ts";
@@ -19,7 +20,12 @@ import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-type TeamRow = typeof team.$inferSelect;
+type TeamRow = typeof team.$inferSelect & { slug: string };
+
+const columns = { ...getTableColumns(team), slug: organization.slug };
+/** Teams with the slugs of their organizations. */
+const selected = (db: Pick<Transaction, "drizzle">) =>
+  db.drizzle.select(columns).from(team).innerJoin(organization, eq(organization.id, team.organizationId));
 
 export function teams(db: Database): BudgetAdministration & Pick<Administration, "setKeyDefault" | "setMemberDefault"> {
   return {
@@ -35,13 +41,13 @@ export function teams(db: Database): BudgetAdministration & Pick<Administration,
           return "name_taken";
         }
         const at = await storeNow(tx);
-        const { name, budget, keyDefault, memberDefault = null } = input;
+        const { name, limits, keyLimits, memberLimits = null } = input;
         await tx.drizzle.insert(team).values({ id, organizationId: owner, name, createdAt: at });
-        await setSubject(tx, { id, organization: owner, team: null, budget });
+        await setSubject(tx, { id, organization: owner, team: null, budget: limits });
         // It has no earlier use, because it has had no members.
         await tx.drizzle.update(usageSubject).set({ summedAt: at }).where(eq(usageSubject.subjectId, id));
-        await setDefaults(tx, id, { keyDefault, memberDefault });
-        const details = listed({ name, budget, keyDefault, memberDefault });
+        await setDefaults(tx, id, { keyLimits, memberLimits });
+        const details = listed({ name, limits, keyLimits, memberLimits });
         await audit(tx, at, { actor: input.actor, action: "team.create", owner, subject: input.id, details });
         return (await readTeam(tx, id))!;
       }),
@@ -49,7 +55,7 @@ export function teams(db: Database): BudgetAdministration & Pick<Administration,
     async listTeams(organizationId) {
       const owner = uuidOf(organizationId, "org_");
       if (owner === null) return [];
-      const rows = await plainly(db.drizzle.select().from(team).where(isThere(owner)).orderBy(team.id));
+      const rows = await plainly(selected(db).where(isThere(owner)).orderBy(team.id));
       return plainly(teamsOf(db, rows));
     },
 
@@ -60,9 +66,7 @@ export function teams(db: Database): BudgetAdministration & Pick<Administration,
         after === undefined ? undefined : gt(team.id, uuidOf(after, "team_") ?? uuid_max),
         over === undefined ? undefined : hasUsed("team", team.id, over, owner),
       );
-      const page = db.drizzle
-        .select()
-        .from(team)
+      const page = selected(db)
         .where(wanted)
         .orderBy(team.id)
         .limit(limit + 1);
@@ -82,7 +86,7 @@ export function teams(db: Database): BudgetAdministration & Pick<Administration,
         const id = bare(now.id, "team_");
         if (name !== now.name && (await hasTeam(tx, owner, eq(team.name, name)))) return "name_taken";
         await tx.drizzle.update(team).set({ name }).where(eq(team.id, id));
-        const isUnsummed = await setSubject(tx, { id, organization: owner, team: null, budget: wanted.budget });
+        const isUnsummed = await setSubject(tx, { id, organization: owner, team: null, budget: wanted.limits });
         await setDefaults(tx, id, wanted);
         const members = await refreshMembers(tx, [owner], null);
         const details = { ...listed({ name, ...wanted }), before: listed(now) };
@@ -94,7 +98,7 @@ export function teams(db: Database): BudgetAdministration & Pick<Administration,
         const uuid = bare(id, "team_");
         await setSubject(tx, { id: uuid, organization: owner, team: null, budget: noBudget });
         await tx.drizzle.update(usageSubject).set({ teamId: null }).where(eq(usageSubject.teamId, uuid));
-        await setDefaults(tx, uuid, { keyDefault: null, memberDefault: null });
+        await setDefaults(tx, uuid, { keyLimits: null, memberLimits: null });
         await refreshMembers(tx, [owner], null);
         await tx.drizzle.update(team).set({ removedAt: at }).where(eq(team.id, uuid));
         return { action: "team.remove", details: { ...listed(now), keys: now.keys }, gone: now };
@@ -124,7 +128,7 @@ export function teams(db: Database): BudgetAdministration & Pick<Administration,
 }
 
 /** A team, with the UUID of its organization, whose row is locked first. */
-const changeableTeam: Changeable<{ now: Team; owner: string; version: number }, Team> = {
+const changeableTeam: Changeable<{ now: StoredTeam; owner: string; version: number }, StoredTeam> = {
   async lock(tx, id) {
     const uuid = uuidOf(id, "team_");
     const found = uuid && (await readTeam(tx, uuid));
@@ -189,10 +193,10 @@ const limitedOnly = (budget: Budget | null) => (budget && isLimited(budget) ? bu
 async function setDefaults(
   tx: Transaction,
   id: string,
-  { keyDefault, memberDefault }: Pick<Team, "keyDefault" | "memberDefault">,
+  { keyLimits, memberLimits }: Pick<StoredTeam, "keyLimits" | "memberLimits">,
 ): Promise<void> {
-  await setDefault(tx, schema.keyDefault, id, keyDefault);
-  await setDefault(tx, schema.memberDefault, id, limitedOnly(memberDefault));
+  await setDefault(tx, schema.keyDefault, id, keyLimits);
+  await setDefault(tx, schema.memberDefault, id, limitedOnly(memberLimits));
 }
 
 /**
@@ -242,16 +246,13 @@ async function hasTeam(tx: Transaction, owner: string, which: SQL): Promise<bool
   return rows.length > 0;
 }
 
-async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<Team | null> {
-  const [row] = await tx.drizzle
-    .select()
-    .from(team)
-    .where(and(eq(team.id, id), isNull(team.removedAt)));
+async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<StoredTeam | null> {
+  const [row] = await selected(tx).where(and(eq(team.id, id), isNull(team.removedAt)));
   return row ? ((await teamsOf(tx, [row]))[0] ?? null) : null;
 }
 
 /** Four statements, however many teams there are. */
-async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promise<Team[]> {
+async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promise<StoredTeam[]> {
   if (rows.length === 0) return [];
   // One parameter, whatever its length: with a parameter each, every number of them would be a statement of its own.
   const ids = sql`(${sql.param(rows.map(({ id }) => id))}::uuid[])`;
@@ -272,28 +273,29 @@ async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promi
   return rows.map((row) => ({
     id: idOf(row.id, "team_"),
     organizationId: idOf(row.organizationId, "org_"),
+    organization: row.slug,
     name: row.name,
     createdAt: row.createdAt,
-    budget: budgets.get(row.id) ?? { ...noBudget },
-    keyDefault: keyDefaults.get(row.id) ?? null,
-    memberDefault: memberDefaults.get(row.id) ?? null,
+    limits: budgets.get(row.id) ?? { ...noBudget },
+    keyLimits: keyDefaults.get(row.id) ?? null,
+    memberLimits: memberDefaults.get(row.id) ?? null,
     keys: counts.get(row.id) ?? 0,
     version: row.version,
   }));
 }
 
-type Settable = Pick<Team, "name" | "budget" | "keyDefault" | "memberDefault">;
+type Settable = Pick<StoredTeam, "name" | "limits" | "keyLimits" | "memberLimits">;
 
-const settable = ({ name, budget, keyDefault, memberDefault }: Settable): Settable => ({
+const settable = ({ name, limits, keyLimits, memberLimits }: Settable): Settable => ({
   name,
-  budget,
-  keyDefault,
-  memberDefault,
+  limits,
+  keyLimits,
+  memberLimits,
 });
 
-const listed = ({ name, budget, keyDefault, memberDefault }: Settable) => ({
+const listed = ({ name, limits, keyLimits, memberLimits }: Settable) => ({
   name,
-  limits: budgetShown(budget),
-  key_limits: keyDefault && budgetShown(keyDefault),
-  ...(memberDefault && { member_limits: budgetShown(memberDefault) }),
+  limits: budgetShown(limits),
+  key_limits: keyLimits && budgetShown(keyLimits),
+  ...(memberLimits && { member_limits: budgetShown(memberLimits) }),
 });

@@ -26,7 +26,7 @@ type Given = Record<string, unknown>;
 /** Members that facts leave out, because another one says the same or nobody asks. */
 const unprinted = ["organization_id", "object", "changed_at"];
 /** Columns that are empty where there is nothing to say. */
-const sparse = ["RAISED UNTIL", "FROM", "PERSON", "PROBLEM"];
+const sparse = ["RAISED UNTIL", "LIMITS", "FROM", "PERSON", "PROBLEM"];
 
 /** A value as a person reads it: `2,000`, the date of an instant. */
 function read(value: unknown): string[] {

@@ -1,16 +1,18 @@
 /** Teams and limits over maps: the rules of src/core/store/budget.ts, nothing more. */
-import type { BudgetAdministration, Team } from "../../../src/core/store/budget.ts";
+import type { BudgetAdministration } from "../../../src/admin/store/administration.ts";
+import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import type { Raise, RaiseAdministration } from "../../../src/core/store/raise.ts";
 
 export function memoryBudgets(
   now: () => Date,
+  slugOf: (organizationId: string) => string,
 ): Omit<BudgetAdministration, `${"key" | "member"}Default`> & RaiseAdministration {
-  const teams = new Map<string, Team>();
+  const teams = new Map<string, StoredTeam>();
   const raises = new Map<string, Raise>();
   const inForce = (id: string): Raise[] => [raises.get(id)].flatMap((one) => (one && one.until > now() ? one : []));
   const isTaken = (organizationId: string, name: string) =>
     [...teams.values()].some((team) => team.organizationId === organizationId && team.name === name);
-  const current = (id: string): Team | null => {
+  const current = (id: string): StoredTeam | null => {
     const team = teams.get(id);
     return team ? structuredClone(team) : null;
   };
@@ -24,10 +26,10 @@ export function memoryBudgets(
       return set;
     },
     memberId: async (_, personId) => personId.replace("per_", "mem_"),
-    async createTeam({ id, organizationId, name, budget, keyDefault, memberDefault = null }) {
+    async createTeam({ id, organizationId, name, limits, keyLimits, memberLimits = null }) {
       if (isTaken(organizationId, name)) return "name_taken";
-      const limits = { budget, keyDefault, memberDefault };
-      teams.set(id, { id, organizationId, name, ...limits, createdAt: now(), keys: 0, version: 1 });
+      const given = { id, organizationId, organization: slugOf(organizationId), name, limits, keyLimits, memberLimits };
+      teams.set(id, { ...given, createdAt: now(), keys: 0, version: 1 });
       return current(id)!;
     },
     listTeams: async (organizationId) =>

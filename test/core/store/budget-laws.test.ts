@@ -163,7 +163,7 @@ class Staff {
     for (const id of keys.filter((_, place) => isHers(place))) await newKeyOf(store, organization, id, person);
     const teams = [`team_${newHex()}`, `team_${newHex()}`];
     for (const id of teams) {
-      const made = { id, organizationId: organization, name: id, budget: noBudget, keyDefault: null, actor };
+      const made = { id, organizationId: organization, name: id, limits: noBudget, keyLimits: null, actor };
       await administration(store.db).createTeam(made);
     }
     const member = await raises(store.db).memberId(organization, person);
@@ -207,7 +207,7 @@ class Staff {
     const budget = limits && { ...noBudget, ...limits };
     const administrator = administration(this.store.db);
     if (team === null) await administrator.setMemberDefault({ id: this.organization, actor }, () => budget);
-    else await administrator.updateTeam({ id: this.subjects[2 + team]!.id, actor }, () => ({ memberDefault: budget }));
+    else await administrator.updateTeam({ id: this.subjects[2 + team]!.id, actor }, () => ({ memberLimits: budget }));
     const defaults = new Map(this.#members.defaults);
     const id = team === null ? this.organization : this.subjects[2 + team]!.id;
     if (limits) defaults.set(id, limits);

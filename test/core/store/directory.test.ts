@@ -1,9 +1,11 @@
 // What a Directory and its Administration promise, on both kinds of database.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Administration } from "../../../src/admin/store/administration.ts";
 import { chainedHash } from "../../../src/admin/store/audit-chain.ts";
+import type { StoredKey } from "../../../src/admin/store/key.ts";
 import type { Budget } from "../../../src/core/store/budget.ts";
-import type { Administration, Directory, Key, NewSecret, Organization } from "../../../src/core/store/directory.ts";
+import type { Directory, NewSecret, Organization } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
@@ -41,8 +43,8 @@ function contract(open: Open): void {
   async function key(
     owner: Organization,
     secret: NewSecret,
-    more: { expiresAt?: Date; models?: string[]; budget?: Budget } = {},
-  ): Promise<Key> {
+    more: { expiresAt?: Date; models?: string[]; limits?: Budget } = {},
+  ): Promise<StoredKey> {
     const made = await admin.createKey({
       id: newId("key_"),
       organizationId: owner.id,

@@ -1,8 +1,9 @@
 // A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { newKey, secretOf } from "../../../src/core/auth/key.ts";
-import { type Budget, noBudget, type Team } from "../../../src/core/store/budget.ts";
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
@@ -50,10 +51,10 @@ for (const name of databaseKinds(import.meta.path))
       });
       return { id, hash: secret.hash };
     }
-    async function newTeam(organizationId: string, fields: Partial<Team> = {}) {
+    async function newTeam(organizationId: string, fields: Partial<StoredTeam> = {}) {
       const id = `team_${newHex()}`;
-      const given = { id, organizationId, name: id, budget: noBudget, keyDefault: null, actor, ...fields };
-      return (await administration(store.db).createTeam(given)) as Team;
+      const given = { id, organizationId, name: id, limits: noBudget, keyLimits: null, actor, ...fields };
+      return (await administration(store.db).createTeam(given)) as StoredTeam;
     }
     async function limit(personId: string, organizationId: string, limits: Partial<Budget> | null) {
       const store_ = peopleAdministration(store.db);
@@ -113,7 +114,7 @@ for (const name of databaseKinds(import.meta.path))
 
     test("key, person and team are counted side by side, in this order, and running requests count for a person who gets a limit", async () => {
       const acme = await store.newOrganization();
-      const team = await newTeam(acme, { budget: budget({ week: 50_000 }) });
+      const team = await newTeam(acme, { limits: budget({ week: 50_000 }) });
       const ann = await member(acme, team.name);
       const key = await newKeyOf(acme, ann, team.id);
       const [running, settled] = [asked(acme, key.id), asked(acme, key.id)];
@@ -139,7 +140,7 @@ for (const name of databaseKinds(import.meta.path))
     test("a person's own limits count before the team's, and those before the organization's; the person follows the membership", async () => {
       const acme = await store.newOrganization();
       const administrator = administration(store.db);
-      const team = await newTeam(acme, { memberDefault: budget({ week: 3_000 }) });
+      const team = await newTeam(acme, { memberLimits: budget({ week: 3_000 }) });
       const ann = await member(acme, team.name);
       await administrator.setMemberDefault({ id: acme, actor }, () => budget({ week: 4_000 }));
       const key = await newKeyOf(acme, ann, team.id);

@@ -5,7 +5,7 @@ import type { NewSecret } from "../../../src/core/store/directory.ts";
 /** The fields of a key that never expires, may do all that its scopes allow, and has no limits and no team. */
 export const unrestricted = {
   ...{ models: null, expiresAt: null, owner: null, labels: {}, allowFrom: null },
-  ...{ teamId: null, budget: noBudget },
+  ...{ teamId: null, limits: noBudget },
 };
 
 export const newSecret = (): NewSecret => ({

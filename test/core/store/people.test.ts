@@ -1,11 +1,12 @@
 // People as an issuer vouches for them: found or made, confirmed, with memberships by rules and by hand.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { confirmPerson } from "../../../src/core/auth/confirm.ts";
 import type { Identity, Issuer, Rule } from "../../../src/core/auth/identity.ts";
 import { hashKey } from "../../../src/core/auth/key.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
-import { noBudget, type Team } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { Confirmation, NamedMembership } from "../../../src/core/store/people.ts";
@@ -57,7 +58,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
     }
     const team = (organizationId: string, name: string) =>
       administration(db).createTeam({
-        ...{ id: idOf(uuid(), "team_"), organizationId, name, budget: noBudget, keyDefault: null, actor: "cli:ann" },
+        ...{ id: idOf(uuid(), "team_"), organizationId, name, limits: noBudget, keyLimits: null, actor: "cli:ann" },
       });
     const lastAudit = async () => (await administration(db).listAudit({ limit: 1 }))[0]!;
 
@@ -206,7 +207,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("a person's identity tokens call as one key in an organization, however many come at once, which follows to a team", async () => {
       const acme = await organization();
-      const { id: research } = (await team(acme.id, "research")) as Team;
+      const { id: research } = (await team(acme.id, "research")) as StoredTeam;
       const confirm = (name: string | null) =>
         people(db).confirm(of("gus", { memberships: [{ ...member(acme.slug), team: name }] }));
       const { person } = await confirm(null);

@@ -2,9 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
+import type { StoredKey } from "../../../src/admin/store/key.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
-import { type Key, type Organization, type Policies, useNoted_ms } from "../../../src/core/store/directory.ts";
+import { type Organization, type Policies, useNoted_ms } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -49,7 +50,7 @@ function contract(open: Open): void {
       ...{ expiresAt, secret, actor },
     });
   }
-  async function key(owner: Organization, secret = newSecret(), expiresAt: Date | null = null): Promise<Key> {
+  async function key(owner: Organization, secret = newSecret(), expiresAt: Date | null = null): Promise<StoredKey> {
     const made = await createKey(owner, secret, expiresAt);
     if (typeof made === "string" || "repeated" in made) throw new Error(`refused: ${JSON.stringify(made)}`);
     return made;
@@ -358,8 +359,8 @@ function contract(open: Open): void {
       const [gone, stays] = [await key(owner), await key(other)];
       await admin.setKeyDefault({ id: owner.id, actor }, () => ({ ...noBudget, week: 5 }));
       const team = await admin.createTeam({
-        ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: owner.id, name: "t", keyDefault: null, actor },
-        budget: { ...noBudget, week: 5 },
+        ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: owner.id, name: "t", keyLimits: null, actor },
+        limits: { ...noBudget, week: 5 },
       });
       expect(team).toHaveProperty("id");
       const operatorOf = async ({ id: organizationId }: Organization) => {
@@ -401,7 +402,7 @@ test("a use that has to be noted waits for a transaction that changes the key", 
       ...{ ...unrestricted, id: idOf(Bun.randomUUIDv7(), "key_"), organizationId: id, name: "app" },
       ...{ scopes: ["inference:create"], secret: { hash: new Uint8Array(32), prefix: "a", suffix: "b" }, actor },
     });
-    const { id: keyId } = made as Key;
+    const { id: keyId } = made as StoredKey;
     let noting: Promise<void> | undefined;
     await owned.db.transaction(async (tx) => {
       await tx.query("select 1 from api_key where id = $1 for update", [keyId.slice(4)]);

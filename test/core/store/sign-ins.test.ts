@@ -175,8 +175,8 @@ for (const { kind, open } of kindsFor(import.meta.path))
           requestsPerMinute: 1,
         }));
         const made = await administration(db).createTeam({
-          ...{ id: idOf(uuid(), "team_"), organizationId, name: "research", keyDefault: null, actor: "cli:ann" },
-          budget: { ...noBudget, requestsPerMinute: 5 },
+          ...{ id: idOf(uuid(), "team_"), organizationId, name: "research", keyLimits: null, actor: "cli:ann" },
+          limits: { ...noBudget, requestsPerMinute: 5 },
         });
         const teamId = (made as { id: string }).id;
         const signIn = await begun({ organizationId });

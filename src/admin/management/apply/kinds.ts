@@ -1,15 +1,17 @@
 /** The kinds of things that a file of organizations makes, and their fields in the order of the file. Pure. */
 import Type from "typebox";
+import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName } from "../../../core/schema/codec.ts";
 import { type Budget, noBudget } from "../../../core/store/budget.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
 import type { PlanLimits } from "../../../core/store/plan.ts";
+import { type LimitName, limitNames } from "../../store/shapes.ts";
 import type { Key } from "../key.ts";
 import type { Notices } from "../notices.ts";
 import { type Organization, plan_default } from "../organizations.ts";
 import * as parse from "../parse.ts";
 import type { Plan } from "../plans.ts";
-import { type LimitName, limitChanges, limitNames, name, nullable, oneOf } from "../shapes.ts";
+import { limitChanges, name } from "../shapes.ts";
 import type { Team } from "../team.ts";
 import { type VerbName, verbNamed } from "../verbs.ts";
 import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";

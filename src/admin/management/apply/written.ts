@@ -1,7 +1,7 @@
 /** The file that describes the current state: comparing the two finds no difference. Pure. */
 import { canonical } from "../../store/audit-chain.ts";
+import { limitNames } from "../../store/shapes.ts";
 import type { Key } from "../key.ts";
-import { limitNames } from "../shapes.ts";
 import type { Kind, Values } from "./kind.ts";
 import { keyKind, limitsWritten, organizationKind, planKind, teamKind } from "./kinds.ts";
 import { membershipsWritten, nameOf, personLimitsWritten, roleByHand } from "./person-kind.ts";
