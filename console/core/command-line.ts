@@ -1,50 +1,57 @@
 /** The command that does the same as an act of a page. Pure. */
 import { limitNames } from "./form.ts";
-import type { Typed } from "./typed-commands.ts";
-import type { CommandEntry } from "./verb-table.ts";
+import type { CommandEntry, FlagEntry } from "./verb-table.ts";
 
-export function commandLine({ words, flags, limits }: CommandEntry, input: Record<string, unknown>): string {
+export function commandLine(
+  { words, flags, limits, isConfirmed }: CommandEntry,
+  input: Record<string, unknown>,
+): string {
   const places: string[] = [];
   const options: string[] = [];
-  for (const [member, flag] of Object.entries(flags)) {
+  for (const [member, entry] of Object.entries(flags)) {
+    const isPlace = !entry.flag.startsWith("-");
     const value = input[member];
-    if (!flag.startsWith("-")) places.push(placeOf(flag.slice(1, -1), value));
-    else if (value !== undefined && value !== "" && value !== false) options.push(optionOf(flag, value));
+    if (value === null && entry.none !== null) (entry.none.startsWith("<") ? places : options).push(noneOf(entry));
+    else if (isPlace) places.push(placeOf(entry.flag.slice(1, -1), value));
+    else if (value != null && value !== "") {
+      if (entry.none?.startsWith("<")) places.push(wordsIn(entry.none)[0]!);
+      const option = optionOf(entry, value);
+      if (option !== null) options.push(option);
+    }
   }
   const own = Object.fromEntries(limitNames.filter((name) => name in input).map((name) => [name, input[name]]));
   if (limits && Object.keys(own).length > 0) options.push(`${limits} ${valueText(own)}`);
+  if (isConfirmed) options.push("--yes");
   return ["sluice", words, ...places, ...options].join(" ");
 }
 
-/** The line of a command that no verb declares. */
-export function typedLine({ words, places = {}, options = {} }: Typed): string {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== "");
-  return [
-    ...["sluice", words],
-    ...Object.entries(places).map(([name, value]) => placeOf(name, value)),
-    ...given.map(([name, value]) => optionOf(`--${name}`, value)),
-  ].join(" ");
+/** How null is typed: `--no-owner`, `off` of `<on|off>`, or `--models all`. */
+function noneOf({ flag, none }: FlagEntry): string {
+  if (none!.startsWith("-")) return none!;
+  return none!.startsWith("<") ? wordsIn(none!)[1]! : `${nameOf(flag)} ${none}`;
 }
+
+const wordsIn = (place: string) => place.slice(1, -1).split("|");
 
 function placeOf(name: string, value: unknown): string {
   return quoted(value === undefined || value === null || value === "" ? name.toUpperCase() : value);
 }
 
-function optionOf(flag: string, value: unknown): string {
-  const [name = flag] = flag.split(" ").filter((part) => part.startsWith("--"));
-  const bare = name.replace(",", "");
-  return value === true ? bare : `${bare} ${valueText(value)}`;
+const nameOf = (flag: string) => (flag.split(" ").find((part) => part.startsWith("--")) ?? flag).replace(",", "");
+
+/** Null: the command is without it. */
+function optionOf({ flag, words }: FlagEntry, value: unknown): string | null {
+  if (typeof value !== "boolean") return `${nameOf(flag)} ${valueText(value)}`;
+  const word = Object.keys(words).find((one) => words[one] === value);
+  if (word !== undefined) return `${nameOf(flag)} ${word}`;
+  return value ? nameOf(flag) : null;
 }
 
 function valueText(value: unknown): string {
-  if (value === null) return "none";
   if (Array.isArray(value)) return quoted(value.join(","));
-  if (typeof value === "object") {
-    return quoted(
-      Object.entries(value)
-        .map(([name, one]) => `${name}=${one ?? "none"}`)
-        .join(","),
-    );
+  if (typeof value === "object" && value !== null) {
+    const pairs = Object.entries(value).map(([name, one]) => `${name}=${one ?? "none"}`);
+    return quoted(pairs.join(","));
   }
   return quoted(value);
 }

@@ -1,11 +1,11 @@
 /** The members that a form sends: those that were filled in or changed. Pure. */
+import type { MemberEntry } from "./verb-table.ts";
 
 export interface Field {
   /** The member of the input; `limits.week` is a member of a member. */
   name: string;
   label: string;
-  /** `signed`: a whole number that may be below 0. */
-  kind: "text" | "number" | "signed" | "choice" | "flag" | "list" | "day";
+  kind: MemberEntry["kind"];
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
   isRequired?: boolean;
@@ -15,6 +15,19 @@ export interface Field {
   none?: string;
   /** The value that is there now: a field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;
+}
+
+/** A field as a page writes it: what the verb says of the member is added (`completed`). */
+export type WrittenField = Pick<Field, "name"> & Partial<Field>;
+
+/** The fields of a form, with what the verb says of the members of its input. */
+export function completed(fields: readonly WrittenField[], members: Record<string, MemberEntry>): Field[] {
+  return fields.map((field) => {
+    const { kind = "text", choices = [], isRequired = false } = members[field.name] ?? {};
+    const words = field.name.replaceAll("_", " ");
+    const label = words.charAt(0).toUpperCase() + words.slice(1);
+    return { label, kind, isRequired, ...(choices.length > 0 && { choices }), ...field };
+  });
 }
 
 export type Values = Record<string, string | boolean>;

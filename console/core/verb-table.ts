@@ -1,12 +1,13 @@
 /**
- * The pages need to know of each verb: where it stands in the interface, and how its command is typed. A bundle with the
- * verbs themselves would be ten times as large, so the build runs this file and puts its answer in the place of the call.
+ * The pages need to know of each verb: where it stands in the interface, what it takes, and how its command is typed. A bundle
+ * with the verbs themselves would be ten times as large, so the build runs this file and puts its answer in the place of the
+ * call.
  */
-import type { TSchema } from "typebox";
 import type { Flag } from "../../src/admin/management/command.ts";
 import type { Verb } from "../../src/admin/management/verb.ts";
 import { type VerbName, verbs } from "../../src/admin/management/verbs.ts";
 import { snakeName } from "../../src/core/schema/codec.ts";
+import type { Shape } from "../../src/core/schema/shape.ts";
 
 export interface VerbEntry {
   method: string;
@@ -15,16 +16,34 @@ export interface VerbEntry {
   /** The member of the input that stands in the place of `{id}`. */
   id: string | null;
   kind: "reading" | "creation" | "change" | "act";
-  /** Null: the command line has no command for it, or one of its own making. */
+  members: Record<string, MemberEntry>;
+  /** Null: the command line has no command for it. */
   command: CommandEntry | null;
+}
+
+/** How a form asks for a member of the input. `signed`: a whole number that may be below 0. */
+export interface MemberEntry {
+  kind: "text" | "number" | "signed" | "choice" | "flag" | "list" | "day";
+  choices: string[];
+  isRequired: boolean;
 }
 
 export interface CommandEntry {
   words: string;
   /** The argument or option of each member of the input. */
-  flags: Record<string, string>;
+  flags: Record<string, FlagEntry>;
   /** The option for limits that are members of the input by themselves. */
   limits: string | null;
+  /** Whether it asks for a confirmation, unless it gets `--yes`. */
+  isConfirmed: boolean;
+}
+
+export interface FlagEntry {
+  flag: string;
+  /** How null is typed: a word, an option, or the second word of an argument (`<on|off>`). Null: it is left out. */
+  none: string | null;
+  /** The words for values that are no text. */
+  words: Record<string, boolean>;
 }
 
 export function verbTable(): Record<string, VerbEntry> {
@@ -33,21 +52,50 @@ export function verbTable(): Record<string, VerbEntry> {
 
 /** The values that a verb takes as this member of its input. */
 export function choicesOf(verbName: VerbName, member: string): string[] {
-  const input = verbs.find(({ name }) => name === verbName)?.input as
-    | { properties?: Record<string, Choice> }
-    | undefined;
-  const found = Object.entries(input?.properties ?? {}).find(([name]) => snakeName(name) === member)?.[1].enum;
-  if (!found) throw new Error(`The verb ${verbName} has no choices for ${member}.`);
-  return found;
+  const { choices } = entryOf(verbs.find(({ name }) => name === verbName)!).members[member]!;
+  if (choices.length === 0) throw new Error(`The verb ${verbName} has no choices for ${member}.`);
+  return choices;
 }
 
-type Choice = TSchema & { enum?: string[] };
-
-function entryOf({ method, path, id, kind, command }: Verb): VerbEntry {
-  return { method, path, id: id && snakeName(id), kind, command: command ? commandOf(command) : null };
+function entryOf({ method, path, id, kind, input, command }: Verb): VerbEntry {
+  const { properties = {}, required = [] } = input as Shape;
+  const members = Object.entries(properties).map(([name, shape]) => [
+    snakeName(name),
+    memberOf(shape, required.includes(name)),
+  ]);
+  return {
+    method,
+    path,
+    id: id && snakeName(id),
+    kind,
+    members: Object.fromEntries(members),
+    command: command ? commandOf(command) : null,
+  };
 }
 
-function commandOf({ words, takes, limits }: NonNullable<Verb["command"]>): CommandEntry {
-  const flags = Object.entries(takes as Record<string, Flag>).map(([member, { flag }]) => [snakeName(member), flag]);
-  return { words, flags: Object.fromEntries(flags), limits: limits?.flag ?? null };
+function memberOf(shape: Shape, isRequired: boolean): MemberEntry {
+  const others = shape.anyOf?.filter(({ type }) => type !== "null") ?? [shape];
+  const isNullable = others.length < (shape.anyOf?.length ?? 1);
+  const [one = shape] = others;
+  return {
+    kind: one.type === "integer" && others.length > 1 ? "signed" : kindOf(one),
+    choices: (one.enum ?? []) as string[],
+    isRequired: isRequired && !isNullable,
+  };
+}
+
+function kindOf(shape: Shape & { "x-must-be"?: string }): MemberEntry["kind"] {
+  if (shape.enum) return "choice";
+  if (shape.type === "boolean") return "flag";
+  if (shape.type === "array") return "list";
+  if (shape.type === "integer") return "number";
+  return shape["x-must-be"]?.startsWith("an instant") ? "day" : "text";
+}
+
+function commandOf({ words, takes, limits, confirms }: NonNullable<Verb["command"]>): CommandEntry {
+  const flags = Object.entries(takes as Record<string, Flag>).map(([member, { flag, none, words }]) => [
+    snakeName(member),
+    { flag, none: typeof none === "object" ? none.flag : (none ?? null), words: words ?? {} },
+  ]);
+  return { words, flags: Object.fromEntries(flags), limits: limits?.flag ?? null, isConfirmed: confirms !== undefined };
 }

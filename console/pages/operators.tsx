@@ -51,7 +51,7 @@ function CreateOperator({ done }: { done: () => void }) {
       label="Create operator"
       verb="createOperator"
       fields={[
-        { name: "name", label: "Name", kind: "text", isRequired: true, hint: "For the audit log" },
+        { name: "name", hint: "For the audit log" },
         {
           name: "role",
           label: "Role",
@@ -60,8 +60,8 @@ function CreateOperator({ done }: { done: () => void }) {
           value: "viewer",
           choices: choicesOf("createOperator", "role"),
         },
-        { name: "organization", label: "Organization", kind: "text", hint: "Of an organization-admin" },
-        { name: "expires", label: "Expires", kind: "day" },
+        { name: "organization", hint: "Of an organization-admin" },
+        { name: "expires_at", label: "Expires" },
       ]}
       isPrimary
       done="The operator was created."

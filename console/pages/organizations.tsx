@@ -70,8 +70,8 @@ function fullest(standing: NonNullable<Organization["standing"]>): string {
 function CreateOrganization() {
   const plans = useAnswer("listPlans", may("listPlans") && may("createOrganization") ? {} : null);
   const fields: Field[] = [
-    { name: "slug", label: "Slug", kind: "text", isRequired: true, hint: "Lowercase letters, digits and hyphens" },
-    { name: "name", label: "Name", kind: "text" },
+    { name: "slug", hint: "Lowercase letters, digits and hyphens" },
+    { name: "name" },
     { name: "plan", label: "Plan", kind: "choice", choices: plans.answer?.data.map(({ name }) => name) ?? [] },
   ];
   return (

@@ -180,7 +180,6 @@ function Give({ person: { id, version }, changed }: { person: Person; changed: (
         {
           name: "organization",
           label: "Organization",
-          kind: "text",
           hint: "Slug; empty: the service, for viewer and admin",
         },
         {
@@ -191,8 +190,8 @@ function Give({ person: { id, version }, changed }: { person: Person; changed: (
           value: "member",
           choices: choicesOf("giveMembership", "role"),
         },
-        { name: "team", label: "Team", kind: "text" },
-        { name: "models", label: "Models", kind: "list", hint: "With commas; empty: every model" },
+        { name: "team" },
+        { name: "models", hint: "With commas; empty: every model" },
       ]}
       says="It stays, whatever the issuer's groups say."
       done="The membership was given."

@@ -33,7 +33,7 @@ export function PlansPage() {
         <Act
           label="Create plan"
           verb="createPlan"
-          fields={[{ name: "name", label: "Name", kind: "text", isRequired: true }, ...limitFields("", null)]}
+          fields={[{ name: "name" }, ...limitFields("", null)]}
           isPrimary
           done="The plan was created."
           onDone={asked.reload}

@@ -5,8 +5,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
-import { type Given, type Input, perform, repeatKeys, type VerbName } from "../core/client.ts";
-import { type Field, inputOf, type Values, valuesOf } from "../core/form.ts";
+import { entryOf, type Given, type Input, perform, repeatKeys, type VerbName } from "../core/client.ts";
+import { completed, inputOf, type Values, valuesOf, type WrittenField } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { Failed } from "./asked.tsx";
 import { CommandLine } from "./command-line.tsx";
@@ -18,7 +18,8 @@ interface Act<Name extends VerbName = VerbName> {
   verb: Name;
   /** The members of the input that are no fields. */
   given?: Partial<Input<Name>>;
-  fields?: readonly Field[];
+  /** The verb says what a field does not say of itself. */
+  fields?: readonly WrittenField[];
   /** Its effect, in a sentence. */
   says?: ComponentChildren;
   /** The thing that it ends, whose name has to be typed. */
@@ -45,7 +46,8 @@ export function Act<Name extends VerbName>(act: Act<Name>) {
 }
 
 function ActDialog({ act, close }: { act: Act; close: () => void }) {
-  const { label, verb, given = {}, fields = [], says, ends, done, onDone, result } = act;
+  const { label, verb, given = {}, says, ends, done, onDone, result } = act;
+  const fields = completed(act.fields ?? [], entryOf(verb)?.members ?? {});
   const [values, setValues] = useState<Values>(() => valuesOf(fields));
   const [typed, setTyped] = useState("");
   const [failure, setFailure] = useState<Error | null>(null);

@@ -1,7 +1,6 @@
 /** The command that does the same as this page. */
 import { entryOf } from "../core/client.ts";
-import { commandLine, typedLine } from "../core/command-line.ts";
-import { typedCommands } from "../core/typed-commands.ts";
+import { commandLine } from "../core/command-line.ts";
 import { Copy } from "./copy.tsx";
 
 export function CommandLine({ verb, input, text }: { verb?: string; input?: Record<string, unknown>; text?: string }) {
@@ -17,7 +16,5 @@ export function CommandLine({ verb, input, text }: { verb?: string; input?: Reco
 
 function lineOf(verb: string, input: Record<string, unknown>): string | null {
   const command = entryOf(verb)?.command;
-  if (command) return commandLine(command, input);
-  const typed = typedCommands[verb];
-  return typed ? typedLine(typed(input)) : null;
+  return command ? commandLine(command, input) : null;
 }

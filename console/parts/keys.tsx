@@ -2,7 +2,7 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
-import type { Field } from "../core/form.ts";
+import type { Field, WrittenField } from "../core/form.ts";
 import { limitFields } from "../core/form.ts";
 import { shortId } from "../core/format.ts";
 import { isMember } from "../core/session.ts";
@@ -16,7 +16,7 @@ import { Table } from "./table.tsx";
 import { Distance } from "./time.tsx";
 import { Share } from "./windows.tsx";
 
-type Key = ItemOf<"pageKeyBudgets">;
+type Key = ItemOf<"pageKeys">;
 /** The names of the organization's teams; null: there are too many to choose of. */
 type Teams = readonly string[] | null;
 
@@ -28,7 +28,7 @@ function teamField(teams: Teams): Field {
 export function Keys({ organization, teams }: { organization: string; teams: Teams }) {
   return (
     <KeySection title="Keys" organization={organization} teams={teams}>
-      <List verb="pageKeyBudgets" input={{ organization }} cursor="keys" none="No key yet. A client calls with one.">
+      <List verb="pageKeys" input={{ organization }} cursor="keys" none="No key yet. A client calls with one.">
         {(keys, reload) => (
           <Table<Key>
             caption="Keys"
@@ -52,15 +52,13 @@ export function Keys({ organization, teams }: { organization: string; teams: Tea
   );
 }
 
-type OwnKey = ItemOf<"pageKeys">;
-
 /** A member's keys. A member sets neither team nor limits. */
 export function OwnKeys({ organization }: { organization: string }) {
   return (
     <KeySection title="Your keys" organization={organization} teams={[]}>
       <List verb="pageKeys" input={{ organization }} cursor="keys" none="You have no key yet. A client calls with one.">
         {(keys, reload) => (
-          <Table<OwnKey>
+          <Table<Key>
             caption="Your keys"
             rows={keys}
             keyOf={({ id }) => id}
@@ -108,10 +106,10 @@ function KeySection({ title, children, ...of }: Of & { title: string; children: 
 }
 
 function CreateKey({ organization, teams, done }: Of & { done: () => void }) {
-  const expires: Field = { name: "expires", label: "Expires", kind: "day" };
-  const models: Field = { name: "models", label: "Models", kind: "list" };
-  const fields: Field[] = [
-    { name: "name", label: "Name", kind: "text", isRequired: true, hint: "Who or what calls with it" },
+  const expires: WrittenField = { name: "expires_at", label: "Expires" };
+  const models: WrittenField = { name: "models" };
+  const fields: WrittenField[] = [
+    { name: "name", hint: "Who or what calls with it" },
     ...(isMember.value
       ? [
           { ...expires, isRequired: true },
@@ -228,8 +226,8 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: 
       <RaiseActs verb="raiseKey" given={{ id: key.id }} raise={key.raise} limits={key.limits} changed={changed} />
       <Act
         label="Limit"
-        verb="updateKeyBudget"
-        given={{ id: key.id }}
+        verb="updateKey"
+        given={{ id: key.id, version: key.version }}
         fields={[{ ...teamField(teams), value: key.team?.name ?? "" }, ...limitFields("limits", key.limits)]}
         says="An empty field takes the limit away. It holds for the next request."
         done="The limits were changed."
@@ -240,18 +238,17 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: 
         verb="updateKey"
         given={{ id: key.id, version: key.version }}
         fields={[
-          { name: "name", label: "Name", kind: "text", value: key.name },
-          { name: "owner", label: "Owner", kind: "text", value: key.owner, hint: "A person or a team, in any words" },
-          { name: "models", label: "Models", kind: "list", value: key.allowed_models, hint: "Empty: every model" },
-          { name: "scopes", label: "Scopes", kind: "list", value: key.scopes },
+          { name: "name", value: key.name },
+          { name: "owner", value: key.owner, hint: "A person or a team, in any words" },
+          { name: "models", value: key.models, hint: "Empty: every model" },
+          { name: "scopes", value: key.scopes },
           {
-            name: "addresses",
+            name: "allow_from",
             label: "Addresses and networks",
-            kind: "list",
-            value: key.allowed_addresses,
+            value: key.allow_from,
             hint: "Such as 10.0.0.0/8; empty: all",
           },
-          { name: "expires", label: "Expires", kind: "day", value: key.expires_at?.slice(0, 10) ?? "" },
+          { name: "expires_at", label: "Expires", value: key.expires_at?.slice(0, 10) ?? "" },
         ]}
         says="Every node knows within a second. What runs goes on."
         done="The key was changed."

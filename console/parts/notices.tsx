@@ -19,9 +19,7 @@ export function Notices({ organization }: { organization: string }) {
             label={now ? "Change" : "Set"}
             verb="setNotices"
             given={{ organization }}
-            fields={[
-              { name: "url", label: "URL of the webhook", kind: "text", isRequired: true, value: now?.url ?? "" },
-            ]}
+            fields={[{ name: "url", label: "URL of the webhook", isRequired: true, value: now?.url ?? "" }]}
             done="The webhook was set."
             onDone={asked.reload}
             result={({ secret }: { secret: string | null }) =>

@@ -98,7 +98,6 @@ function ExtraUsageAct({ of, changed }: Of) {
         {
           name: "cap_units",
           label: "Units in a billing month",
-          kind: "number",
           none: "off",
           isSent: true,
           value: of.extra_usage.cap_units,
@@ -121,13 +120,11 @@ function LifetimeAct({ of, changed }: Of) {
         {
           name: "key_lifetime_max_days",
           label: "Days from when a key is made or rotated",
-          kind: "number",
           value: of.key_lifetime_max_days,
         },
         {
           name: "key_unused_max_days",
           label: "Days from its last use",
-          kind: "number",
           value: of.key_unused_max_days,
         },
       ]}
@@ -170,7 +167,7 @@ function AnchorAct({ of, changed }: Of) {
       label="Anchor"
       verb="setAnchor"
       given={givenOf(of)}
-      fields={[{ name: "anchor", label: "Weeks and months count from", kind: "day", isRequired: true }]}
+      fields={[{ name: "anchor", label: "Weeks and months count from" }]}
       says="A date in UTC. It holds once the current month has ended."
       done="The anchor was changed."
       onDone={changed}
@@ -185,8 +182,8 @@ function RenameAct({ of, changed }: Of) {
       verb="renameOrganization"
       given={givenOf(of)}
       fields={[
-        { name: "slug", label: "Slug", kind: "text", value: of.slug },
-        { name: "name", label: "Name", kind: "text", value: of.name },
+        { name: "slug", value: of.slug },
+        { name: "name", value: of.name },
       ]}
       says="Its ID, keys and records stay. The old slug names it no more, and is never another organization's."
       done="The organization was renamed."
@@ -217,11 +214,10 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
         {
           name: "units",
           label: "Units",
-          kind: "signed",
           isRequired: true,
           hint: "With a minus to subtract, down to 0",
         },
-        { name: "reason", label: "Reason", kind: "text", isRequired: true, hint: "For the audit log" },
+        { name: "reason", hint: "For the audit log" },
       ]}
       says="An entry for month or extra is part of reports and their costs. One for session or week changes only what its limit leaves."
       done="The usage was adjusted."

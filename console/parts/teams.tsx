@@ -59,7 +59,7 @@ function CreateTeam({ organization, done }: { organization: string; done: () => 
       label="Create team"
       verb="createTeam"
       given={{ organization }}
-      fields={[{ name: "name", label: "Name", kind: "text", isRequired: true }, ...limitFields("limits", null)]}
+      fields={[{ name: "name" }, ...limitFields("limits", null)]}
       isPrimary
       done="The team was created."
       onDone={done}

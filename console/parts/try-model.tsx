@@ -1,12 +1,22 @@
 /** A message to a model, answered in the page as one's own key, or as a key that one may administer, with its receipt. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
+import { commandLine } from "../core/command-line.ts";
 import { eventsIn } from "../core/events.ts";
 import { Refusal, send } from "../core/http.ts";
 import { may, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { CommandLine } from "./command-line.tsx";
 import { Section } from "./section.tsx";
+
+const option = (flag: string) => ({ flag, none: null, words: {} });
+/** `sluice try`, which is no verb. */
+const tryCommand = {
+  words: "try",
+  flags: { model: option("[model]"), message: option("--message <text>"), key: option("--key <id>") },
+  limits: null,
+  isConfirmed: false,
+};
 
 interface Said {
   text: string;
@@ -59,7 +69,7 @@ export function TryModel({ model }: { model: string }) {
             </button>
           )}
         </p>
-        <CommandLine verb="tryModel" input={{ model, message, key }} />
+        <CommandLine text={commandLine(tryCommand, { model, message, key })} />
       </form>
       {said.text !== "" && <p class="said">{said.text}</p>}
       {said.failure !== null && (
@@ -81,7 +91,7 @@ function KeyChoice({ value, change }: { value: string | null; change: (key: stri
   const organizations = useAnswer("pageOrganizations", {});
   const [chosen, setChosen] = useState<string | null>(null);
   const organization = chosen ?? organizations.answer?.data[0]?.slug ?? null;
-  const keys = useAnswer("pageKeyBudgets", organization === null ? null : { organization });
+  const keys = useAnswer("pageKeys", organization === null ? null : { organization });
   const usable = (keys.answer?.data ?? []).filter(
     ({ state, scopes }) => state === "active" && scopes.includes("inference:create"),
   );

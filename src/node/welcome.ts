@@ -40,7 +40,7 @@ export async function createDemo(settings: DemoSettings): Promise<Demo | null> {
   const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];
   await manage.createOrganization({ slug: demo_slug, name: "Demo organization", ...compact({ plan }) });
   const expiresAt = new Date(now_ms + demo_days * 86_400_000).toISOString();
-  const { key } = await manage.createKey({ organization: demo_slug, name: "demo", expires: expiresAt });
+  const { key } = await manage.createKey({ organization: demo_slug, name: "demo", expiresAt });
   const secret = key!;
   const file = isTerminal ? null : keptIn(dataDir, secret);
   const [model = ""] = catalog.models.keys();

@@ -140,7 +140,7 @@ function principal(organizationId: string) {
   const key = {
     id: "key_00000000000070008000000000000001",
     scopes: ["inference:create", "models:read", "usage:read"],
-    allowedModels: null,
+    models: null,
   };
   const organization = { id: organizationId, plan: plan.name, keepsContent: true };
   return { key, organization, rates: [], person: null, secretHash: "" };

@@ -2,11 +2,13 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
-import { type BudgetAdministration, noBudget } from "../../src/core/store/budget.ts";
+import type { Administration } from "../../src/admin/store/administration.ts";
+import { noBudget } from "../../src/core/store/budget.ts";
 import { scopes } from "../../src/core/store/directory.ts";
 import { idOf } from "../../src/core/store/ids.ts";
 import { noLimits, type Plan } from "../../src/core/store/plan.ts";
 import { type StandingSubject, standingSubjects } from "../../src/core/store/standing.ts";
+import { administration } from "../../src/stores/postgres/administration.ts";
 import type { Database } from "../../src/stores/postgres/database.ts";
 import { DatabaseError } from "../../src/stores/postgres/database-error.ts";
 import { ledger } from "../../src/stores/postgres/ledger.ts";
@@ -15,7 +17,6 @@ import { peopleAdministration } from "../../src/stores/postgres/people-administr
 import { plans } from "../../src/stores/postgres/plans.ts";
 import { raises } from "../../src/stores/postgres/raises.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
-import { teams } from "../../src/stores/postgres/teams.ts";
 import { newRequestId } from "../core/store/ledger-stores.ts";
 import type { Chance } from "./chance.ts";
 import type { LimitChange, RaiseSet } from "./limits.ts";
@@ -131,7 +132,7 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
                 { person: idOf(person!, "per_"), organization: idOf(organization, "org_") },
                 session,
               )
-            : await (kind === "team" ? limitTeam : limitKey)(teams(db), id, session);
+            : await (kind === "team" ? limitTeam : limitKey)(administration(db), id, session);
       }),
     raise: (chance) =>
       withDatabase(async (db) => {
@@ -265,13 +266,13 @@ const somePerson = `
   from api_key k join person p on p.id = k.person_id join organization o on o.id = k.organization_id
   order by random() limit 1`;
 
-/** Answers whether it was done: somebody else may have changed the key meanwhile. */
-async function limitKey(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {
-  const id = idOf(uuid, "key_");
-  const before = await store.keyBudget(id);
-  const change = { teamId: before.team?.id ?? null, budget: { ...before.budget, session } };
-  const after = await store.setKeyBudget({ id }, before, change, "cli:faults");
-  return after !== null && !("now" in after);
+const actor = "cli:faults";
+
+/** Answers whether it was done. */
+async function limitKey(store: Administration, uuid: string, session: number | null): Promise<boolean> {
+  const change = { id: idOf(uuid, "key_"), actor };
+  const after = await store.updateKey(change, ({ limits }) => ({ limits: { ...limits, session } }));
+  return after !== null && after !== "no_team" && !("stale" in after);
 }
 
 interface Member {
@@ -280,19 +281,15 @@ interface Member {
 }
 
 async function limitPerson(db: Database, { person, organization }: Member, session: number | null): Promise<boolean> {
-  const store = peopleAdministration(db);
-  const before = await store.memberLimits(person, organization);
   const budget = session === null ? null : { ...noBudget, session };
-  const after = await store.setMemberLimits(person, { organizationId: organization, before, budget }, "cli:faults");
-  return after !== null && after !== "overtaken";
+  const after = await peopleAdministration(db).setMemberLimits({ id: person, actor }, organization, () => budget);
+  return after !== null && after !== "last_admin";
 }
 
-async function limitTeam(store: BudgetAdministration, uuid: string, session: number | null): Promise<boolean> {
-  const before = (await store.findTeam(idOf(uuid, "team_")))!;
-  const { name, keyDefault, memberDefault } = before;
-  const change = { name, keyDefault, memberDefault, budget: { ...before.budget, session } };
-  const after = await store.updateTeam({ id: before.id }, before, change, "cli:faults");
-  return after !== null && after !== "name_taken" && !("now" in after);
+async function limitTeam(store: Administration, uuid: string, session: number | null): Promise<boolean> {
+  const change = { id: idOf(uuid, "team_"), actor };
+  const after = await store.updateTeam(change, ({ limits }) => ({ limits: { ...limits, session } }));
+  return after !== null && after !== "name_taken" && !("stale" in after);
 }
 
 /** A client that connects and says nothing more. */

@@ -99,8 +99,8 @@ async function keysOfAPerson(rig: Rig): Promise<string[]> {
   const id = await ask(rig.postgres.port, async (db) => {
     const made = await newMember(db, "ann", { organization, team: "two" });
     // So that she is counted from the beginning.
-    const change = { organizationId: organization, before: null, budget: { ...noBudget, session: 2_000_000 } };
-    await peopleAdministration(db).setMemberLimits(made, change, "cli:faults");
+    const limits = { ...noBudget, session: 2_000_000 };
+    await peopleAdministration(db).setMemberLimits({ id: made, actor: "cli:faults" }, organization, () => limits);
     return made;
   });
   const words = ["key", "create", "--org", "team-of-two", "--name", "hers", "--person", id];

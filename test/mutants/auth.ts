@@ -78,6 +78,22 @@ export const auth: Mutant[] = [
     rule: "docs/design/keys.md, Scopes",
   },
   {
+    name: "a key of any kind and form opens the service's door",
+    file: "src/stores/postgres/directory.ts",
+    find: ", isForService))",
+    replace: "))",
+    caughtBy: ["test/core/store/doors.test.ts > a key whose kind was changed by hand"],
+    rule: "docs/design/keys.md, The form of a key",
+  },
+  {
+    name: "a secret of any form opens the door of management",
+    file: "src/stores/postgres/operators.ts",
+    find: ", isForManagement)",
+    replace: ")",
+    caughtBy: ["test/core/store/doors.test.ts > a secret that was moved by hand"],
+    rule: "docs/design/keys.md, The form of a key",
+  },
+  {
     name: "a key is served in the millisecond in which it expires",
     file: "src/core/auth/verdict.ts",
     find: "readAt.getTime() >= deadline.getTime()",

@@ -256,7 +256,7 @@ export const identity: Mutant[] = [
   {
     name: "a token may do no more than when it was issued",
     file: "src/core/auth/verdict.ts",
-    find: '  if (person.kind !== "key") return { ...key, scopes, allowedModels: models };\n',
+    find: '  if (person.kind !== "key") return { ...key, scopes, models };\n',
     replace: "",
     caughtBy: [`${stores} > may do what the membership says now`],
     rule: "docs/identity.md, Tokens",

@@ -22,8 +22,8 @@ export const management: Mutant[] = [
   {
     name: "a revoked sign-in keeps what the issuer gave",
     file: "src/stores/postgres/keys.ts",
-    find: "if (uuid !== null && !input.old) await endRow(",
-    replace: "if (uuid !== null && input.old) await endRow(",
+    find: "old ? changeableKey : endedKey",
+    replace: "old ? endedKey : changeableKey",
     caughtBy: ["test/admin/management/key-kinds.test.ts > revoking a sign-in ends it for good"],
     rule: kinds,
   },
@@ -182,8 +182,8 @@ export const management: Mutant[] = [
   {
     name: "an act that changes nothing is written down",
     file: "src/stores/postgres/keys.ts",
-    find: "if (changed.length > 0) {",
-    replace: "if (changed.length >= 0) {",
+    find: "if (changed.length === 0 && !isCounted) return null;",
+    replace: "",
     caughtBy: ["test/core/store/directory.test.ts > sets what is named, tells authentication"],
     rule: "docs/design/keys.md, Changes and last use",
   },

@@ -84,8 +84,8 @@ export const policies: Mutant[] = [
   },
   {
     name: "whoever changes a key overwrites what he has not seen",
-    file: "src/stores/postgres/keys.ts",
-    find: 'if (typeof version === "number" && key.version !== version) return',
+    file: "src/stores/postgres/change.ts",
+    find: 'if (typeof version === "number" && versionOf(row) !== version) return',
     replace: "if (version === -1) return",
     caughtBy: [`${store} > is refused where somebody changed the key since`],
     rule: "docs/design/keys.md, Changes and last use",
@@ -101,8 +101,8 @@ export const policies: Mutant[] = [
   {
     name: "a closed organization is changed",
     file: "src/stores/postgres/organization-change.ts",
-    find: '    if (row.status === "closed") return "closed";\n',
-    replace: "",
+    find: 'row?.status === "closed" ? "closed" : (row ?? null)',
+    replace: "row ?? null",
     caughtBy: [`${store} > revokes every key`],
     rule: organizations,
   },

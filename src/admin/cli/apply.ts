@@ -182,10 +182,10 @@ single names in limits, labels, notices and memberships.
         build server:                 # a new one needs --secrets
           scopes: [models:read, inference:create]
           models: [acme/writer-1]     # null: all
-          expires: 2030-01-31         # null: never
+          expires_at: 2030-01-31      # null: never
           owner: ann
           labels: { stage: production }
-          allowed_addresses: [10.0.0.0/8]   # null: all
+          allow_from: [10.0.0.0/8]    # null: all
           team: research              # null: none
           limits: { month: 500000000 }
   people:                             # what they have by hand, beside rules

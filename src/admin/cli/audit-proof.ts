@@ -1,6 +1,6 @@
 /** Verifies a chain of audit entries, part by part, against heads that somebody kept. Pure. */
 import { InvalidArgumentError } from "commander";
-import type { AuditHead } from "../../core/store/directory.ts";
+import type { AuditHead } from "../store/administration.ts";
 import { type AuditLine, chainBeginning, chainBreak } from "../store/audit-chain.ts";
 
 export interface VerifyOptions {

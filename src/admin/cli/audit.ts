@@ -12,11 +12,10 @@ import { headOf, headText, linesIn, proofOf, type VerifyOptions } from "./audit-
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson, wholeNumber } from "./option.ts";
-import { addVerbCommands } from "./verb-command.ts";
 
-export function addAuditCommands(program: Command, context: CommandContext): void {
-  const audit = program.command("audit").description("read the audit log of administrative actions");
-  addVerbCommands(audit, context, ["list", "head", addExport, addVerify]);
+export function addAuditCommands(audit: Command, context: CommandContext): void {
+  addExport(audit, context);
+  addVerify(audit, context);
 }
 
 function addExport(audit: Command, { services }: CommandContext): void {

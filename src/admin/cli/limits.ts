@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from "commander";
 import { camelName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import type { LimitChanges } from "../management/limits.ts";
-import { limitNames as names } from "../management/shapes.ts";
+import { limitNames as names } from "../store/shapes.ts";
 
 /** `--limit week=5000000`; repeated, or with commas; `none` takes a limit away. */
 export function limitOption(flag: string, description: string): Option {

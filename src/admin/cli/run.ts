@@ -10,15 +10,11 @@ import { addAgentCommands, agentNames, withoutAgentsOptions } from "./agents/com
 import { addApplyCommand } from "./apply.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCompletionCommand } from "./completion.ts";
-import { addConsoleCommand } from "./console.ts";
 import type { CommandContext } from "./context.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
-import { addFleetCommand } from "./fleet.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
-import { addKeyCommands } from "./key.ts";
-import { addOrganizationCommands } from "./organization.ts";
 import { addPersonTryCommand } from "./person-try.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
@@ -27,8 +23,7 @@ import { oneLine } from "./terminal.ts";
 import { addTryCommand } from "./try.ts";
 import { TypedCommand } from "./typed-command.ts";
 import { addUpstreamCommands } from "./upstream.ts";
-import { addUsageCommands } from "./usage.ts";
-import { addVerbCommands } from "./verb-command.ts";
+import { addVerbGroup, addWordCommand } from "./verb-command.ts";
 
 /** `words` is what follows the program's name. Never throws. */
 export async function run(words: readonly string[], services: Services): Promise<number> {
@@ -86,32 +81,31 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   const context: CommandContext = { services, exitWith };
   addServerCommands(program, context);
   addInitCommand(program, context);
-  addOrganizationCommands(program, context);
-  addKeyCommands(program, context);
-  const group = (name: string, description: string, order: string[]) =>
-    addVerbCommands(program.command(name).description(description), context, order);
-  group("team", "manage teams: groups of an organization's keys with limits of their own", ["create"]);
-  group("plan", "show the plans in force, and manage those outside sluice.yaml", ["list", "show"]);
-  addUpstreamCommands(program, context);
-  group("config", "show the configuration in force", ["show"]);
-  group("node", "show the nodes that serve", ["list"]);
-  addFleetCommand(program, context);
-  addUsageCommands(program, context);
-  group("request", "look up inference requests", ["list", "show"]);
-  addAuditCommands(program, context);
-  group("notice", "manage webhooks that report usage and expiring keys", ["set"]);
-  group("operator", "manage operators, who may administer over HTTP", ["create"]);
-  const person = program
-    .command("person")
-    .description("show, limit, suspend and forget people who signed in through an issuer");
-  addVerbCommands(person, context, ["list", "show", addPersonTryCommand]);
-  group("membership", "give people memberships by hand, and take them", ["give"]);
+  const group = (name: string, description: string) => addVerbGroup(program, context, name, description);
+  group("org", "manage organizations, their limits, and their policies for keys").alias("organization");
+  group("key", "manage API keys");
+  group("team", "manage teams: groups of an organization's keys with limits of their own");
+  group("plan", "show the plans in force, and manage those outside sluice.yaml");
+  addUpstreamCommands(group("upstream", "show, check, drain and resume engines"), context);
+  group("config", "show the configuration in force");
+  group("node", "show the nodes that serve");
+  addWordCommand(program, context, "fleet");
+  group("usage", "show, report, check, and adjust usage");
+  group("request", "look up inference requests");
+  addAuditCommands(group("audit", "read the audit log of administrative actions"), context);
+  group("notice", "manage webhooks that report usage and expiring keys");
+  group("operator", "manage operators, who may administer over HTTP");
+  addPersonTryCommand(
+    group("person", "show, limit, suspend and forget people who signed in through an issuer"),
+    context,
+  );
+  group("membership", "give people memberships by hand, and take them");
   addApplyCommand(program, context);
   addExportCommand(program, context);
   addSignInCommands(program, context);
   addAgentCommands(program, context);
   addTryCommand(program, context);
-  addConsoleCommand(program, context);
+  addWordCommand(program, context, "console");
   addDoctorCommand(program, context);
   addHealthcheckCommand(program, context);
   addCompletionCommand(program, context);

@@ -2,6 +2,7 @@
 import Table from "cli-table3";
 import { plain } from "../../core/inference/plain-text.ts";
 import type { Column, Facts } from "../management/command.ts";
+import { bar } from "./bar.ts";
 import { painted, type Terminal } from "./terminal.ts";
 
 const gap = 2;
@@ -15,8 +16,16 @@ export function table<Row>(
   rows: readonly Row[],
   now_ms = 0,
 ): string {
-  const cells = rows.map((row) => columns.map((column) => plain(column.cell(row, now_ms))));
+  const isNarrow = terminal.width !== null && terminal.width < narrow_max;
+  const cells = rows.map((row) => columns.map((column) => cellOf(column, row, now_ms, isNarrow)));
   return grid(terminal, columns, cells) ?? records(terminal, columns, cells);
+}
+
+/** Screens below this are narrow for a bar. */
+const narrow_max = 110;
+
+function cellOf<Row>({ cell, bar: drawn }: Column<Row>, row: Row, now_ms: number, isNarrow: boolean): string {
+  return drawn ? bar(drawn.cells[isNarrow ? 0 : 1], drawn.of(row)) : plain(cell(row, now_ms));
 }
 
 /** Null if the screen is too narrow even for the columns that cannot be left out. */

@@ -11,13 +11,12 @@ import { localSettings, urlHost } from "./local-server.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { table } from "./table.ts";
 import { addCheckCommand } from "./upstream-check.ts";
-import { addVerbCommands } from "./verb-command.ts";
 
 const answer_ms = 5000;
 
-export function addUpstreamCommands(program: Command, context: CommandContext): void {
-  const group = program.command("upstream").description("show, check, drain and resume engines");
-  addVerbCommands(group, context, [addListCommand, addCheckCommand, "drain", "resume", "drained"]);
+export function addUpstreamCommands(group: Command, context: CommandContext): void {
+  addListCommand(group, context);
+  addCheckCommand(group, context);
 }
 
 function addListCommand(group: Command, { services }: CommandContext): void {

@@ -1,83 +1,101 @@
-/** The commands that verbs declare (src/admin/management/command.ts). */
-import { type Command, Option } from "commander";
-import { encode, snakeName } from "../../core/schema/codec.ts";
-import type { Shape } from "../../core/schema/shape.ts";
-import type { Flag, ListCommand, ThingCommand } from "../management/command.ts";
+/** The commands of verbs, from what each verb says of its command (management/command.ts). */
+import type { Command } from "commander";
+import { Option } from "commander";
+import { encode } from "../../core/schema/codec.ts";
+import type { ListCommand, ThingCommand } from "../management/command.ts";
 import { allOf, firstOf, type Part } from "../management/page.ts";
 import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
 import { limitOption } from "./limits.ts";
-import {
-  type JsonFlag,
-  jsonOption,
-  missing,
-  names,
-  numbers,
-  printAnswer,
-  units,
-  versionOption,
-  wholeNumber,
-} from "./option.ts";
+import { type JsonFlag, jsonOption, missing, printJson, versionOption } from "./option.ts";
+import { printSaid } from "./said.ts";
 import type { Services } from "./services.ts";
-import { facts, table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { table } from "./table.ts";
+import { askMissing, confirm } from "./verb-ask.ts";
+import { argumentsOf, type Given, givenBy, optionsOf, type VerbArguments } from "./verb-option.ts";
+import { addWatch, watched } from "./watch.ts";
 
-type Given = Record<string, unknown>;
+type Spec = ThingCommand<Given, unknown> | ListCommand<Given, unknown>;
 type Call = (given: Given) => Promise<unknown>;
 
-/** Adds the commands of a group (`team`): first those in `order`, then the others that verbs declare. */
-export function addVerbCommands(
-  group: Command,
-  context: CommandContext,
-  order: readonly (string | ((group: Command, context: CommandContext) => void))[],
-): void {
-  const declared = new Map(
-    verbs.flatMap((verb) => {
-      const [first, word] = verb.command?.words.split(" ") ?? [];
-      return first === group.name() && word !== undefined ? [[word, verb] as const] : [];
-    }),
-  );
-  for (const one of [...order, ...[...declared.keys()].filter((word) => !order.includes(word))]) {
-    if (typeof one === "string") addVerbCommand(group, context, declared.get(one)!);
-    else one(group, context);
-  }
+/** Adds a group (`team`) with the commands of its verbs, in the order of the contract. */
+export function addVerbGroup(program: Command, context: CommandContext, name: string, description: string): Command {
+  const group = program.command(name).description(description);
+  for (const verb of verbs) if (verb.command?.words.startsWith(`${name} `)) addVerbCommand(group, context, verb);
+  return group;
+}
+
+/** Adds the command of one word that a verb has. */
+export function addWordCommand(program: Command, context: CommandContext, word: string): void {
+  addVerbCommand(program, context, verbs.find(({ command }) => command?.words === word)!);
 }
 
 function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb): void {
-  const spec = verb.command as ThingCommand<Given, unknown> | ListCommand<Given, unknown>;
+  const spec = verb.command as Spec;
   const command = group.command(spec.words.split(" ").at(-1)!).description(spec.description);
-  const members = Object.entries(spec.takes) as [string, Flag][];
-  const places = members.filter(([, { flag }]) => !flag.startsWith("-"));
-  const options = members.filter(([, { flag }]) => flag.startsWith("-"));
-  for (const [, { flag, description }] of places) command.argument(flag, description);
-  for (const [member, flag] of options) command.addOption(optionOf(flag, shapeOf(verb, member)));
+  const { places, options } = argumentsOf(verb);
+  for (const { flag, description } of places) command.argument(flag, description);
+  for (const one of options) for (const option of optionsOf(one)) command.addOption(option);
+  const asked = options.filter(({ isRequired, asks }) => isRequired && asks).map(({ flag }) => flag);
+  if (asked.length > 0) command.usage(`[options] ${asked.join(" ")}`);
   if (spec.limits) command.addOption(limitOption(spec.limits.flag, spec.limits.description));
+  if (spec.confirms) command.option("-y, --yes", "skip the confirmation prompt");
   if (spec.versioned !== undefined) command.addOption(versionOption(spec.versioned));
-  command.addOption(jsonOption());
+  if (verb.live) addWatch(command);
+  addForms(command, spec);
   if (spec.help !== undefined) command.addHelpText("after", spec.help);
-
   command.action(async (...received: unknown[]) => {
-    const chosen = command.opts<Given>();
-    const given: Given = spec.limits ? { ...(chosen.limit as object) } : {};
-    for (const [index, [member]] of places.entries()) given[member] = received[index];
-    for (const [member, flag] of options) {
-      const value = chosen[new Option(flag.flag).attributeName()] ?? flag.fallback;
-      if (value !== undefined) given[member] = value;
-    }
-    if (spec.needsOneOf !== undefined && Object.keys(given).length === places.length) missing(command, spec.needsOneOf);
-    if (chosen.ifVersion !== undefined) given.version = chosen.ifVersion;
-    const answer = await withManagement(services, (manage) =>
-      answered(manage[verb.name as keyof Management] as Call, verb, given),
-    );
-    print(services, chosen, verb, given, answer);
+    const chosen = command.opts<Given & JsonFlag>();
+    const typed = givenBy(command, { places, options }, received);
+    const given: Given = await askMissing(services, command, verb, {
+      ...(spec.limits && (chosen.limit as object)),
+      ...typed,
+    });
+    await run(services, command, verb, { places, options }, given);
   });
+}
+
+/** `--json`, and an option for each other form. */
+function addForms(command: Command, { formats = {} }: Spec): void {
+  const names = Object.values(formats).map(({ flag }) => flag.replace("--", ""));
+  const json = jsonOption();
+  command.addOption(names.length === 0 ? json : json.conflicts(names));
+  for (const [at, { flag, description }] of Object.values(formats).entries())
+    command.addOption(new Option(flag, description).conflicts(names.slice(at + 1)));
+}
+
+async function run(
+  services: Services,
+  command: Command,
+  verb: Verb,
+  { places }: VerbArguments,
+  given: Given,
+): Promise<void> {
+  const spec = verb.command as Spec;
+  const chosen = command.opts<Given & JsonFlag & { ifVersion?: number; yes?: true; watch?: true }>();
+  const isBare = Object.keys(given).length === places.filter(({ member }) => member !== null).length;
+  if (spec.needsOneOf !== undefined && isBare) missing(command, spec.needsOneOf);
+  const { reads } = spec;
+  const called = reads && isBare ? verbs.find(({ name }) => name === reads.name)! : verb;
+  if (chosen.ifVersion !== undefined) given.version = chosen.ifVersion;
+  if (chosen.watch) {
+    return watched(services, verb, (answer) => print(services, chosen, verb, given, answer, true));
+  }
+  if (spec.confirms && !chosen.yes) await confirm(services, chosen, spec.confirms, given);
+  const form = Object.keys(spec.formats ?? {}).find((name) => chosen[name]);
+  const input = (form && verb.formats?.[form]?.asks?.(given)) || given;
+  const answer = await withManagement(services, (manage) =>
+    answered(manage[called.name as keyof Management] as Call, called, input),
+  );
+  if (form) return services.terminal.out([...verb.formats![form]!.write(answer as never)].join(""));
+  print(services, chosen, called === verb ? verb : ({ ...called, command: spec } as Verb), given, answer);
 }
 
 /** The verb's answer; for a list that is printed whole, all its parts as one. */
 async function answered(call: Call, { command }: Verb, given: Given): Promise<unknown> {
-  const { parts, order } = command as Partial<ListCommand<Given, unknown>>;
+  const { parts, order } = (command ?? {}) as Partial<ListCommand<Given, unknown>>;
   const part = (page: object) => call({ ...given, ...page }) as Promise<Part<unknown>>;
   if (parts === "enough") {
     const { limit, cursor } = given as { limit: number; cursor?: string };
@@ -88,41 +106,37 @@ async function answered(call: Call, { command }: Verb, given: Given): Promise<un
   return { data: order ? order(items) : items, nextCursor: null };
 }
 
-function print({ terminal, now_ms }: Services, flags: JsonFlag, verb: Verb, given: Given, answer: unknown): void {
-  const spec = verb.command as ThingCommand<Given, unknown> | ListCommand<Given, unknown>;
-  const json = encode(verb.answers, answer as never);
-  if (!("columns" in spec)) {
-    printAnswer(terminal, flags, json, inWords(terminal, spec.says(answer, given)));
-    return;
-  }
-  const { data } = answer as { data: unknown[] };
+function print(
+  services: Services,
+  flags: JsonFlag,
+  verb: Verb,
+  given: Given,
+  answer: unknown,
+  isWatched = false,
+): void {
+  const { terminal, now_ms } = services;
+  const spec = verb.command as Spec;
+  if (spec.notes) terminal.err(spec.notes(answer));
+  if (flags.json) {
+    const json = encode(verb.answers, answer as never) as Given;
+    const member = spec.prints ?? ("columns" in spec ? "data" : undefined);
+    const printed = member === undefined ? json : json[member];
+    if (isWatched) terminal.out(`${JSON.stringify(printed)}\n`);
+    else printJson(terminal, printed);
+  } else if ("columns" in spec) terminal.out(listed(services, spec, given, (answer as { data: unknown[] }).data));
+  else printSaid(terminal, spec.says(answer, given, now_ms()), now_ms(), isWatched);
+  const failure = spec.fails?.(answer) ?? null;
+  if (failure !== null) throw new Error(failure);
+}
+
+function listed(
+  { terminal, now_ms }: Services,
+  spec: ListCommand<Given, unknown>,
+  given: Given,
+  data: unknown[],
+): string {
   const none = typeof spec.none === "string" ? spec.none : spec.none(given);
   const words = data.length === 0 ? none : table(terminal, spec.columns, data, now_ms());
   const after = spec.after?.(data, now_ms()) ?? null;
-  printAnswer(terminal, flags, (json as { data: unknown[] }).data, after === null ? words : `${words}\n${after}\n`);
-}
-
-function inWords(terminal: Terminal, words: ReturnType<ThingCommand<Given, unknown>["says"]>): string {
-  if (typeof words === "string") return words;
-  return "facts" in words ? facts(terminal, words.facts) + words.after : facts(terminal, words);
-}
-
-/** The schema of a member; if it may be null, the schema of its other values. */
-function shapeOf({ input }: Verb, member: string): Shape {
-  const shape = input.properties[snakeName(member)] as Shape;
-  return shape.anyOf?.find(({ type }) => type !== "null" && type !== "integer") ?? shape;
-}
-
-/** The option of a member: the parser of its text follows from the schema. */
-function optionOf({ flag, description, hasChoices, isRequired }: Flag, shape: Shape): Option {
-  if (shape.properties) return limitOption(flag, description);
-  const option = new Option(flag, description).makeOptionMandatory(isRequired === true);
-  const values = (shape.items ?? shape) as Shape;
-  const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = values;
-  if (hasChoices) option.choices(shape.enum as string[]);
-  else if (shape.anyOf) option.argParser(units(Number.NEGATIVE_INFINITY));
-  else if (values !== shape && values.type === "integer") option.argParser(numbers(minimum, maximum));
-  else if (shape.type === "array") option.argParser(names);
-  else if (shape.type === "integer") option.argParser(wholeNumber(minimum, maximum));
-  return option;
+  return after === null ? words : `${words}\n${after}\n`;
 }

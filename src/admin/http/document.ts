@@ -8,7 +8,6 @@ import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { encode } from "../../core/schema/codec.ts";
 import { Components, type Json, type JsonObject } from "../../features/openapi/components.ts";
 import { codesOf, faultDescription, statusesOf } from "../../features/openapi/faults.ts";
-import { BudgetedKey } from "../management/budgets.ts";
 import { Key } from "../management/key.ts";
 import { Organization } from "../management/organizations.ts";
 import { Plan } from "../management/plans.ts";
@@ -86,7 +85,7 @@ const ManagementFault = Type.Object(
       param: nullable(Type.String({ description: "Path of the first offending field." })),
       code: Type.String(),
       request_id: Type.String({ pattern: "^req_[0-9a-f]{32}$" }),
-      current: Type.Optional(Type.Union([Organization, Plan, Team, Key, BudgetedKey])),
+      current: Type.Optional(Type.Union([Organization, Plan, Team, Key])),
     }),
   },
   { $id: "Error" },

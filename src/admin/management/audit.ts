@@ -1,22 +1,12 @@
 /** The audit log: who did what, chained by hash. */
 import Type from "typebox";
+import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import type { Administration, AuditQuery } from "../../core/store/directory.ts";
 import { minute } from "../../core/time/written.ts";
+import type { Administration, AuditQuery } from "../store/administration.ts";
+import { id, instant } from "../store/shapes.ts";
 import { type Column, flag } from "./command.ts";
-import {
-  count,
-  examples,
-  id,
-  instant,
-  limitIn,
-  nullable,
-  oneOf,
-  partOf,
-  partOfNumbers,
-  readers,
-  words,
-} from "./shapes.ts";
+import { examples, limitIn, partOf, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Audit");

@@ -1,7 +1,8 @@
 /**
- * A verb as a command: which words are typed, which arguments and options stand for the members of its input, and what is
- * printed for people. The parser of an option follows from the schema of its member, and `--json` prints the verb's own
- * answer. The command line (cli/verb-command.ts) is made of these values.
+ * A verb as a command: which words are typed, which arguments and options stand for the members of its input, what is asked
+ * before it acts, and what is printed for people. The parser of an option follows from the schema of its member, and
+ * `--json` prints the verb's own answer. The command line (cli/verb-command.ts), its help, and the command that the console
+ * shows beside an act are made of these values.
  */
 
 /** `<team>` is an argument, `--org <org>` an option. */
@@ -14,6 +15,19 @@ export interface Flag {
   fallback?: unknown;
   /** Whether help lists the values of the schema. */
   hasChoices?: true;
+  /**
+   * How null is typed: as a word in the place of a value (`never`), with an option of its own (`--no-owner`), or with an
+   * argument (`<on|off>`) that says whether there is a value.
+   */
+  none?: string | Flag;
+  /** The words for values that are no text. */
+  words?: Readonly<Record<string, boolean>>;
+  /** Whether values add up where the option is repeated, with commas between them. */
+  adds?: true;
+  /** A unit that may follow the number: `90d`. */
+  unit?: string;
+  /** Asks for the value on a terminal, where it is left out. */
+  asks?: Question;
 }
 
 export function flag(written: string, description: string): Flag {
@@ -24,20 +38,71 @@ export function required(written: string, description: string): Flag {
   return { flag: written, description, isRequired: true };
 }
 
+/** Text is asked for, unless there is a list to choose from. */
+export interface Question {
+  message: string;
+  from?: Choices;
+}
+
+interface Choices {
+  /** The verb that lists the things. */
+  list: { name: string };
+  /** Null: this one cannot be chosen. */
+  option(item: unknown): { value: string; label: string } | null;
+  /** The refusal where there is nothing to choose from. */
+  none: string;
+}
+
+/** Asks before it acts. */
+export interface Confirmation {
+  /** The reading that shows what the question is about. */
+  of: { name: string };
+  question(found: unknown, given: Record<string, unknown>): string;
+  /** The failure if the answer is no. */
+  refusal: string;
+  /** The failure where nobody can be asked and `--yes` is not given; absent: then it acts. */
+  needsYes?: string;
+}
+
 /** A line for each fact that has a value. */
 export type Facts = readonly (readonly [name: string, value: string | null])[];
+
+/** A part of what is printed; there is an empty line between parts. */
+export type Piece =
+  | string
+  | { facts: Facts }
+  | { columns: readonly Column<never>[]; rows: readonly unknown[]; after?: string }
+  | { secret: string }
+  | { warnings: readonly string[] };
+export type Said = string | Facts | { pieces: readonly Piece[] };
+
+export function tablePiece<Row>(columns: readonly Column<Row>[], rows: readonly Row[], after = ""): Piece {
+  return { columns, rows, after };
+}
 
 export interface Column<Row> {
   head: string;
   /** `now_ms` is this machine's clock, for display. */
   cell: (row: Row, now_ms: number) => string;
+  /** Shows how much is used, in the place of a text. */
+  bar?: Bar<Row>;
   /** Whether a narrow screen may break it over several lines; ids and dates stay whole, so that they can be copied. */
   breaks?: boolean;
   /** Whether it is left out if the screen is too narrow, the rightmost first; `show` and `--json` have it. */
   optional?: boolean;
 }
 
-interface Declared<Given> {
+interface Bar<Row> {
+  /** How many characters it has on a narrow screen, and on a wide one. */
+  cells: readonly [narrow: number, wide: number];
+  of(row: Row): { used: number; held: number; limit: number | null };
+}
+
+export function barColumn<Row>(cells: Bar<Row>["cells"], of: Bar<Row>["of"]): Column<Row> {
+  return { head: "", cell: () => "", bar: { cells, of } };
+}
+
+interface Declared<Given, Answer> {
   /** All that is typed after the program's name: `team create`. */
   words: string;
   description: string;
@@ -47,19 +112,30 @@ interface Declared<Given> {
   limits?: Flag;
   /** The options of which the command needs one at least, in words. */
   needsOneOf?: string;
+  /** The reading whose answer is printed, in the same words, if no option says what to change. */
+  reads?: { name: string };
   /** The thing whose version `--if-version` names. */
   versioned?: string;
+  confirms?: Confirmation;
+  /** The options that print the answer in another form than words and JSON, by the names of the verb's formats. */
+  formats?: Readonly<Record<string, Flag>>;
+  /** The member of the answer that `--json` prints; absent: the whole, of a list its items. */
+  prints?: string;
+  /** Words for stderr, where no program reads them. */
+  notes?(answer: Answer): string;
+  /** Why the command fails although the verb has answered; null: it does not. */
+  fails?(answer: Answer): string | null;
   /** Text after the help: examples. */
   help?: string;
 }
 
-/** A command whose answer is one thing, in words or in facts. */
-export interface ThingCommand<Given, Answer> extends Declared<Given> {
-  says(answer: Answer, given: Given): string | Facts | { facts: Facts; after: string };
+/** A command whose answer is one thing. */
+export interface ThingCommand<Given, Answer> extends Declared<Given, Answer> {
+  says(answer: Answer, given: Given, now_ms: number): Said;
 }
 
 /** A command whose answer is a list, which is printed as a table. */
-export interface ListCommand<Given, Item> extends Declared<Given> {
+export interface ListCommand<Given, Item> extends Declared<Given, unknown> {
   columns: readonly Column<Item>[];
   /** The text that is printed in the place of an empty table. */
   none: string | ((given: Given) => string);

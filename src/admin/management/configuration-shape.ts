@@ -1,7 +1,7 @@
 /** The form of the configuration that may be shown. */
 import Type from "typebox";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { nullable } from "./shapes.ts";
 
 const whole = () => Type.Integer({ minimum: 0 });
 

@@ -1,7 +1,9 @@
 /** The console, as its own machine opens it (docs/console.md). */
 import Type from "typebox";
+import { minute } from "../../core/time/written.ts";
+import { instant } from "../store/shapes.ts";
 import { fail } from "./error.ts";
-import { admins, examples, instant } from "./shapes.ts";
+import { admins, examples } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Console");
@@ -27,6 +29,13 @@ export const consoleVerbs = [
     takes: Type.Object({}),
     answers: ConsoleLink,
     example: { takes: {}, answer: { url: "http://127.0.0.1:8081/#link=…", expiresAt: examples.at } },
+    command: {
+      words: "console",
+      description: "print a link that opens the console once, signed in; for a server on this machine",
+      takes: {},
+      says: ({ url }) => `${url}\n`,
+      notes: ({ expiresAt }) => `It opens the console once, until ${minute(expiresAt)} UTC.\n`,
+    },
     async act({ console, actor }) {
       if (console) return console.link(actor);
       return fail(

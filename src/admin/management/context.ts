@@ -1,7 +1,7 @@
 /** The context of a verb: the stores, the actor, look-ups by name, and announcements to the nodes. */
 
 import { hashKey } from "../../core/auth/key.ts";
-import type { Actor, Administration, Key, Organization } from "../../core/store/directory.ts";
+import type { Actor, Organization } from "../../core/store/directory.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { Ledger } from "../../core/store/ledger.ts";
@@ -13,7 +13,9 @@ import type { Plan, PlanAdministration } from "../../core/store/plan.ts";
 import type { RefusedRequests } from "../../core/store/refused.ts";
 import type { Standings } from "../../core/store/standing.ts";
 import type { Pricing } from "../../core/usage/pricing.ts";
+import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
+import type { StoredKey } from "../store/key.ts";
 import type { RequestList } from "../store/request-list.ts";
 import type { ShownConfiguration } from "./configuration-shape.ts";
 import { fail } from "./error.ts";
@@ -99,7 +101,7 @@ export function managementContext(options: ManagementOptions) {
     const renamed = found ? null : await administration.formerOwner(name);
     return noOrganization(name, renamed && isWithin(within, renamed.id) ? renamed : null);
   }
-  async function keyOf(name: string): Promise<Key> {
+  async function keyOf(name: string): Promise<StoredKey> {
     if (name.startsWith("slk_")) fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
     const found = await administration.findKey(name);
     return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
@@ -147,7 +149,7 @@ export function managementContext(options: ManagementOptions) {
       return { keyHash: hashKey(repeatKey), requestHash: hashKey(canonical([verb, input])) };
     },
     /** The same key, unless its kind does not allow the act. */
-    async keyFor(name: string, act: KeyAct): Promise<Key> {
+    async keyFor(name: string, act: KeyAct): Promise<StoredKey> {
       const found = await keyOf(name);
       refuseByKind(found, act);
       return found;

@@ -1,8 +1,10 @@
 /** How the fleet is shown: its nodes, their figures, and the engines as they see them. */
 import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
-import { examples, id, instant, nullable, oneOf, partOf } from "./shapes.ts";
+import { id, instant } from "../store/shapes.ts";
+import { examples, partOf } from "./shapes.ts";
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const rate = (description: string) => Type.Number({ minimum: 0, description });

@@ -5,6 +5,7 @@ import { minute } from "../../core/time/written.ts";
 import type { Column } from "./command.ts";
 import { exampleFleet, exampleNode, Fleet, type Node, Nodes } from "./fleet-shape.ts";
 import { fleetOf, nodesOf, warningsOf } from "./fleet-view.ts";
+import { fleetSaid } from "./fleet-words.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Fleet");
@@ -67,6 +68,12 @@ export const fleetVerbs = [
     takes: Type.Object({}),
     answers: Fleet,
     example: { takes: {}, answer: exampleFleet },
+    command: {
+      words: "fleet",
+      description: "sum up all serving nodes: load, engines, and warnings",
+      takes: {},
+      says: fleetSaid,
+    },
     live: { event: "fleet", every_ms: 600 },
     act: async ({ fleet, nearest, now_ms }) => {
       const [reports, nearestOrganizations] = await Promise.all([fleet.listProcesses(), nearest()]);

@@ -1,42 +1,62 @@
 /** A change of a key, as an administrator gives it: only what is named changes. Pure. */
 
-import { type Key, type KeyChange, type Scope, scopes } from "../../core/store/directory.ts";
+import { noBudget } from "../../core/store/budget.ts";
+import { type Scope, scopes } from "../../core/store/directory.ts";
+import type { Plan } from "../../core/store/plan.ts";
+import type { KeyChange, StoredKey } from "../store/key.ts";
 import type { ManagedCatalog } from "./context.ts";
 import { fail } from "./error.ts";
+import { changedLimits, type LimitChanges, withinPlan } from "./limits.ts";
 import * as parse from "./parse.ts";
 
-/** Null: `models` and `addresses` allow all, `expires` is never, `owner` nobody. `labels` changes the named ones. */
+/** Null: `models` and `allowFrom` allow all, `expiresAt` is never, `owner` nobody. `labels` and `limits` change the named ones. */
 export interface KeyChanges {
   name?: string | undefined;
   scopes?: Scope[] | null | undefined;
   models?: string[] | null | undefined;
-  expires?: Date | null | undefined;
+  expiresAt?: Date | null | undefined;
   owner?: string | null | undefined;
   labels?: Record<string, string | null> | undefined;
   /** Addresses and networks of clients. */
-  addresses?: string[] | null | undefined;
+  allowFrom?: string[] | null | undefined;
+}
+
+/** A change of a key that there is. */
+export interface ExistingKeyChanges extends KeyChanges {
+  team?: { id: string } | null | undefined;
+  limits?: LimitChanges | null | undefined;
 }
 
 interface Known extends Pick<ManagedCatalog, "models" | "aliases"> {
   now_ms: number;
+  /** That of the organization, if limits change. */
+  plan?: Plan | null;
 }
 
 /** A new key: what is left out is as null, and scopes are all three. */
-export function newKeyOf(input: KeyChanges & { name: string }, known: Known): Required<KeyChange> {
-  const blank = { allowedModels: null, allowedAddresses: null, expiresAt: null, owner: null, labels: {} };
-  return { ...blank, scopes: [...scopes], ...changeOf(input, blank, known), name: input.name };
+export function newKeyOf(input: KeyChanges & { name: string }, known: Known): NewKeyFields {
+  const blank = { models: null, allowFrom: null, expiresAt: null, owner: null, labels: {} };
+  const { limits: _l, teamId: _t, ...given } = changeOf(input, { labels: {}, limits: noBudget }, known);
+  return { ...blank, scopes: [...scopes], ...given, name: input.name };
 }
+type NewKeyFields = Required<Omit<KeyChange, "limits" | "teamId">>;
 
-export function changeOf(input: KeyChanges, { labels }: Pick<Key, "labels">, known: Known): KeyChange {
-  const { name, models, expires, owner, addresses } = input;
+export function changeOf(
+  input: ExistingKeyChanges,
+  now: Pick<StoredKey, "labels" | "limits">,
+  { now_ms, plan = null, ...known }: Known,
+): KeyChange {
+  const { name, models, expiresAt, owner, allowFrom, team, limits } = input;
   const change: KeyChange = {};
   if (name !== undefined) change.name = name;
   if (input.scopes) change.scopes = scopes.filter((scope) => input.scopes!.includes(scope));
-  if (input.labels) change.labels = parse.labels(input.labels, labels);
-  if (models !== undefined) change.allowedModels = models && parse.models(models, known.models, known.aliases);
-  if (expires !== undefined) change.expiresAt = expires && parse.future(expires, known.now_ms);
+  if (input.labels) change.labels = parse.labels(input.labels, now.labels);
+  if (models !== undefined) change.models = models && parse.models(models, known.models, known.aliases);
+  if (expiresAt !== undefined) change.expiresAt = expiresAt && parse.future(expiresAt, now_ms);
   if (owner !== undefined) change.owner = owner;
-  if (addresses !== undefined) change.allowedAddresses = addresses && parse.networks(addresses);
+  if (allowFrom !== undefined) change.allowFrom = allowFrom && parse.networks(allowFrom);
+  if (team !== undefined) change.teamId = team?.id ?? null;
+  if (limits != null) change.limits = withinPlan(changedLimits(limits, now.limits), plan, "key");
   if (Object.keys(change).length === 0) fail("Specify what to change of the key.");
   return change;
 }

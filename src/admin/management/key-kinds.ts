@@ -5,14 +5,15 @@
  * The keys of sign-ins and of identity tokens stand for somebody whom an issuer vouches for. A secret by a rotation would
  * outlive that, and a limit would end with a key that the next sign-in or token replaces.
  */
-import type { Key, KeyKind } from "../../core/store/directory.ts";
+import type { KeyKind } from "../../core/store/directory.ts";
+import type { StoredKey } from "../store/key.ts";
 import { fail } from "./error.ts";
 
-/** `limit`: also its team, and raises. `try`: a request as this key by somebody who administers it. */
+/** `limit`: raises. `try`: a request as this key by somebody who administers it. */
 export const keyActs = ["show", "update", "limit", "rotate", "revoke", "try"] as const;
 export type KeyAct = (typeof keyActs)[number];
 
-type NamedKey = Pick<Key, "id" | "kind" | "personId" | "organizationId">;
+type NamedKey = Pick<StoredKey, "id" | "kind" | "personId" | "organizationId">;
 type Refusals = Partial<Record<KeyAct, (key: NamedKey) => string>>;
 
 const limit = ({ personId, organizationId }: NamedKey) =>
@@ -22,13 +23,14 @@ const limit = ({ personId, organizationId }: NamedKey) =>
 const refused: Record<KeyKind, Refusals> = {
   key: {},
   "sign-in": {
-    update: () => "cannot be changed: its name is the device's, and its rights are those of the membership.",
+    update: (key) =>
+      `cannot be changed: its name is the device's, and its rights are those of the membership. It ${limit(key)}`,
     limit,
     rotate: () => "cannot be rotated. Revoke it, which ends the sign-in, and sign in again.",
     try: () => "is called with by its device alone. Leave the key out, or name another.",
   },
   jwt: {
-    update: () => "cannot be changed: its rights are those of the person's membership.",
+    update: (key) => `cannot be changed: its rights are those of the person's membership. It ${limit(key)}`,
     limit,
     rotate: () => "cannot be rotated, because it has no secret: the issuer's tokens call with it.",
     revoke: ({ personId, organizationId }) =>

@@ -1,77 +1,28 @@
-/** A key in the management interface: its fields, examples, and columns. */
-
+/** A key in the management interface: what the store returns, and how much of its limits is used. */
 import Type from "typebox";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { keyKinds, keyStates, scopes } from "../../core/store/directory.ts";
 import { day } from "../../core/time/written.ts";
+import { keyFields } from "../store/key.ts";
 import type { Column } from "./command.ts";
+import { once } from "./credential.ts";
 import { raiseColumn, raiseNow } from "./raise.ts";
-import { exampleSecret, examples, id, instant, life, nullable, once, oneOf, Secret, version } from "./shapes.ts";
-import { exampleStanding, standing, standingColumn } from "./standing.ts";
+import { standing, standingColumn } from "./standing.ts";
 
-const { id: keyId, ...keyRest } = {
-  id: id("key"),
-  kind: oneOf([...keyKinds], { description: "`sign-in`: a device of a person. `jwt`: an issuer's tokens." }),
-  organization_id: id("org"),
-  organization: Type.String({ description: "The organization's slug." }),
-  name: Type.String(),
-  scopes: Type.Array(oneOf([...scopes])),
-  allowed_models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
-  ...life,
-  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
-  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
-  owner: nullable(Type.String()),
-  person_id: nullable(id("per")),
-  labels: Type.Record(Type.String(), Type.String()),
-  allowed_addresses: nullable(Type.Array(Type.String(), { description: "Null: every address." })),
-  state: oneOf([...keyStates], { description: "When this was read." }),
-  ends_at: nullable(
-    instant("When it ended, or will end: revoked, expired, older or longer unused than its organization allows."),
-  ),
-  version: version(),
-  secrets: Type.Array(Secret, { description: "Newest first." }),
-};
-export const keyFields = { id: keyId, ...keyRest };
-export const Key = Type.Object(keyFields, { $id: "Key" });
+const { id: keyId, ...keyRest } = { ...keyFields, standing: standing(), raise: raiseNow() };
+export const Key = Type.Object({ id: keyId, ...keyRest }, { $id: "Key" });
 export type Key = Value<typeof Key>;
-export const KeyStanding = Type.Object(
-  { ...keyFields, standing: standing(), raise: raiseNow() },
-  { $id: "KeyStanding" },
-);
-export type KeyStanding = Value<typeof KeyStanding>;
 export const NewKey = Type.Object(
-  { id: keyId, key: nullable(Type.String({ description: `The key. ${once}` })), ...keyRest },
+  {
+    id: keyId,
+    key: nullable(Type.String({ description: `The key. ${once}`, examples: [`slk_${"x".repeat(38)}`] })),
+    ...keyRest,
+  },
   { $id: "NewKey" },
 );
 export type NewKey = Value<typeof NewKey>;
 
-export const exampleKey: Key = {
-  id: examples.key,
-  kind: "key",
-  organizationId: examples.organization,
-  organization: "acme",
-  name: "build server",
-  scopes: ["inference:create"],
-  allowedModels: null,
-  createdAt: examples.at,
-  expiresAt: null,
-  revokedAt: null,
-  lastUsedAt: null,
-  lastUsedFrom: null,
-  createdBy: "operator:ann",
-  owner: null,
-  personId: null,
-  labels: {},
-  allowedAddresses: null,
-  state: "active",
-  endsAt: null,
-  version: 1,
-  secrets: [{ prefix: "slk_3fJk", ...exampleSecret }],
-};
-export const exampleNow: KeyStanding = { ...exampleKey, standing: exampleStanding, raise: null };
-export const exampleNew: NewKey = { ...exampleKey, key: `slk_${"x".repeat(38)}` };
-
-export const keyColumns: Column<KeyStanding>[] = [
+export const keyColumns: Column<Key>[] = [
   { head: "ID", cell: (key) => key.id },
   { head: "ORG", cell: (key) => key.organization },
   { head: "NAME", cell: (key) => key.name, breaks: true },

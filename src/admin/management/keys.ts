@@ -3,16 +3,21 @@
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../../core/auth/key.ts";
 import { plainPattern } from "../../core/inference/plain-text.ts";
-import { keyKinds, keyStates, type Organization, scopes } from "../../core/store/directory.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { exampleOf } from "../../core/schema/example.ts";
+import { keyKinds, type Organization, scopes } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
-import { flag } from "./command.ts";
+import { keyStates, type StoredKey } from "../store/key.ts";
+import { flag, required } from "./command.ts";
 import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
+import { grace, rotated } from "./credential.ts";
 import { fail } from "./error.ts";
-import { exampleKey, exampleNew, exampleNow, Key, KeyStanding, keyColumns, NewKey } from "./key.ts";
+import { Key, keyColumns, NewKey } from "./key.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
+import { keyFacts, keySaid, newKeySaid, oldSecretsInWords } from "./key-words.ts";
+import { pageOrganizations } from "./organizations.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { grace, rotated } from "./rotation.ts";
 import {
   duration,
   entry,
@@ -23,23 +28,21 @@ import {
   managers,
   moment,
   name,
-  nullable,
-  oneOf,
   owners,
   partOf,
   partOfIds,
   words,
 } from "./shapes.ts";
 import { over, overFlag, withStanding, withStandings } from "./standing.ts";
-import { noTeam } from "./team.ts";
-import { newKeyBudget } from "./team-limits.ts";
-import { someChange, verbsOf } from "./verb.ts";
-import { lastChange, stale } from "./version.ts";
+import { noTeam, teamNamed } from "./team.ts";
+import { newKeyBudget, planOf } from "./team-limits.ts";
+import { choiceOf, confirmation, someChange, verbsOf } from "./verb.ts";
+import { changed, type Listed } from "./version.ts";
 
 const verb = verbsOf("Keys");
 
 const owner = Type.Optional(nullable(name("The owner, as free text.")));
-const addresses = Type.Optional(
+const allow_from = Type.Optional(
   nullable(
     Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: plainPattern }), {
       minItems: 1,
@@ -61,7 +64,26 @@ const labels = (options: { description?: string; maxProperties?: number }) =>
       ...options,
     }),
   );
+const keyFlag = flag("<id>", "ID of the key");
+const ownerFlag = flag("--owner <owner>", "the owner, as free text");
+const revokedInWords = ({ name, organization }: Key, old: unknown) =>
+  `${old ? "the old secrets of " : ""}key '${name}' of ${organization}`;
 const oneKey = { id: words("ID of the key.") };
+
+const findKey = verb({
+  name: "findKey",
+  route: "GET /keys/{id}",
+  summary: "Show a key",
+  description: "With what it has used of its limits, if it has any; never its secret.",
+  roles: owners,
+  onKey: "show",
+  faults: ["resource_not_found"],
+  takes: Type.Object(oneKey),
+  answers: Key,
+  example: { takes: { id: examples.key }, answer: exampleOf(Key) },
+  command: { words: "key show", description: "show a key without its secret", takes: { id: keyFlag }, says: keySaid },
+  act: async (context, input) => withStanding(context, await context.keyOf(input.id)),
+});
 
 export const keyVerbs = [
   verb({
@@ -98,8 +120,8 @@ export const keyVerbs = [
       ),
       over,
     }),
-    answers: partOf(KeyStanding, "Keys"),
-    example: { takes: {}, answer: { data: [exampleNow], nextCursor: null } },
+    answers: partOf(Key, "Keys"),
+    example: { takes: {}, answer: { data: [exampleOf(Key)], nextCursor: null } },
     command: {
       words: "key list",
       description: "list all keys, or the keys of one organization",
@@ -123,7 +145,7 @@ export const keyVerbs = [
       order: byOrganization,
     },
     async act(context, input) {
-      const { administration, narrowedTo, withSlugs } = context;
+      const { administration, narrowedTo } = context;
       const found = await administration.pageKeys({
         limit: limitIn(input),
         after: input.cursor,
@@ -135,7 +157,7 @@ export const keyVerbs = [
         endsWithin_ms: input.endsWithin,
         over: input.over,
       });
-      return partFrom(found, await withStandings(context, await withSlugs(found.items)), ({ id }) => id);
+      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },
   }),
   verb({
@@ -155,10 +177,10 @@ export const keyVerbs = [
       ),
       scopes: Type.Optional(nullable(scopeList("Else all three."))),
       models: Type.Optional(nullable(modelList("IDs of models; else every model."))),
-      expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
+      expires_at: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
       owner,
       labels: labels({ maxProperties: parse.labels_max }),
-      addresses,
+      allow_from,
       team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
       person: Type.Optional(
         nullable(words("ID of a person of the organization: it is that person's, in the team of the membership.")),
@@ -170,10 +192,48 @@ export const keyVerbs = [
     answers: NewKey,
     example: {
       takes: { organization: "acme", name: "build server", scopes: ["inference:create"] },
-      answer: exampleNew,
+      answer: exampleOf(NewKey),
+    },
+    command: {
+      words: "key create",
+      description: "create a key and print it once",
+      takes: {
+        organization: {
+          ...required("--org <org>", "slug or ID of the organization"),
+          asks: choiceOf(pageOrganizations, {
+            message: "Which organization is the key for?",
+            option: ({ slug, name, status }) =>
+              status === "closed" ? null : { value: slug, label: name === slug ? slug : `${slug} (${name})` },
+            none: "There are no organizations yet. To create one, run: sluice org create SLUG",
+          }),
+        },
+        name: {
+          ...required("--name <name>", "name of the key, such as what it is for"),
+          asks: { message: "Name of the key, such as what it is for" },
+        },
+        scopes: flag("--scopes <list>", `any of ${scopes.join(", ")} (default: all three)`),
+        models: flag("--models <list>", "IDs of the models that the key can use (default: every model)"),
+        expiresAt: flag(
+          "--expires <instant>",
+          "when the key expires: ISO 8601 with a time zone, or a date in UTC (default: never)",
+        ),
+        owner: ownerFlag,
+        labels: flag("--label <name=text>", "a label; can be repeated"),
+        allowFrom: flag("--allow-from <list>", "addresses and networks that can use the key (default: all)"),
+        team: flag("--team <team>", "ID or name of a team of the organization"),
+        person: flag("--person <person>", "ID of the person whose key it is; it is in the team of the membership"),
+        limits: flag("--limit", "what the key can use (default: what its team or its organization gives)"),
+      },
+      says: (made) => newKeySaid(made, `Created key '${made.name}' of ${made.organization} (${made.id}).`),
+      help: `
+Examples:
+  $ sluice key create --org acme --name "build server"
+  $ sluice key create --org acme --name reports --scopes usage:read --expires 2030-01-31T12:00:00Z --json
+  $ sluice key create --org acme --name deploy --owner ann --label stage=production --allow-from 10.0.0.0/8
+  $ sluice key create --org acme --name editor --models acme/writer-1,acme/writer-2`,
     },
     async act(context, input) {
-      const { administration, actor, catalog, keyOf, newUuid, now_ms, openOrganization, random, withSlug } = context;
+      const { administration, actor, catalog, keyOf, newUuid, now_ms, openOrganization, random } = context;
       const { models, aliases } = input.models == null ? noModels : await catalog();
       const wanted = newKeyOf(input, { models, aliases, now_ms: now_ms() });
       const organization = await openOrganization(input.organization);
@@ -200,29 +260,17 @@ export const keyVerbs = [
         return fail(`${organization.slug} already has a key '${taken}'. Choose another name.`, "already_exists");
       }
       if (key === "reused") return reusedKey();
-      if (!("repeated" in key)) return { ...key, organization: organization.slug, key: secret };
-      return { ...(await withSlug(await keyOf(key.repeated))), key: null };
+      if (!("repeated" in key)) return { ...(await withStanding(context, key)), key: secret };
+      return { ...(await withStanding(context, await keyOf(key.repeated))), key: null };
     },
   }),
-  verb({
-    name: "findKey",
-    route: "GET /keys/{id}",
-    summary: "Show a key",
-    description: "With what it has used of its limits, if it has any; never its secret.",
-    roles: owners,
-    onKey: "show",
-    faults: ["resource_not_found"],
-    takes: Type.Object(oneKey),
-    answers: KeyStanding,
-    example: { takes: { id: examples.key }, answer: exampleNow },
-    act: async (context, input) => withStanding(context, await context.withSlug(await context.keyOf(input.id))),
-  }),
+  findKey,
   verb({
     name: "updateKey",
     route: "PATCH /keys/{id}",
     summary: "Change a key",
     description:
-      "What is left out stays. Every node knows within a second; what runs goes on. Its team and limits: `updateKeyBudget`.",
+      "What is left out stays. Every node knows within a second; what runs goes on. Limits count at once, for running requests too, which count where they were admitted.",
     roles: managers,
     onKey: "update",
     kind: "change",
@@ -233,34 +281,70 @@ export const keyVerbs = [
         name: Type.Optional(name("What it is for.")),
         scopes: Type.Optional(scopeList()),
         models: Type.Optional(nullable(modelList("IDs of models. Null: every model."))),
-        expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC. Null: never."))),
+        expires_at: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC. Null: never."))),
         owner,
         labels: labels({ description: "Labels that are not named stay; null takes one away." }),
-        addresses,
+        allow_from,
+        team: Type.Optional(nullable(words("ID or name of a team of its organization. Null: none."))),
+        limits: Type.Optional(nullable(limitChanges("What is left out stays; null takes a limit away."))),
       },
       someChange,
     ),
     answers: Key,
     example: {
       takes: { id: examples.key, owner: "ann@example.com", labels: { stage: "production" } },
-      answer: { ...exampleKey, owner: "ann@example.com", labels: { stage: "production" } },
+      answer: exampleOf(Key, { owner: "ann@example.com", labels: { stage: "production" } }),
     },
-    async act({ administration, actor, announce, catalog, keyOf, now_ms, organizationOf, withSlug }, input) {
+    command: {
+      words: "key update",
+      description: "change a key; every node knows within a second",
+      takes: {
+        id: keyFlag,
+        team: {
+          ...flag("--team <team>", "ID or name of a team of its organization"),
+          none: flag("--no-team", "take the key out of its team"),
+        },
+        limits: flag("--limit", "what the key can use"),
+        name: flag("--name <name>", "new name"),
+        scopes: flag("--scopes <list>", `any of ${scopes.join(", ")}`),
+        models: { ...flag("--models <list>", "IDs of the models that the key can use, or all"), none: "all" },
+        expiresAt: {
+          ...flag("--expires <instant>", "ISO 8601 with a time zone, a date in UTC, or never"),
+          none: "never",
+        },
+        owner: { ...ownerFlag, none: flag("--no-owner", "nobody owns the key") },
+        labels: flag("--label <name=text>", "set a label; without a text, take it away; can be repeated"),
+        allowFrom: {
+          ...flag("--allow-from <list>", "addresses and networks that can use the key, or all"),
+          none: "all",
+        },
+      },
+      needsOneOf: "what to change, such as --name, --team or --limit",
+      versioned: "key",
+      says: (key) => ({ pieces: [{ facts: [["key", key.id], ...keyFacts(key)] }] }),
+      help: `
+Examples:
+  $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --limit session=20000000,week=60000000
+  $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --team research --limit week=none
+  $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --owner ann --label stage=production
+  $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --allow-from 10.0.0.0/8,2001:db8::/64`,
+    },
+    async act(context, input) {
+      const { actor, administration, catalog, keyOf, now_ms, openOrganization } = context;
       const { id, version, ...changes } = input;
       const key = await keyOf(id);
       const { models, aliases } = changes.models == null ? noModels : await catalog();
-      const change = changeOf(changes, key, { models, aliases, now_ms: now_ms() });
       if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "wrong_state");
-      const organization = await organizationOf(key.organizationId);
-      refuseLongerLife(change.expiresAt, organization, key.secrets[0]?.createdAt.getTime() ?? now_ms());
-      const updated = await administration.updateKey(key.id, change, actor, version ?? null);
-      if (updated && "stale" in updated) {
-        const last = await lastChange(administration, { id: organization.id, subject: key.id });
-        const current = { ...updated.stale, organization: organization.slug };
-        return stale(`Key '${current.name}'`, { read: version, last }, Key, current);
-      }
-      await announce(key.id);
-      return withSlug(updated ?? noKey(key.id));
+      const organization = await openOrganization(key.organizationId);
+      const team = changes.team == null ? changes.team : await teamNamed(context, changes.team, organization);
+      const plan = changes.limits == null ? null : await planOf(context, organization);
+      const known = { models, aliases, now_ms: now_ms(), plan };
+      const updated = await administration.updateKey({ id: key.id, actor, version }, (now) => {
+        const change = changeOf({ ...changes, team }, now, known);
+        refuseLongerLife(change.expiresAt, organization, now.secrets[0]?.createdAt.getTime() ?? known.now_ms);
+        return change;
+      });
+      return changed(context, { read: version, id: key.id }, listedKey(context, key.id, team?.id), updated);
     },
   }),
   verb({
@@ -274,9 +358,29 @@ export const keyVerbs = [
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({ ...oneKey, grace }),
     answers: NewKey,
-    example: { takes: { id: examples.key, grace: "1h" }, answer: exampleNew },
+    example: { takes: { id: examples.key, grace: "1h" }, answer: exampleOf(NewKey) },
+    command: {
+      words: "key rotate",
+      description: "give a key a new secret and print it once; the ID stays the same",
+      takes: {
+        id: keyFlag,
+        grace: flag(
+          "--grace <time>",
+          "how long the old secret keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
+        ),
+      },
+      says: (made, _, now_ms) =>
+        newKeySaid(made, `Rotated key '${made.name}' of ${made.organization}.`, oldSecretsInWords(made, now_ms)),
+      help: `
+Examples:
+  $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
+  $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 0s   # the secret leaked
+
+To rotate without downtime: rotate the key, give its clients the new secret,
+check that it works, and run: sluice key revoke ID --old`,
+    },
     async act(context, input) {
-      const { administration, announce, keyOf, random, withSlug } = context;
+      const { administration, announce, keyOf, random } = context;
       const before = await keyOf(input.id);
       const { id } = before;
       const secret = newKey(random(key_random_bytes));
@@ -288,7 +392,7 @@ export const keyVerbs = [
         refusal: (why) => `The key ${id} ${why} and cannot be rotated. Create a new one.`,
       });
       await announce(id);
-      return { ...(await withSlug(key ?? noKey(id))), key: secret };
+      return { ...(await withStanding(context, key ?? noKey(id))), key: secret };
     },
   }),
   verb({
@@ -306,24 +410,43 @@ export const keyVerbs = [
       old: Type.Optional(Type.Boolean({ description: "Only the secrets that a rotation replaced." })),
     }),
     answers: Key,
-    example: { takes: { id: examples.key }, answer: { ...exampleKey, revokedAt: examples.at } },
-    async act({ administration, actor, announce, keyFor, withSlug }, input) {
+    example: { takes: { id: examples.key }, answer: exampleOf(Key, { revokedAt: examples.at, state: "revoked" }) },
+    command: {
+      words: "key revoke",
+      description: "revoke a key; within a second, every node refuses it",
+      takes: { id: keyFlag, old: flag("--old", "revoke only the old secrets that rotations replaced") },
+      confirms: confirmation(findKey, {
+        question: (key, { old }) =>
+          `Revoke ${revokedInWords(key, old)}? Within a second, requests that use ${old ? "them" : "it"} are refused.`,
+        refusal: "Nothing was revoked.",
+      }),
+      says: (key, { old }) => `Revoked ${revokedInWords(key, old)}.\n`,
+    },
+    async act(context, input) {
+      const { administration, actor, announce, keyFor } = context;
       // Only a key that may be rotated has secrets that a rotation replaced.
       const { id } = await keyFor(input.id, input.old ? "rotate" : "revoke");
       const key = await administration.revokeKey({ id, old: input.old === true, actor });
       await announce(id);
-      return withSlug(key ?? noKey(id));
+      return withStanding(context, key ?? noKey(id));
     },
   }),
 ] as const;
 
+const listedKey = (context: ManagementContext, id: string, team = ""): Listed<StoredKey, typeof Key, "no_team"> => ({
+  schema: Key,
+  title: ({ name }) => `Key '${name}'`,
+  listed: (key) => withStanding(context, key),
+  refusals: { gone: () => noKey(id), no_team: () => noTeam(team) },
+});
+
 const day_ms = 86_400_000;
 
 /** Refuses fields that people may not choose for their own keys. */
-function refuseChoices(input: { [Member in "expires" | "team" | "limits" | "owner" | "person"]?: unknown }): void {
+function refuseChoices(input: { [Member in "expiresAt" | "team" | "limits" | "owner" | "person"]?: unknown }): void {
   for (const member of ["team", "limits", "owner", "person"] as const)
     if (input[member] != null) fail(`A key of your own has no '${member}' that you choose. Leave it out.`);
-  if (input.expires == null) fail("A key of your own needs 'expires', the instant of its end.");
+  if (input.expiresAt == null) fail("A key of your own needs 'expires_at', the instant of its end.");
 }
 
 /** Refuses an expiry after the end that the organization's policy sets: it would never count, so something else is meant. */

@@ -1,7 +1,7 @@
 /** Limits of keys and teams as an administrator gives them. Pure. */
 import { grouped } from "../../core/inference/amounts.ts";
 import { snakeName } from "../../core/schema/codec.ts";
-import type { Budget, KeyBudget, Team } from "../../core/store/budget.ts";
+import type { Budget } from "../../core/store/budget.ts";
 import { noBudget } from "../../core/store/budget.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import { fail } from "./error.ts";
@@ -37,29 +37,4 @@ export function withinPlan(budget: Budget, plan: Plan | null, whose: string): Bu
 export function limitsInWords(budget: Budget | null): string | null {
   const limited = names.filter((name) => budget?.[name] != null);
   return limited.map((name) => `${snakeName(name)} ${grouped(budget![name]!)}`).join(", ") || null;
-}
-
-type Settings = Partial<Pick<Team, "name" | "budget" | "keyDefault" | "memberDefault">> &
-  Partial<Pick<KeyBudget, "team">>;
-
-/** The differences in words: `week is 5,000 and was 10,000`. */
-export function differencesOf(before: Settings, now: Settings): string[] {
-  const wordsOf = (settings: Settings): [string, string][] => [
-    ["name", settings.name ?? ""],
-    ["team", settings.team?.name ?? "none"],
-    ...limitWords(settings.budget, ""),
-    ...limitWords(settings.keyDefault, "new keys' "),
-    ...limitWords(settings.memberDefault, "each person's "),
-  ];
-  const was = new Map(wordsOf(before));
-  return wordsOf(now).flatMap(([name, is]) =>
-    was.get(name) === is ? [] : [`${name} is ${is} and was ${was.get(name)}`],
-  );
-}
-
-function limitWords(budget: Budget | null | undefined, whose: string): [string, string][] {
-  return names.map((name) => {
-    const limit = budget?.[name] ?? null;
-    return [`${whose}${snakeName(name)}`, limit === null ? "not limited" : grouped(limit)];
-  });
 }

@@ -2,10 +2,8 @@
 import Type from "typebox";
 import { noBudget } from "../../core/store/budget.ts";
 import { flag, required } from "./command.ts";
-import { fail } from "./error.ts";
-import { staleOrganization } from "./organizations.ts";
 import {
-  changed,
+  changePerson,
   examplePersonNow,
   PersonStanding,
   personFlag,
@@ -14,7 +12,15 @@ import {
   personOf,
 } from "./people.ts";
 import { limitChanges, managers, oneOrganization, readers, words } from "./shapes.ts";
-import { defaultAfter, defaultShape, defaultShown, exampleDefault } from "./team-limits.ts";
+import {
+  changeDefault,
+  defaultAfter,
+  defaultCommand,
+  defaultShape,
+  defaultShown,
+  exampleDefault,
+  planOf,
+} from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");
@@ -25,6 +31,22 @@ export const MemberDefault = defaultShape(
 );
 
 const example = exampleDefault({ ...noBudget, week: 2_000_000_000 });
+
+const findMemberDefault = verb({
+  name: "findMemberDefault",
+  route: "GET /organizations/{organization}/member-limits",
+  summary: "Show the limits of people without limits of their own",
+  description: "Unless their team says otherwise.",
+  roles: readers,
+  faults: ["resource_not_found"],
+  takes: Type.Object(oneOrganization),
+  answers: MemberDefault,
+  example: { takes: { organization: "acme" }, answer: example },
+  async act({ administration, organizationOf }, input) {
+    const organization = await organizationOf(input.organization);
+    return defaultShown(organization, await administration.memberDefault(organization.id));
+  },
+});
 
 export const memberVerbs = [
   verb({
@@ -64,32 +86,16 @@ Examples:
     async act(context, input) {
       const { person } = await personOf(context, input.person);
       const organization = await context.openOrganization(input.organization);
-      const before = await context.people.memberLimits(person.id, organization.id);
-      const budget = await defaultAfter(context, organization, input.limits, { before, whose: "person" });
-      const change = { organizationId: organization.id, before, budget };
-      await changed(context, input, async (id, actor, version) => {
-        const after = await context.people.setMemberLimits(id, change, actor, version);
-        if (after !== "overtaken") return after;
-        return fail("Somebody else has changed these limits meanwhile. Nothing was changed.", "version_conflict");
-      });
+      const plan = await planOf(context, organization);
+      await changePerson(context, input, (id, actor, version) =>
+        context.people.setMemberLimits({ id, actor, version }, organization.id, (now) =>
+          defaultAfter(input.limits, now, { plan, whose: "person" }),
+        ),
+      );
       return personNow(context, await personOf(context, person.id));
     },
   }),
-  verb({
-    name: "findMemberDefault",
-    route: "GET /organizations/{organization}/member-limits",
-    summary: "Show the limits of people without limits of their own",
-    description: "Unless their team says otherwise.",
-    roles: readers,
-    faults: ["resource_not_found"],
-    takes: Type.Object(oneOrganization),
-    answers: MemberDefault,
-    example: { takes: { organization: "acme" }, answer: example },
-    async act({ administration, organizationOf }, input) {
-      const organization = await organizationOf(input.organization);
-      return defaultShown(organization, await administration.memberDefault(organization.id));
-    },
-  }),
+  findMemberDefault,
   verb({
     name: "updateMemberDefault",
     route: "PATCH /organizations/{organization}/member-limits",
@@ -104,16 +110,12 @@ Examples:
     }),
     answers: MemberDefault,
     example: { takes: { organization: "acme", limits: { week: 2_000_000_000 } }, answer: example },
-    async act(context, input) {
-      const { administration, actor, announce, openOrganization, organizationOf } = context;
-      const organization = await openOrganization(input.organization);
-      const before = await administration.memberDefault(organization.id);
-      const limits = await defaultAfter(context, organization, input.limits, { before, whose: "person" });
-      const overtakenBy = await administration.setMemberDefault(organization.id, limits, actor, input.version ?? null);
-      const current = await organizationOf(organization.id);
-      if (overtakenBy) return staleOrganization(administration, current, input.version);
-      await announce(organization.id);
-      return defaultShown(current, limits);
-    },
+    command: defaultCommand(findMemberDefault, {
+      words: "org member-limits",
+      description: "show or set what each person of an organization can use who has no limits of their own",
+      limit: "what a person can use, unless the person's team says otherwise",
+      whose: "People",
+    }),
+    act: (context, input) => changeDefault(context, input, { of: "Member", whose: "person", schema: MemberDefault }),
   }),
 ] as const;

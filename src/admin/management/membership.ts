@@ -1,8 +1,9 @@
 /** A membership as verbs answer it and commands print it (docs/identity.md, People). */
 import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { personRoles, type Membership as StoredMembership } from "../../core/store/people.ts";
-import { id, instant, nullable, oneOf } from "./shapes.ts";
+import { id, instant } from "../store/shapes.ts";
 
 export const Membership = Type.Object(
   {

@@ -1,12 +1,13 @@
 /** Memberships that administrators give by hand, and take (docs/identity.md, People). */
 import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { memberRoles, type PersonRole, personRoles, serviceRoles } from "../../core/store/people.ts";
 import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
-import { changed, examplePerson, personChange, personFacts, personFlag } from "./people.ts";
-import { entry, nullable, oneOf, words } from "./shapes.ts";
+import { changePerson, examplePerson, personChange, personFacts, personFlag } from "./people.ts";
+import { entry, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");
@@ -71,7 +72,7 @@ Examples:
         scopes: scopes.filter((scope) => (input.scopes ?? scopes).includes(scope)),
         models: input.models ? parse.models(input.models, models, aliases) : null,
       };
-      return changed(context, input, async (id, actor, version) => {
+      return changePerson(context, input, async (id, actor, version) => {
         const given = await context.people.giveMembership(id, named, actor, version);
         if (given === "no_organization") return fail("The organization was closed meanwhile.", "wrong_state");
         if (given === "no_team")
@@ -106,7 +107,7 @@ Examples:
     },
     async act(context, input) {
       const place = input.organization == null ? null : (await context.organizationOf(input.organization)).id;
-      return changed(context, input, async (id, actor, version) => {
+      return changePerson(context, input, async (id, actor, version) => {
         const taken = await context.people.takeMembership(id, place, actor, version);
         if (taken !== "no_membership") return taken;
         return fail(

@@ -1,6 +1,7 @@
 /** The organizations that have used most of a limit: docs/design/usage.md, Standing. */
-import type { Administration } from "../../core/store/directory.ts";
+
 import { type Standings, tightest } from "../../core/store/standing.ts";
+import type { Administration } from "../store/administration.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
 
 const organizations_max = 5;

@@ -1,29 +1,17 @@
 /** Webhooks of organizations (docs/notices.md). */
 import Type from "typebox";
 import { maskedUrl } from "../../core/inference/masked.ts";
+import { count, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import type { Organization } from "../../core/store/directory.ts";
 import type { NoticeHook } from "../../core/store/notice.ts";
+import { id, instant } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
 import { organizationFlag } from "./organizations.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import {
-  admins,
-  count,
-  examples,
-  formed,
-  id,
-  instant,
-  limitIn,
-  nullable,
-  oneOrganization,
-  partOf,
-  partOfIds,
-  queryFlag,
-  readers,
-} from "./shapes.ts";
+import { admins, examples, formed, limitIn, oneOrganization, partOf, partOfIds, queryFlag, readers } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Notices");
@@ -186,8 +174,10 @@ export const noticeVerbs = [
         newSecret: flag("--new-secret", "give it a new secret"),
       },
       says: (set) => ({
-        facts: noticeFacts(set),
-        after: set.secret === null ? "" : `\nThe secret that signs notices, shown this once:\n${set.secret}\n`,
+        pieces: [
+          { facts: noticeFacts(set) },
+          set.secret === null ? "" : `The secret that signs notices, shown this once:\n${set.secret}\n`,
+        ],
       }),
     },
     async act({ actor, notices, openOrganization, random }, input) {

@@ -1,33 +1,19 @@
 /** Operators: who may administer over HTTP. A new token is answered once. Only an admin sees operators. */
 import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../../core/auth/key.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { type Operators, type Role, roles, type Operator as StoredOperator } from "../../core/store/operators.ts";
-import { minute } from "../../core/time/written.ts";
-import { type Column, flag, required } from "./command.ts";
+import { instant, minute } from "../../core/time/written.ts";
+import { id, life, Secret } from "../store/shapes.ts";
+import { type Column, type Facts, flag, required } from "./command.ts";
 import { lastAdministrator, type ManagementContext, reusedKey } from "./context.ts";
+import { grace, once, rotated, secretSaid, secretState } from "./credential.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { grace, rotated } from "./rotation.ts";
-import {
-  admins,
-  exampleSecret,
-  examples,
-  formed,
-  id,
-  life,
-  limitIn,
-  moment,
-  nullable,
-  once,
-  oneOf,
-  partOf,
-  partOfIds,
-  Secret,
-  words,
-} from "./shapes.ts";
+import { admins, exampleSecret, examples, formed, limitIn, moment, partOf, partOfIds, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Operators");
@@ -71,20 +57,32 @@ const operatorFlag = flag("<operator>", "name or ID of the operator");
 const operatorColumns: Column<Operator>[] = [
   { head: "NAME", cell: ({ name }) => name },
   { head: "ROLE", cell: ({ role }) => role },
-  { head: "STATE", cell: stateOf },
+  { head: "STATE", cell: secretState },
   { head: "ID", cell: ({ id }) => id },
   { head: "LAST USED (UTC)", cell: ({ lastUsedAt }) => minute(lastUsedAt) ?? "never", optional: true },
   { head: "FROM", cell: ({ lastUsedFrom }) => lastUsedFrom ?? "", optional: true },
   { head: "ORGANIZATION", cell: ({ organizationId }) => organizationId ?? "all", optional: true },
 ];
 
-function stateOf({ revokedAt, expiresAt }: Operator, now_ms: number): string {
-  if (revokedAt) return "revoked";
-  return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
-}
+const tokenSaid = ({ token }: NewOperator, first: string) =>
+  secretSaid(first, token, "Store the token now; it is not shown again.\n");
 
-const tokenWords = ({ token }: NewOperator, first: string) =>
-  `${first}\n\n  ${token}\n\nStore the token now; it is not shown again.\n`;
+const operatorFacts = (operator: Operator): Facts => [
+  ["id", operator.id],
+  ["name", operator.name],
+  ["role", operator.role],
+  ["organization", operator.organizationId],
+  ["created", `${instant(operator.createdAt)} by ${operator.createdBy}`],
+  ["expires", instant(operator.expiresAt) ?? "never"],
+  ["revoked", instant(operator.revokedAt)],
+  [
+    "last used",
+    [instant(operator.lastUsedAt) ?? "never", operator.lastUsedFrom && `from ${operator.lastUsedFrom}`]
+      .filter(Boolean)
+      .join(" "),
+  ],
+  ["tokens", operator.secrets.map(({ prefix, suffix }) => `${prefix}…${suffix}`).join(", ")],
+];
 
 export const operatorVerbs = [
   verb({
@@ -126,7 +124,7 @@ export const operatorVerbs = [
       ),
       role: oneOf([...roles]),
       organization: Type.Optional(nullable(words("Slug or ID; of an `organization-admin`, and only of one."))),
-      expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
+      expires_at: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
     }),
     answers: NewOperator,
     example: { takes: { name: "ann", role: "organization-admin", organization: "acme" }, answer: exampleNew },
@@ -137,12 +135,12 @@ export const operatorVerbs = [
         name: flag("<name>", "who it is, for the audit log: letters, digits, and . _ @ + -"),
         role: { ...required("--role <role>", "what the operator may do"), hasChoices: true },
         organization: flag("--org <org>", "slug or ID of the organization of an organization-admin"),
-        expires: flag(
+        expiresAt: flag(
           "--expires <instant>",
           "when it expires: ISO 8601 with a time zone, or a date in UTC (default: never)",
         ),
       },
-      says: (made) => tokenWords(made, `Created operator ${made.name} (${made.id}).`),
+      says: (made) => tokenSaid(made, `Created operator ${made.name} (${made.id}).`),
       help: `
 Roles: admin may do everything, viewer may read everything, and
 organization-admin reads and manages the keys of one organization.
@@ -153,8 +151,8 @@ Examples:
     },
     async act(context, input) {
       const { operators, actor, newUuid, now_ms, repeatOf } = context;
-      const { name, role, expires } = input;
-      const expiresAt = expires == null ? null : parse.future(expires, now_ms());
+      const { name, role } = input;
+      const expiresAt = input.expiresAt == null ? null : parse.future(input.expiresAt, now_ms());
       const organizationId = await boundTo(context, role, input.organization ?? null);
       const secret = newToken(context);
       const made = await operators.createOperator({
@@ -188,6 +186,12 @@ Examples:
     takes: Type.Object(one),
     answers: Operator,
     example: { takes: { id: examples.operator }, answer: example },
+    command: {
+      words: "operator show",
+      description: "show an operator without the token",
+      takes: { id: operatorFlag },
+      says: operatorFacts,
+    },
     act: (context, input) => operatorOf(context, input.id),
   }),
   verb({
@@ -211,7 +215,7 @@ Examples:
           "how long the old token keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
         ),
       },
-      says: (made) => tokenWords(made, `Rotated the token of operator ${made.name}.`),
+      says: (made) => tokenSaid(made, `Rotated the token of operator ${made.name}.`),
     },
     async act(context, input) {
       const before = await operatorOf(context, input.id);

@@ -1,15 +1,19 @@
 /** Changes of organizations: their names, state and plan, and what they ask of their keys. */
 import Type from "typebox";
-import type { Changed, Policies, Organization as StoredOrganization } from "../../core/store/directory.ts";
+import { grouped } from "../../core/inference/amounts.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Policies, Organization as StoredOrganization } from "../../core/store/directory.ts";
 import { units_max } from "../../core/store/ledger.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import type { Changed } from "../store/administration.ts";
 import { flag } from "./command.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
-import { acme, Organization, organizationFlag, removedPlan, staleOrganization } from "./organizations.ts";
+import { acme, findOrganization, Organization, organizationFlag, policyFacts, removedPlan } from "./organizations.ts";
 import * as parse from "./parse.ts";
-import { admins, examples, moment, name, nullable, oneOrganization, slug, words } from "./shapes.ts";
-import { someChange, verbsOf } from "./verb.ts";
+import { admins, examples, moment, name, oneOrganization, slug, words } from "./shapes.ts";
+import { confirmation, someChange, verbsOf } from "./verb.ts";
+import { changed } from "./version.ts";
 
 const verb = verbsOf("Organizations");
 
@@ -98,7 +102,7 @@ export const organizationChangeVerbs = [
       const { slug, name } = input;
       if (slug == null && name == null) fail("Specify the organization's new slug or name.");
       const names = { ...(slug == null ? {} : { slug }), ...(name == null ? {} : { name }) };
-      return changed(context, input, (id, version) =>
+      return changeOrganization(context, input, (id, version) =>
         context.administration.renameOrganization(id, names, context.actor, version),
       );
     },
@@ -123,6 +127,37 @@ export const organizationChangeVerbs = [
       takes: { ...sent, key_lifetime_max_days: 90 },
       answer: { ...acme, keyLifetimeMaxDays: 90, version: 3 },
     },
+    command: {
+      words: "org policy",
+      description: "show or set how long the keys of an organization live, and whether content is kept",
+      takes: {
+        organization: organizationFlag,
+        keyLifetimeMaxDays: {
+          ...flag("--key-lifetime <days>", "how long a key works from when it is made or rotated: 90d, or none"),
+          unit: "d",
+          none: "none",
+        },
+        keyUnusedMaxDays: {
+          ...flag("--key-unused <days>", "how long a key works from its last use: 30d, or none"),
+          unit: "d",
+          none: "none",
+        },
+        keepsContent: {
+          ...flag("--content <keep|none>", "none deletes the stored responses and stores no more"),
+          words: { keep: true, none: false },
+        },
+      },
+      reads: findOrganization,
+      versioned: "organization",
+      says: (found, { organization: _, ...changes }) => ({
+        pieces: [{ facts: policyFacts(found) }, ...(Object.keys(changes).length === 0 ? [] : endedBy(found))],
+      }),
+      help: `
+Examples:
+  $ sluice org policy acme --key-lifetime 90d --key-unused 30d
+  $ sluice org policy acme --key-unused none
+  $ sluice org policy acme --content none`,
+    },
     async act(context, input) {
       const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = input;
       const policies: Partial<Policies> = {
@@ -131,7 +166,7 @@ export const organizationChangeVerbs = [
         ...(keepsContent == null ? {} : { keepsContent }),
       };
       if (Object.keys(policies).length === 0) fail("Specify which policy to change.");
-      const updated = await changed(context, input, (id, version) =>
+      const updated = await changeOrganization(context, input, (id, version) =>
         context.administration.setPolicies(id, policies, context.actor, version),
       );
       if (!updated.keepsContent) await context.administration.purgeContent(updated.id);
@@ -150,13 +185,28 @@ export const organizationChangeVerbs = [
       takes: sent,
       answer: { ...acme, status: "closed", plan: null, closedAt: examples.at, version: 4 },
     },
+    command: {
+      words: "org close",
+      description: "close an organization for good: its keys are revoked; its records are kept for 13 months",
+      takes: { organization: organizationFlag },
+      versioned: "organization",
+      confirms: confirmation(findOrganization, {
+        question: ({ slug }) =>
+          `Close ${slug} for good? Its keys are revoked, its stored responses are deleted, and it cannot be opened again.`,
+        refusal: "Nothing was closed.",
+        needsYes: "Closing an organization cannot be undone. To close it without a prompt, use --yes.",
+      }),
+      says: ({ slug }) => `Organization ${slug} is closed.\n`,
+    },
     async act(context, input) {
       const { administration, actor, organizationOf } = context;
       const organization = await organizationOf(input.organization);
       const isRepeat = organization.status === "closed" && input.version === undefined;
       const closed = isRepeat
         ? organization
-        : await changed(context, input, (id, version) => administration.closeOrganization(id, actor, version));
+        : await changeOrganization(context, input, (id, version) =>
+            administration.closeOrganization(id, actor, version),
+          );
       await administration.purgeContent(closed.id);
       return closed;
     },
@@ -172,9 +222,24 @@ export const organizationChangeVerbs = [
       plan: nullable(words("Name of a plan. Null: none, so inference is refused.")),
     }),
     example: { takes: { ...sent, plan: "starter" }, answer: { ...acme, plan: "starter", version: 4 } },
+    command: {
+      words: "org plan",
+      description: "change the plan of an organization; the new limits apply at once",
+      takes: {
+        organization: organizationFlag,
+        plan: {
+          ...flag("[plan]", "new plan; to list plans, run: sluice plan list"),
+          none: flag("--none", "remove the plan; inference requests are then refused"),
+        },
+      },
+      says: ({ slug, plan }) =>
+        plan === null
+          ? `Organization ${slug} now has no plan; its inference requests are refused.\n`
+          : `Organization ${slug} is now on plan ${plan}; its usage so far still counts.\n`,
+    },
     async act(context, input) {
       const plan = input.plan === null ? null : await context.knownPlan(input.plan);
-      return changed(context, input, (id, version) =>
+      return changeOrganization(context, input, (id, version) =>
         context.administration.setOrganizationPlan(id, plan, context.actor, version),
       );
     },
@@ -205,7 +270,7 @@ Examples:
     },
     async act(context, input) {
       const anchorAt = parse.anchor(input.anchor);
-      return changed(context, input, (id, version) =>
+      return changeOrganization(context, input, (id, version) =>
         context.administration.setOrganizationAnchor(id, anchorAt, context.actor, version),
       );
     },
@@ -221,15 +286,46 @@ Examples:
       takes: { ...sent, cap_units: 20_000_000 },
       answer: { ...acme, extraUsage: { enabled: true, capUnits: 20_000_000 }, version: 6 },
     },
+    command: {
+      words: "org extra-usage",
+      description: "allow or stop usage beyond the limits of the plan",
+      takes: {
+        organization: organizationFlag,
+        capUnits: {
+          ...flag("--cap <units>", "most units in a billing month; required with on"),
+          none: flag("<on|off>", "on allows extra usage, off stops it"),
+        },
+      },
+      says: ({ slug, extraUsage }) =>
+        extraUsage.enabled
+          ? `Extra usage of ${slug} is on, up to ${grouped(extraUsage.capUnits ?? 0)} units a billing month.\n`
+          : `Extra usage of ${slug} is off.\n`,
+      help: `
+Examples:
+  $ sluice org extra-usage acme on --cap 20000000
+  $ sluice org extra-usage acme off`,
+    },
     async act(context, input) {
       const { capUnits } = input;
       const extra = capUnits === null ? ({ enabled: false } as const) : ({ enabled: true, capUnits } as const);
-      return changed(context, input, (id, version) =>
+      return changeOrganization(context, input, (id, version) =>
         context.administration.setExtraUsage(id, extra, context.actor, version),
       );
     },
   }),
 ] as const;
+
+/** How to list the keys that a change of policies has ended. */
+function endedBy({ slug, keyLifetimeMaxDays, keyUnusedMaxDays }: Organization): string[] {
+  const states = [
+    ...(keyLifetimeMaxDays === null ? [] : ["expired"]),
+    ...(keyUnusedMaxDays === null ? [] : ["unused"]),
+  ];
+  const lines = states.map(
+    (state) => `To list keys that it ended, run: sluice key list --org ${slug} --state ${state}\n`,
+  );
+  return lines.length === 0 ? [] : [lines.join("")];
+}
 
 interface Change {
   organization: string;
@@ -239,20 +335,32 @@ interface Change {
 }
 type Write = (id: string, version: number | null) => Promise<Changed | "no_plan" | "slug_taken">;
 
-async function changed(context: ManagementContext, input: Change, write: Write): Promise<StoredOrganization> {
-  const { administration, announce, organizationOf } = context;
-  const { id, slug } = await organizationOf(input.organization);
-  const updated = await write(id, input.version ?? null);
-  if (updated === "no_plan") return removedPlan();
-  if (updated === "slug_taken") {
-    const taken = parse.excerpt(input.slug ?? "");
-    return fail(`The slug '${taken}' is or was another organization's. Choose another one.`, "already_exists");
-  }
-  if (updated === "closed") return isClosed(slug);
-  if (updated === null) return noOrganization(slug);
-  if ("stale" in updated) return staleOrganization(administration, updated.stale, input.version);
-  await announce(id);
-  return updated;
+async function changeOrganization(
+  context: ManagementContext,
+  input: Change,
+  write: Write,
+): Promise<StoredOrganization> {
+  const { id, slug } = await context.organizationOf(input.organization);
+  const answer = await write(id, input.version ?? null);
+  return changed(
+    context,
+    { read: input.version, id },
+    {
+      schema: Organization,
+      title: (now) => `Organization '${now.slug}'`,
+      listed: (now) => now,
+      refusals: {
+        gone: () => noOrganization(slug),
+        closed: () => isClosed(slug),
+        no_plan: removedPlan,
+        slug_taken: () => {
+          const taken = parse.excerpt(input.slug ?? "");
+          return fail(`The slug '${taken}' is or was another organization's. Choose another one.`, "already_exists");
+        },
+      },
+    },
+    answer,
+  );
 }
 
 async function withStatus(
@@ -262,7 +370,7 @@ async function withStatus(
 ): Promise<StoredOrganization> {
   const organization = await context.organizationOf(input.organization);
   if (organization.status === status && input.version === undefined) return organization;
-  return changed(context, input, (id, version) =>
+  return changeOrganization(context, input, (id, version) =>
     context.administration.setOrganizationStatus(id, status, context.actor, version),
   );
 }

@@ -1,37 +1,18 @@
 /** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts has what changes them. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import {
-  type Administration,
-  organizationStatuses,
-  type Organization as StoredOrganization,
-} from "../../core/store/directory.ts";
+import { organizationStatuses } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { day, instant as instantWritten } from "../../core/time/written.ts";
+import { id, instant, units, version } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import { raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
-import {
-  admins,
-  examples,
-  id,
-  instant,
-  limitIn,
-  name,
-  nullable,
-  oneOf,
-  oneOrganization,
-  partOf,
-  partOfIds,
-  readers,
-  slug,
-  units,
-  version,
-  words,
-} from "./shapes.ts";
+import { admins, examples, limitIn, name, oneOrganization, partOf, partOfIds, readers, slug, words } from "./shapes.ts";
 import {
   exampleStanding,
   over,
@@ -43,7 +24,6 @@ import {
   withStandings,
 } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
-import { lastChange, stale } from "./version.ts";
 
 const verb = verbsOf("Organizations");
 
@@ -142,42 +122,63 @@ export function policyFacts(organization: Organization): Facts {
   ];
 }
 
-export const organizationVerbs = [
-  verb({
-    name: "pageOrganizations",
-    route: "GET /organizations",
-    summary: "List organizations",
-    description: "Oldest first. An `organization-admin` sees only their own.",
-    roles: readers,
-    faults: [],
-    takes: Type.Object({
-      ...partOfIds("org"),
-      status: Type.Optional(oneOf([...organizationStatuses], { "x-must-be": "active, suspended or closed" })),
-      plan: Type.Optional(words("Only organizations on this plan.")),
-      over,
-    }),
-    answers: partOf(OrganizationStanding, "Organizations"),
-    example: { takes: {}, answer: { data: [acmeNow], nextCursor: null } },
-    command: {
-      words: "org list",
-      description: "list all organizations",
-      takes: { over: overFlag("organizations") },
-      columns: organizationColumns,
-      none: ({ over }) =>
-        over === undefined
-          ? "There are no organizations yet. To create one, run: sluice org create SLUG\n"
-          : "There are no such organizations.\n",
-      parts: "all",
-    },
-    async act(context, input) {
-      const { administration, narrowedTo } = context;
-      const { status, plan, over, cursor } = input;
-      const organizationId = await narrowedTo(undefined);
-      const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, over };
-      const found = await administration.pageOrganizations(page);
-      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
-    },
+export const pageOrganizations = verb({
+  name: "pageOrganizations",
+  route: "GET /organizations",
+  summary: "List organizations",
+  description: "Oldest first. An `organization-admin` sees only their own.",
+  roles: readers,
+  faults: [],
+  takes: Type.Object({
+    ...partOfIds("org"),
+    status: Type.Optional(oneOf([...organizationStatuses], { "x-must-be": "active, suspended or closed" })),
+    plan: Type.Optional(words("Only organizations on this plan.")),
+    over,
   }),
+  answers: partOf(OrganizationStanding, "Organizations"),
+  example: { takes: {}, answer: { data: [acmeNow], nextCursor: null } },
+  command: {
+    words: "org list",
+    description: "list all organizations",
+    takes: { over: overFlag("organizations") },
+    columns: organizationColumns,
+    none: ({ over }) =>
+      over === undefined
+        ? "There are no organizations yet. To create one, run: sluice org create SLUG\n"
+        : "There are no such organizations.\n",
+    parts: "all",
+  },
+  async act(context, input) {
+    const { administration, narrowedTo } = context;
+    const { status, plan, over, cursor } = input;
+    const organizationId = await narrowedTo(undefined);
+    const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, over };
+    const found = await administration.pageOrganizations(page);
+    return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
+  },
+});
+
+export const findOrganization = verb({
+  name: "findOrganization",
+  route: "GET /organizations/{organization}",
+  summary: "Show an organization",
+  description: "By its slug or ID; with what it has used of its limits.",
+  roles: readers,
+  faults: ["resource_not_found"],
+  takes: Type.Object(oneOrganization),
+  answers: OrganizationStanding,
+  example: { takes: { organization: "acme" }, answer: acmeNow },
+  command: {
+    words: "org show",
+    description: "show an organization, and what it has used of its limits",
+    takes: { organization: organizationFlag },
+    says: (one) => [...organizationFacts(one), ...raiseFacts(one.raise), ...standingFacts(one.standing)],
+  },
+  act: async (context, input) => withStanding(context, await context.organizationOf(input.organization)),
+});
+
+export const organizationVerbs = [
+  pageOrganizations,
   verb({
     name: "createOrganization",
     route: "POST /organizations",
@@ -193,6 +194,25 @@ export const organizationVerbs = [
     }),
     answers: Organization,
     example: { takes: { slug: "acme", name: "Acme, Inc.", plan: "pro" }, answer: acme },
+    command: {
+      words: "org create",
+      description: "create an organization",
+      takes: {
+        slug: {
+          ...flag("[slug]", "short name: lowercase letters, digits, and hyphens"),
+          asks: { message: "Short name (slug) of the organization" },
+        },
+        name: flag("--name <name>", "display name (default: the slug)"),
+        plan: flag("--plan <plan>", "plan (default: starter); to list plans, run: sluice plan list"),
+      },
+      says: (made) =>
+        `Created organization ${made.slug} (${made.id}) on plan ${made.plan}.\n` +
+        `To create a key for it, run: sluice key create --org ${made.slug} --name NAME\n`,
+      help: `
+Examples:
+  $ sluice org create acme
+  $ sluice org create acme --name "Acme, Inc." --plan pro --json`,
+    },
     async act({ administration, actor, knownPlan, newUuid, organizationOf, repeatOf }, input) {
       const { slug } = input;
       const created = await administration.createOrganization({
@@ -209,24 +229,7 @@ export const organizationVerbs = [
       return "repeated" in created ? organizationOf(created.repeated) : created;
     },
   }),
-  verb({
-    name: "findOrganization",
-    route: "GET /organizations/{organization}",
-    summary: "Show an organization",
-    description: "By its slug or ID; with what it has used of its limits.",
-    roles: readers,
-    faults: ["resource_not_found"],
-    takes: Type.Object(oneOrganization),
-    answers: OrganizationStanding,
-    example: { takes: { organization: "acme" }, answer: acmeNow },
-    command: {
-      words: "org show",
-      description: "show an organization, and what it has used of its limits",
-      takes: { organization: organizationFlag },
-      says: (one) => [...organizationFacts(one), ...raiseFacts(one.raise), ...standingFacts(one.standing)],
-    },
-    act: async (context, input) => withStanding(context, await context.organizationOf(input.organization)),
-  }),
+  findOrganization,
 ] as const;
 
 async function takenSlug({ formerOwner }: ManagementContext["administration"], slug: string): Promise<never> {
@@ -241,14 +244,4 @@ async function takenSlug({ formerOwner }: ManagementContext["administration"], s
 
 export function removedPlan(): never {
   return fail("This plan was removed meanwhile. To list all plans, run: sluice plan list");
-}
-
-/** Refuses a change that was meant for an earlier version. */
-export async function staleOrganization(
-  administration: Pick<Administration, "listAudit">,
-  current: StoredOrganization,
-  read: number | undefined,
-): Promise<never> {
-  const last = await lastChange(administration, current);
-  return stale(`Organization '${current.slug}'`, { read, last }, Organization, current);
 }

@@ -1,9 +1,11 @@
 /** People: who came in by an issuer (docs/identity.md, People). */
 import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { type KnownPerson, type PersonChanged, personKinds } from "../../core/store/people.ts";
 import { day, instant as instantWritten } from "../../core/time/written.ts";
+import { id, instant, version } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { lastAdministrator, type ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
@@ -11,25 +13,10 @@ import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import { exampleLimits, limitFacts, limitsOf, PersonLimits } from "./person-limits.ts";
-import {
-  admins,
-  examples,
-  id,
-  instant,
-  limitIn,
-  nullable,
-  oneOf,
-  owners,
-  partOf,
-  partOfIds,
-  queryFlag,
-  readers,
-  version,
-  words,
-} from "./shapes.ts";
+import { admins, examples, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
-import { stale } from "./version.ts";
+import { changed } from "./version.ts";
 
 const verb = verbsOf("People");
 
@@ -218,7 +205,7 @@ export const personVerbs = [
       description: "suspend a person: all keys, tokens and sessions, on every node within a second",
       ...onePerson,
     },
-    act: (context, input) => changed(context, input, context.people.suspendPerson),
+    act: (context, input) => changePerson(context, input, context.people.suspendPerson),
   }),
   verb({
     name: "resumePerson",
@@ -232,7 +219,7 @@ export const personVerbs = [
       description: "resume a suspended person",
       ...onePerson,
     },
-    act: (context, input) => changed(context, input, context.people.resumePerson),
+    act: (context, input) => changePerson(context, input, context.people.resumePerson),
   }),
   verb({
     name: "forgetPerson",
@@ -260,7 +247,7 @@ export const personVerbs = [
       description: "erase who a person is, and revoke the person's keys, for good",
       ...onePerson,
     },
-    act: (context, input) => changed(context, input, context.people.forgetPerson),
+    act: (context, input) => changePerson(context, input, context.people.forgetPerson),
   }),
 ] as const;
 
@@ -299,19 +286,22 @@ export async function personNow(context: ManagementContext, known: KnownPerson):
   return { ...personIn(context, known), limits: await limitsOf(context, known.person.id) };
 }
 
-type Act = (id: string, actor: string, version?: number) => Promise<PersonChanged>;
-
-export async function changed(
+export async function changePerson(
   context: ManagementContext,
-  { person: name, version: read }: { person: string; version?: number | undefined },
-  act: Act,
+  { person: id, version: read }: { person: string; version?: number | undefined },
+  act: (id: string, actor: string, version?: number) => Promise<PersonChanged>,
 ): Promise<Person> {
-  const after = await act(name, context.actor, read);
-  if (after === null) return noPerson(name);
-  if (after === "last_admin") return lastAdministrator();
-  if ("stale" in after) return stale(`Person ${name}`, { read }, Person, personIn(context, after.stale));
-  await context.announce(after.person.id);
-  return personIn(context, after);
+  return changed(
+    context,
+    { read, id },
+    {
+      schema: Person,
+      title: () => `Person ${id}`,
+      listed: (now) => personIn(context, now),
+      refusals: { gone: () => noPerson(id), last_admin: lastAdministrator },
+    },
+    await act(id, context.actor, read),
+  );
 }
 
 function noPerson(name: string): never {

@@ -2,11 +2,12 @@
 import Type from "typebox";
 import type { Value } from "../../core/schema/codec.ts";
 import { noBudget } from "../../core/store/budget.ts";
+import { id, Limits } from "../store/shapes.ts";
 import type { Facts } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { limitsInWords } from "./limits.ts";
 import { raiseFacts, raiseNow } from "./raise.ts";
-import { examples, id, Limits } from "./shapes.ts";
+import { examples } from "./shapes.ts";
 import { exampleStanding, standing, standingFacts, standingShown } from "./standing.ts";
 
 export const PersonLimits = Type.Object(

@@ -1,32 +1,20 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { units_max } from "../../core/store/ledger.ts";
 import { type KnownPlan, noLimits, type PlanLimits } from "../../core/store/plan.ts";
 import { minute } from "../../core/time/written.ts";
+import { instant, type LimitName, limitFields, limitNames, version } from "../store/shapes.ts";
 import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
-import {
-  admins,
-  examples,
-  formed,
-  instant,
-  type LimitName,
-  limitFields,
-  limitNames,
-  nullable,
-  oneOf,
-  partOfNumbers,
-  readers,
-  version,
-  words,
-} from "./shapes.ts";
+import { admins, examples, formed, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
-import { stale } from "./version.ts";
+import { changed, type Listed } from "./version.ts";
 
 const verb = verbsOf("Plans");
 
@@ -218,10 +206,8 @@ Examples:
     },
     async act(context, input) {
       const { name, version } = input;
-      const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version ?? null);
-      if (updated === null) return notManaged(context, name);
-      if (updated === "of_file") return inFile(name);
-      return "stalePlan" in updated ? stalePlan(updated.stalePlan, version) : updated;
+      const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version);
+      return changed(context, { read: version, id: name, announced: null }, listedPlan(context, name), updated);
     },
   }),
   verb({
@@ -242,11 +228,9 @@ Examples:
       says: ({ name }) => `Removed plan '${name}'.\n`,
     },
     async act(context, { name, version }) {
-      const removed = await context.plans.removePlan(name, context.actor, version ?? null);
-      if (removed === null) return notManaged(context, name);
-      if (removed === "of_file") return inFile(name);
-      if ("stalePlan" in removed) return stalePlan(removed.stalePlan, version);
-      if (!("organizations" in removed)) return removed;
+      const removed = await context.plans.removePlan(name, context.actor, version);
+      if (removed === null || typeof removed === "string" || !("organizations" in removed))
+        return changed(context, { read: version, id: name, announced: null }, listedPlan(context, name), removed);
       const { organizations, slugs } = removed;
       const users = slugs.length < organizations ? [...slugs, "…"] : slugs;
       return fail(
@@ -344,6 +328,9 @@ function inFile(name: string): never {
   );
 }
 
-function stalePlan(current: KnownPlan, read: number | undefined): never {
-  return stale(`Plan '${current.name}'`, { read }, Plan, current);
-}
+const listedPlan = (context: ManagementContext, name: string): Listed<KnownPlan, typeof Plan, "of_file"> => ({
+  schema: Plan,
+  title: (now) => `Plan '${now.name}'`,
+  listed: (now) => now,
+  refusals: { gone: () => notManaged(context, name), of_file: () => inFile(name) },
+});

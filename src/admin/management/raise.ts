@@ -1,13 +1,15 @@
 /** A raise as verbs answer it and commands print it (docs/design/usage.md, Raises). */
 import Type from "typebox";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { noBudget } from "../../core/store/budget.ts";
 import type { Raise as StoredRaise } from "../../core/store/raise.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import { instant, Limits } from "../store/shapes.ts";
 import type { Column, Facts } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { limitsInWords } from "./limits.ts";
-import { examples, instant, Limits, nullable } from "./shapes.ts";
+import { examples } from "./shapes.ts";
 
 export const Raise = Type.Object(
   {

@@ -1,10 +1,12 @@
 /** Raises of the limits of organizations, teams, people and keys (docs/design/usage.md, Raises). */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { snakeName, type Value } from "../../core/schema/codec.ts";
 import { type Budget, noBudget } from "../../core/store/budget.ts";
 import type { Organization } from "../../core/store/directory.ts";
 import { type RaiseSubject, raisedTo } from "../../core/store/raise.ts";
+import { id, Limits } from "../store/shapes.ts";
 import { type Facts, flag, required } from "./command.ts";
 import { isClosed, type ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
@@ -12,7 +14,7 @@ import { changedLimits, limitsInWords, withinPlan } from "./limits.ts";
 import { organizationFlag } from "./organizations.ts";
 import { personFlag, personOf } from "./people.ts";
 import { exampleRaise, raiseFacts, raiseNow } from "./raise.ts";
-import { admins, examples, id, Limits, limitChanges, managers, moment, nullable, oneOf, words } from "./shapes.ts";
+import { admins, examples, limitChanges, managers, moment, words } from "./shapes.ts";
 import { teamNamed } from "./team.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -126,7 +128,7 @@ Examples:
     },
     async act(context, input) {
       const owner = input.organization == null ? null : await context.organizationOf(input.organization);
-      const { id, organizationId, budget } = await teamNamed(context, input.team, owner);
+      const { id, organizationId, limits: budget } = await teamNamed(context, input.team, owner);
       const organization = await context.openOrganization(organizationId);
       return raised(context, organization, { subject: "team", id, audited: id, budget }, input);
     },
@@ -153,9 +155,8 @@ Examples:
       says: raisedFacts,
     },
     async act(context, input) {
-      const { id, organizationId } = await context.keyOf(input.id);
+      const { id, organizationId, limits: budget } = await context.keyOf(input.id);
       const organization = await context.openOrganization(organizationId);
-      const { budget } = await context.administration.keyBudget(id);
       return raised(context, organization, { subject: "key", id, audited: id, budget }, input);
     },
   }),

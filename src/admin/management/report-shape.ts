@@ -1,8 +1,9 @@
 /** A report of usage, as it is answered: docs/reports.md. */
 import Type from "typebox";
+import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { reportGroups } from "../../core/store/report.ts";
-import { count, id, instant, nullable, oneOf, units } from "./shapes.ts";
+import { id, instant, units } from "../store/shapes.ts";
 import { standing } from "./standing.ts";
 
 const measures = {

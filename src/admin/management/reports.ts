@@ -8,12 +8,14 @@ import {
   reportGroups,
 } from "../../core/store/report.ts";
 import { costsAt } from "../../core/usage/pricing.ts";
+import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { focusGroups, reportFocus } from "./focus.ts";
 import * as parse from "./parse.ts";
 import { reportCsv } from "./report-csv.ts";
 import { Report, type Row } from "./report-shape.ts";
+import { reportHelp, reportSaid } from "./report-words.ts";
 import { examples, formed, owners, words } from "./shapes.ts";
 import { standingsOf } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
@@ -116,6 +118,22 @@ export const reportVerbs = [
         asks: ({ by, ...taken }) => ({ ...taken, by: focusGroups(by === undefined ? null : String(by)) }),
         write: reportFocus,
       },
+    },
+    command: {
+      words: "usage report",
+      description: "add up what was used in a span of time, by any groups",
+      takes: {
+        from: flag("--from <date>", "first moment (default: the first of this month)"),
+        to: flag("--to <date>", "moment after the last (default: now)"),
+        by: { ...flag("--by <groups>", "groups, comma-separated (default: organization)"), adds: true },
+        organization: flag("--org <org>", "slug or ID of the organization (default: all)"),
+      },
+      formats: {
+        csv: flag("--csv", "print CSV"),
+        focus: flag("--focus", "print CSV in the form of FOCUS 1.2, with costs"),
+      },
+      says: reportSaid,
+      help: reportHelp,
     },
     act: reported,
   }),

@@ -1,30 +1,17 @@
 /** Inference requests as a list, with their callers, models and outcomes. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
-import { ModelId } from "../../core/protocol/shapes/contract.ts";
+import { count, ModelId, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { meteredOperations } from "../../core/store/ledger.ts";
 import { minute } from "../../core/time/written.ts";
 import { type ListedRequest, listedOutcomes, type RequestQuery } from "../store/request-list.ts";
+import { id, instant, units } from "../store/shapes.ts";
 import { type Column, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { personOf } from "./people.ts";
-import {
-  count,
-  examples,
-  id,
-  instant,
-  limitIn,
-  moment,
-  nullable,
-  oneOf,
-  owners,
-  partOf,
-  partOfIds,
-  units,
-  words,
-} from "./shapes.ts";
+import { examples, limitIn, moment, owners, partOf, partOfIds, words } from "./shapes.ts";
 import { teamNamed } from "./team.ts";
 import { verbsOf } from "./verb.ts";
 

@@ -4,12 +4,14 @@ import { grouped, percentOf } from "../../core/inference/amounts.ts";
 import type { RejectedReport } from "../../core/inference/usage.ts";
 import { receiptShown, refusedShown } from "../../core/operations/receipt.ts";
 import { RequestReceipt } from "../../core/operations/receipt-shape.ts";
+import { count, nullable } from "../../core/protocol/shapes/contract.ts";
 import { decode, type Value } from "../../core/schema/codec.ts";
 import { type Receipt, type ReceiptWindow, windowKinds } from "../../core/store/ledger.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import { id, instant, limit, units } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
-import { count, examples, formed, id, instant, limit, nullable, owners, units } from "./shapes.ts";
+import { examples, formed, owners } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Requests");

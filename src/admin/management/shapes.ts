@@ -2,9 +2,10 @@
 import type { TSchema } from "typebox";
 import Type from "typebox";
 import { plainPattern } from "../../core/inference/plain-text.ts";
-import { count, instant as instantText, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { units_max } from "../../core/store/ledger.ts";
 import type { Role } from "../../core/store/operators.ts";
+import { eachLimit, limitNames } from "../store/shapes.ts";
 import type { CallerRole } from "./caller.ts";
 import * as parse from "./parse.ts";
 
@@ -37,16 +38,6 @@ export const slug = (description: string) =>
     description,
   );
 
-export const id = (prefix: string) => Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$` });
-export const units = () => Type.Integer({ minimum: 0, description: "Micro-units." });
-export const version = () => Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." });
-
-/** An instant as answers write it, and a Date in the program. */
-export const instant = (description: string) =>
-  Type.Codec(instantText(description))
-    .Decode((written) => new Date(written))
-    .Encode((at) => at.toISOString());
-
 /** An instant as people write it: with a time zone, or a date in UTC. */
 export const moment = (description: string) =>
   Type.Codec(
@@ -64,23 +55,6 @@ export const duration = (description: string) =>
   Type.Codec(formed(/^[0-9]{1,9}[smhd]$/, "a duration such as 30m, 1h, or 7d, up to 365d, or 0s for none", description))
     .Decode(parse.duration)
     .Encode((ms) => `${Math.round(ms / 1000)}s`);
-
-const limit = () => nullable(Type.Integer({ minimum: 0, description: "Null: no limit." }));
-export const limitNames = [
-  "session",
-  "week",
-  "month",
-  "requests_per_minute",
-  "tokens_per_minute",
-  "concurrent_requests",
-] as const;
-export type LimitName = (typeof limitNames)[number];
-const eachLimit = <Schema extends TSchema>(schema: () => Schema) =>
-  Object.fromEntries(limitNames.map((name) => [name, schema()])) as Record<LimitName, Schema>;
-
-/** The limits of a plan, a key or a team. */
-export const limitFields = eachLimit(limit);
-export const Limits = Type.Object(limitFields, { $id: "Limits", description: "In the units of a plan." });
 
 /** A limit that is left out stays as it is. */
 export function limitChanges(description: string) {
@@ -125,28 +99,6 @@ export function limitIn({ limit }: { limit?: number | undefined }): number {
   return limit ?? page_default;
 }
 
-/** One secret of a key or an operator, as it may be shown. */
-export const Secret = Type.Object(
-  {
-    prefix: Type.String({ description: "The first 8 characters." }),
-    suffix: Type.String({ description: "The last 4 characters." }),
-    created_at: instant("When it was made."),
-    expires_at: nullable(instant("When a rotation's grace ends.")),
-    revoked_at: nullable(instant("When it was revoked.")),
-  },
-  { $id: "Secret", description: "One secret, as it may be shown." },
-);
-
-/** The life of a key or an operator. */
-export const life = {
-  created_at: instant("When it was created."),
-  expires_at: nullable(instant("When it expires.")),
-  revoked_at: nullable(instant("When it was revoked.")),
-  last_used_at: nullable(instant("When it was last used, about.")),
-};
-
-export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
-
 /** The values of the examples of the contract. */
 export const examples = {
   organization: `org_${"0".repeat(31)}1`,
@@ -168,5 +120,3 @@ export const managers = ["admin", "organization-admin"] as const satisfies reado
 /** The managers, and a `member` for their own data. */
 export const keepers = [...managers, "member"] as const satisfies readonly CallerRole[];
 export const admins = ["admin"] as const satisfies readonly Role[];
-
-export { count, limit, nullable, oneOf };

@@ -1,14 +1,16 @@
 /** The share of its limits that a subject has used, as verbs answer it and commands print it. */
 import Type from "typebox";
 import { grouped, percentOf } from "../../core/inference/amounts.ts";
+import { count, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";
 import { type Standing as StoredStanding, tightest } from "../../core/store/standing.ts";
 import { minute } from "../../core/time/written.ts";
+import { instant, limit, units } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { type Raise, withRaises } from "./raise.ts";
-import { count, examples, instant, limit, nullable, units } from "./shapes.ts";
+import { examples } from "./shapes.ts";
 
 export const Window = Type.Object(
   {

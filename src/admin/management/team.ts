@@ -1,55 +1,21 @@
-/** A team in the management interface: its fields, example and columns, and how one is found. */
-
+/** A team in the management interface: what the store returns, and how much of its limits is used; how one is found. */
 import Type from "typebox";
 import type { Value } from "../../core/schema/codec.ts";
-import { noBudget, type Team as StoredTeam } from "../../core/store/budget.ts";
 import type { Organization } from "../../core/store/directory.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import { type StoredTeam, teamFields } from "../store/team.ts";
 import type { Column, Facts } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { limitsInWords } from "./limits.ts";
 import * as parse from "./parse.ts";
-import { exampleRaise, raiseColumn, raiseNow } from "./raise.ts";
-import { count, examples, id, instant, Limits, nullable, version } from "./shapes.ts";
-import { exampleStanding, standing, standingColumn } from "./standing.ts";
+import { raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
+import { standing, standingColumn, standingFacts } from "./standing.ts";
 
-const fields = {
-  id: id("team"),
-  organization_id: id("org"),
-  organization: Type.String({ description: "The organization's slug." }),
-  name: Type.String({ description: "Unique in its organization." }),
-  keys: count(),
-  limits: Limits,
-  key_limits: nullable(Limits),
-  member_limits: nullable(Limits),
-  created_at: instant("When it was created."),
-  version: version(),
-};
-export const Team = Type.Object(fields, { $id: "Team" });
-export const TeamStanding = Type.Object(
-  { ...fields, standing: standing(), raise: raiseNow() },
-  { $id: "TeamStanding" },
-);
-export type TeamStanding = Value<typeof TeamStanding>;
+export const Team = Type.Object({ ...teamFields, standing: standing(), raise: raiseNow() }, { $id: "Team" });
 export type Team = Value<typeof Team>;
 
-export const research: Team = {
-  id: examples.team,
-  organizationId: examples.organization,
-  organization: "acme",
-  name: "research",
-  keys: 3,
-  limits: { ...noBudget, week: 2_000_000_000 },
-  keyLimits: null,
-  memberLimits: null,
-  createdAt: examples.at,
-  version: 1,
-};
-
-export const researchNow: TeamStanding = { ...research, standing: exampleStanding, raise: exampleRaise };
-
-export const teamColumns: Column<TeamStanding>[] = [
+export const teamColumns: Column<Team>[] = [
   { head: "ID", cell: (team) => team.id },
   { head: "ORG", cell: (team) => team.organization },
   { head: "NAME", cell: (team) => team.name, breaks: true },
@@ -68,18 +34,11 @@ export function teamFacts(team: Team): Facts {
     ["limits", limitsInWords(team.limits) ?? "none of its own"],
     ["new keys get", limitsInWords(team.keyLimits) ?? "what the organization gives"],
     ["each person gets", limitsInWords(team.memberLimits) ?? "what the organization gives"],
+    ...raiseFacts(team.raise),
+    ...standingFacts(team.standing),
     ["created", instantWritten(team.createdAt)],
     ["version", String(team.version)],
   ];
-}
-
-export function teamRecord({
-  budget,
-  keyDefault,
-  memberDefault,
-  ...team
-}: StoredTeam & { organization: string }): Team {
-  return { ...team, limits: budget, keyLimits: keyDefault, memberLimits: memberDefault };
 }
 
 /**

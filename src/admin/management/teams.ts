@@ -1,43 +1,22 @@
 /** Teams: groups of an organization's keys, with limits of their own (docs/design/usage.md, Budgets). */
 import Type from "typebox";
-import { noBudget, type Team as StoredTeam } from "../../core/store/budget.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { exampleOf } from "../../core/schema/example.ts";
+import { noBudget } from "../../core/store/budget.ts";
 import type { Organization } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { flag, required } from "./command.ts";
-import type { ManagementContext } from "./context.ts";
-import { reusedKey } from "./context.ts";
+import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { changedLimits, differencesOf } from "./limits.ts";
+import { changedLimits, withinPlan } from "./limits.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { raiseFacts } from "./raise.ts";
-import {
-  examples,
-  limitChanges,
-  limitIn,
-  managers,
-  name,
-  nullable,
-  partOf,
-  partOfIds,
-  readers,
-  words,
-} from "./shapes.ts";
-import { over, overFlag, standingFacts, withStanding, withStandings } from "./standing.ts";
-import {
-  noTeam,
-  research,
-  researchNow,
-  Team,
-  TeamStanding,
-  teamColumns,
-  teamFacts,
-  teamNamed,
-  teamRecord,
-} from "./team.ts";
-import { allowed, defaultAfter, keyDefaultOf } from "./team-limits.ts";
+import { examples, limitChanges, limitIn, managers, name, partOf, partOfIds, readers, words } from "./shapes.ts";
+import { over, overFlag, withStanding, withStandings } from "./standing.ts";
+import { noTeam, Team, teamColumns, teamFacts, teamNamed } from "./team.ts";
+import { defaultAfter, planOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
-import { conflict, lastChange, overtaken, stale } from "./version.ts";
+import { changed } from "./version.ts";
 
 const verb = verbsOf("Teams");
 
@@ -75,8 +54,8 @@ export const teamVerbs = [
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object({ ...partOfIds("team"), organization: Type.Optional(words("Slug or ID.")), over }),
-    answers: partOf(TeamStanding, "Teams"),
-    example: { takes: {}, answer: { data: [researchNow], nextCursor: null } },
+    answers: partOf(Team, "Teams"),
+    example: { takes: {}, answer: { data: [exampleOf(Team)], nextCursor: null } },
     command: {
       words: "team list",
       description: "list all teams, or the teams of one organization",
@@ -90,12 +69,11 @@ export const teamVerbs = [
       order: byOrganization,
     },
     async act(context, input) {
-      const { administration, narrowedTo, withSlugs } = context;
+      const { administration, narrowedTo } = context;
       const organizationId = await narrowedTo(input.organization);
       const page = { limit: limitIn(input), after: input.cursor, over: input.over, organizationId };
       const found = await administration.pageTeams(page);
-      const teams = (await withSlugs(found.items)).map(teamRecord);
-      return partFrom(found, await withStandings(context, teams), ({ id }) => id);
+      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },
   }),
   verb({
@@ -116,7 +94,7 @@ export const teamVerbs = [
     answers: Team,
     example: {
       takes: { organization: "acme", name: "research", limits: { week: 2_000_000_000 } },
-      answer: { ...research, keys: 0 },
+      answer: exampleOf(Team),
     },
     command: {
       words: "team create",
@@ -136,20 +114,21 @@ Examples:
     async act(context, input) {
       const { administration, actor, newUuid, openOrganization, repeatOf } = context;
       const organization = await openOrganization(input.organization);
+      const plan = await planOf(context, organization);
       const team = await administration.createTeam({
         id: idOf(newUuid(), "team_"),
         organizationId: organization.id,
         name: input.name,
-        budget: await allowed(context, organization, changedLimits(input.limits, noBudget), "team"),
-        keyDefault: await keyDefaultOf(context, organization, input.keyLimits, null),
-        memberDefault: await defaultAfter(context, organization, input.memberLimits, { before: null, whose: "person" }),
+        limits: withinPlan(changedLimits(input.limits, noBudget), plan, "team"),
+        keyLimits: defaultAfter(input.keyLimits, null, { plan, whose: "new key" }),
+        memberLimits: defaultAfter(input.memberLimits, null, { plan, whose: "person" }),
         actor,
         repeat: repeatOf("createTeam", input),
       });
       if (team === "name_taken") fail(nameTaken(organization, input.name), "already_exists");
       if (team === "reused") return reusedKey();
       if ("repeated" in team) return teamOf(context, { team: team.repeated });
-      return teamRecord({ ...team, organization: organization.slug });
+      return withStanding(context, team);
     },
   }),
   verb({
@@ -160,15 +139,15 @@ Examples:
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(named),
-    answers: TeamStanding,
-    example: { takes: { team: examples.team }, answer: researchNow },
+    answers: Team,
+    example: { takes: { team: examples.team }, answer: exampleOf(Team) },
     command: {
       words: "team show",
       description: "show a team, its limits, and what it has used of them",
       takes: { team: teamFlag, organization: organizationFlag },
-      says: (team) => [...teamFacts(team), ...raiseFacts(team.raise), ...standingFacts(team.standing)],
+      says: teamFacts,
     },
-    act: async (context, input) => withStanding(context, await teamOf(context, input)),
+    act: teamOf,
   }),
   verb({
     name: "updateTeam",
@@ -186,7 +165,7 @@ Examples:
       member_limits: memberLimits(),
     }),
     answers: Team,
-    example: { takes: { team: examples.team, limits: { month: null } }, answer: research },
+    example: { takes: { team: examples.team, limits: { month: null } }, answer: exampleOf(Team) },
     command: {
       words: "team update",
       description: "rename a team, or change its limits; they count at once, for running requests too",
@@ -200,40 +179,30 @@ Examples:
       says: teamFacts,
     },
     async act(context, input) {
-      const { administration, actor, announce, openOrganization } = context;
+      const { administration, actor, openOrganization } = context;
       const { team, organization } = await ownedTeam(context, input);
-      await openOrganization(organization.id);
-      const refuse = async (now: StoredTeam) => {
-        const last = await lastChange(administration, { id: organization.id, subject: team.id });
-        const current = teamRecord({ ...now, organization: organization.slug });
-        return stale(`Team '${now.name}'`, { read: input.version ?? team.version, last }, Team, current);
-      };
-      if (input.version !== undefined && team.version !== input.version) return refuse(team);
-      const change = {
-        name: input.name ?? team.name,
-        budget: await allowed(context, organization, changedLimits(input.limits, team.budget), "team"),
-        keyDefault: await keyDefaultOf(context, organization, input.keyLimits, team.keyDefault),
-        memberDefault: await defaultAfter(context, organization, input.memberLimits, {
-          before: team.memberDefault,
-          whose: "person",
-        }),
-      };
-      const updated = await administration.updateTeam(
-        { id: team.id, version: input.version ?? null },
-        team,
-        change,
-        actor,
+      const { id } = await openOrganization(organization.id);
+      const plan = await planOf(context, organization);
+      const updated = await administration.updateTeam({ id: team.id, actor, version: input.version }, (now) => ({
+        name: input.name ?? now.name,
+        limits: withinPlan(changedLimits(input.limits, now.limits), plan, "team"),
+        keyLimits: defaultAfter(input.keyLimits, now.keyLimits, { plan, whose: "new key" }),
+        memberLimits: defaultAfter(input.memberLimits, now.memberLimits, { plan, whose: "person" }),
+      }));
+      return changed(
+        context,
+        { read: input.version, id: team.id, announced: id },
+        {
+          schema: Team,
+          title: ({ name }) => `Team '${name}'`,
+          listed: (now) => withStanding(context, now),
+          refusals: {
+            gone: () => noTeam(team.id),
+            name_taken: () => fail(nameTaken(organization, input.name ?? team.name), "already_exists"),
+          },
+        },
+        updated,
       );
-      if (updated === null) noTeam(team.id);
-      if (updated === "name_taken") fail(nameTaken(organization, change.name), "already_exists");
-      if ("now" in updated) {
-        const differences = differencesOf(team, updated.now);
-        if (differences.length === 0) return refuse(updated.now);
-        const current = teamRecord({ ...updated.now, organization: organization.slug });
-        return conflict(overtaken("team", differences), Team, current);
-      }
-      await announce(organization.id);
-      return teamRecord({ ...updated, organization: organization.slug });
     },
   }),
   verb({
@@ -246,7 +215,7 @@ Examples:
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object(namedInBody),
     answers: Team,
-    example: { takes: { team: examples.team }, answer: research },
+    example: { takes: { team: examples.team }, answer: exampleOf(Team) },
     command: {
       words: "team remove",
       description: "remove a team; its keys stay and work, without its limits",
@@ -259,7 +228,7 @@ Examples:
       await context.openOrganization(organization.id);
       const removed = (await context.administration.removeTeam(team.id, context.actor)) ?? noTeam(team.id);
       await context.announce(organization.id);
-      return teamRecord({ ...removed, organization: organization.slug });
+      return withStanding(context, removed);
     },
   }),
 ] as const;
@@ -270,8 +239,7 @@ interface NamedTeam {
 }
 
 async function teamOf(context: ManagementContext, input: NamedTeam): Promise<Team> {
-  const { team, organization } = await ownedTeam(context, input);
-  return teamRecord({ ...team, organization: organization.slug });
+  return withStanding(context, (await ownedTeam(context, input)).team);
 }
 
 async function ownedTeam(context: ManagementContext, input: NamedTeam) {

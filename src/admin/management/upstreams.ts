@@ -1,12 +1,14 @@
 /** Engines that are drained and resumed: docs/routing.md, Draining an engine. */
 import Type from "typebox";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { instant as instantWritten, minute } from "../../core/time/written.ts";
+import { instant } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
-import { admins, examples, instant, moment, nullable, partOf, words } from "./shapes.ts";
+import { admins, examples, moment, partOf, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Upstreams");

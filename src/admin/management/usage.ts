@@ -1,67 +1,22 @@
 /** Usage of organizations: their windows, the check of the ledger, and entries that correct usage. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
-import type { Value } from "../../core/schema/codec.ts";
+import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { type LedgerDifference, type Sealed, units_max, windowKinds } from "../../core/store/ledger.ts";
 import { noLimits } from "../../core/store/plan.ts";
-import { flag, required } from "./command.ts";
+import { id, instant, units } from "../store/shapes.ts";
+import { flag, required, tablePiece } from "./command.ts";
 import { fail } from "./error.ts";
-import {
-  admins,
-  count,
-  examples,
-  id,
-  instant,
-  limit,
-  name,
-  nullable,
-  oneOf,
-  oneOrganization,
-  readers,
-  units,
-} from "./shapes.ts";
-import { exampleWindow, Window, windowShown } from "./standing.ts";
+import { organizationFlag } from "./organizations.ts";
+import { admins, examples, name, oneOrganization, readers } from "./shapes.ts";
+import { exampleWindow, windowShown } from "./standing.ts";
+import { Difference, OrganizationUsage } from "./usage-shape.ts";
+import { checkHelp, differenceColumns, onDifferences, onLost, onTrust, usageSaid } from "./usage-words.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Usage");
 
-export const OrganizationUsage = Type.Object(
-  {
-    organization_id: id("org"),
-    organization: Type.String(),
-    plan: nullable(Type.String()),
-    at: instant("When this was read."),
-    session: Window,
-    week: Window,
-    month: Window,
-    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()), used: units(), held: units() }),
-    running_requests: count(),
-    concurrent_requests: limit(),
-  },
-  { $id: "OrganizationUsage" },
-);
-export type OrganizationUsage = Value<typeof OrganizationUsage>;
-
-export const Difference = Type.Object({
-  organization_id: nullable(Type.String()),
-  organization: nullable(Type.String()),
-  subject_id: nullable(Type.String({ description: "UUID of its key or team; null: its own total." })),
-  window: oneOf([...windowKinds, "extra", "running", "hour", "day", "total", "pass", "chain"]),
-  starts_at: nullable(instant("When the window began, or the entry of the audit log was written.")),
-  audit_entry: nullable(
-    Type.Integer({
-      minimum: 1,
-      description:
-        "Of `pass`: the entry of the audit log that says otherwise. Of `chain`: one at or behind which it is broken.",
-    }),
-  ),
-  used: Type.Integer(),
-  recorded: Type.Integer(),
-  held: Type.Integer(),
-  holding: Type.Integer(),
-});
-export type Difference = Value<typeof Difference>;
 const UsageCheck = Type.Object(
   {
     differences: Type.Array(Difference, { description: "Empty: every total equals the sum of its records." }),
@@ -124,6 +79,12 @@ export const usageVerbs = [
         runningRequests: 3,
         concurrentRequests: 20,
       },
+    },
+    command: {
+      words: "usage show",
+      description: "show how much of its limits an organization has used",
+      takes: { organization: organizationFlag },
+      says: usageSaid,
     },
     async act({ catalog, ledger, organizationOf }, input) {
       const { id, slug, plan } = await organizationOf(input.organization);
@@ -247,6 +208,20 @@ Examples:
         trusted: { windows: 12, records: 3400, days: 2, dayRecords: 900 },
         lost: { receipts: 0, units: 0, noticedAt: null, movedAt: null },
       },
+    },
+    command: {
+      words: "usage check",
+      description: "compare every total of the past year with the sum of its records",
+      takes: { full: { ...flag("--full", "read the records of sealed windows too"), fallback: false } },
+      // Scripts read a list of differences on stdout, and a loss is no difference.
+      prints: "differences",
+      notes: ({ lost }) => onLost(lost),
+      says: ({ differences, trusted }) =>
+        differences.length > 0
+          ? { pieces: [tablePiece(differenceColumns, differences)] }
+          : `Every total equals the sum of its records.\n${onTrust(trusted)}`,
+      fails: ({ differences }) => (differences.length > 0 ? onDifferences(differences) : null),
+      help: checkHelp,
     },
     async act({ administration, ledger }, { full }) {
       const differences = await ledger.check(full);

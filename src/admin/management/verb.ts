@@ -10,7 +10,7 @@ import { type Contract, contract } from "../../core/protocol/contract.ts";
 import { decode, encode, type Given, type Value } from "../../core/schema/codec.ts";
 import { units_max } from "../../core/store/ledger.ts";
 import type { CallerRole } from "./caller.ts";
-import type { Command } from "./command.ts";
+import type { Command, Confirmation, Question } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 import type { KeyAct } from "./key-kinds.ts";
@@ -120,6 +120,26 @@ export interface Verb<
 /** The input and the answer of a verb, for its clients. */
 export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
 export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
+
+/** A question before an act, about what a reading shows. */
+export function confirmation<V>(
+  of: V & { name: string },
+  asks: Omit<Confirmation, "of" | "question"> & {
+    question(found: AnswerOf<V>, given: Record<string, unknown>): string;
+  },
+): Confirmation {
+  return { ...asks, of, question: (found, given) => asks.question(found as AnswerOf<V>, given) };
+}
+
+/** A question that is answered from a list. */
+export function choiceOf<V>(
+  list: V & { name: string },
+  { message, option, none }: { message: string; option(item: ItemOf<V>): Choice | null; none: string },
+): Question {
+  return { message, from: { list, option: (item) => option(item as ItemOf<V>), none } };
+}
+type Choice = { value: string; label: string };
+type ItemOf<V> = AnswerOf<V> extends { data: (infer Item)[] } ? Item : never;
 
 /** Makes the verbs of a section of the contract. */
 export function verbsOf(tag: Tag) {

@@ -1,38 +1,55 @@
-/** The refusal of a change to something that has changed since it was read. */
+/** The outcome of a change, in the words and the form of a verb. */
 import type { TSchema } from "typebox";
 import { encode, type Value } from "../../core/schema/codec.ts";
-import type { Administration, Organization } from "../../core/store/directory.ts";
+import type { Stale } from "../../core/store/change.ts";
+import type { ManagementContext } from "./context.ts";
 import { ManagementError } from "./error.ts";
 
-/** `what` begins the sentence. `current` is the state that the change would have overwritten. */
-export function stale<Schema extends TSchema>(
-  what: string,
-  { read, last = "" }: { read: number | undefined; last?: string },
-  schema: Schema,
-  current: Value<Schema> & { version: number },
-): never {
-  return conflict(
-    `${what} has version ${current.version} now, not ${read}: it changed since you read it, and you would overwrite that.${last}`,
-    schema,
-    current,
-  );
+/** A kind of things as its verbs answer them, and the sentences with which a change of one is refused. */
+export interface Listed<Stored, Schema extends TSchema, Refusal extends string> {
+  schema: Schema;
+  /** Begins a sentence: `Key 'build server'`. */
+  title(now: Stored): string;
+  listed(now: Stored): Value<Schema> | Promise<Value<Schema>>;
+  /** `gone`: there is no such thing. */
+  refusals: Record<Refusal | "gone", () => never | Promise<never>>;
 }
 
-export function conflict<Schema extends TSchema>(message: string, schema: Schema, current: Value<Schema>): never {
-  throw new ManagementError(message, "version_conflict", {
-    body: { current: encode<TSchema>(schema, current) as Record<string, unknown> },
-  });
+/** The version that the caller has read, and the ids by which nodes and the audit log know the thing. */
+interface Asked {
+  read: number | undefined;
+  id: string;
+  announced?: string | null;
 }
+
+/** The thing after its change, of which the nodes are told; or the refusal. */
+export async function changed<Stored extends object, Schema extends TSchema, Refusal extends string>(
+  context: Pick<ManagementContext, "administration" | "announce" | "within">,
+  { read, id, announced = id }: Asked,
+  { schema, title, listed, refusals }: Listed<Stored, Schema, Refusal>,
+  answer: Stored | Stale<Stored> | Refusal | null,
+): Promise<Value<Schema>> {
+  if (answer === null) return refusals.gone();
+  if (typeof answer === "string") return refusals[answer]();
+  if (isStale(answer)) {
+    const current = await listed(answer.stale);
+    const { version } = current as { version: number };
+    const last = await lastChange(context, id);
+    const message = `${title(answer.stale)} has version ${version} now, not ${read}: it changed since you read it, and you would overwrite that.${last}`;
+    const body = { current: encode<TSchema>(schema, current) as Record<string, unknown> };
+    throw new ManagementError(message, "version_conflict", { body });
+  }
+  if (announced !== null) await context.announce(announced);
+  return listed(answer);
+}
+
+const isStale = <Stored extends object>(answer: Stored | Stale<Stored>): answer is Stale<Stored> => "stale" in answer;
 
 /** A sentence about the last change and its actor. */
-export async function lastChange(
-  { listAudit }: Pick<Administration, "listAudit">,
-  { id, subject = id }: Pick<Organization, "id"> & { subject?: string },
+async function lastChange(
+  { administration, within }: Pick<ManagementContext, "administration" | "within">,
+  subject: string,
 ): Promise<string> {
-  const [last] = await listAudit({ organizationId: id, subject, limit: 1 });
+  const [last] = await administration.listAudit({ organizationId: within ?? undefined, subject, limit: 1 });
   return last ? ` The last change was ${last.action} by ${last.actor}, at ${last.at.toISOString()}.` : "";
 }
-
-/** The message for a change before which somebody else made one; `differences` are in words. */
-export const overtaken = (what: string, differences: readonly string[]) =>
-  `Somebody else has changed this ${what} meanwhile: ${differences.join(", ")}. Nothing was changed. Look at it again, and repeat your change if it is still right.`;

@@ -2,7 +2,7 @@
  * THE CHAIN OF THE AUDIT LOG: the hash of each entry covers the entry and the hash before it. Anybody who keeps one
  * hash can verify later that nothing before it was changed, removed or inserted. Pure.
  */
-import type { AuditEntry, AuditHead } from "../../core/store/directory.ts";
+import type { AuditEntry, AuditHead } from "./administration.ts";
 
 /** The hash that precedes the first entry. */
 export const chainBeginning = "0".repeat(64);

@@ -100,7 +100,7 @@ export function judge(credential: Credential | null, secretHash: string, policy:
   });
   return {
     principal,
-    ...(key.allowedAddresses && { admits: liesIn(key.allowedAddresses) }),
+    ...(key.allowFrom && { admits: liesIn(key.allowFrom) }),
     ...(isToNote(credential) && { isToNote: true }),
   };
 }
@@ -124,13 +124,12 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;
-  if (person.kind !== "key") return { ...key, scopes, allowedModels: models };
-  const { allowedModels } = key;
+  if (person.kind !== "key") return { ...key, scopes, models };
+  const { models: own } = key;
   return {
     ...key,
     scopes: key.scopes.filter((scope) => scopes.includes(scope)),
-    allowedModels:
-      allowedModels && models ? allowedModels.filter((id) => models.includes(id)) : (allowedModels ?? models),
+    models: own && models ? own.filter((id) => models.includes(id)) : (own ?? models),
   };
 }
 

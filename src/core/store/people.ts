@@ -7,7 +7,8 @@
  */
 
 import type { Budget, MemberBudget } from "./budget.ts";
-import type { Actor, Scope, Stale } from "./directory.ts";
+import type { Stale, VersionedChange } from "./change.ts";
+import type { Actor, Scope } from "./directory.ts";
 import type { OverShare, Page, PageOf } from "./page.ts";
 
 /** `service`: a workload. */
@@ -180,16 +181,13 @@ export interface PeopleAdministration extends Pick<People, "findPerson" | "perso
   ): Promise<PersonChanged | "no_membership">;
   /** The limits that count for people, by their ids: in each organization in which they have some. */
   memberBudgets(ids: readonly string[]): Promise<ReadonlyMap<string, MemberBudget[]>>;
-  /** The limits that were set for the person alone; null: none were. */
-  memberLimits(id: string, organizationId: string): Promise<Budget | null>;
   /**
-   * Sets them, or with null gives those of the team or the organization back; in force at once, for running requests
-   * too. `overtaken`: they are no longer as `before` says.
+   * Sets those that `patch` gives for the ones there are, or with null gives those of the team or the organization back; in
+   * force at once, for running requests too.
    */
   setMemberLimits(
-    id: string,
-    change: { organizationId: string; before: Budget | null; budget: Budget | null },
-    actor: Actor,
-    version?: number | null,
-  ): Promise<PersonChanged | "overtaken">;
+    change: VersionedChange,
+    organizationId: string,
+    patch: (now: Budget | null) => Budget | null,
+  ): Promise<PersonChanged>;
 }

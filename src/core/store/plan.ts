@@ -1,3 +1,4 @@
+import type { Stale } from "./change.ts";
 import type { Repeat, Repeated } from "./page.ts";
 
 /** The limits of an organization. Null means no limit. */
@@ -43,11 +44,6 @@ export interface KnownPlan extends Plan {
 
 export type PlanLimits = Omit<Plan, "name">;
 
-/** Another change came first, and would be overwritten. */
-export interface StalePlan {
-  stalePlan: KnownPlan;
-}
-
 /**
  * Plans that are created at run time (docs/design/usage.md, Plans that change). Each act is one entry of the audit log.
  */
@@ -60,13 +56,13 @@ export interface PlanAdministration {
     name: string,
     changes: Partial<PlanLimits>,
     actor: string,
-    version: number | null,
-  ): Promise<KnownPlan | StalePlan | "of_file" | null>;
+    version?: number | null,
+  ): Promise<KnownPlan | Stale<KnownPlan> | "of_file" | null>;
   removePlan(
     name: string,
     actor: string,
-    version: number | null,
-  ): Promise<KnownPlan | StalePlan | "of_file" | PlanUse | null>;
+    version?: number | null,
+  ): Promise<KnownPlan | Stale<KnownPlan> | "of_file" | PlanUse | null>;
 }
 
 /** The name is taken: a plan of this source has it. */

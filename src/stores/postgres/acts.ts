@@ -4,9 +4,9 @@
  */
 import { and, asc, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
 import { administrationRepeat, auditEntry, auditHead } from "../../../db/schema.ts";
+import type { AuditEntry, AuditHead, AuditQuery } from "../../admin/store/administration.ts";
 import { chainedHash } from "../../admin/store/audit-chain.ts";
 import { masked, maskedDeep } from "../../core/inference/masked.ts";
-import type { AuditEntry, AuditHead, AuditQuery } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Database, Transaction } from "./database.ts";

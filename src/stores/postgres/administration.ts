@@ -3,9 +3,9 @@
  * message is sent with the commit, never without it.
  */
 
+import type { Administration } from "../../admin/store/administration.ts";
 import type { OwnLimits } from "../../admin/store/own-limits.ts";
 import type { RequestList } from "../../admin/store/request-list.ts";
-import type { Administration } from "../../core/store/directory.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { NoticeAdministration } from "../../core/store/notice.ts";

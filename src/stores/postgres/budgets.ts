@@ -1,7 +1,9 @@
 /** Limits of keys and teams, over SQL functions. */
-import { eq } from "drizzle-orm";
-import { type keyDefault, type memberDefault, usageSubject } from "../../../db/schema.ts";
+import { eq, sql } from "drizzle-orm";
+import { type keyDefault, type memberDefault, team, usageSubject } from "../../../db/schema.ts";
+import type { StoredKey } from "../../admin/store/key.ts";
 import type { Budget } from "../../core/store/budget.ts";
+import { idOf } from "../../core/store/ids.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 
@@ -52,6 +54,24 @@ const sum_ms = 15 * 60_000;
 export async function subjectOf(tx: Pick<Transaction, "drizzle">, id: string): Promise<Omit<Subject, "id"> | null> {
   const [row] = await tx.drizzle.select().from(usageSubject).where(eq(usageSubject.subjectId, id));
   return row ? { organization: row.organizationId, team: row.teamId, budget: budgetOf(row) } : null;
+}
+
+/** The teams and the limits of keys by their UUIDs; those without either are left out. */
+export async function budgetsOf(
+  tx: Pick<Transaction, "drizzle">,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Pick<StoredKey, "team" | "limits">>> {
+  const rows = await tx.drizzle
+    .select({ subject: usageSubject, group: { id: team.id, name: team.name } })
+    .from(usageSubject)
+    .leftJoin(team, eq(team.id, usageSubject.teamId))
+    .where(sql`${usageSubject.subjectId} = any(${sql.param(ids)}::uuid[])`);
+  return new Map(
+    rows.map(({ subject, group }) => [
+      subject.subjectId,
+      { team: group && { id: idOf(group.id, "team_"), name: group.name }, limits: budgetOf(subject) },
+    ]),
+  );
 }
 
 export function budgetOf(row: Budget): Budget {

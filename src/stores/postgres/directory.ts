@@ -15,6 +15,16 @@ const ofMember = alias(usageSubject, "of_member");
 const byHand = alias(membership, "by_hand");
 const byRule = alias(membership, "by_rule");
 
+/**
+ * The door of the service's port: a key has secrets of the form `slk_`, a sign-in access tokens, `slt_`, and the key of
+ * identity tokens these or the secret that no text has. A row of another form or kind is none.
+ */
+const isForService = sql`case ${apiKey.kind}
+  when 'key' then left(${keySecret.prefix}, 4) = 'slk_'
+  when 'sign-in' then left(${keySecret.prefix}, 4) = 'slt_'
+  when 'jwt' then left(${keySecret.prefix}, 4) in ('slt_', '')
+  else false end`;
+
 export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
   const find = db.drizzle
     .select({
@@ -22,8 +32,8 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         id: apiKey.id,
         name: apiKey.name,
         scopes: apiKey.scopes,
-        allowedModels: apiKey.allowedModels,
-        allowedAddresses: apiKey.allowedAddresses,
+        models: apiKey.models,
+        allowFrom: apiKey.allowFrom,
         expiresAt: apiKey.expiresAt,
         revokedAt: apiKey.revokedAt,
         lastUsedAt: apiKey.lastUsedAt,
@@ -58,7 +68,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     .leftJoin(person, eq(person.id, apiKey.personId))
     .leftJoin(byHand, isRight(byHand, "hand"))
     .leftJoin(byRule, isRight(byRule, "rule"))
-    .where(eq(keySecret.hash, sql.placeholder("hash")))
+    .where(and(eq(keySecret.hash, sql.placeholder("hash")), isForService))
     .prepare("credential");
 
   return {

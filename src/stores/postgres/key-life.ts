@@ -3,7 +3,8 @@
  * expression is for queries that join `api_key` with its `organization`. A day has 24 hours.
  */
 import { type SQL, sql } from "drizzle-orm";
-import { type KeyState, useNoted_ms } from "../../core/store/directory.ts";
+import type { KeyState } from "../../admin/store/key.ts";
+import { useNoted_ms } from "../../core/store/directory.ts";
 
 /** Null for tokens, which end by themselves: no policy of an organization ends a device's sign-in or the key of identity tokens. */
 const days = (column: string) => `case api_key.kind when 'key' then organization.${column} * interval '24 hours' end`;

@@ -5,11 +5,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import { apiKey, organization } from "../../../db/schema.ts";
+import type { Administration } from "../../admin/store/administration.ts";
+import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import type { Administration, Key, KeyChange, NewSecret } from "../../core/store/directory.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
-import { budgetShown, isLimited } from "./budgets.ts";
+import { budgetShown, budgetsOf, isLimited, setSubject } from "./budgets.ts";
+import { type Changeable, change, changeAnyVersion } from "./change.ts";
+import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
 import { keyLife } from "./key-life.ts";
 import { announceChange } from "./revocations.ts";
@@ -17,7 +20,7 @@ import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
 import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
-import { budgetNewKey, mayJoin } from "./teams.ts";
+import { budgetNewKey, lockOrganization, mayJoin } from "./teams.ts";
 
 type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
 
@@ -30,9 +33,9 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         if (before) return before;
         const id = bare(input.id, "key_");
         const owner = bare(input.organizationId, "org_");
-        const { name, scopes, allowedModels, expiresAt, teamId, budget, labels, allowedAddresses } = input;
+        const { name, scopes, models, expiresAt, teamId, limits, labels, allowFrom } = input;
         const { personId = null } = input;
-        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, budget });
+        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, limits });
         if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
           return refusal;
@@ -43,28 +46,28 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           organizationId: owner,
           name,
           scopes,
-          allowedModels,
+          models,
           expiresAt,
           owner: input.owner,
           labels,
-          allowedAddresses,
+          allowFrom,
           personId: person,
           createdAt: at,
           createdBy: input.actor,
         });
         await keySecrets.add(tx, id, input.secret, at);
-        await budgetNewKey(tx, { id, owner, teamId, budget, person, at });
+        await budgetNewKey(tx, { id, owner, teamId, budget: limits, person, at });
         const details = {
           name,
           scopes,
-          allowed_models: allowedModels,
+          models,
           expires_at: expiresAt,
           ...(input.owner === null ? {} : { owner: input.owner }),
           ...(Object.keys(labels).length === 0 ? {} : { labels }),
-          ...(allowedAddresses === null ? {} : { allowed_addresses: allowedAddresses }),
+          ...(allowFrom === null ? {} : { allow_from: allowFrom }),
           ...(teamId === null ? {} : { team_id: teamId }),
           ...(personId === null ? {} : { person_id: personId }),
-          ...(isLimited(budget) ? { limits: budgetShown(budget) } : {}),
+          ...(isLimited(limits) ? { limits: budgetShown(limits) } : {}),
           secret: masked(input.secret),
         };
         await announceChange(tx, input.id, input.secret.hash);
@@ -89,7 +92,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         .orderBy(apiKey.id)
         .limit(limit + 1);
       const rows = await plainly(page);
-      return { items: await plainly(withSecrets(db, rows.slice(0, limit))), hasMore: rows.length > limit };
+      return { items: await plainly(whole(db, rows.slice(0, limit))), hasMore: rows.length > limit };
     },
 
     async findKey(id) {
@@ -97,67 +100,71 @@ export function keys(db: Database): Pick<Administration, Verbs> {
       return uuid === null ? null : plainly(readKey(db, uuid));
     },
 
-    updateKey: (id, change, actor, version) =>
-      act(db, async (tx) => {
-        const key = await lockKey(tx, id);
-        if (!key) return null;
-        if (typeof version === "number" && key.version !== version) return { stale: (await readKey(tx, key.id))! };
-        const named = Object.keys(change) as (keyof KeyChange)[];
-        const changed = named.filter((name) => !isDeepStrictEqual(key[name], change[name]));
-        if (changed.length > 0) {
-          const only = (of: KeyChange | KeyRow) => Object.fromEntries(changed.map((name) => [name, of[name]]));
-          await set(tx, key, only(change));
-          const details = { ...listed(only(change)), before: listed(only(key)) };
-          await announceChange(tx, id);
-          const entry = { actor, action: "key.update", owner: key.organizationId, subject: id, details };
-          await audit(tx, await storeNow(tx), entry);
-        }
-        return readKey(tx, key.id);
-      }),
-
-    rotateKey: (input) =>
-      act(db, async (tx) => {
-        const key = await lockKey(tx, input.id);
-        if (!key) return null;
-        if (key.revokedAt) return "revoked";
-        const at = await storeNow(tx);
-        const { graceEndsAt } = input;
-        if (graceEndsAt) await keySecrets.endAt(tx, key.id, graceEndsAt);
-        await keySecrets.add(tx, key.id, input.secret, at);
-        await set(tx, key, {});
-        const details = { grace_ends_at: graceEndsAt, secret: masked(input.secret) };
-        await announceChange(tx, input.id, input.secret.hash);
-        const entry = {
-          actor: input.actor,
-          action: "key.rotate",
-          owner: key.organizationId,
-          subject: input.id,
-          details,
+    updateKey: ({ id, actor, version }, patch) =>
+      change(db, changeableKey, { id, actor, version }, async (tx, row) => {
+        const key = (await readKey(tx, row.id))!;
+        const { team, limits, teamId, ...before } = { ...key, teamId: key.team?.id ?? null };
+        const { teamId: toTeam = teamId, limits: toLimits = limits, ...wanted } = patch(key);
+        const named = Object.keys(wanted) as (keyof typeof wanted)[];
+        const changed = named.filter((name) => !isDeepStrictEqual(before[name], wanted[name]));
+        const isCounted = toTeam !== teamId || !isDeepStrictEqual(toLimits, limits);
+        if (changed.length === 0 && !isCounted) return null;
+        if (isCounted && !(await mayJoin(tx, row.organizationId, toTeam))) return "no_team";
+        const only = (of: KeyChange) => Object.fromEntries(changed.map((name) => [name, of[name]]));
+        await set(tx, row, only(wanted));
+        const subject = { id: row.id, organization: row.organizationId, team: toTeam && bare(toTeam, "team_") };
+        const isUnsummed = isCounted && (await setSubject(tx, { ...subject, budget: toLimits }));
+        const counts = (team_id: string | null, budget: Budget) =>
+          isCounted ? { team_id, limits: budgetShown(budget) } : {};
+        return {
+          action: "key.update",
+          details: {
+            ...listed(only(wanted)),
+            ...counts(toTeam, toLimits),
+            before: { ...listed(only(before)), ...counts(teamId, limits) },
+          },
+          unsummed: isUnsummed ? [row.id] : [],
         };
-        await audit(tx, at, entry);
-        return readKey(tx, key.id);
       }),
 
-    revokeKey: (input) =>
-      act(db, async (tx) => {
-        const at = await storeNow(tx);
-        // The row of a sign-in is locked before its key, as by its refresh.
-        const uuid = uuidOf(input.id, "key_");
-        if (uuid !== null && !input.old) await endRow(tx, uuid, at);
-        const key = await lockKey(tx, input.id);
-        if (!key) return null;
-        const revoked = input.old ? await keySecrets.revokeReplaced(tx, key.id, at) : Number(key.revokedAt === null);
-        if (revoked > 0) {
-          await set(tx, key, input.old ? {} : { revokedAt: at });
-          const action = input.old ? "key.revoke_old" : "key.revoke";
-          const details = input.old ? { secrets: revoked } : {};
-          await announceChange(tx, input.id);
-          await audit(tx, at, { actor: input.actor, action, owner: key.organizationId, subject: input.id, details });
-        }
-        return readKey(tx, key.id);
-      }),
+    rotateKey: ({ id, actor, ...rotation }) =>
+      changeAnyVersion(db, changeableKey, { id, actor }, (tx, row, at) =>
+        keyCredentials.rotated(tx, row, at, rotation),
+      ),
+
+    revokeKey: ({ id, actor, old }) =>
+      changeAnyVersion(db, old ? changeableKey : endedKey, { id, actor }, (tx, row, at) =>
+        keyCredentials.revoked(tx, row, at, old),
+      ),
   };
 }
+
+const changeableKey: Changeable<KeyRow, StoredKey> = {
+  async lock(tx, id) {
+    const uuid = uuidOf(id, "key_");
+    if (uuid === null) return null;
+    const [found] = await tx.drizzle.select({ owner: apiKey.organizationId }).from(apiKey).where(eq(apiKey.id, uuid));
+    if (!found) return null;
+    await lockOrganization(tx, found.owner);
+    const [row] = await tx.drizzle.select().from(apiKey).where(eq(apiKey.id, uuid)).for("update");
+    return row ?? null;
+  },
+  read: (tx, { id }) => readKey(tx, id),
+  bump: (tx, row) => set(tx, row, { version: row.version + 1 }),
+  owner: ({ organizationId }) => organizationId,
+};
+
+/** A key that ends, and a sign-in with it: its row is locked before its key, as by its refresh. */
+const endedKey: Changeable<KeyRow, StoredKey> = {
+  ...changeableKey,
+  async lock(tx, id) {
+    const uuid = uuidOf(id, "key_");
+    if (uuid !== null) await endRow(tx, uuid, await storeNow(tx));
+    return changeableKey.lock(tx, id);
+  },
+};
+
+const keyCredentials = credentialsOf("key", keySecrets, (tx, row: KeyRow, revokedAt) => set(tx, row, { revokedAt }));
 
 const isUnusedFor = (ms: number) =>
   sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
@@ -170,26 +177,13 @@ const listed = (of: Record<string, unknown>) =>
     Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
   );
 
-/** The part of a secret that the audit log shows. */
-export function masked({ prefix, suffix }: NewSecret): string {
-  return `${prefix}…${suffix}`;
-}
-
-/** The key, locked until the commit, so that rotations and revocations of one key come one after another. */
-async function lockKey(tx: Transaction, id: string): Promise<KeyRow | null> {
-  const uuid = uuidOf(id, "key_");
-  if (uuid === null) return null;
-  const [row] = await tx.drizzle.select().from(apiKey).where(eq(apiKey.id, uuid)).for("update");
-  return row ?? null;
-}
-
 /**
  * The reason why a key cannot be created in this organization, or null. The answer holds until the commit: a
  * transaction that closes the organization waits.
  */
 async function refusalOf(
   tx: Transaction,
-  { owner, name, teamId, budget }: { owner: string; name: string | null; teamId: string | null; budget: Budget },
+  { owner, name, teamId, limits }: { owner: string; name: string | null; teamId: string | null; limits: Budget },
 ): Promise<"no_team" | "closed" | "name_taken" | null> {
   // A limited key locks the row for update later. Two transactions that had shared the row before would then wait for
   // each other.
@@ -197,7 +191,7 @@ async function refusalOf(
     .select({ status: organization.status })
     .from(organization)
     .where(eq(organization.id, owner))
-    .for(name !== null || teamId !== null || isLimited(budget) ? "update" : "key share");
+    .for(name !== null || teamId !== null || isLimited(limits) ? "update" : "key share");
   if (row?.status === "closed") return "closed";
   if (name !== null && (await isTaken(tx, owner, name))) return "name_taken";
   return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
@@ -210,30 +204,26 @@ async function isTaken(tx: Transaction, owner: string, name: string): Promise<bo
   return rows.length > 0;
 }
 
-/** A change of a key that is locked. */
-async function set(tx: Transaction, { id, version }: KeyRow, values: Partial<KeyRow>): Promise<void> {
-  await tx.drizzle
-    .update(apiKey)
-    .set({ ...values, version: version + 1 })
-    .where(eq(apiKey.id, id));
+async function set(tx: Transaction, { id }: KeyRow, values: Partial<KeyRow>): Promise<void> {
+  if (Object.keys(values).length > 0) await tx.drizzle.update(apiKey).set(values).where(eq(apiKey.id, id));
 }
 
 const living = (db: Pick<Transaction, "drizzle">) =>
   db.drizzle
-    .select({ key: apiKey, ...keyLife })
+    .select({ key: apiKey, organization: organization.slug, ...keyLife })
     .from(apiKey)
     .innerJoin(organization, eq(organization.id, apiKey.organizationId));
 
-async function readKey(db: Transaction, uuid: string): Promise<Key | null> {
+async function readKey(db: Transaction, uuid: string): Promise<StoredKey | null> {
   const rows = await living(db).where(eq(apiKey.id, uuid));
-  return (await withSecrets(db, rows))[0] ?? null;
+  return (await whole(db, rows))[0] ?? null;
 }
 
-async function withSecrets(db: Transaction, keys: LivingKey[]): Promise<Key[]> {
+/** The keys with their secrets, their teams and their limits. */
+async function whole(db: Transaction, keys: LivingKey[]): Promise<StoredKey[]> {
   if (keys.length === 0) return [];
-  const secrets = await keySecrets.of(
-    db,
-    keys.map(({ key }) => key.id),
-  );
-  return keys.map((one) => keyOf(one, secrets.get(one.key.id)!));
+  const ids = keys.map(({ key }) => key.id);
+  const secrets = await keySecrets.of(db, ids);
+  const budgets = await budgetsOf(db, ids);
+  return keys.map((one) => keyOf(one, secrets.get(one.key.id)!, budgets.get(one.key.id)));
 }

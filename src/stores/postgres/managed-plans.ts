@@ -1,9 +1,10 @@
 /** Plans that are created at run time, beside those of the file (docs/design/usage.md, Plans that change). */
 import { asc, eq } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
-import type { KnownPlan, PlanAdministration, PlanUse, StalePlan } from "../../core/store/plan.ts";
+import type { KnownPlan, PlanAdministration, PlanUse } from "../../core/store/plan.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { limitsShown } from "./budgets.ts";
+import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
 import { plainly } from "./rows.ts";
@@ -32,38 +33,49 @@ export function managedPlans(db: Database): PlanAdministration {
       }),
 
     updatePlan: (name, changes, actor, version) =>
-      act(db, (tx) =>
-        changing(tx, name, version, async (before) => {
-          const after = { ...before, ...changes };
-          const limits = limitsShown(after);
-          if (Bun.deepEquals(limits, limitsShown(before))) return before;
-          const at = await storeNow(tx);
-          const row = { ...after, version: before.version + 1, changedAt: at };
-          await tx.drizzle.update(plan).set(row).where(eq(plan.name, name));
-          await plansChanged(tx);
-          const details = { source: row.source, limits, before: limitsShown(before) };
-          await audit(tx, at, { actor, action: "plan.update", owner: null, subject: name, details });
-          return row;
-        }),
-      ),
+      change(db, changeablePlan, { id: name, actor, version }, async (tx, before, at) => {
+        const after = { ...before, ...changes };
+        const limits = limitsShown(after);
+        if (Bun.deepEquals(limits, limitsShown(before))) return null;
+        await tx.drizzle
+          .update(plan)
+          .set({ ...after, changedAt: at })
+          .where(eq(plan.name, name));
+        return { action: "plan.update", details: { source: before.source, limits, before: limitsShown(before) } };
+      }),
 
-    removePlan: (name, actor, version) =>
-      act(db, (tx) =>
-        changing(tx, name, version, async (before) => {
-          // Waits for a transaction that is moving an organization to the plan (planStands), whose effect is then seen
-          // below.
-          await tx.query("select 1 from plan where name = $1 for update", [name]);
-          const use = (await planUse(tx)).find((one) => one.plan === name);
-          if (use) return use;
-          await tx.drizzle.delete(plan).where(eq(plan.name, name));
-          await plansChanged(tx);
-          const details = { source: before.source, limits: null, before: limitsShown(before) };
-          await audit(tx, await storeNow(tx), { actor, action: "plan.remove", owner: null, subject: name, details });
-          return before;
-        }),
-      ),
+    async removePlan(name, actor, version) {
+      let use: PlanUse | null = null;
+      const removed = await change(db, changeablePlan, { id: name, actor, version }, async (tx, before) => {
+        // Waits for a transaction that is moving an organization to the plan (planStands), whose effect is then seen
+        // below.
+        await tx.query("select 1 from plan where name = $1 for update", [name]);
+        use = (await planUse(tx)).find((one) => one.plan === name) ?? null;
+        if (use) return "in_use";
+        await tx.drizzle.delete(plan).where(eq(plan.name, name));
+        const details = { source: before.source, limits: null, before: limitsShown(before) };
+        return { action: "plan.remove", details, gone: before };
+      });
+      return removed === "in_use" ? use! : removed;
+    },
   };
 }
+
+const changeablePlan: Changeable<KnownPlan, KnownPlan, "of_file"> = {
+  async lock(tx, name) {
+    await lockPlans(tx);
+    const row = await read(tx, name);
+    return row?.source === "file" ? "of_file" : row;
+  },
+  read: (tx, { name }) => read(tx, name),
+  bump: (tx, { name, version }) =>
+    tx.drizzle
+      .update(plan)
+      .set({ version: version + 1 })
+      .where(eq(plan.name, name)),
+  owner: () => null,
+  announce: plansChanged,
+};
 
 /**
  * Reports whether an organization may get this plan. A plan that exists stays until the commit, since removing it locks
@@ -89,20 +101,8 @@ export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }
 
-export const plansChanged = (tx: Transaction) => tx.notify("limits_changed", "");
-
-async function changing<Done extends KnownPlan | PlanUse>(
-  tx: Transaction,
-  name: string,
-  version: number | null,
-  work: (before: KnownPlan) => Promise<Done>,
-): Promise<Done | StalePlan | "of_file" | null> {
-  await lockPlans(tx);
-  const before = await read(tx, name);
-  if (!before) return null;
-  if (before.source === "file") return "of_file";
-  if (version !== null && before.version !== version) return { stalePlan: before };
-  return work(before);
+export function plansChanged(tx: Transaction): Promise<void> {
+  return tx.notify("limits_changed", "");
 }
 
 async function read(tx: Transaction, name: string): Promise<KnownPlan | null> {

@@ -1,13 +1,14 @@
 /** Operators over SQL. They are like keys, with a role instead of an organization (src/stores/postgres/keys.ts). */
-import { eq, gt, inArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { FoundOperator, Operator, Operators } from "../../core/store/operators.ts";
 import { batched } from "../../core/time/batched.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { keepingAdministrator } from "./administrators.ts";
+import { type Changeable, changeAnyVersion } from "./change.ts";
+import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
-import { masked } from "./keys.ts";
 import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
@@ -60,38 +61,35 @@ export function operators(db: Database): Operators {
       return plainly(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
     },
 
-    rotateOperator: ({ id, secret, graceEndsAt, actor }) =>
-      act(db, async (tx) => {
-        const row = await lock(tx, id);
-        if (!row) return null;
-        if (row.revokedAt) return "revoked";
-        const at = await storeNow(tx);
-        if (graceEndsAt) await operatorSecrets.endAt(tx, row.id, graceEndsAt);
-        await operatorSecrets.add(tx, row.id, secret, at);
-        const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
-        const owner = row.organizationId;
-        await audit(tx, at, { actor, action: "operator.rotate", owner, subject: id, details });
-        return read(tx, eq(operator.id, row.id));
-      }),
+    rotateOperator: ({ id, actor, ...rotation }) =>
+      changeAnyVersion(db, changeableOperator, { id, actor }, (tx, row, at) =>
+        operatorCredentials.rotated(tx, row, at, rotation),
+      ),
 
-    revokeOperator: ({ id, old, actor }) =>
-      keepingAdministrator(
-        db,
-        (tx) => lock(tx, id),
-        async (tx, row) => {
-          if (!row) return null;
-          const at = await storeNow(tx);
-          const revoked = await (old ? operatorSecrets.revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
-          if (revoked > 0) {
-            const action = old ? "operator.revoke_old" : "operator.revoke";
-            const details = old ? { secrets: revoked } : {};
-            await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
-          }
-          return read(tx, eq(operator.id, row.id));
-        },
+    revokeOperator: ({ id, actor, old }) =>
+      changeAnyVersion(db, guardedOperator, { id, actor }, (tx, row, at) =>
+        operatorCredentials.revoked(tx, row, at, old),
       ),
   };
 }
+
+const changeableOperator: Changeable<OperatorRow, Operator> = {
+  lock,
+  read: (tx, { id }) => read(tx, eq(operator.id, id)),
+  owner: ({ organizationId }) => organizationId,
+  // Nodes keep no operators.
+  announce: async () => {},
+};
+
+/** An operator who is to go: not the last one who can administer. */
+const guardedOperator: Changeable<OperatorRow, Operator, "last_admin"> = {
+  ...changeableOperator,
+  transaction: keepingAdministrator,
+};
+
+const operatorCredentials = credentialsOf("operator", operatorSecrets, async (tx, { id }: OperatorRow, revokedAt) => {
+  await tx.drizzle.update(operator).set({ revokedAt }).where(eq(operator.id, id));
+});
 
 interface Presented {
   tokenHash: Uint8Array;
@@ -101,17 +99,16 @@ interface Presented {
 
 const nameOf = ({ tokenHash, address }: Presented) => `${tokenHash.toHex()} ${address}`;
 
+/** The door of management: only a secret of the form `slo_` is an operator's. */
+const isForManagement = sql`left(${operatorSecret.prefix}, 4) = 'slo_'`;
+
 async function findByTokens(db: Database, presented: Presented[]): Promise<ReadonlyMap<string, FoundOperator>> {
+  const hashes = presented.map(({ tokenHash }) => tokenHash);
   const rows = await db.drizzle
     .select({ row: operator, secret: operatorSecret, readAt: sql<Date>`store_now()` })
     .from(operatorSecret)
     .innerJoin(operator, eq(operator.id, operatorSecret.operatorId))
-    .where(
-      inArray(
-        operatorSecret.hash,
-        presented.map(({ tokenHash }) => tokenHash),
-      ),
-    );
+    .where(and(inArray(operatorSecret.hash, hashes), isForManagement));
   const byHash = new Map(rows.map((found) => [found.secret.hash.toHex(), found]));
   const all = new Map<string, FoundOperator>();
   for (const one of presented) {
@@ -139,12 +136,6 @@ async function lock(tx: Transaction, id: string): Promise<OperatorRow | null> {
   if (uuid === null) return null;
   const [row] = await tx.drizzle.select().from(operator).where(eq(operator.id, uuid)).for("update");
   return row ?? null;
-}
-
-async function revokeWhole(tx: Transaction, { id, revokedAt }: OperatorRow, at: Date): Promise<number> {
-  if (revokedAt) return 0;
-  await tx.drizzle.update(operator).set({ revokedAt: at }).where(eq(operator.id, id));
-  return 1;
 }
 
 async function read(db: Transaction, wanted: SQL): Promise<Operator | null> {

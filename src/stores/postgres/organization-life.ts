@@ -1,13 +1,15 @@
 /** Organizations: renamed, given policies, closed, and deleted when their records are gone. */
 import { and, eq, isNull, ne, sql } from "drizzle-orm";
 import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/schema.ts";
-import type { Administration, Policies } from "../../core/store/directory.ts";
+import type { Administration } from "../../admin/store/administration.ts";
+import type { Policies } from "../../core/store/directory.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import { storeNow } from "./acts.ts";
+import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { purgeKept } from "./kept.ts";
-import { anchored, changing, setOrganization } from "./organization-change.ts";
+import { anchored, changeableOrganization, setOrganization } from "./organization-change.ts";
 import { purge } from "./responses.ts";
 import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
 
@@ -27,7 +29,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
     },
 
     renameOrganization(id, names, actor, version) {
-      const renaming = changing<"slug_taken">(db, { id, actor, version }, async (tx, row) => {
+      const renaming = change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         const { slug = row.slug, name = row.name } = names;
         if (slug === row.slug && name === row.name) return null;
         await setOrganization(tx, row, { slug, name });
@@ -43,7 +45,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
     },
 
     setPolicies: (id, policies, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         const named = Object.keys(policies) as (keyof Policies)[];
         const changed = named.filter((name) => policies[name] !== row[name]);
         if (changed.length === 0) return null;
@@ -55,7 +57,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
       }),
 
     closeOrganization: (id, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         const at = await storeNow(tx);
         await keepNothing(tx, row);
         const unrevoked = and(eq(apiKey.organizationId, row.id), isNull(apiKey.revokedAt));

@@ -1,15 +1,16 @@
 /** Administration of organizations. */
 import { and, eq, gt } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
-import type { Administration } from "../../core/store/directory.ts";
+import type { Administration } from "../../admin/store/administration.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
 import { extraUsageChanged } from "./limits.ts";
 import { planMayStand, planStands } from "./managed-plans.ts";
 import { addSuspensionNotice } from "./notices.ts";
-import { anchored, changing, readOrganization, setOrganization } from "./organization-change.ts";
+import { anchored, changeableOrganization, readOrganization, setOrganization } from "./organization-change.ts";
 import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
 import { organizationOf, plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
@@ -83,7 +84,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
     },
 
     setOrganizationStatus: (id, status, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         if (row.status === status) return null;
         await setOrganization(tx, row, { status });
         if (status === "suspended") await addSuspensionNotice(tx, row.id, row.version + 1);
@@ -94,7 +95,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       }),
 
     setOrganizationPlan: (id, plan, actor, version) =>
-      changing<"no_plan">(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         if (row.plan === plan) return null;
         if (!(await stands(tx, plan))) return "no_plan";
         await setOrganization(tx, row, { plan });
@@ -102,7 +103,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       }),
 
     setOrganizationAnchor: (id, anchorAt, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         const before = await readOrganization(tx, row.id);
         const countsFrom = await setAnchor(tx, id, anchorAt);
         const details = { anchor_at: anchorAt, counts_from: countsFrom, before: before?.anchorAt };
@@ -110,7 +111,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       }),
 
     setExtraUsage: (id, extra, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         const capUnits = extra.enabled ? extra.capUnits : row.extraUsageCapUnits;
         if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapUnits === capUnits) return null;
         await setOrganization(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapUnits: capUnits });

@@ -3,8 +3,9 @@
  * of its records. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since
  * (docs/design/metering.md, Passes in the chain).
  */
+
+import type { AuditEntry, AuditHead } from "../../admin/store/administration.ts";
 import { auditShown, chainBeginning, chainBreak } from "../../admin/store/audit-chain.ts";
-import type { AuditEntry, AuditHead } from "../../core/store/directory.ts";
 import type { LedgerDifference } from "../../core/store/ledger.ts";
 import { act, audit, listAudit, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";

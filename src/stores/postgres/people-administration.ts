@@ -3,15 +3,14 @@ import { isDeepStrictEqual } from "node:util";
 import { and, eq, exists, gt, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { membership, person } from "../../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import type { KnownPerson, PeopleAdministration, PersonChanged, PersonQuery } from "../../core/store/people.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import type { KnownPerson, PeopleAdministration, PersonQuery } from "../../core/store/people.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { budgetShown } from "./budgets.ts";
+import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { memberBudgets, memberLimitOf, refreshMembers, setMemberLimit, sumAll } from "./members.ts";
+import { memberBudgets, memberLimitOf, refreshMembers, setMemberLimit } from "./members.ts";
 import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
 import { knownOf, lockPerson, type PersonRow, people, readPerson } from "./people.ts";
-import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
@@ -38,7 +37,7 @@ export function peopleAdministration(
     },
 
     suspendPerson: (id, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row, at) => {
+      change(db, changeablePerson, { id, actor, version }, async (tx, row, at) => {
         if (row.suspendedAt) return null;
         await tx.drizzle.update(person).set({ suspendedAt: at }).where(eq(person.id, row.id));
         await endSessions(tx, row.id);
@@ -46,14 +45,14 @@ export function peopleAdministration(
       }),
 
     resumePerson: (id, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeablePerson, { id, actor, version }, async (tx, row) => {
         if (!row.suspendedAt) return null;
         await tx.drizzle.update(person).set({ suspendedAt: null }).where(eq(person.id, row.id));
         return { action: "person.resume", details: {} };
       }),
 
     forgetPerson: (id, actor, version) =>
-      changing<never>(db, { id, actor, version }, async (tx, row, at) => {
+      change(db, changeablePerson, { id, actor, version }, async (tx, row, at) => {
         if (row.forgottenAt) return null;
         const keys = await revokeKeys(tx, row.id, null, at);
         await erase(tx, row.id, at);
@@ -61,7 +60,7 @@ export function peopleAdministration(
       }),
 
     giveMembership: (id, named, actor, version) =>
-      changing<"no_organization" | "no_team">(db, { id, actor, version }, async (tx, row, at) => {
+      change(db, changeablePerson, { id, actor, version }, async (tx, row, at) => {
         const values = await resolved(tx, named);
         if (typeof values === "string") return values;
         const { organizationId } = values;
@@ -79,7 +78,7 @@ export function peopleAdministration(
       }),
 
     takeMembership: (id, organizationId, actor, version) =>
-      changing<"no_membership">(db, { id, actor, version }, async (tx, row) => {
+      change(db, changeablePerson, { id, actor, version }, async (tx, row) => {
         const owner = organizationId === null ? null : bare(organizationId, "org_");
         const [gone] = await tx.drizzle
           .delete(membership)
@@ -92,23 +91,18 @@ export function peopleAdministration(
 
     memberBudgets: (ids) => plainly(memberBudgets(db, ids)),
 
-    setMemberLimits: (id, { organizationId, before, budget }, actor, version) =>
-      changing<"overtaken">(actingOn(id), { id, actor, version, isOnAccess: false }, async (tx, row) => {
+    setMemberLimits: (input, organizationId, patch) =>
+      change(db, changeablePerson, input, async (tx, row) => {
         const owner = bare(organizationId, "org_");
         await tx.query("select id from organization where id = $1 for no key update", [owner]);
         const own = await memberLimitOf(tx, owner, row.id);
-        if (!isDeepStrictEqual(own, before)) return "overtaken";
-        if (isDeepStrictEqual(own, budget)) return null;
-        await setMemberLimit(tx, owner, row.id, budget);
+        const limits = patch(own);
+        if (isDeepStrictEqual(own, limits)) return null;
+        await setMemberLimit(tx, owner, row.id, limits);
         const unsummed = await refreshMembers(tx, [owner], row.id);
-        const details = { limits: budget && budgetShown(budget), before: own && budgetShown(own) };
+        const details = { limits: limits && budgetShown(limits), before: own && budgetShown(own) };
         return { action: "person.limits", details, owner, unsummed };
       }),
-
-    async memberLimits(id, organizationId) {
-      const [person, owner] = [uuidOf(id, "per_"), uuidOf(organizationId, "org_")];
-      return person === null || owner === null ? null : plainly(memberLimitOf(db, owner, person));
-    },
   };
 }
 
@@ -150,57 +144,17 @@ const isOver = (percent: number, owner: string | undefined) =>
   sql`${person.id} in (
     select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
-interface Change {
-  id: string;
-  actor: string;
-  version?: number | null | undefined;
-  /** False: it takes no administrator away. */
-  isOnAccess?: boolean;
-}
-
-/** Describes a change for the audit log; null where nothing changed. `owner`: the UUID of the organization concerned. */
-type Done = {
-  action: string;
-  details: Record<string, unknown>;
-  owner?: string | null;
-  /** The subjects for which `sumEarlier` must follow the commit. */
-  unsummed?: string[];
-} | null;
-
-async function changing<Refusal extends string>(
-  db: Database,
-  { id, actor, version, isOnAccess = true }: Change,
-  work: (tx: Transaction, row: PersonRow, at: Date) => Promise<Done | Refusal>,
-): Promise<PersonChanged | Refusal> {
-  let unsummed: string[] = [];
-  const locking = (tx: Transaction) => lockPerson(tx, id);
-  const changed = async (tx: Transaction, row: PersonRow | null): Promise<PersonChanged | Refusal> => {
-    if (!row) return null;
-    if (typeof version === "number" && row.version !== version) return { stale: await readLocked(tx, row.id) };
-    const at = await storeNow(tx);
-    const done = await work(tx, row, at);
-    if (typeof done === "string") return done;
-    if (done) {
-      await tx.drizzle
-        .update(person)
-        .set({ version: row.version + 1 })
-        .where(eq(person.id, row.id));
-      await announceChange(tx, id);
-      const { action, details, owner = null } = done;
-      unsummed = done.unsummed ?? [];
-      await audit(tx, at, { actor, action, owner, subject: id, details });
-    }
-    return readLocked(tx, row.id);
-  };
-  const answer = isOnAccess
-    ? await keepingAdministrator(db, locking, changed)
-    : await act(db, async (tx) => changed(tx, await locking(tx)));
-  await sumAll(db, unsummed);
-  return answer;
-}
-
-const readLocked = async (tx: Transaction, id: string): Promise<KnownPerson> =>
-  (await readPerson(tx, eq(person.id, id)))!;
+const changeablePerson: Changeable<PersonRow, KnownPerson, "last_admin"> = {
+  lock: lockPerson,
+  read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
+  bump: (tx, { id, version }) =>
+    tx.drizzle
+      .update(person)
+      .set({ version: version + 1 })
+      .where(eq(person.id, id)),
+  owner: () => null,
+  transaction: keepingAdministrator,
+};
 
 /** Ends sessions of browsers, and approvals that no device has fetched yet. */
 async function endSessions(tx: Transaction, id: string): Promise<void> {

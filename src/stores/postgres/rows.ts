@@ -1,7 +1,9 @@
 /** Rows of the directory as the store's records, and the errors of a driver freed from Drizzle's wrapping. Pure. */
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../../db/schema.ts";
-import type { Credential, Key, KeyState, Organization, Scope, Secret } from "../../core/store/directory.ts";
+import type { KeyState, StoredKey } from "../../admin/store/key.ts";
+import { noBudget } from "../../core/store/budget.ts";
+import type { Credential, Organization, Scope, Secret } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import type { Operator } from "../../core/store/operators.ts";
 
@@ -13,9 +15,10 @@ export type AnchoredRow = OrganizationRow & {
   formerSlugs: string[];
 };
 export type KeyRow = typeof schema.apiKey.$inferSelect;
-/** A key with its state and its end (key-life.ts). */
+/** A key with its organization's slug, its state and its end (key-life.ts). */
 export interface LivingKey {
   key: KeyRow;
+  organization: string;
   state: KeyState;
   endsAt: Date | null;
 }
@@ -50,27 +53,19 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
 }
 
 /** `secrets`: of this key, newest first. */
-export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[]): Key {
+export function keyOf(
+  { key, ...life }: LivingKey,
+  secrets: Secret[],
+  budget: Pick<StoredKey, "team" | "limits"> = { team: null, limits: { ...noBudget } },
+): StoredKey {
   return {
-    id: idOf(row.id, "key_"),
-    kind: row.kind,
-    organizationId: idOf(row.organizationId, "org_"),
-    name: row.name,
-    scopes: row.scopes as Scope[],
-    allowedModels: row.allowedModels,
-    createdAt: row.createdAt,
-    expiresAt: row.expiresAt,
-    revokedAt: row.revokedAt,
-    lastUsedAt: row.lastUsedAt,
-    lastUsedFrom: row.lastUsedFrom,
-    createdBy: row.createdBy,
-    owner: row.owner,
-    personId: row.personId === null ? null : idOf(row.personId, "per_"),
-    labels: row.labels,
-    allowedAddresses: row.allowedAddresses,
-    state,
-    endsAt,
-    version: row.version,
+    ...key,
+    id: idOf(key.id, "key_"),
+    organizationId: idOf(key.organizationId, "org_"),
+    scopes: key.scopes as Scope[],
+    personId: key.personId === null ? null : idOf(key.personId, "per_"),
+    ...life,
+    ...budget,
     secrets,
   };
 }

@@ -20,6 +20,8 @@ export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8
   return row?.hash ?? null;
 }
 
+export type Secrets = ReturnType<typeof secretsIn>;
+
 function secretsIn(table: string, owner: string) {
   return {
     /** Adds a secret with the next number. */

@@ -111,7 +111,7 @@ async function begin(tx: Transaction, input: NewSignIn): Promise<"begun" | "gone
     organizationId: owner,
     name: agent.slice(0, 100) || "sign-in",
     scopes: [...scopes],
-    allowedModels: models === null ? null : [...models],
+    models: models === null ? null : [...models],
     kind: "sign-in",
     personId: person.id,
     createdAt: at,
@@ -160,7 +160,7 @@ async function complete(tx: Transaction, refreshed: Refreshed) {
   const unsummed = await followMembership(tx, { ...row, id });
   await tx.drizzle
     .update(apiKey)
-    .set({ scopes: [...rights.scopes], allowedModels: rights.models === null ? null : [...rights.models] })
+    .set({ scopes: [...rights.scopes], models: rights.models === null ? null : [...rights.models] })
     .where(eq(apiKey.id, id));
   await addAccess(tx, id, refreshed.access, at);
   return { isDone: true, unsummed };

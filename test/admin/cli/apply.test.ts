@@ -112,7 +112,7 @@ organizations:
       plain: {}`;
     expect((await apply(text, "--secrets", freshFolder())).out).toEndWith("Applied: 6 added.\n");
     expect((await apply(text)).out).toBe(asTheFile);
-    const keys = await allOf((page) => here.manage.pageKeyBudgets({ organization: "teamed", ...page }));
+    const keys = await allOf((page) => here.manage.pageKeys({ organization: "teamed", ...page }));
     expect(Object.fromEntries(keys.map((key) => [key.name, key]))).toMatchObject({
       lab: { team: { name: "research" }, limits: { month: 900, requestsPerMinute: null, session: null } },
       plain: { team: null, limits: { session: 100 } },
@@ -184,7 +184,7 @@ organizations:
   test("makes keys once, with their secrets in files for nobody else, and changes those that there are", async () => {
     const secrets = freshFolder();
     const keyed = (entry: string) => `organizations: { keyed: { keys: { build server: ${entry} } } }`;
-    const text = keyed("{ owner: ann, labels: { stage: test }, allowed_addresses: [10.0.0.0/8], expires: 2030-01-31 }");
+    const text = keyed("{ owner: ann, labels: { stage: test }, allow_from: [10.0.0.0/8], expires_at: 2030-01-31 }");
     const before = await here.manage.auditHead();
     expect((await apply(text)).err).toContain("--secrets FOLDER");
     expect((await apply(text, "--secrets", join(folder, "nowhere"))).err).toContain("cannot be written to");
@@ -205,15 +205,15 @@ organizations:
     expect((await apply(text)).out).toBe(asTheFile);
     const key = (await listKeys(here.manage, { organization: "keyed" }))[0]!;
     expect(key).toMatchObject({
-      ...{ owner: "ann", labels: { stage: "test" }, allowedAddresses: ["10.0.0.0/8"], version: 1 },
+      ...{ owner: "ann", labels: { stage: "test" }, allowFrom: ["10.0.0.0/8"], version: 1 },
     });
     expect(readdirSync(secrets)).toEqual([`keyed.${key.id}`]);
-    const next = keyed("{ owner: null, labels: { stage: null, tier: gold }, expires: null }");
+    const next = keyed("{ owner: null, labels: { stage: null, tier: gold }, expires_at: null }");
     const { out } = await apply(next);
     expect(out).toContain("    owner: ann → none\n");
-    expect(out).toContain("    expires: 2030-01-31T00:00:00.000Z → none\n");
+    expect(out).toContain("    expires_at: 2030-01-31T00:00:00.000Z → none\n");
     expect(await here.manage.findKey({ id: key.id })).toMatchObject({
-      ...{ owner: null, labels: { tier: "gold" }, expiresAt: null, allowedAddresses: ["10.0.0.0/8"], version: 2 },
+      ...{ owner: null, labels: { tier: "gold" }, expiresAt: null, allowFrom: ["10.0.0.0/8"], version: 2 },
     });
     await here.manage.createKey({ organization: "keyed", name: "build server" });
     expect((await apply(next)).err).toContain("is the name of 2 keys of keyed");
@@ -232,9 +232,9 @@ organizations:
       [acme("status: shut"), "status"],
       [acme("keys: { a: { secret: x } }"), "secret"],
       [acme("keys: { ' ': {} }"), "must be a name"],
-      [acme("keys: { a: { expires: 2020-01-01 } }"), "keys.a.expires: 2020-01-01T00:00:00.000Z is in the past"],
-      [acme("keys: { a: { expires: 2030-02-31 } }"), "is not an instant"],
-      [acme("keys: { a: { allowed_addresses: [nowhere] } }"), "nowhere"],
+      [acme("keys: { a: { expires_at: 2020-01-01 } }"), "keys.a.expires_at: 2020-01-01T00:00:00.000Z is in the past"],
+      [acme("keys: { a: { expires_at: 2030-02-31 } }"), "is not an instant"],
+      [acme("keys: { a: { allow_from: [nowhere] } }"), "nowhere"],
       [
         acme("keys: { a: { team: nobody } }"),
         "organizations.yaml:1:49: organizations.acme.keys.a.team: there is no team",
@@ -506,8 +506,8 @@ const organizationArbitrary = fc.record({
       models: optional(fc.constant<string[]>(["acme/writer-1"])),
       owner: optional(nameArbitrary),
       labels: fc.dictionary(fc.constantFrom("a", "b/c", "team.x", "1"), nameArbitrary),
-      addresses: optional(fc.constant<string[]>(["10.0.0.0/8", "2001:db8::/64"])),
-      expires: optional(fc.constant(new Date(Date.now() + 20 * 86_400_000).toISOString())),
+      allow_from: optional(fc.constant<string[]>(["10.0.0.0/8", "2001:db8::/64"])),
+      expires_at: optional(fc.constant(new Date(Date.now() + 20 * 86_400_000).toISOString())),
       team: fc.nat(3),
       limits: fc.option(fc.record({ week: fc.option(fc.integer({ min: 1, max: 9 })), month: amount })),
       isRevoked: fc.boolean(),
@@ -546,7 +546,7 @@ async function settingsOf(manage: Management, organization: string) {
   const { limits: keyLimits } = await manage.findKeyDefault({ organization });
   const { limits: memberLimits } = await manage.findMemberDefault({ organization });
   const teams = await listTeams(manage, { organization });
-  const keys = await allOf((page) => manage.pageKeyBudgets({ organization, ...page }));
+  const keys = await allOf((page) => manage.pageKeys({ organization, ...page }));
   const notices = await manage.findNotices({ organization }).catch(() => null);
   return {
     ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, keyLimits },
@@ -559,8 +559,8 @@ async function settingsOf(manage: Management, organization: string) {
     keys: byName(
       keys
         .filter(({ state }) => state !== "revoked")
-        .map(({ name, scopes, allowedModels, expiresAt, owner, labels, allowedAddresses, team, limits }) => ({
-          ...{ name, scopes, allowedModels, expiresAt, owner, labels, allowedAddresses, team: team?.name, limits },
+        .map(({ name, scopes, models, expiresAt, owner, labels, allowFrom, team, limits }) => ({
+          ...{ name, scopes, models, expiresAt, owner, labels, allowFrom, team: team?.name, limits },
         })),
     ),
   };

@@ -42,7 +42,7 @@ describe("what scripts rely on", () => {
       id: expect.stringMatching(/^key_[0-9a-f]{32}$/),
       organization: "acme",
       scopes: ["models:read", "inference:create", "usage:read"],
-      allowed_models: null,
+      models: null,
       expires_at: null,
     });
     expect(isKey(made.key as string)).toBe(true);
@@ -51,7 +51,7 @@ describe("what scripts rely on", () => {
     );
     expect(narrow).toMatchObject({
       scopes: ["models:read", "inference:create", "usage:read"],
-      allowed_models: ["acme/writer-1"],
+      models: ["acme/writer-1"],
       expires_at: "2030-01-31T12:00:00.000Z",
     });
   });

@@ -76,7 +76,7 @@ describe("every verb", () => {
     await manage.adjustUsage({ organization: "acme", window: "month", units: 7, reason: "test" });
     const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: 7 } });
     await manage.createTeam({ organization: "globex", name: "ü 1", keyLimits: { session: 3 } });
-    await manage.updateKeyBudget({ id: key.id, team: team.id, limits: { concurrentRequests: 2 } });
+    await manage.updateKey({ id: key.id, team: team.id, limits: { concurrentRequests: 2 } });
     await manage.updateKeyDefault({ organization: "acme", limits: { session: 4 } });
     const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
     await refusedRequests(owned.db).keep([
@@ -99,8 +99,6 @@ describe("every verb", () => {
       pageOperators: {},
       pageTeams: { organization: "globex", limit: 1 },
       findTeam: { organization: "acme", team: "ü 1" },
-      findKeyBudget: { id: key.id },
-      pageKeyBudgets: { organization: "acme" },
       findKeyDefault: { organization: "acme" },
     } satisfies Partial<Record<keyof Management, object>>;
     for (const [verb, input] of Object.entries(inputs)) {
@@ -160,16 +158,16 @@ describe("every verb", () => {
         keyLimits: { week: 9 },
       });
       const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: 2 } });
-      const budgeted = await way.findKeyBudget({ id: member.id });
+      const budgeted = await way.findKey({ id: member.id });
       expect(budgeted).toMatchObject({ team: { name: "u" }, limits: { session: 2, week: 9 } });
-      const changed = { owner: "ann", labels: { a: "b" }, addresses: ["10.0.0.0/8"], expires: null };
+      const changed = { owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null };
       expect(await way.updateKey({ id: key.id, ...changed })).toMatchObject({
-        ...{ owner: "ann", labels: { a: "b" }, allowedAddresses: ["10.0.0.0/8"], expiresAt: null, name: "k" },
+        ...{ owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null, name: "k" },
       });
-      expect(await way.updateKeyBudget({ id: key.id, team: "u", limits: { week: 3 } })).toMatchObject({
+      expect(await way.updateKey({ id: key.id, team: "u", limits: { week: 3 } })).toMatchObject({
         ...{ team: { id: team.id }, limits: { week: 3, session: null } },
       });
-      expect((await way.updateKeyBudget({ id: key.id, team: null })).team).toBeNull();
+      expect((await way.updateKey({ id: key.id, team: null })).team).toBeNull();
       expect((await way.updateKeyDefault({ organization: slug, limits: { week: 6 } })).limits).toMatchObject({
         week: 6,
       });
@@ -195,7 +193,7 @@ describe("every verb", () => {
 
 describe("a command", () => {
   test("prints the same from far and near, for people and as JSON", async () => {
-    await port.manage.createKey({ organization: "globex", name: "app", expires: "2030-01-31" });
+    await port.manage.createKey({ organization: "globex", name: "app", expiresAt: "2030-01-31" });
     await port.manage.createTeam({ organization: "globex", name: "research", limits: { month: 70 } });
     const { data: keys } = await port.manage.pageKeys({ organization: "globex" });
     for (const words of [

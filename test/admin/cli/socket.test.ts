@@ -79,7 +79,7 @@ describe("the administrator's socket", () => {
     const organization = await manage.createOrganization({ slug: "acme" });
     expect(organization).toEqual((await directory.findOrganization("acme"))!);
     expect(organization.createdAt).toBeInstanceOf(Date);
-    const made = await manage.createKey({ organization: "acme", name: "app", expires: "2030-01-31" });
+    const made = await manage.createKey({ organization: "acme", name: "app", expiresAt: "2030-01-31" });
     expect(made.expiresAt).toEqual(new Date("2030-01-31"));
     const { key: _, ...shown } = made;
     expect(await listKeys(manage)).toEqual([{ ...shown, standing: null, raise: null }]);

@@ -62,7 +62,7 @@ async function lifeOfAKey(it: ReturnType<typeof shell>, auth: Authenticator, act
   const first = await it.json(
     "key create --org acme --name app --scopes models:read --models acme/writer-1 --expires 2099-01-01 --json",
   );
-  expect(first).toMatchObject({ organization: "acme", scopes: ["models:read"], allowed_models: ["acme/writer-1"] });
+  expect(first).toMatchObject({ organization: "acme", scopes: ["models:read"], models: ["acme/writer-1"] });
   await meets(first.key, "acme");
   await it.typed("org suspend acme");
   await meets(first.key, "organization_suspended");

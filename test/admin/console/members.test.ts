@@ -141,7 +141,7 @@ describe("a member", () => {
     const membership = { organization: node.sluice.organization, role: "organization-admin" };
     for (const [path, method, body] of [
       [`/keys/${id}`, "PATCH", { expires: null }],
-      [`/keys/${id}/budget`, "PATCH", { limits: { month: null } }],
+      [`/keys/${id}`, "PATCH", { limits: { month: null } }],
       [`/people/${ann.id}/memberships`, "POST", membership],
       [`/people/${ann.id}/memberships`, "POST", { role: "admin" }],
       ["/operators", "POST", { name: "ann", role: "admin" }],
@@ -202,7 +202,7 @@ describe("a member", () => {
     const more = { month: 1_001 };
     const own = await keyOf(carol.id);
     for (const [path, body, raising] of [
-      [`/keys/${own}/budget`, { limits }, { limits: more }],
+      [`/keys/${own}`, { limits }, { limits: more }],
       [`/teams/${team.id}`, { limits }, { limits: more }],
       [`/teams/${team.id}`, { member_limits: limits }, { member_limits: more }],
     ] as const) {
@@ -211,7 +211,7 @@ describe("a member", () => {
     }
     expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
     const another = await keyOf(ann.id);
-    expect((await change(`/keys/${another}/budget`, { limits })).status).toBe(200);
+    expect((await change(`/keys/${another}`, { limits })).status).toBe(200);
     // The same for raises, and what stands on top of a plan is the service's.
     const raise = { limits: { month: 2_000 }, until: tomorrow };
     const raised = (path: string, body: object = raise) => carol.manage(`${path}/raise`, { method: "PUT", body });

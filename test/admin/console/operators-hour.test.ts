@@ -155,7 +155,7 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
       "team.create",
       "key.create",
       "key.create",
-      "key.budget",
+      "key.update",
       "upstream.drain",
       "upstream.resume",
       "key.revoke",

@@ -50,7 +50,6 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       giveMembership: async () => null,
       takeMembership: async () => null,
       memberBudgets: async () => new Map(),
-      memberLimits: async () => null,
       setMemberLimits: async () => null,
     },
     plans: {

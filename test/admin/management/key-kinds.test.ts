@@ -46,10 +46,10 @@ test("neither of them is changed, limited, raised or moved: the words name the p
     const id = world.keys[kind];
     const { manage } = world;
     expect(await told(manage.updateKey({ id, name: "mine" }))).toMatchObject({ code: "wrong_state" });
-    expect(await told(manage.updateKey({ id, expires: null }))).toMatchObject({ code: "wrong_state" });
+    expect(await told(manage.updateKey({ id, expiresAt: null }))).toMatchObject({ code: "wrong_state" });
     for (const act of [
-      () => manage.updateKeyBudget({ id, limits: { week: 100 } }),
-      () => manage.updateKeyBudget({ id, team: "support" }),
+      () => manage.updateKey({ id, limits: { week: 100 } }),
+      () => manage.updateKey({ id, team: "support" }),
       () => manage.raiseKey({ id, ...raise }),
     ])
       expect(await told(act())).toMatchObject({

@@ -119,7 +119,7 @@ describe("keys", () => {
       organizationId: organization.id,
       name: "app",
       scopes: ["models:read", "inference:create", "usage:read"],
-      allowedModels: null,
+      models: null,
       expiresAt: null,
     });
     expect(made.id).toMatch(/^key_[0-9a-f]{32}$/);
@@ -142,7 +142,7 @@ describe("keys", () => {
       scopes: ["usage:read", " models:read" as "models:read", "usage:read"],
       models: ["acme/painter-1", "acme/painter-1"],
     });
-    expect(made).toMatchObject({ scopes: ["models:read", "usage:read"], allowedModels: ["acme/painter-1"] });
+    expect(made).toMatchObject({ scopes: ["models:read", "usage:read"], models: ["acme/painter-1"] });
     expect(await refusal(manage.createKey({ ...key, scopes: ["admin" as never] }))).toContain(
       "'models:read', 'inference:create'",
     );
@@ -167,7 +167,7 @@ describe("keys", () => {
   test("an expiry is an instant to come, with a zone", async () => {
     const { manage, use, pass } = setup();
     await manage.createOrganization({ slug: "acme" });
-    const create = (expires: string) => manage.createKey({ organization: "acme", name: "app", expires });
+    const create = (expires: string) => manage.createKey({ organization: "acme", name: "app", expiresAt: expires });
     const at = async (expires: string) => (await create(expires)).expiresAt?.toISOString();
     expect(await at("2027-01-31")).toBe("2027-01-31T00:00:00.000Z");
     expect(await at("2027-01-31T12:00:00Z")).toBe("2027-01-31T12:00:00.000Z");
@@ -262,7 +262,7 @@ describe("keys", () => {
     expect(await manage.revokeKey({ id: first.id })).toEqual(revoked);
     expect([await use(first.key!), await use(second.key!)]).toEqual(["revoked_api_key", "revoked_api_key"]);
     expect(await refusal(manage.rotateKey({ id: first.id }))).toContain("revoked");
-    const short = await manage.createKey({ organization: "acme", name: "short", expires: "2026-11-22" });
+    const short = await manage.createKey({ organization: "acme", name: "short", expiresAt: "2026-11-22" });
     pass(86_400_000);
     expect(await refusal(manage.rotateKey({ id: short.id }))).toContain("expired");
   });
@@ -324,7 +324,7 @@ test("whatever comes in as an argument, the answer is a value or a refusal", asy
       "plan",
       "scopes",
       "models",
-      "expires",
+      "expiresAt",
       "id",
       "grace",
       "old",

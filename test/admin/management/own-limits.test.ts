@@ -23,7 +23,7 @@ beforeAll(async () => {
   await manage.updateTeam({ team: teams.research, limits: { week: 5_000 } });
   const keys = await keysOf(owned.db, people.lea, world.acme, teams.research);
   [leasKey, leasToken] = [keys.key, keys.jwt];
-  await manage.updateKeyBudget({ id: leasKey, limits: { week: 400 } });
+  await manage.updateKey({ id: leasKey, limits: { week: 400 } });
 });
 afterAll(() => drop());
 
@@ -35,8 +35,8 @@ async function counting(manage: Management, person: string) {
     person: limits.map(({ limits, raise }) => ({ limits, raise })),
     team: team ? await manage.findTeam({ team }).then(({ limits, raise }) => ({ limits, raise })) : null,
     newKeys: (await manage.findKeyDefault({ organization: "acme" })).limits,
-    key: await manage.findKeyBudget({ id: leasKey }).then(({ limits, team, raise }) => ({ limits, team, raise })),
-    token: (await manage.findKeyBudget({ id: leasToken })).team,
+    key: await manage.findKey({ id: leasKey }).then(({ limits, team, raise }) => ({ limits, team, raise })),
+    token: (await manage.findKey({ id: leasToken })).team,
   };
 }
 
@@ -106,13 +106,13 @@ describe("an organization's administrator is refused", () => {
       (m, { teams }) =>
         m.updateTeam({ team: teams.research, limits: { week: null }, memberLimits: { week: 10, month: 10 } }),
     ],
-    ["her key's limits, higher", (m) => m.updateKeyBudget({ id: leasKey, limits: { week: 401 } })],
-    ["no limit of her key", (m) => m.updateKeyBudget({ id: leasKey, limits: { week: null } })],
-    ["her key out of her team", (m) => m.updateKeyBudget({ id: leasKey, team: null })],
-    ["her key in another team", (m) => m.updateKeyBudget({ id: leasKey, team: "support" })],
+    ["her key's limits, higher", (m) => m.updateKey({ id: leasKey, limits: { week: 401 } })],
+    ["no limit of her key", (m) => m.updateKey({ id: leasKey, limits: { week: null } })],
+    ["her key out of her team", (m) => m.updateKey({ id: leasKey, team: null })],
+    ["her key in another team", (m) => m.updateKey({ id: leasKey, team: "support" })],
     [
       "her key in another team with the same limits, which has used nothing yet",
-      (m) => m.updateKeyBudget({ id: leasKey, team: "support" }),
+      (m) => m.updateKey({ id: leasKey, team: "support" }),
       (m, { teams }) => m.updateTeam({ team: teams.support, limits: { week: 5_000 } }),
     ],
     ["a raise of her key", (m) => m.raiseKey({ id: leasKey, limits: { week: 600 }, until: tomorrow })],
@@ -166,8 +166,8 @@ describe("and what does not raise what counts for her goes through", () => {
       "somebody else's limits",
       (m, { people }) => m.updatePersonLimits({ person: people.ann, organization: "acme", limits: { week: 9_000 } }),
     ],
-    ["somebody else's key", (m, { keys }) => m.updateKeyBudget({ id: keys.key, limits: { week: 9_000 }, team: null })],
-    ["her key's limits, lower", (m) => m.updateKeyBudget({ id: leasKey, limits: { week: 399 } })],
+    ["somebody else's key", (m, { keys }) => m.updateKey({ id: keys.key, limits: { week: 9_000 }, team: null })],
+    ["her key's limits, lower", (m) => m.updateKey({ id: leasKey, limits: { week: 399 } })],
     ["the end of her key", (m) => m.revokeKey({ id: leasKey })],
     ["a rotation of her key", (m) => m.rotateKey({ id: leasKey })],
     [

@@ -29,7 +29,7 @@ test("filters of organizations count for those who see one alone, too", async ()
 
 test("a team that was removed stays out of a key's budget when the limits of its person change", async () => {
   const { manage, teams, people, keys } = world;
-  const teamOf = async (id: string) => (await manage.findKeyBudget({ id })).team;
+  const teamOf = async (id: string) => (await manage.findKey({ id })).team;
   expect(await teamOf(keys.key)).toEqual({ id: teams.research, name: "research" });
   await manage.removeTeam({ team: teams.research });
   expect(await teamOf(keys.key)).toBeNull();

@@ -1,6 +1,7 @@
 /** Values that a typed client writes are those that the service reads. */
 import { expect, test } from "bun:test";
-import { duration, id } from "../../../src/admin/management/shapes.ts";
+import { duration } from "../../../src/admin/management/shapes.ts";
+import { id } from "../../../src/admin/store/shapes.ts";
 import { decode, encode } from "../../../src/core/schema/codec.ts";
 
 test("a duration is written so that it is read as the same", () => {

@@ -26,7 +26,7 @@ type Given = Record<string, unknown>;
 /** Members that facts leave out, because another one says the same or nobody asks. */
 const unprinted = ["organization_id", "object", "changed_at"];
 /** Columns that are empty where there is nothing to say. */
-const sparse = ["RAISED UNTIL", "FROM", "PERSON", "PROBLEM"];
+const sparse = ["RAISED UNTIL", "LIMITS", "FROM", "PERSON", "PROBLEM"];
 
 /** A value as a person reads it: `2,000`, the date of an instant. */
 function read(value: unknown): string[] {
@@ -119,11 +119,13 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, one) => {
     if (!command) return;
     if ("columns" in command) {
       const [row] = (answer as { data: unknown[] }).data;
-      const empty = command.columns.filter(({ cell }) => cell(row, 0) === "").map(({ head }) => head);
+      const empty = command.columns.filter(({ cell, bar }) => !bar && cell(row, 0) === "").map(({ head }) => head);
       expect(empty.filter((head) => !sparse.includes(head))).toEqual([]);
       return;
     }
-    const words = command.says(answer, takes);
+    const words = command.says(answer, takes, 0);
+    // An act may say a part of what has changed.
+    if (one.kind !== "reading" && typeof words === "object" && "pieces" in words) return;
     if (typeof words === "string") return;
     const printed = JSON.stringify(words);
     const left = Object.entries(encode(one.answers, answer as never) as Given).filter(

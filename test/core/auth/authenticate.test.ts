@@ -62,8 +62,8 @@ function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy |
           id: `key_${++made}`,
           name: "test",
           scopes: ["models:read"],
-          allowedModels: null,
-          allowedAddresses: null,
+          models: null,
+          allowFrom: null,
           expiresAt: null,
           revokedAt: null,
           lastUsedAt: null,
@@ -167,7 +167,7 @@ describe("authentication", () => {
   test("a key with addresses is refused from any other, whoever asked before, and within one second of a change", async () => {
     const it = house();
     const { key, row } = it.add();
-    row.key.allowedAddresses = ["192.0.2.0/24", "203.0.113.7", "2001:db8::/63"];
+    row.key.allowFrom = ["192.0.2.0/24", "203.0.113.7", "2001:db8::/63"];
     const codeFrom = (address: string) =>
       it.with(key, address).then(
         () => "served",
@@ -186,7 +186,7 @@ describe("authentication", () => {
     ] as const)
       expect([address, await codeFrom(address)]).toEqual([address, answer]);
     expect(it.asked).toHaveLength(1);
-    row.key.allowedAddresses = ["198.51.100.1"];
+    row.key.allowFrom = ["198.51.100.1"];
     it.pass(1000);
     expect([await codeFrom("192.0.2.1"), await codeFrom("198.51.100.1")]).toEqual([refused, "served"]);
     // Only what was served is a use.

@@ -1,11 +1,12 @@
 /** Directory and Administration over maps, with a clock that a test moves: the rules of src/core/store/directory.ts, nothing more. */
+
+import type { Administration, AuditEntry } from "../../../src/admin/store/administration.ts";
 import { chainBeginning, chainedHash } from "../../../src/admin/store/audit-chain.ts";
+import type { StoredKey } from "../../../src/admin/store/key.ts";
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import {
-  type Administration,
-  type AuditEntry,
   type Credential,
   type Directory,
-  type Key,
   type Organization,
   type Secret,
   useNoted_ms,
@@ -22,8 +23,8 @@ export interface MemoryDirectory extends Directory, Administration {
 export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirectory {
   const clock = { now_ms };
   const organizations = new Map<string, Organization>();
-  const keys = new Map<string, Key>();
-  const hashes = new Map<string, { keyId: string; secret: Key["secrets"][number] }>();
+  const keys = new Map<string, StoredKey>();
+  const hashes = new Map<string, { keyId: string; secret: StoredKey["secrets"][number] }>();
   const audit: AuditEntry[] = [];
 
   const head = () => audit[0] ?? { number: 0, hash: chainBeginning };
@@ -50,7 +51,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
   const isTaken = (slug: string, id?: string) =>
     [...organizations.values()].some((one) => one.id !== id && [one.slug, ...one.formerSlugs].includes(slug));
   function endsOf(
-    { lastUsedAt }: Key,
+    { lastUsedAt }: StoredKey,
     { createdAt }: Pick<Secret, "createdAt">,
     { keyLifetimeMaxDays, keyUnusedMaxDays }: Organization,
   ): Credential["ends"] {
@@ -60,7 +61,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       unusedAt: keyUnusedMaxDays === null ? null : new Date(used + keyUnusedMaxDays * day_ms + useNoted_ms),
     };
   }
-  function seen(key: Key): Key {
+  function seen(key: StoredKey): StoredKey {
     const { lifetimeAt, unusedAt } = endsOf(key, key.secrets[0]!, organizations.get(key.organizationId)!);
     const over = (...instants: (Date | null)[]) => instants.some((at) => at !== null && at <= now());
     const expired = over(key.expiresAt, lifetimeAt) ? "expired" : over(unusedAt) ? "unused" : "active";
@@ -68,15 +69,31 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     const endsAt = key.revokedAt ?? (all.length === 0 ? null : new Date(Math.min(...all)));
     return structuredClone({ ...key, state: key.revokedAt ? "revoked" : expired, endsAt });
   }
-  function addSecret(key: Key, secret: { hash: Uint8Array; prefix: string; suffix: string }): void {
+  function addSecret(key: StoredKey, secret: { hash: Uint8Array; prefix: string; suffix: string }): void {
     const shown = { prefix: secret.prefix, suffix: secret.suffix, createdAt: now(), expiresAt: null, revokedAt: null };
     key.secrets.unshift(shown);
     hashes.set(secret.hash.toHex(), { keyId: key.id, secret: shown });
   }
 
+  const budgets = memoryBudgets(now, (id) => organizations.get(id)?.slug ?? "");
+  const given = { key: new Map<string, Budget>(), member: new Map<string, Budget>() };
+  const settingDefault = (of: keyof typeof given): Administration["setKeyDefault"] =>
+    async function setDefault({ id }, patch) {
+      const organization = organizations.get(id);
+      if (!organization) return null;
+      const limits = patch(given[of].get(id) ?? null);
+      if (limits) given[of].set(id, limits);
+      else given[of].delete(id);
+      return { organization: structuredClone(organization), limits };
+    };
+
   return {
     clock,
-    ...memoryBudgets(now),
+    ...budgets,
+    keyDefault: async (id) => given.key.get(id) ?? null,
+    memberDefault: async (id) => given.member.get(id) ?? null,
+    setKeyDefault: settingDefault("key"),
+    setMemberDefault: settingDefault("member"),
     async credential(hash): Promise<Credential | null> {
       const found = hashes.get(hash.toHex());
       if (!found) return null;
@@ -150,13 +167,19 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         note(actor, "usage.adjust", organizationId, entryId, { window: kind, units, added: units, reason });
       return entries.map((entry) => ({ ...entry, added: units }));
     },
-    async createKey({ id, organizationId, name, scopes, allowedModels, expiresAt, secret, actor, ...input }) {
+    async createKey({ id, organizationId, name, scopes, models, expiresAt, secret, actor, ...input }) {
       if (organizations.get(organizationId)?.status === "closed") return "closed";
       const life = { createdAt: now(), expiresAt, revokedAt: null, lastUsedAt: null, lastUsedFrom: null };
-      const { owner, labels, allowedAddresses, personId = null } = input;
-      const open = { kind: "key" as const, createdBy: actor, owner, personId, labels, allowedAddresses, version: 1 };
-      const read = { state: "active", endsAt: null } as const;
-      const key: Key = { id, organizationId, name, scopes, allowedModels, ...life, ...open, ...read, secrets: [] };
+      const { owner, labels, allowFrom, personId = null } = input;
+      const open = { kind: "key" as const, createdBy: actor, owner, personId, labels, allowFrom, version: 1 };
+      const read = {
+        state: "active",
+        endsAt: null,
+        team: null,
+        limits: { ...noBudget },
+        organization: organizations.get(organizationId)?.slug ?? "",
+      } as const;
+      const key: StoredKey = { id, organizationId, name, scopes, models, ...life, ...open, ...read, secrets: [] };
       addSecret(key, secret);
       keys.set(id, key);
       note(actor, "key.create", organizationId, id);
@@ -175,10 +198,12 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         );
       return part(found, page);
     },
-    async updateKey(id, change, actor) {
+    async updateKey({ id, actor }, patch) {
       const key = keys.get(id);
       if (!key) return null;
-      Object.assign(key, change, { version: key.version + 1 });
+      const { teamId, ...change } = patch(key);
+      const team = teamId === undefined ? key.team : teamId && (await budgets.findTeam(teamId));
+      Object.assign(key, change, { team: team && { id: team.id, name: team.name }, version: key.version + 1 });
       note(actor, "key.update", key.organizationId, id);
       return seen(key);
     },

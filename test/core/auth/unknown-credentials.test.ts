@@ -60,7 +60,7 @@ const credential = {
     id: "key_1",
     name: "test",
     scopes: [],
-    allowedModels: null,
+    models: null,
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,

@@ -16,7 +16,7 @@ const needed: Partial<Dependencies> = {
   newId: () => "0".repeat(32),
   async authenticate(headers) {
     if (!headers.get("authorization")) throw new Fault("missing_api_key", "No key.");
-    const key = { id: "key_1", scopes: ["inference:create"], allowedModels: null };
+    const key = { id: "key_1", scopes: ["inference:create"], models: null };
     return { key, organization: { id: "org_1", plan: null } } as never;
   },
   arrivals: { take() {} },

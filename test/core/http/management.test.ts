@@ -178,7 +178,7 @@ describe("to an organization-admin", () => {
     const team = foreign.teams!;
     for (const answer of [
       await port.ask("/keys", asked("POST", { organization: "acme", name: "spy", team })),
-      await port.ask(`/keys/${key.id}/budget`, asked("PATCH", { team })),
+      await port.ask(`/keys/${key.id}`, asked("PATCH", { team })),
       await port.ask(`/teams/${team}`, asked("PATCH", { organization: "acme", name: "taken over" })),
       await port.ask(`/teams/${team}?organization=acme`, { token: port.tokens["organization-admin"] }),
       await port.ask(`/teams/foreign/remove`, asked("POST", { organization: "acme" })),
@@ -188,7 +188,7 @@ describe("to an organization-admin", () => {
     }
     expect(await port.manage.auditHead()).toEqual(before);
     // Whoever sees both is told what is wrong.
-    const told = await port.ask(`/keys/${key.id}/budget`, { method: "PATCH", body: { team } });
+    const told = await port.ask(`/keys/${key.id}`, { method: "PATCH", body: { team } });
     expect(told).toMatchObject({ status: 400, code: "invalid_value" });
     expect(told.body.error!.message).toContain("another organization");
   });
@@ -238,26 +238,28 @@ describe("a key", () => {
     const key = await port.manage.createKey({ organization: "acme", name: "before" });
     const path = `/keys/${key.id}`;
     const patch = (body: object) => port.ask(path, { method: "PATCH", body });
-    expect(await patch({ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["::1"] })).toMatchObject({
-      ...{ status: 400, code: "invalid_value" },
-    });
+    expect(await patch({ name: "after", owner: "ann", labels: { a: "1", b: "2" }, allow_from: ["::1"] })).toMatchObject(
+      {
+        ...{ status: 400, code: "invalid_value" },
+      },
+    );
     const changed = await patch({
-      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["10.0.0.0/8", "2001:db8::/64"] },
-      ...{ models: ["acme/writer-1"], scopes: ["usage:read"], expires: "2040-01-01" },
+      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, allow_from: ["10.0.0.0/8", "2001:db8::/64"] },
+      ...{ models: ["acme/writer-1"], scopes: ["usage:read"], expires_at: "2040-01-01" },
     });
     const now = {
       ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, created_by: "cli:test" },
-      ...{ allowed_addresses: ["10.0.0.0/8", "2001:db8::/64"], allowed_models: ["acme/writer-1"] },
+      ...{ allow_from: ["10.0.0.0/8", "2001:db8::/64"], models: ["acme/writer-1"] },
       ...{ scopes: ["usage:read"], expires_at: "2040-01-01T00:00:00.000Z" },
     };
     expect(changed).toMatchObject({ status: 200, body: now });
     const before = await port.manage.auditHead();
     for (const body of [
       {},
-      { addresses: [] },
-      { addresses: ["10.0.0.0/33"] },
-      { addresses: ["everywhere"] },
-      { expires: "2020-01-01" },
+      { allow_from: [] },
+      { allow_from: ["10.0.0.0/33"] },
+      { allow_from: ["everywhere"] },
+      { expires_at: "2020-01-01" },
       { models: ["acme/unknown"] },
       { scopes: [] },
       { labels: { "No good": "1" } },
@@ -268,13 +270,13 @@ describe("a key", () => {
       expect([body, (await patch(body)).code]).toEqual([body, "invalid_value"]);
     expect((await port.ask(path)).body).toMatchObject(now);
     expect(await port.manage.auditHead()).toEqual(before);
-    const open = await patch({ models: null, expires: null, addresses: null, owner: null, labels: { a: null } });
+    const open = await patch({ models: null, expires_at: null, allow_from: null, owner: null, labels: { a: null } });
     expect(open.body).toMatchObject({ ...now, ...opened });
     await port.manage.revokeKey({ id: key.id });
     expect(await patch({ name: "late" })).toMatchObject({ status: 409, code: "wrong_state" });
   });
   const opened = {
-    ...{ allowed_models: null, expires_at: null, allowed_addresses: null, owner: null, labels: { b: "2" } },
+    ...{ models: null, expires_at: null, allow_from: null, owner: null, labels: { b: "2" } },
   };
 
   test("that is not used is found", async () => {
@@ -313,10 +315,10 @@ describe("a team", () => {
     const key = await port.ask("/keys", {
       ...{ method: "POST", body: { organization: "acme", name: "member", team: id, limits: { session: 5 } } },
     });
-    const budget = (await port.ask(`/keys/${key.body.id}/budget`)).body;
+    const budget = (await port.ask(`/keys/${key.body.id}`)).body;
     expect(budget).toMatchObject({ team: { id, name: "a b/ü" }, limits: { session: 5, week: null } });
     expect((await port.ask(`/teams/${id}/remove`, { method: "POST", body: {} })).body).toMatchObject({ keys: 1 });
-    expect((await port.ask(`/keys/${key.body.id}/budget`)).body.team).toBeNull();
+    expect((await port.ask(`/keys/${key.body.id}`)).body.team).toBeNull();
     expect(await port.ask(`/teams/${id}`)).toMatchObject({ status: 404, code: "resource_not_found" });
   });
 });
@@ -423,7 +425,7 @@ describe("an operator's token", () => {
     expect(await status(rotated.token)).toBe(401);
     const short = await port.manage.createOperator({
       ...{ name: "short", role: "viewer" },
-      expires: new Date(Date.now() + 60_000).toISOString(),
+      expiresAt: new Date(Date.now() + 60_000).toISOString(),
     });
     expect(await status(short.token)).toBe(200);
     await owned.db.query("update operator set expires_at = store_now() where name = 'short'");

@@ -42,7 +42,7 @@ function dependencies(): NodeDependencies {
       const key = headers.get("authorization");
       if (key === null) throw new Fault("missing_api_key", "No key.");
       const scopes = key.replace("Bearer ", "").split(",") as Scope[];
-      return { key: { id: "key_1", scopes, allowedModels: null }, organization: { id: "org_1", plan: null } } as never;
+      return { key: { id: "key_1", scopes, models: null }, organization: { id: "org_1", plan: null } } as never;
     },
     arrivals: { take() {} },
     catalog: () => ({ models: new Map(), plans: new Map() }),

@@ -44,13 +44,13 @@ describe("policies", () => {
     ] as const)
       expect(outcome(await change(path, {}, { token, method }))).toEqual([403, "missing_role"]);
     const later = new Date(Date.now() + 31 * 86_400_000).toISOString();
-    const create = { organization: "acme", name: "new", expires: later };
+    const create = { organization: "acme", name: "new", expires_at: later };
     const refused = await change("/keys", create, { token, method: "POST" });
     expect(outcome(refused)).toEqual([400, "invalid_value"]);
     expect(refused.body.error!.message).toContain("30 days at most");
-    expect(outcome(await change(`/keys/${old.id}`, { expires: later }, { token }))).toEqual([400, "invalid_value"]);
+    expect(outcome(await change(`/keys/${old.id}`, { expires_at: later }, { token }))).toEqual([400, "invalid_value"]);
     // What he may: a key within it, and a rotation.
-    const { body } = await change("/keys", { ...create, expires: undefined }, { token, method: "POST" });
+    const { body } = await change("/keys", { ...create, expires_at: undefined }, { token, method: "POST" });
     expect(body).toMatchObject({ state: "active", expires_at: null });
     const ends_ms = new Date(body.ends_at as string).getTime() - new Date(body.created_at as string).getTime();
     expect(ends_ms).toBe(30 * 86_400_000);
@@ -82,17 +82,17 @@ describe("a key is made", () => {
   test("with owner, labels, addresses and expiry at once; what is wrong with one of them makes none", async () => {
     const body = {
       ...{ organization: "globex", name: "whole", owner: "ann", labels: { stage: "test", none: null } },
-      ...{ addresses: ["10.0.0.0/8", "10.0.0.0/8"], expires: "2030-01-31", idempotency: undefined },
+      ...{ allow_from: ["10.0.0.0/8", "10.0.0.0/8"], expires_at: "2030-01-31", idempotency: undefined },
     };
     const { body: key } = await change("/keys", body, { method: "POST" });
     expect(key).toMatchObject({
-      ...{ owner: "ann", labels: { stage: "test" }, allowed_addresses: ["10.0.0.0/8"], version: 1 },
+      ...{ owner: "ann", labels: { stage: "test" }, allow_from: ["10.0.0.0/8"], version: 1 },
       ...{ expires_at: "2030-01-31T00:00:00.000Z", ends_at: "2030-01-31T00:00:00.000Z" },
     });
     const [entry] = (await port.manage.pageAudit({ organization: "globex", limit: 1 })).data;
     expect(entry).toMatchObject({
       action: "key.create",
-      details: { owner: "ann", labels: { stage: "test" }, allowed_addresses: ["10.0.0.0/8"] },
+      details: { owner: "ann", labels: { stage: "test" }, allow_from: ["10.0.0.0/8"] },
     });
     const { number } = await port.manage.auditHead();
     for (const wrong of [
@@ -100,10 +100,10 @@ describe("a key is made", () => {
       { labels: { "No Label": "x" } },
       { labels: { a: "" } },
       { labels: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`a${index}`, "x"])) },
-      { addresses: [] },
-      { addresses: ["nowhere"] },
-      { addresses: Array.from({ length: 101 }, (_, index) => `10.0.0.${index}`) },
-      { expires: "2020-01-01" },
+      { allow_from: [] },
+      { allow_from: ["nowhere"] },
+      { allow_from: Array.from({ length: 101 }, (_, index) => `10.0.0.${index}`) },
+      { expires_at: "2020-01-01" },
     ])
       expect([wrong, (await change("/keys", { ...body, ...wrong }, { method: "POST" })).status]).toEqual([wrong, 400]);
     expect((await port.manage.auditHead()).number).toBe(number);
@@ -118,7 +118,7 @@ describe("two changes at once", () => {
     for (const [path, one, two, reads] of [
       [`/teams/${team.id}`, { limits: { week: 7 } }, { limits: { week: 9 } }, { limits: { week: 7 } }],
       [`/keys/${key.id}`, { owner: "ann" }, { owner: "bob" }, { owner: "ann" }],
-      [`/keys/${key.id}/budget`, { team: "research" }, { limits: { week: 9 } }, { team: { name: "research" } }],
+      [`/keys/${key.id}`, { team: "research" }, { limits: { week: 9 } }, { team: { name: "research" } }],
       [`/organizations/${organization}/key-limits`, { limits: { week: 7 } }, { limits: { week: 9 } }, {}],
     ] as const) {
       const read = (await port.ask(path)).headers.get("etag")!;
@@ -137,7 +137,7 @@ describe("two changes at once", () => {
     const organization = await made("crowded");
     const team = await port.manage.createTeam({ organization, name: "research" });
     const key = await port.manage.createKey({ organization, name: "app" });
-    for (const path of [`/teams/${team.id}`, `/keys/${key.id}/budget`]) {
+    for (const path of [`/teams/${team.id}`, `/keys/${key.id}`]) {
       const { number } = await port.manage.auditHead();
       const asked = [1, 2, 3, 4, 5].map((week) => change(path, { limits: { week } }, { version: 1 }));
       const answers = await Promise.all(asked);
@@ -190,7 +190,7 @@ describe("an organization", () => {
       ["PATCH", `/organizations/${slug}/policies`, { keeps_content: false }],
       ["PATCH", `/organizations/${slug}/key-limits`, { limits: { week: 5 } }],
       ["PATCH", `/keys/${key.id}`, { owner: "ann" }],
-      ["PATCH", `/keys/${key.id}/budget`, { limits: { week: 5 } }],
+      ["PATCH", `/keys/${key.id}`, { limits: { week: 5 } }],
       ["PATCH", `/teams/${team.id}`, { limits: { week: 5 } }],
       ["POST", `/teams/${team.id}/remove`, {}],
       ["POST", `/keys/${key.id}/rotate`, {}],

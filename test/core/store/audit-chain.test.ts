@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { proofOf } from "../../../src/admin/cli/audit-proof.ts";
+import type { AuditEntry, AuditHead } from "../../../src/admin/store/administration.ts";
 import { type AuditLine, auditShown, chainBeginning, chainedHash } from "../../../src/admin/store/audit-chain.ts";
-import type { AuditEntry, AuditHead } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { kindsFor } from "../../stores/postgres/databases.ts";

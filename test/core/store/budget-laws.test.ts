@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import { noBudget, type Team } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, uuidOf } from "../../../src/core/store/ids.ts";
 import type { Command, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
@@ -163,7 +163,7 @@ class Staff {
     for (const id of keys.filter((_, place) => isHers(place))) await newKeyOf(store, organization, id, person);
     const teams = [`team_${newHex()}`, `team_${newHex()}`];
     for (const id of teams) {
-      const made = { id, organizationId: organization, name: id, budget: noBudget, keyDefault: null, actor };
+      const made = { id, organizationId: organization, name: id, limits: noBudget, keyLimits: null, actor };
       await administration(store.db).createTeam(made);
     }
     const member = await raises(store.db).memberId(organization, person);
@@ -197,9 +197,8 @@ class Staff {
   async limitPerson(limits: UsageLimits | null): Promise<void> {
     const store = peopleAdministration(this.store.db);
     const organizationId = this.organization;
-    const before = await store.memberLimits(this.person, organizationId);
-    const change = { organizationId, before, budget: limits && { ...noBudget, ...limits } };
-    await store.setMemberLimits(this.person, change, actor);
+    const own = limits && { ...noBudget, ...limits };
+    await store.setMemberLimits({ id: this.person, actor }, organizationId, () => own);
     this.#refresh({ ...this.#members, own: limits ? new Map([[this.subjects[4]!.id, limits]]) : new Map() });
   }
 
@@ -207,11 +206,8 @@ class Staff {
   async limitMembers(team: number | null, limits: UsageLimits | null): Promise<void> {
     const budget = limits && { ...noBudget, ...limits };
     const administrator = administration(this.store.db);
-    if (team === null) await administrator.setMemberDefault(this.organization, budget, actor);
-    else {
-      const before = (await administrator.findTeam(this.subjects[2 + team]!.id)) as Team;
-      await administrator.updateTeam({ id: before.id }, before, { ...before, memberDefault: budget }, actor);
-    }
+    if (team === null) await administrator.setMemberDefault({ id: this.organization, actor }, () => budget);
+    else await administrator.updateTeam({ id: this.subjects[2 + team]!.id, actor }, () => ({ memberLimits: budget }));
     const defaults = new Map(this.#members.defaults);
     const id = team === null ? this.organization : this.subjects[2 + team]!.id;
     if (limits) defaults.set(id, limits);

@@ -1,9 +1,11 @@
 // What a Directory and its Administration promise, on both kinds of database.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Administration } from "../../../src/admin/store/administration.ts";
 import { chainedHash } from "../../../src/admin/store/audit-chain.ts";
+import type { StoredKey } from "../../../src/admin/store/key.ts";
 import type { Budget } from "../../../src/core/store/budget.ts";
-import type { Administration, Directory, Key, NewSecret, Organization } from "../../../src/core/store/directory.ts";
+import type { Directory, NewSecret, Organization } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
@@ -41,8 +43,8 @@ function contract(open: Open): void {
   async function key(
     owner: Organization,
     secret: NewSecret,
-    more: { expiresAt?: Date; allowedModels?: string[]; budget?: Budget } = {},
-  ): Promise<Key> {
+    more: { expiresAt?: Date; models?: string[]; limits?: Budget } = {},
+  ): Promise<StoredKey> {
     const made = await admin.createKey({
       id: newId("key_"),
       organizationId: owner.id,
@@ -199,7 +201,7 @@ function contract(open: Open): void {
       const owner = await organization(null);
       const secret = newSecret();
       const expiresAt = new Date("2031-02-03T04:05:06.789Z");
-      const made = await key(owner, secret, { expiresAt, allowedModels: ["acme/writer-1", 'odd,"{name}\\'] });
+      const made = await key(owner, secret, { expiresAt, models: ["acme/writer-1", 'odd,"{name}\\'] });
       const found = (await at(new Date("2030-01-01T00:00:00.001Z"), () => store.credential(secret.hash)))!;
       const { anchorAt: _at, nextAnchor: _next, version: _version, formerSlugs: _, ...caller } = owner;
       expect(found.organization).toEqual(caller);
@@ -207,8 +209,8 @@ function contract(open: Open): void {
         id: made.id,
         name: "laptop",
         scopes: ["models:read", "inference:create"],
-        allowedModels: ["acme/writer-1", 'odd,"{name}\\'],
-        allowedAddresses: null,
+        models: ["acme/writer-1", 'odd,"{name}\\'],
+        allowFrom: null,
         expiresAt,
         revokedAt: null,
         lastUsedAt: null,
@@ -291,40 +293,40 @@ function contract(open: Open): void {
       const secret = newSecret();
       const made = await key(owner, secret);
       const change = {
-        ...{ name: "renamed", owner: "ann", labels: { stage: "test" }, allowedAddresses: ["10.0.0.0/8"] },
+        ...{ name: "renamed", owner: "ann", labels: { stage: "test" }, allowFrom: ["10.0.0.0/8"] },
         expiresAt: new Date("2031-02-03T04:05:06.789Z"),
       };
-      expect(await admin.updateKey(made.id, change, actor)).toEqual({
+      expect(await admin.updateKey({ id: made.id, actor }, () => change)).toEqual({
         ...made,
         ...change,
         endsAt: change.expiresAt,
         version: 2,
       });
-      expect(await store.credential(secret.hash)).toMatchObject({ key: { allowedAddresses: ["10.0.0.0/8"] } });
+      expect(await store.credential(secret.hash)).toMatchObject({ key: { allowFrom: ["10.0.0.0/8"] } });
       const [entry] = await changesOf(owner);
       expect(entry).toMatchObject({
         ...{ actor, subject: made.id },
         details: {
-          ...{ name: "renamed", allowed_addresses: ["10.0.0.0/8"] },
-          before: { name: made.name, allowed_addresses: null },
+          ...{ name: "renamed", allow_from: ["10.0.0.0/8"] },
+          before: { name: made.name, allow_from: null },
         },
       });
       // What was not named, and what is so already, is no part of it.
       expect(Object.keys(entry!.details)).not.toContain("scopes");
-      await admin.updateKey(made.id, { name: "renamed", owner: null }, actor);
+      await admin.updateKey({ id: made.id, actor }, () => ({ name: "renamed", owner: null }));
       expect((await changesOf(owner))[0]!.details).toEqual({ owner: null, before: { owner: "ann" } });
-      await admin.updateKey(made.id, change, actor);
-      await admin.updateKey(made.id, change, actor);
+      await admin.updateKey({ id: made.id, actor }, () => change);
+      await admin.updateKey({ id: made.id, actor }, () => change);
       expect(await changesOf(owner)).toHaveLength(3);
-      expect(await admin.updateKey(newId("key_"), change, actor)).toBeNull();
+      expect(await admin.updateKey({ id: newId("key_"), actor }, () => change)).toBeNull();
     });
 
     test("keeps those that others make of other things at the same time", async () => {
       const made = await key(await organization(), newSecret());
       await Promise.all([
-        admin.updateKey(made.id, { owner: "ann" }, actor),
-        admin.updateKey(made.id, { name: "one" }, actor),
-        admin.updateKey(made.id, { labels: { a: "b" } }, actor),
+        admin.updateKey({ id: made.id, actor }, () => ({ owner: "ann" })),
+        admin.updateKey({ id: made.id, actor }, () => ({ name: "one" })),
+        admin.updateKey({ id: made.id, actor }, () => ({ labels: { a: "b" } })),
       ]);
       expect(await admin.findKey(made.id)).toMatchObject({ owner: "ann", name: "one", labels: { a: "b" } });
     });
@@ -488,7 +490,7 @@ function contract(open: Open): void {
       details: {
         name: "laptop",
         scopes: ["models:read", "inference:create"],
-        allowed_models: null,
+        models: null,
         expires_at: "2031-01-01T00:00:00.000Z",
         secret: "slk_abcd…wxyz",
       },

@@ -7,6 +7,7 @@ import { bare, idOf, uuidOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
+import { memberLimitOf } from "../../../src/stores/postgres/members.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { peopleAdministration } from "../../../src/stores/postgres/people-administration.ts";
 import { tokensOf } from "../../admin/management/world.ts";
@@ -90,7 +91,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
           revokedAt: null,
         });
       }
-      const own = (person: string) => peopleAdministration(db).memberLimits(person, acme);
+      const own = (person: string) => memberLimitOf(db, bare(acme, "org_"), bare(person, "per_"));
       // The month of the default would be lost by limits of her own that don't name it.
       const anns = budget({ session: 5, week: 700, month: 9_000, concurrentRequests: 2, requestsPerMinute: 60 });
       expect(await own(ann)).toEqual(anns);

@@ -45,7 +45,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await set(key, { session: 7 });
       const teamId = `team_${newHex()}`;
       await acts.createTeam({
-        ...{ id: teamId, organizationId: organization, name: "writers", budget: noBudget, keyDefault: null },
+        ...{ id: teamId, organizationId: organization, name: "writers", limits: noBudget, keyLimits: null },
         actor: "cli:test",
       });
       const between = await number();
@@ -71,7 +71,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const teamId = `team_${newHex()}`;
       const budget = noBudget;
       const acts = administration(store.db);
-      const made = { id: teamId, organizationId: organization, name: "readers", budget, keyDefault: null };
+      const made = { id: teamId, organizationId: organization, name: "readers", limits: budget, keyLimits: null };
       await acts.createTeam({ ...made, actor: "cli:test" });
       const [inside, outside] = [newKey(), newKey()];
       await set(inside, {}, bare(teamId, "team_"));

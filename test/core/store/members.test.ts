@@ -1,8 +1,9 @@
 // A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { newKey, secretOf } from "../../../src/core/auth/key.ts";
-import { type Budget, noBudget, type Team } from "../../../src/core/store/budget.ts";
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
@@ -50,16 +51,19 @@ for (const name of databaseKinds(import.meta.path))
       });
       return { id, hash: secret.hash };
     }
-    async function newTeam(organizationId: string, fields: Partial<Team> = {}) {
+    async function newTeam(organizationId: string, fields: Partial<StoredTeam> = {}) {
       const id = `team_${newHex()}`;
-      const given = { id, organizationId, name: id, budget: noBudget, keyDefault: null, actor, ...fields };
-      return (await administration(store.db).createTeam(given)) as Team;
+      const given = { id, organizationId, name: id, limits: noBudget, keyLimits: null, actor, ...fields };
+      return (await administration(store.db).createTeam(given)) as StoredTeam;
     }
     async function limit(personId: string, organizationId: string, limits: Partial<Budget> | null) {
       const store_ = peopleAdministration(store.db);
-      const before = await store_.memberLimits(personId, organizationId);
-      const change = { organizationId, before, budget: limits && budget(limits) };
-      expect(await store_.setMemberLimits(personId, change, actor)).toMatchObject({ person: { id: personId } });
+      const after = await store_.setMemberLimits(
+        { id: personId, actor },
+        organizationId,
+        () => limits && budget(limits),
+      );
+      expect(after).toMatchObject({ person: { id: personId } });
     }
     const counted = async (personId: string) =>
       (await peopleAdministration(store.db).memberBudgets([personId])).get(personId);
@@ -110,20 +114,17 @@ for (const name of databaseKinds(import.meta.path))
 
     test("key, person and team are counted side by side, in this order, and running requests count for a person who gets a limit", async () => {
       const acme = await store.newOrganization();
-      const team = await newTeam(acme, { budget: budget({ week: 50_000 }) });
+      const team = await newTeam(acme, { limits: budget({ week: 50_000 }) });
       const ann = await member(acme, team.name);
       const key = await newKeyOf(acme, ann, team.id);
       const [running, settled] = [asked(acme, key.id), asked(acme, key.id)];
       await book.run([running, settled]);
       await run(settleOf(settled, 700));
       await limit(ann, acme, { month: 20_000, concurrentRequests: 3 });
-      const before = await administration(store.db).keyBudget(key.id);
-      await administration(store.db).setKeyBudget(
-        { id: key.id },
-        before,
-        { teamId: team.id, budget: budget({ session: 9_000 }) },
-        actor,
-      );
+      await administration(store.db).updateKey({ id: key.id, actor }, () => ({
+        teamId: team.id,
+        limits: budget({ session: 9_000 }),
+      }));
       expect(await admit(asked(acme, key.id))).toMatchObject({
         answer: "granted",
         teamId: team.id,
@@ -139,9 +140,9 @@ for (const name of databaseKinds(import.meta.path))
     test("a person's own limits count before the team's, and those before the organization's; the person follows the membership", async () => {
       const acme = await store.newOrganization();
       const administrator = administration(store.db);
-      const team = await newTeam(acme, { memberDefault: budget({ week: 3_000 }) });
+      const team = await newTeam(acme, { memberLimits: budget({ week: 3_000 }) });
       const ann = await member(acme, team.name);
-      await administrator.setMemberDefault(acme, budget({ week: 4_000 }), actor);
+      await administrator.setMemberDefault({ id: acme, actor }, () => budget({ week: 4_000 }));
       const key = await newKeyOf(acme, ann, team.id);
       const weekOf = async () => (await counted(ann))?.map((one) => [one.isOwn, one.budget.week]);
       expect(await weekOf()).toEqual([[false, 3_000]]);
@@ -159,7 +160,7 @@ for (const name of databaseKinds(import.meta.path))
         actor,
       );
       expect(await weekOf()).toEqual([[false, 4_000]]);
-      expect((await administrator.keyBudget(key.id)).team).toBeNull();
+      expect((await administrator.findKey(key.id))!.team).toBeNull();
       expect(await answersOf(Array.from({ length: 4 }, () => asked(acme, key.id)))).toEqual([
         "granted",
         "granted",
@@ -167,7 +168,7 @@ for (const name of databaseKinds(import.meta.path))
         "reserved",
       ]);
       await run(settleOf(first, 1_000));
-      await administrator.setMemberDefault(acme, null, actor);
+      await administrator.setMemberDefault({ id: acme, actor }, () => null);
       expect(await counted(ann)).toBeUndefined();
       expect(await answersOf(Array.from({ length: 9 }, () => asked(acme, key.id)))).toEqual(Array(9).fill("granted"));
     });

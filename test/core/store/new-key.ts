@@ -4,8 +4,8 @@ import type { NewSecret } from "../../../src/core/store/directory.ts";
 
 /** The fields of a key that never expires, may do all that its scopes allow, and has no limits and no team. */
 export const unrestricted = {
-  ...{ allowedModels: null, expiresAt: null, owner: null, labels: {}, allowedAddresses: null },
-  ...{ teamId: null, budget: noBudget },
+  ...{ models: null, expiresAt: null, owner: null, labels: {}, allowFrom: null },
+  ...{ teamId: null, limits: noBudget },
 };
 
 export const newSecret = (): NewSecret => ({

@@ -103,7 +103,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       const hash = await keyOf(ann.id, acme.id, ["models:read", "inference:create"]);
       const verdict = judge(await directory(db).credential(hash), "", revoking);
       expect(verdict).toMatchObject({
-        principal: { key: { scopes: ["models:read"], allowedModels: ["a/b"] }, person: { id: ann.id } },
+        principal: { key: { scopes: ["models:read"], models: ["a/b"] }, person: { id: ann.id } },
       });
       await person([], { subject: ann.subject });
       expect(await refusal(hash)).toBe("no_membership");

@@ -1,11 +1,12 @@
 // People as an issuer vouches for them: found or made, confirmed, with memberships by rules and by hand.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { confirmPerson } from "../../../src/core/auth/confirm.ts";
 import type { Identity, Issuer, Rule } from "../../../src/core/auth/identity.ts";
 import { hashKey } from "../../../src/core/auth/key.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
-import { noBudget, type Team } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { Confirmation, NamedMembership } from "../../../src/core/store/people.ts";
@@ -57,7 +58,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
     }
     const team = (organizationId: string, name: string) =>
       administration(db).createTeam({
-        ...{ id: idOf(uuid(), "team_"), organizationId, name, budget: noBudget, keyDefault: null, actor: "cli:ann" },
+        ...{ id: idOf(uuid(), "team_"), organizationId, name, limits: noBudget, keyLimits: null, actor: "cli:ann" },
       });
     const lastAudit = async () => (await administration(db).listAudit({ limit: 1 }))[0]!;
 
@@ -141,8 +142,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       await people(db).confirm(of(lost.subject!, { memberships: [] }));
       const admin = administration(db);
       await admin.giveMembership(hand.id, member(acme.slug), "cli:ann");
-      const limits = { organizationId: acme.id, before: null, budget: { ...noBudget, week: 5 } };
-      await admin.setMemberLimits(limited.id, limits, "cli:ann");
+      await admin.setMemberLimits({ id: limited.id, actor: "cli:ann" }, acme.id, () => ({ ...noBudget, week: 5 }));
       await admin.suspendPerson(suspended.id, "cli:ann");
       const stay = [lost, hand, limited, suspended];
       const isThere = async ({ id }: { id: string }) => (await people(db).findPerson(id)) !== null;
@@ -207,7 +207,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("a person's identity tokens call as one key in an organization, however many come at once, which follows to a team", async () => {
       const acme = await organization();
-      const { id: research } = (await team(acme.id, "research")) as Team;
+      const { id: research } = (await team(acme.id, "research")) as StoredTeam;
       const confirm = (name: string | null) =>
         people(db).confirm(of("gus", { memberships: [{ ...member(acme.slug), team: name }] }));
       const { person } = await confirm(null);
@@ -219,7 +219,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(found!.key.id).toBe(all[0]!.id);
       // What a client sends is looked up by its hash: no text that is sent as a key has this one.
       expect(all[0]!.secretHash).not.toEqual(hashKey(all[0]!.id));
-      const teamOfKey = async () => (await administration(db).keyBudget(all[0]!.id)).team?.id ?? null;
+      const teamOfKey = async () => (await administration(db).findKey(all[0]!.id))!.team?.id ?? null;
       await confirm("research");
       expect(await teamOfKey()).toBe(research);
       expect((await key())!.id).toBe(all[0]!.id);
@@ -229,11 +229,10 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(await teamOfKey()).toBe(research);
       // A team that was removed does not come back with the next change of the person.
       await administration(db).removeTeam(research, "cli:ann");
-      await peopleAdministration(db).setMemberLimits(
-        person.id,
-        { organizationId: acme.id, before: null, budget: { ...noBudget, week: 9_000 } },
-        "cli:ann",
-      );
+      await peopleAdministration(db).setMemberLimits({ id: person.id, actor: "cli:ann" }, acme.id, () => ({
+        ...noBudget,
+        week: 9_000,
+      }));
       expect(await teamOfKey()).toBeNull();
       expect(await key("gone")).toBeNull();
       expect(await key((await organization()).slug)).toBeNull();

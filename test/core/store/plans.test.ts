@@ -119,8 +119,8 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     ]);
     const now = (await acts.listPlans()).find(({ name }) => name === "gold")!;
     expect(now).toMatchObject({ session: 9, week: 5, month: 7, version: 3 });
-    expect(await others.updatePlan("gold", { week: 6 }, "cli:two", 2)).toEqual({ stalePlan: now });
-    expect(await others.removePlan("gold", "cli:two", 2)).toEqual({ stalePlan: now });
+    expect(await others.updatePlan("gold", { week: 6 }, "cli:two", 2)).toEqual({ stale: now });
+    expect(await others.removePlan("gold", "cli:two", 2)).toEqual({ stale: now });
     expect(await acts.updatePlan("gold", { week: 5 }, "cli:one", 3)).toEqual(now);
     expect(await acts.removePlan("gold", "cli:one", 3)).toEqual(now);
   });

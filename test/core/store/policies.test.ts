@@ -2,9 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
+import type { StoredKey } from "../../../src/admin/store/key.ts";
 import { judge } from "../../../src/core/auth/verdict.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
-import { type Key, type Organization, type Policies, useNoted_ms } from "../../../src/core/store/directory.ts";
+import { type Organization, type Policies, useNoted_ms } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -49,7 +50,7 @@ function contract(open: Open): void {
       ...{ expiresAt, secret, actor },
     });
   }
-  async function key(owner: Organization, secret = newSecret(), expiresAt: Date | null = null): Promise<Key> {
+  async function key(owner: Organization, secret = newSecret(), expiresAt: Date | null = null): Promise<StoredKey> {
     const made = await createKey(owner, secret, expiresAt);
     if (typeof made === "string" || "repeated" in made) throw new Error(`refused: ${JSON.stringify(made)}`);
     return made;
@@ -184,14 +185,17 @@ function contract(open: Open): void {
       const made = await key(await organization());
       expect(made.version).toBe(1);
       await store.touch(new Map([[made.id, "192.0.2.7"]]));
-      const one = await admin.updateKey(made.id, { owner: "ann" }, actor, 1);
+      const one = await admin.updateKey({ id: made.id, actor, version: 1 }, () => ({ owner: "ann" }));
       expect(one).toMatchObject({ owner: "ann", version: 2 });
-      expect(await admin.updateKey(made.id, { owner: "bob" }, actor, 1)).toMatchObject({ stale: { owner: "ann" } });
-      const before = await admin.keyBudget(made.id);
-      const change = { teamId: null, budget: { ...noBudget, week: 7 } };
-      expect(await admin.setKeyBudget({ id: made.id, version: 1 }, before, change, actor)).toEqual({ now: before });
-      expect(await admin.setKeyBudget({ id: made.id, version: 2 }, before, change, actor)).toMatchObject({
-        budget: { week: 7 },
+      expect(await admin.updateKey({ id: made.id, actor, version: 1 }, () => ({ owner: "bob" }))).toMatchObject({
+        stale: { owner: "ann" },
+      });
+      const limits = { ...noBudget, week: 7 };
+      expect(await admin.updateKey({ id: made.id, actor, version: 1 }, () => ({ limits }))).toMatchObject({
+        stale: { limits: noBudget },
+      });
+      expect(await admin.updateKey({ id: made.id, actor, version: 2 }, () => ({ limits }))).toMatchObject({
+        limits: { week: 7 },
       });
       await admin.rotateKey({ id: made.id, secret: newSecret(), graceEndsAt: null, actor });
       await admin.revokeKey({ id: made.id, old: true, actor });
@@ -203,8 +207,8 @@ function contract(open: Open): void {
     test("with the same team and limits changes nothing, and nothing is written", async () => {
       const made = await key(await organization());
       const { number } = await admin.auditHead();
-      const before = await admin.keyBudget(made.id);
-      expect(await admin.setKeyBudget(made, before, { teamId: null, budget: noBudget }, actor)).toEqual(before);
+      const same = await admin.updateKey({ id: made.id, actor }, () => ({ teamId: null, limits: { ...noBudget } }));
+      expect(same).toEqual(made);
       expect((await admin.auditHead()).number).toBe(number);
       expect((await admin.findKey(made.id))?.version).toBe(1);
     });
@@ -353,10 +357,10 @@ function contract(open: Open): void {
     test("leaves it for fifteen months, then all goes but the audit log, and its slug stays taken", async () => {
       const [owner, other] = [await organization(), await organization()];
       const [gone, stays] = [await key(owner), await key(other)];
-      await admin.setKeyDefault(owner.id, { ...noBudget, week: 5 }, actor);
+      await admin.setKeyDefault({ id: owner.id, actor }, () => ({ ...noBudget, week: 5 }));
       const team = await admin.createTeam({
-        ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: owner.id, name: "t", keyDefault: null, actor },
-        budget: { ...noBudget, week: 5 },
+        ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: owner.id, name: "t", keyLimits: null, actor },
+        limits: { ...noBudget, week: 5 },
       });
       expect(team).toHaveProperty("id");
       const operatorOf = async ({ id: organizationId }: Organization) => {
@@ -398,7 +402,7 @@ test("a use that has to be noted waits for a transaction that changes the key", 
       ...{ ...unrestricted, id: idOf(Bun.randomUUIDv7(), "key_"), organizationId: id, name: "app" },
       ...{ scopes: ["inference:create"], secret: { hash: new Uint8Array(32), prefix: "a", suffix: "b" }, actor },
     });
-    const { id: keyId } = made as Key;
+    const { id: keyId } = made as StoredKey;
     let noting: Promise<void> | undefined;
     await owned.db.transaction(async (tx) => {
       await tx.query("select 1 from api_key where id = $1 for update", [keyId.slice(4)]);

@@ -236,7 +236,7 @@ for (const name of databaseKinds(import.meta.path))
       const id = newKey();
       await acts.createKey({
         ...{ ...unrestricted, id, organizationId: organization, name: "app", scopes: [...scopes], secret, actor },
-        budget: { ...noBudget, requestsPerMinute: 5 },
+        limits: { ...noBudget, requestsPerMinute: 5 },
       });
       const seen = async () => {
         const { rates, planRaise } = (await directory(store.db).credential(secret.hash))!;

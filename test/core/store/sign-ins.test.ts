@@ -28,7 +28,7 @@ const uuid = () => Bun.randomUUIDv7();
 const issuer = "https://login.example";
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 const hash = () => random(32);
-const secret = () => newKey(random(key_random_bytes), "slk_");
+const secret = () => newKey(random(key_random_bytes), "slt_");
 
 for (const { kind, open } of kindsFor(import.meta.path))
   describe(kind, () => {
@@ -154,7 +154,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       test("gives an access token that is a key until it ends", async () => {
         const signIn = await begun({ scopes: ["models:read"], models: ["a/b"] });
         const found = (await credential(signIn.token))!;
-        expect(found.key).toMatchObject({ id: signIn.keyId, scopes: ["models:read"], allowedModels: ["a/b"] });
+        expect(found.key).toMatchObject({ id: signIn.keyId, scopes: ["models:read"], models: ["a/b"] });
         expect(found.secret.expiresAt!.getTime() - found.readAt.getTime()).toBeWithin(hour_ms - 30_000, hour_ms + 1);
         const listed = async (of?: KeyKind) =>
           (await administration(db).pageKeys({ organizationId: signIn.organizationId, limit: 10, kind: of })).items;
@@ -170,10 +170,13 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
       test("takes no default limits of keys, and follows the membership to its team at once", async () => {
         const organizationId = await organization();
-        await administration(db).setKeyDefault(organizationId, { ...noBudget, requestsPerMinute: 1 }, "cli:ann");
+        await administration(db).setKeyDefault({ id: organizationId, actor: "cli:ann" }, () => ({
+          ...noBudget,
+          requestsPerMinute: 1,
+        }));
         const made = await administration(db).createTeam({
-          ...{ id: idOf(uuid(), "team_"), organizationId, name: "research", keyDefault: null, actor: "cli:ann" },
-          budget: { ...noBudget, requestsPerMinute: 5 },
+          ...{ id: idOf(uuid(), "team_"), organizationId, name: "research", keyLimits: null, actor: "cli:ann" },
+          limits: { ...noBudget, requestsPerMinute: 5 },
         });
         const teamId = (made as { id: string }).id;
         const signIn = await begun({ organizationId });
@@ -191,7 +194,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
         const { isDone, text } = await refreshed(signIn.refreshHash, { rights: { scopes, models: ["a/b"] } });
         expect(isDone).toBe(true);
         expect((await credential(text))!.rates).toMatchObject(ofTeam);
-        expect((await credential(text))!.key.allowedModels).toEqual(["a/b"]);
+        expect((await credential(text))!.key.models).toEqual(["a/b"]);
         await give(null);
         expect((await credential(text))!.rates).toEqual([]);
         expect(await begun({ organizationId, personId: signIn.personId })).toMatchObject({ organizationId });
@@ -200,7 +203,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       test("may do what the membership says now, and not what it said when the token was issued", async () => {
         const { token } = await begun({ scopes: ["models:read"], models: ["a/b"] });
         expect(judge(await credential(token), "00")).toMatchObject({
-          principal: { key: { scopes, allowedModels: null } },
+          principal: { key: { scopes, models: null } },
         });
       });
 

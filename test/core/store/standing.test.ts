@@ -35,15 +35,15 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
   async function newKey(organizationId: string, budget: Partial<Budget>, teamId: string | null = null) {
     const made = await acts.createKey({
       ...{ ...unrestricted, id: `key_${newHex()}`, organizationId, name: "app", scopes: ["inference:create"] },
-      ...{ teamId, secret: newSecret(), budget: { ...noBudget, ...budget }, actor: "cli:test" },
+      ...{ teamId, secret: newSecret(), limits: { ...noBudget, ...budget }, actor: "cli:test" },
     });
     if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
     return made.id;
   }
   async function newTeam(organizationId: string, budget: Partial<Budget>) {
     const made = await acts.createTeam({
-      ...{ id: `team_${newHex()}`, organizationId, name: newHex(), budget: { ...noBudget, ...budget } },
-      ...{ keyDefault: null, actor: "cli:test" },
+      ...{ id: `team_${newHex()}`, organizationId, name: newHex(), limits: { ...noBudget, ...budget } },
+      ...{ keyLimits: null, actor: "cli:test" },
     });
     if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
     return made.id;

@@ -60,7 +60,7 @@ test("a key's credential tells what it and its team may use in a minute, where t
   const ofKey = { limitedBy: "key", id: key.id, limits: { requestsPerMinute: null, tokensPerMinute: 70 } };
   const ofTeam = { limitedBy: "team", id: team.id, limits: { requestsPerMinute: 5, tokensPerMinute: null } };
   expect(await known()).toEqual([ofKey, ofTeam] as never);
-  await manage.updateKeyBudget({ id: key.id, limits: { tokensPerMinute: null, session: 800 } });
+  await manage.updateKey({ id: key.id, limits: { tokensPerMinute: null, session: 800 } });
   expect(await known()).toEqual([ofTeam] as never);
   const [entry] = await admin.listAudit({ limit: 1 });
   expect(entry!.details).toMatchObject({ limits: { session: 800 }, before: { limits: { tokens_per_minute: 70 } } });
@@ -68,51 +68,25 @@ test("a key's credential tells what it and its team may use in a minute, where t
   expect(await known()).toEqual([]);
 });
 
-test("of two changes at once the second is refused, and says what it would have overwritten", async () => {
+test("of two changes at once both count, and one that names a version that is gone is refused", async () => {
   const { admin, manage, organization } = await setup();
   const key = await manage.createKey({ organization, name: "app", limits: { week: 900 } });
-  const seen = await admin.keyBudget(key.id);
-  await manage.updateKeyBudget({ id: key.id, limits: { week: 500 } });
-  const budget = { ...seen.budget, month: 4_000 };
-  // Without its version, by which it would be refused as well.
-  expect(await admin.setKeyBudget({ id: key.id }, seen, { teamId: null, budget }, "cli:bob")).toMatchObject({
-    now: { budget: { week: 500, month: null } },
-  });
-  expect(await admin.keyBudget(key.id)).toMatchObject({ budget: { week: 500, month: null } });
-
-  // The same through the verbs, which read before they write: one of two is refused, or both counted one after the other.
   const team = await manage.createTeam({ organization, name: "research" });
-  const before = (await admin.findTeam(team.id))!;
-  const both = await Promise.allSettled(
-    [700, 800].map((week) => manage.updateTeam({ team: team.id, limits: { week } })),
-  );
-  const refused = both.filter((one) => one.status === "rejected");
-  for (const { reason } of refused)
-    expect(reason.message).toMatch(
-      /^Somebody else has changed this team meanwhile: week is [78]00 and was not limited\./,
-    );
-  const now = await manage.findTeam({ team: team.id });
-  expect(now.limits.week).toBeOneOf([700, 800]);
-  // A change by somebody who saw the team as it was made.
-  const change = { ...before, budget: { ...before.budget, month: 4_000 } };
-  expect(await admin.updateTeam({ id: team.id }, before, change, "cli:bob")).toMatchObject({
-    now: { budget: { week: now.limits.week, month: null } },
-  });
-  expect(await manage.findTeam({ team: team.id })).toEqual(now);
-});
-
-test("a change that came between two parts of a read stops nobody who has seen it, and says which version stands", async () => {
-  const { admin, manage, organization } = await setup();
-  const team = await manage.createTeam({ organization, name: "research" });
-  await manage.updateTeam({ team: team.id, limits: { week: 700 } });
-  const now = (await admin.findTeam(team.id))!;
-  // The version was read before that change, the limits after it.
-  const torn = { ...now, version: team.version };
-  const change = { ...torn, budget: { ...now.budget, week: 800 } };
-  const stopped = await admin.updateTeam({ id: team.id, version: team.version }, torn, change, "cli:bob");
-  expect(stopped).toMatchObject({ now: { version: 2, budget: { week: 700 } } });
-  const done = await admin.updateTeam({ id: team.id }, torn, change, "cli:bob");
-  expect(done).toMatchObject({ version: 3, budget: { week: 800 } });
+  for (const change of [
+    (limits: object) => manage.updateKey({ id: key.id, limits }),
+    (limits: object) => manage.updateTeam({ team: team.id, limits }),
+    (limits: object) => manage.updateKeyDefault({ organization, limits }),
+    (limits: object) => manage.updateMemberDefault({ organization, limits }),
+  ]) {
+    await Promise.all([change({ week: 500 }), change({ month: 4_000 }), change({ session: 3 })]);
+    expect((await change({ week: 400 })).limits).toMatchObject({ session: 3, week: 400, month: 4_000 });
+  }
+  await manage.updateKey({ id: key.id, limits: { week: 300 } });
+  const late = manage.updateKey({ id: key.id, version: key.version, limits: { week: 5_000 } });
+  await expect(late).rejects.toThrow(/^Key 'app' has version \d+ now, not 1: .*last change was key\.update by /);
+  const stale = await admin.updateTeam({ id: team.id, actor: "cli:bob", version: team.version }, () => ({ name: "x" }));
+  expect(stale).toMatchObject({ stale: { name: "research" } });
+  expect((await manage.findKey({ id: key.id })).limits).toMatchObject({ week: 300, month: 4_000 });
 });
 
 test("a team that was removed is gone, its name is free, and its keys are in no team", async () => {
@@ -121,7 +95,7 @@ test("a team that was removed is gone, its name is free, and its keys are in no 
   const key = await manage.createKey({ organization, name: "app", team: "interns" });
   expect(await manage.findTeam({ team: "interns", organization })).toMatchObject({ id: team.id, keys: 1 });
   expect((await manage.removeTeam({ team: team.id })).keys).toBe(1);
-  expect(await manage.findKeyBudget({ id: key.id })).toMatchObject({ team: null, limits: { week: 100 } });
+  expect(await manage.findKey({ id: key.id })).toMatchObject({ team: null, limits: { week: 100 } });
   await expect(manage.findTeam({ team: team.id })).rejects.toThrow("There is no team");
   expect(await listTeams(manage, { organization })).toEqual([]);
   expect((await manage.createTeam({ organization, name: "interns" })).id).not.toBe(team.id);
@@ -132,13 +106,13 @@ test("every change stands in the audit log, from what to what", async () => {
   const team = await manage.createTeam({ organization, name: "research", limits: { week: 900 } });
   await manage.updateTeam({ team: team.id, name: "science", limits: { week: 800, month: 5_000 } });
   const key = await manage.createKey({ organization, name: "app" });
-  await manage.updateKeyBudget({ id: key.id, team: "science", limits: { session: 10 } });
+  await manage.updateKey({ id: key.id, team: "science", limits: { session: 10 } });
   await manage.updateKeyDefault({ organization, limits: { month: 50 } });
   const { data: log } = await manage.pageAudit({ organization, limit: 6 });
   expect(log.map(({ action, subject, details }) => ({ action, subject, details }))).toMatchObject([
     { action: "organization.key_limits", details: { limits: { month: 50 }, before: null } },
     {
-      action: "key.budget",
+      action: "key.update",
       subject: key.id,
       details: { team_id: team.id, limits: { session: 10 }, before: { team_id: null, limits: {} } },
     },
@@ -165,12 +139,12 @@ test("a limit above the plan's is refused wherever it is given, and so is one th
     () => manage.createTeam({ organization, name: "a", limits: above }),
     () => manage.createTeam({ organization, name: "a", keyLimits: above }),
     () => manage.createKey({ organization, name: "a", limits: above }),
-    () => manage.updateKeyBudget({ id: key.id, limits: above }),
+    () => manage.updateKey({ id: key.id, limits: above }),
     () => manage.updateKeyDefault({ organization, limits: above }),
   ])
     await expect(work()).rejects.toThrow("of 1,001 is above that of the plan 'pro', 1,000.");
   for (const limits of [{ week: -1 }, { week: 0 }, { week: 0.5 }, { day: 5 }, ["week"], "week"] as never[])
-    await expect(manage.updateKeyBudget({ id: key.id, limits })).rejects.toThrow(/limit/);
+    await expect(manage.updateKey({ id: key.id, limits })).rejects.toThrow(/limit/);
   expect(await listTeams(manage, { organization })).toEqual([]);
 });
 
@@ -182,9 +156,9 @@ test("the list of keys with their limits says of each what the key itself says, 
   await manage.createKey({ organization, name: "limited", limits: { week: 900 } });
   await manage.createKey({ organization, name: "plain" });
   const member = await manage.createKey({ organization, name: "member", team: "interns", limits: { month: 5 } });
-  const listed = await allOf((page) => manage.pageKeyBudgets({ organization, ...page, limit: 2 }));
+  const listed = await allOf((page) => manage.pageKeys({ organization, ...page, limit: 2 }));
   expect(listed.map(({ name }) => name)).toEqual(["limited", "plain", "member"]);
-  for (const key of listed) expect(key).toEqual(await manage.findKeyBudget({ id: key.id }));
+  for (const key of listed) expect(key).toEqual(await manage.findKey({ id: key.id }));
   expect(listed.at(-1)).toMatchObject({ id: member.id, team: { name: "interns" }, limits: { month: 5, week: null } });
 });
 

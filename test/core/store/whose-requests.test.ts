@@ -4,8 +4,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import type { ListedRequest } from "../../../src/admin/store/request-list.ts";
+import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { newKey, secretOf } from "../../../src/core/auth/key.ts";
-import { noBudget, type Team } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger, Receipt } from "../../../src/core/store/ledger.ts";
@@ -66,9 +67,9 @@ for (const name of databaseKinds(import.meta.path))
 
     async function newTeam(organizationId: string): Promise<string> {
       const id = `team_${newHex()}`;
-      const given = { id, organizationId, name: id, budget: noBudget, keyDefault: null, actor };
+      const given = { id, organizationId, name: id, limits: noBudget, keyLimits: null, actor };
       await administration(store.db).createTeam(given);
-      return ((await administration(store.db).findTeam(id)) as Team).id;
+      return ((await administration(store.db).findTeam(id)) as StoredTeam).id;
     }
     async function member(organization: string, team: string | null, id = idOf(Bun.randomUUIDv7(), "per_")) {
       const one = { organization, team, role: "member", scopes, models: null } as const;
@@ -86,9 +87,8 @@ for (const name of databaseKinds(import.meta.path))
     }
     async function limit(personId: string, organizationId: string, week: number | null) {
       const of = peopleAdministration(store.db);
-      const before = await of.memberLimits(personId, organizationId);
       const budget = week === null ? null : { ...noBudget, week };
-      await of.setMemberLimits(personId, { organizationId, before, budget }, actor);
+      await of.setMemberLimits({ id: personId, actor }, organizationId, () => budget);
     }
 
     /** Two organizations, two people with keys in both or one, and a key of nobody. */

@@ -57,12 +57,12 @@ async function teamAndKey(
     ...common,
     id: teamId,
     name,
-    budget: { ...noBudget, week: 100 },
-    keyDefault: null,
+    limits: { ...noBudget, week: 100 },
+    keyLimits: null,
   });
   await acts.createKey({
     ...{ ...unrestricted, ...common, id, name: "app", scopes: ["inference:create"], teamId },
-    budget: { ...noBudget, month: 112 },
+    limits: { ...noBudget, month: 112 },
     secret: newSecret(),
   });
   return [teamId, id];

@@ -70,8 +70,8 @@ beforeAll(async () => {
   const acme = { id: idOf(Bun.randomUUIDv7(), "org_"), slug: "acme", name: "Acme", plan: null, actor };
   await administration(owned.db).createOrganization(acme);
   await administration(owned.db).createTeam({
-    ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: acme.id, name: "lab", keyDefault: null, actor },
-    budget: noBudget,
+    ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: acme.id, name: "lab", keyLimits: null, actor },
+    limits: noBudget,
   });
 });
 afterAll(() => owned.drop());
@@ -115,7 +115,7 @@ describe("an honest token", () => {
     const second = await node.call(await issuer.sign({ ...ann, jti: "2" }));
     expect(second.key.id).toBe(first.key.id);
     const ci = await node.call(await issuer.sign({ sub: "ci-1", aud: audience, azp: "ci" }));
-    expect([ci.key.scopes, ci.key.allowedModels]).toEqual([["models:read"], ["a/b"]]);
+    expect([ci.key.scopes, ci.key.models]).toEqual([["models:read"], ["a/b"]]);
   });
 
   test("is verified once, at once by many, and then costs the issuer and the database nothing", async () => {

@@ -228,8 +228,8 @@ describe("an assertion of a workload", () => {
     const read = async () => (await directory(db).credential(hashKey(accessToken)))!;
     const { id } = (await parts.people.personOf(issuer.issuer, "job-4"))!.person;
     await administration(db).createTeam({
-      ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId, name: "jobs", keyDefault: null, actor: "cli:ann" },
-      budget: { ...noBudget, requestsPerMinute: 9 },
+      ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId, name: "jobs", keyLimits: null, actor: "cli:ann" },
+      limits: { ...noBudget, requestsPerMinute: 9 },
     });
     const membership = { organization: "acme", team: "jobs", role: "member", scopes, models: ["a/b"] } as const;
     await administration(db).giveMembership(id, membership, "cli:ann");

@@ -3,8 +3,8 @@ import { camelName } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
 import { type Budget, noBudget } from "../../../core/store/budget.ts";
 import { noLimits, type Plan } from "../../../core/store/plan.ts";
-import type { BudgetedKey } from "../budgets.ts";
 import { ManagementError } from "../error.ts";
+import type { Key } from "../key.ts";
 import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
 import { plan_default } from "../organizations.ts";
 import type { Team } from "../team.ts";
@@ -61,10 +61,10 @@ export function checkTeam(diff: Diff, entry: OrganizationEntry, step: Step, team
   checkLimits(diff, entry, step, { field: "key_limits", before: team?.keyLimits ?? noBudget, whose: "new key" });
 }
 
-export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step, key: BudgetedKey | null): void {
+export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step, key: Key | null): void {
   const { slug, wanted, state } = entry;
   for (const { field, to } of step.differences) {
-    if (field === "expires" && typeof to === "string" && Date.parse(to) <= diff.options.now_ms) {
+    if (field === "expires_at" && typeof to === "string" && Date.parse(to) <= diff.options.now_ms) {
       diff.problems.push({ path: [...step.path, field], message: `${to} is in the past` });
     }
     if (field === "team" && typeof to === "string" && !hasTeam(diff, entry, to)) {

@@ -3,7 +3,7 @@
  * the problems of the file beyond its schema. Nothing is changed before the whole difference is known. Pure.
  */
 import type { Path } from "../../../core/schema/walk.ts";
-import type { BudgetedKey } from "../budgets.ts";
+import type { Key } from "../key.ts";
 import { checkKey, checkOrganization, checkTeam } from "./checks.ts";
 import type { Name, RemovableKind } from "./kind.ts";
 import { keyKind, organizationKind, planKind, teamKind } from "./kinds.ts";
@@ -115,7 +115,7 @@ function sectionSteps<Now extends { name: string }>(diff: Diff, kind: RemovableK
 }
 
 /** Adds a new secret to a key whose only secret was lost. */
-function withNewSecret(step: Step | null, named: Name & { path: Path }, key: BudgetedKey): Step {
+function withNewSecret(step: Step | null, named: Name & { path: Path }, key: Key): Step {
   const base = step ?? {
     ...named,
     action: "change",

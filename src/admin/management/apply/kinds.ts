@@ -1,15 +1,17 @@
 /** The kinds of things that a file of organizations makes, and their fields in the order of the file. Pure. */
 import Type from "typebox";
+import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName } from "../../../core/schema/codec.ts";
 import { type Budget, noBudget } from "../../../core/store/budget.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
 import type { PlanLimits } from "../../../core/store/plan.ts";
-import type { BudgetedKey } from "../budgets.ts";
+import { type LimitName, limitNames } from "../../store/shapes.ts";
+import type { Key } from "../key.ts";
 import type { Notices } from "../notices.ts";
 import { type Organization, plan_default } from "../organizations.ts";
 import * as parse from "../parse.ts";
 import type { Plan } from "../plans.ts";
-import { type LimitName, limitChanges, limitNames, name, nullable, oneOf } from "../shapes.ts";
+import { limitChanges, name } from "../shapes.ts";
 import type { Team } from "../team.ts";
 import { type VerbName, verbNamed } from "../verbs.ts";
 import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
@@ -136,7 +138,7 @@ export const teamKind: RemovableKind<Team> = {
   },
 };
 
-export const keyKind: RemovableKind<BudgetedKey> = {
+export const keyKind: RemovableKind<Key> = {
   word: "key",
   creation: { verb: "createKey", input: ({ organization, name }) => ({ organization, name, own_name: true }) },
   subject: (_, key) => ({ id: key!.id }),
@@ -144,17 +146,17 @@ export const keyKind: RemovableKind<BudgetedKey> = {
   version: ({ version }) => version,
   fields: {
     scopes: setBy("updateKey", "scopes", { compares: "set", read: (key) => key.scopes, fresh: scopes }),
-    models: setBy("updateKey", "models", { compares: "set", read: (key) => key.allowedModels, fresh: null }),
-    expires: setBy("updateKey", "expires", { read: (key) => key.expiresAt?.toISOString() ?? null, fresh: null }),
+    models: setBy("updateKey", "models", { compares: "set", read: (key) => key.models, fresh: null }),
+    expires_at: setBy("updateKey", "expires_at", { read: (key) => key.expiresAt?.toISOString() ?? null, fresh: null }),
     owner: setBy("updateKey", "owner", { read: (key) => key.owner, fresh: null }),
     labels: setBy("updateKey", "labels", { compares: "map", read: (key) => key.labels, fresh: {} }),
-    allowed_addresses: setBy("updateKey", "addresses", {
+    allow_from: setBy("updateKey", "allow_from", {
       compares: "set",
-      read: (key) => key.allowedAddresses,
+      read: (key) => key.allowFrom,
       fresh: null,
       normal: (value) => value && parse.networks(value as string[]),
     }),
-    team: setBy("updateKeyBudget", "team", { read: (key) => key.team?.name ?? null, fresh: null }),
-    limits: limits("updateKeyBudget", "limits", (key) => key.limits),
+    team: setBy("updateKey", "team", { read: (key) => key.team?.name ?? null, fresh: null }),
+    limits: limits("updateKey", "limits", (key) => key.limits),
   },
 };

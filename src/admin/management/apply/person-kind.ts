@@ -3,9 +3,10 @@
  * sign in. Each membership, and the limits in each organization, are a field of their own. Pure.
  */
 import Type from "typebox";
+import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../../core/store/directory.ts";
 import { type Membership, memberRoles, serviceRoles } from "../../../core/store/people.ts";
-import { limitChanges, nullable, oneOf } from "../shapes.ts";
+import { limitChanges } from "../shapes.ts";
 import { verbNamed } from "../verbs.ts";
 import type { Field, Kind, Values } from "./kind.ts";
 import { limits, limitsWritten } from "./kinds.ts";

@@ -1,7 +1,7 @@
 /** The STATE with which a file is compared: the organizations that it names, and all things in them. */
 import { type Budget, noBudget } from "../../../core/store/budget.ts";
-import type { BudgetedKey } from "../budgets.ts";
 import { ManagementError } from "../error.ts";
+import type { Key } from "../key.ts";
 import type { Notices } from "../notices.ts";
 import type { Organization } from "../organizations.ts";
 import { allOf } from "../page.ts";
@@ -16,7 +16,7 @@ export interface OrganizationState {
   organization: WholeOrganization;
   teams: Team[];
   /** Keys that are not revoked. */
-  keys: BudgetedKey[];
+  keys: Key[];
 }
 
 /** A person, with the limits of their own by the slugs of organizations that are not closed. */
@@ -69,7 +69,7 @@ export async function readState(
     list: (filter: { organization?: string }) => Promise<Item[]>,
   ) => lists(isLong && needed.some(({ needs }) => needs[what]) ? list({}) : null, list);
   const teamsOf = listOf("teams", (filter) => allOf((page) => manage.pageTeams({ ...filter, ...page })));
-  const keysOf = listOf("keys", (filter) => allOf((page) => manage.pageKeyBudgets({ ...filter, ...page })));
+  const keysOf = listOf("keys", (filter) => allOf((page) => manage.pageKeys({ ...filter, ...page })));
   const states = await pooled(needed, async ({ organization, needs }): Promise<OrganizationState> => {
     const { slug } = organization;
     const keyLimits = needs.keyLimits ? (await manage.findKeyDefault({ organization: slug })).limits : null;

@@ -1,6 +1,6 @@
 /** The wanted state: the file of organizations, and how it is to be compared. */
 import type { Path } from "../../../core/schema/walk.ts";
-import type { BudgetedKey } from "../budgets.ts";
+import type { Key } from "../key.ts";
 import type { Values } from "./kind.ts";
 import type { OrganizationState, State } from "./state.ts";
 import type { Problem } from "./step.ts";
@@ -28,7 +28,7 @@ export interface CompareOptions {
   prunes: boolean;
   now_ms: number;
   /** Whether the secret of this key was lost when an earlier run created it. */
-  isSecretLost?(key: BudgetedKey): boolean;
+  isSecretLost?(key: Key): boolean;
 }
 
 /** All that steps are derived from. Problems of the file are added to `problems`. */

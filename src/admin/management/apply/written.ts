@@ -1,7 +1,7 @@
 /** The file that describes the current state: comparing the two finds no difference. Pure. */
 import { canonical } from "../../store/audit-chain.ts";
-import type { BudgetedKey } from "../budgets.ts";
-import { limitNames } from "../shapes.ts";
+import { limitNames } from "../../store/shapes.ts";
+import type { Key } from "../key.ts";
 import type { Kind, Values } from "./kind.ts";
 import { keyKind, limitsWritten, organizationKind, planKind, teamKind } from "./kinds.ts";
 import { membershipsWritten, nameOf, personLimitsWritten, roleByHand } from "./person-kind.ts";
@@ -114,7 +114,7 @@ function valuesOf<Now>(kind: Kind<Now>, now: Now, allFields: boolean): Values {
 }
 
 /** Limits that the key does not have, although a new one would inherit them, are null. */
-function keyValues(state: OrganizationState, key: BudgetedKey, allFields: boolean): Values {
+function keyValues(state: OrganizationState, key: Key, allFields: boolean): Values {
   const inherited = limitsWritten(inheritedLimits(state, key.team?.name ?? null));
   const own = limitsWritten(key.limits);
   const written = limitNames.filter((limit) => allFields || own[limit] !== undefined || inherited[limit] !== undefined);

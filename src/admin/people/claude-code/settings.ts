@@ -19,7 +19,7 @@ export function managedSettings({ identity }: Pick<IdentityParts, "identity">): 
       const { key } = await authorize(dependencies, call, "any");
       const models = [...dependencies.catalog().models.values()]
         .filter(({ capabilities }) => capabilities.has("tools"))
-        .filter(({ id }) => key.allowedModels?.includes(id) ?? true);
+        .filter(({ id }) => key.models?.includes(id) ?? true);
       if (!identity()?.claudeCodeSettings || models.length === 0) throw notThere(call);
       const settings = settingsFor(models);
       const checksum = `sha256:${Bun.SHA256.hash(canonical(settings), "hex")}`;

@@ -1,10 +1,28 @@
-/** The rotation of a secret: a key's, or an operator's, which is a token. */
+/** A credential, which is a key's secret or an operator's token: how it may be shown, its rotation, and its words. */
 import Type from "typebox";
 import { secretOf } from "../../core/auth/key.ts";
-import type { Administration } from "../../core/store/directory.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Administration } from "../store/administration.ts";
+import type { Said } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { duration, nullable } from "./shapes.ts";
+import { duration } from "./shapes.ts";
+
+export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
+
+/** The state of a secret or an operator by this machine's clock, for display; the store's clock decides about requests. */
+export function secretState(
+  { revokedAt, expiresAt }: { revokedAt: Date | null; expiresAt: Date | null },
+  now_ms: number,
+): "revoked" | "expired" | "active" {
+  if (revokedAt) return "revoked";
+  return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
+}
+
+/** The only words with the secret itself. Null: the answer of a repeat has none. */
+export function secretSaid(first: string, secret: string | null, last: string): Said {
+  return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
+}
 
 /** How long the old secret works. Null: until it is revoked. */
 export const grace = Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`.")));

@@ -1,66 +1,23 @@
-/** `sluice usage report`: what was used over time, as a table, CSV, JSON or FOCUS. */
-import { type Command, Option } from "commander";
+/** A report of usage in words. */
 import { grouped } from "../../core/inference/amounts.ts";
-import { encode } from "../../core/schema/codec.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, minute } from "../../core/time/written.ts";
-import type { Column } from "../management/command.ts";
-import { focusGroups, reportFocus } from "../management/focus.ts";
-import { reportCsv } from "../management/report-csv.ts";
-import { Report, type Row } from "../management/report-shape.ts";
-import { shareInWords, tightestReset } from "../management/standing.ts";
-import { bar } from "./bar.ts";
-import { withManagement } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
-import { labelsInWords } from "./key-facts.ts";
-import { type JsonFlag, jsonOption, names, printJson } from "./option.ts";
-import { table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
+import { labelsInWords } from "./key-words.ts";
+import type { Report, Row } from "./report-shape.ts";
+import { shareInWords, tightestReset } from "./standing.ts";
 
-interface ReportOptions extends JsonFlag {
-  from?: string;
-  to?: string;
-  by?: string[];
-  org?: string;
-  csv?: true;
-  focus?: true;
-}
-
-export function addReport(usage: Command, { services }: CommandContext): void {
-  usage
-    .command("report")
-    .description("add up what was used in a span of time, by any groups")
-    .option("--from <date>", "first moment (default: the first of this month)")
-    .option("--to <date>", "moment after the last (default: now)")
-    .option("--by <groups>", "groups, comma-separated (default: organization)", names)
-    .option("--org <org>", "slug or ID of the organization (default: all)")
-    .addOption(jsonOption().conflicts(["csv", "focus"]))
-    .addOption(new Option("--csv", "print CSV").conflicts("focus"))
-    .addOption(new Option("--focus", "print CSV in the form of FOCUS 1.2, with costs"))
-    .addHelpText("after", reportHelp)
-    .action(async (options: ReportOptions) => {
-      const { terminal } = services;
-      const { from, to, org: organization } = options;
-      const groups = options.by?.join(",");
-      const by = options.focus ? focusGroups(groups ?? null) : groups;
-      const query = { from, to, by, organization };
-      const report = await withManagement(services, (manage) => manage.reportUsage(query));
-      if (options.json) printJson(terminal, encode(Report, report));
-      else if (options.csv) terminal.out([...reportCsv(report)].join(""));
-      else if (options.focus) terminal.out([...reportFocus(report)].join(""));
-      else terminal.out(described(terminal, report));
-    });
-}
-
-function described(terminal: Terminal, report: Report): string {
+export function reportSaid(report: Report): Said {
   const { from, to, asOf, rows, total, running, price, organization } = report;
   const whose = organization ? `, of ${organization}` : "";
   const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(asOf)}.\n`;
-  const lines = rows.length === 0 ? "Nothing was used.\n" : `\n${table(terminal, columnsOf(report, terminal), rows)}\n`;
   const cost = price ? `, ${total.cost} ${price.currency}` : "";
   const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.units)} units${cost}.\n`;
+  const isOpen = running.requests > 0;
   const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${grouped(running.heldUnits)} units.\n`;
-  return `${head}${lines}${all}${running.requests === 0 ? "" : open}`;
+  const last = `${all}${isOpen ? open : ""}`;
+  if (rows.length === 0) return `${head}Nothing was used.\n${last}`;
+  return { pieces: [head, tablePiece(columnsOf(report), rows), last] };
 }
 
 const counted = (requests: number): string => (requests === 1 ? "1 request" : `${grouped(requests)} requests`);
@@ -81,16 +38,15 @@ const groupColumns: Record<ReportGroup, Column<Row>> = {
   month: { head: "MONTH (UTC)", cell: ({ month }) => month ?? "" },
 };
 
-function columnsOf({ by, rows, price }: Report, terminal: Terminal): Column<Row>[] {
+function columnsOf({ by, rows, price }: Report): Column<Row>[] {
   const most = Math.max(1, ...rows.map(({ units }) => units));
-  const cells = terminal.width !== null && terminal.width < 110 ? 8 : 20;
   const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
     ...by.map((group) => groupColumns[group]),
     ...(by.includes("team") ? [teamId] : []),
     ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
-    { head: "", cell: ({ units }) => bar(cells, { used: Math.max(0, units), held: 0, limit: most }) },
+    barColumn([8, 20], ({ units }) => ({ used: Math.max(0, units), held: 0, limit: most })),
     { head: "UNITS", cell: ({ units }) => grouped(units) },
     ...costColumn(price),
     { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
@@ -120,7 +76,7 @@ function costColumn(price: Report["price"]): Column<Row>[] {
   return price ? [{ head: `COST (${price.currency})`, cell: ({ cost }) => cost ?? "" }] : [];
 }
 
-const reportHelp = `
+export const reportHelp = `
 Groups: organization, team, person, key, model, operation, outcome, and one of
 hour, day, month. Requests count in the hour of their admission, in the team
 that their key was in then, and for the person whose key it is. Dates are days

@@ -1,63 +1,12 @@
-/** `sluice usage …`: what organizations have used, whether the ledger balances, and how to correct it. */
-import type { Command } from "commander";
+/** Usage in words: the windows of an organization, and what the check of the ledger found. */
 import { grouped, percentOf } from "../../core/inference/amounts.ts";
-import { encode } from "../../core/schema/codec.ts";
 import { type Sealed, windowKinds } from "../../core/store/ledger.ts";
 import type { Lost } from "../../core/store/lost.ts";
 import { instant, minute } from "../../core/time/written.ts";
-import type { Column } from "../management/command.ts";
-import { Difference, type OrganizationUsage } from "../management/usage.ts";
-import { bar } from "./bar.ts";
-import { withManagement } from "./connect.ts";
-import type { CommandContext } from "./context.ts";
-import { type JsonFlag, jsonOption, printJson } from "./option.ts";
-import { runVerb } from "./run-verb.ts";
-import { facts, table } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
-import { addReport } from "./usage-report.ts";
-import { addVerbCommands } from "./verb-command.ts";
+import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
+import type { Difference, OrganizationUsage } from "./usage-shape.ts";
 
-export function addUsageCommands(program: Command, context: CommandContext): void {
-  const usage = program.command("usage").description("show, report, check, and adjust usage");
-  addVerbCommands(usage, context, [addShow, addReport, addCheck, "adjust"]);
-}
-
-function addShow(usage: Command, { services }: CommandContext): void {
-  usage
-    .command("show")
-    .description("show how much of its limits an organization has used")
-    .argument("<org>", "slug or ID of the organization")
-    .addOption(jsonOption())
-    .action(async (given: string, options: JsonFlag) => {
-      const input = { organization: given };
-      await runVerb(services, options, "readUsage", input, (found) => describeUsage(services.terminal, found));
-    });
-}
-
-function addCheck(usage: Command, { services }: CommandContext): void {
-  usage
-    .command("check")
-    .description("compare every total of the past year with the sum of its records")
-    .option("--full", "read the records of sealed windows too")
-    .addOption(jsonOption())
-    .addHelpText("after", checkHelp)
-    .action(async (options: JsonFlag & { full?: true }) => {
-      const full = options.full ?? false;
-      const { differences, trusted, lost } = await withManagement(services, (manage) => manage.checkUsage({ full }));
-      // Scripts read a list of differences on stdout, and a loss is no difference.
-      services.terminal.err(onLost(lost));
-      if (options.json)
-        printJson(
-          services.terminal,
-          differences.map((one) => encode(Difference, one)),
-        );
-      else if (differences.length > 0) services.terminal.out(table(services.terminal, differenceColumns, differences));
-      if (differences.length > 0) throw new Error(onDifferences(differences));
-      if (!options.json) services.terminal.out(`Every total equals the sum of its records.\n${onTrust(trusted)}`);
-    });
-}
-
-function onDifferences(differences: readonly Difference[]): string {
+export function onDifferences(differences: readonly Difference[]): string {
   const passes = differences.filter(({ auditEntry }) => auditEntry !== null).length;
   const totals = differences.length - passes;
   const sums = totals === 1 ? "1 total differs from its sum" : `${totals} totals differ from their sum`;
@@ -65,7 +14,7 @@ function onDifferences(differences: readonly Difference[]): string {
   return `${[...(totals === 0 ? [] : [sums]), ...(passes === 0 ? [] : [entries])].join(", and ")}.`;
 }
 
-function onTrust({ windows, records, days, dayRecords }: Sealed): string {
+export function onTrust({ windows, records, days, dayRecords }: Sealed): string {
   const taken = [
     ...(windows === 0 ? [] : [`the seals of ${grouped(windows)} windows, of ${grouped(records)} records in all`]),
     ...(days === 0 ? [] : [`the roll-ups of ${grouped(days)} days, of ${grouped(dayRecords)} records`]),
@@ -73,7 +22,7 @@ function onTrust({ windows, records, days, dayRecords }: Sealed): string {
   return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
-function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
+export function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
   const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
   if (receipts === 0) return moved;
   const what = receipts === 1 ? "1 settled request" : `${grouped(receipts)} settled requests`;
@@ -89,25 +38,24 @@ interface Line {
   resetAt: Date;
 }
 
-function describeUsage(terminal: Terminal, usage: OrganizationUsage): string {
+export function usageSaid(usage: OrganizationUsage): Said {
   const { extraUsage: extra, runningRequests: running, concurrentRequests: atATime } = usage;
   const lines: Line[] = windowKinds.map((kind) => ({ name: kind, ...usage[kind] }));
   if (extra.enabled || extra.used > 0) {
     lines.push({ name: "extra", ...extra, limit: extra.capUnits, resetAt: usage.month.resetAt });
   }
-  const about = facts(terminal, [
+  const facts = [
     ["organization", usage.organization],
     ["plan", usage.plan ?? "none: inference is refused"],
     ["extra usage", extra.enabled ? "on" : "off"],
     ["running requests", atATime === null ? grouped(running) : `${grouped(running)} of ${grouped(atATime)}`],
-  ]);
-  const cells = terminal.width !== null && terminal.width < 110 ? 16 : 32;
-  return `${about}\n${table(terminal, usageColumns(cells), lines)}`;
+  ] as const;
+  return { pieces: [{ facts }, tablePiece(usageColumns, lines)] };
 }
 
-const usageColumns = (cells: number): Column<Line>[] => [
+const usageColumns: Column<Line>[] = [
   { head: "WINDOW", cell: (line) => line.name },
-  { head: "", cell: (line) => bar(cells, line) },
+  barColumn([16, 32], (line) => line),
   { head: "PERCENT", cell: ({ used, limit }) => (limit === null ? "-" : percentOf(used, limit).toFixed(2)) },
   { head: "USED", cell: (line) => grouped(line.used) },
   { head: "LIMIT", cell: ({ limit }) => (limit === null ? "none" : grouped(limit)) },
@@ -115,7 +63,7 @@ const usageColumns = (cells: number): Column<Line>[] => [
   { head: "HELD", cell: (line) => grouped(line.held), optional: true },
 ];
 
-const differenceColumns: Column<Difference>[] = [
+export const differenceColumns: Column<Difference>[] = [
   {
     head: "ORGANIZATION",
     cell: ({ organization, organizationId }) => organization ?? organizationId ?? "",
@@ -129,7 +77,7 @@ const differenceColumns: Column<Difference>[] = [
   { head: "HOLDING", cell: ({ holding }) => grouped(holding) },
 ];
 
-const checkHelp = `
+export const checkHelp = `
 Exits with 1 if any total differs. A running service seals windows and days
 that have ended and agreed. The check trusts their seals, and reads the records
 since. With --full it reads every record of the past year, piece by piece. If a

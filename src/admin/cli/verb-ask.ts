@@ -1,0 +1,59 @@
+/** Questions of a command on a terminal before it calls its verb: for values that are missing, and whether it is meant. */
+import type { Command } from "commander";
+import type { Confirmation, Flag, Question } from "../management/command.ts";
+import { allOf, type Part } from "../management/page.ts";
+import type { Verb } from "../management/verb.ts";
+import { type Management, verbs } from "../management/verbs.ts";
+import { withManagement } from "./connect.ts";
+import { type JsonFlag, missing } from "./option.ts";
+import type { Services } from "./services.ts";
+import { validator } from "./validator.ts";
+import type { Given } from "./verb-option.ts";
+
+/** Adds what is required and was not typed. Where nobody can be asked, that is a usage error. */
+export async function askMissing(services: Services, command: Command, verb: Verb, given: Given): Promise<Given> {
+  const open = Object.entries(verb.command!.takes as Record<string, Flag>).filter(
+    ([member, { asks }]) => asks && given[member] === undefined,
+  );
+  const mayAsk = services.terminal.interactive && !command.opts<JsonFlag>().json;
+  const answers: Given = {};
+  for (const [member, { flag, asks }] of open) {
+    if (!mayAsk) missing(command, flag.startsWith("-") ? flag.split(" ")[0]! : flag.slice(1, -1).toUpperCase());
+    answers[member] = await asked(services, asks!, verb, member);
+  }
+  return { ...answers, ...given };
+}
+
+async function asked(services: Services, { message, from }: Question, verb: Verb, member: string): Promise<string> {
+  if (!from) {
+    const check = validator((text) => verb.take({ ...verb.example.takes, [member]: text }));
+    return (await services.prompts()).text({ message, check });
+  }
+  const items = await withManagement(services, (manage) =>
+    allOf((page) => (manage[from.list.name as keyof Management] as unknown as List)(page)),
+  );
+  const options = items.flatMap((item) => from.option(item) ?? []);
+  if (options.length === 0) throw new Error(from.none);
+  return (await services.prompts()).select({ message, options });
+}
+
+type List = (page: object) => Promise<Part<unknown>>;
+
+/** Throws an Error unless the answer is yes. No connection is open meanwhile, so that nobody else has to wait for it. */
+export async function confirm(
+  services: Services,
+  { json }: JsonFlag,
+  { of, question, refusal, needsYes }: Confirmation,
+  given: Given,
+): Promise<void> {
+  if (json || !services.terminal.interactive) {
+    if (needsYes !== undefined) throw new Error(needsYes);
+    return;
+  }
+  const { input } = verbs.find(({ name }) => name === of.name)!;
+  const named = Object.fromEntries(Object.entries(given).filter(([member]) => member in input.properties));
+  const found = await withManagement(services, (manage) => (manage[of.name as keyof Management] as Read)(named));
+  if (!(await (await services.prompts()).confirm(question(found, given)))) throw new Error(refusal);
+}
+
+type Read = (given: Given) => Promise<unknown>;

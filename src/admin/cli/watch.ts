@@ -1,0 +1,37 @@
+/** `--watch`: the answer of a live verb, again whenever it changes. */
+import type { Command } from "commander";
+import { decode } from "../../core/schema/codec.ts";
+import { untilAborted } from "../../core/time/until-aborted.ts";
+import type { Verb } from "../management/verb.ts";
+import type { Management } from "../management/verbs.ts";
+import { remoteServer, withManagement } from "./connect.ts";
+import type { Services } from "./services.ts";
+
+/** How often a database or a socket is read; a node that is reached over HTTP sends changes by itself. */
+const every_ms = 1_000;
+
+export function addWatch(command: Command): void {
+  command.option("--watch", "show it anew whenever it changes, until it is stopped");
+}
+
+/** Shows each answer until the program is asked to end. */
+export async function watched(services: Services, verb: Verb, show: (answer: unknown) => void): Promise<void> {
+  const stopped = new AbortController();
+  void services.untilStopped().then(() => stopped.abort());
+  for await (const answer of followed(services, verb, stopped.signal)) show(answer);
+}
+
+async function* followed(services: Services, verb: Verb, stopped: AbortSignal): AsyncGenerator<unknown> {
+  const server = remoteServer(services);
+  if (server) {
+    const { remoteAnswers } = await import("./remote-events.ts");
+    for await (const json of remoteAnswers(server, verb, stopped)) yield decode(verb.answers, json);
+    return;
+  }
+  while (!stopped.aborted) {
+    yield await withManagement(services, (manage) =>
+      (manage[verb.name as keyof Management] as () => Promise<unknown>)(),
+    );
+    await untilAborted(stopped, every_ms);
+  }
+}

@@ -1,0 +1,74 @@
+/** A key in words: its facts, its secrets, and what can be done with them. */
+import { instant } from "../../core/time/written.ts";
+import type { Secret } from "../store/shapes.ts";
+import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
+import { secretSaid, secretState } from "./credential.ts";
+import type { Key, NewKey } from "./key.ts";
+import { limitsInWords } from "./limits.ts";
+import { raiseFacts } from "./raise.ts";
+import { standingFacts } from "./standing.ts";
+
+/** The facts that can be changed. */
+export function keyFacts(key: Key): Facts {
+  return [
+    ["name", key.name],
+    ["owner", key.owner],
+    ["person", key.personId],
+    ["labels", labelsInWords(key.labels)],
+    ["scopes", key.scopes.join(", ")],
+    ["models", key.models?.join(", ") ?? "every model"],
+    ["allowed from", key.allowFrom?.join(", ") ?? "every address"],
+    ["expires", instant(key.expiresAt) ?? "never"],
+    ["team", key.team && `${key.team.name} (${key.team.id})`],
+    ["limits", limitsInWords(key.limits) ?? "none of its own"],
+  ];
+}
+
+export function keySaid(key: Key, _: unknown, now_ms: number): Said {
+  const facts: Facts = [
+    ["id", key.id],
+    ["kind", key.kind === "key" ? null : key.kind],
+    ["organization", key.organization],
+    ["state", key.state],
+    ...keyFacts(key),
+    ...raiseFacts(key.raise),
+    ...standingFacts(key.standing),
+    ["created", [instant(key.createdAt), key.createdBy && `by ${key.createdBy}`].filter(Boolean).join(" ")],
+    ["revoked", instant(key.revokedAt)],
+    ["ends", instant(key.endsAt)],
+    [
+      "last used",
+      [instant(key.lastUsedAt) ?? "never", key.lastUsedFrom && `from ${key.lastUsedFrom}`].filter(Boolean).join(" "),
+    ],
+    ["version", String(key.version)],
+  ];
+  const secrets: Column<Secret>[] = [
+    { head: "SECRET", cell: (secret) => `${secret.prefix}…${secret.suffix}` },
+    { head: "STATE", cell: (secret) => secretState(key.revokedAt ? key : secret, now_ms) },
+    { head: "CREATED", cell: (secret) => instant(secret.createdAt) ?? "" },
+    { head: "ENDS", cell: (secret) => instant(secret.revokedAt ?? key.revokedAt ?? secret.expiresAt) ?? "" },
+  ];
+  return { pieces: [{ facts }, tablePiece(secrets, key.secrets)] };
+}
+
+/** The answer with a secret. */
+export function newKeySaid(made: NewKey, first: string, last = ""): Said {
+  const next = `Store it now: it cannot be shown again. If you lose it or it leaks, run: sluice key rotate ${made.id}\n`;
+  return secretSaid(first, made.key, next + last);
+}
+
+export function oldSecretsInWords({ id, secrets }: NewKey, now_ms: number): string {
+  const old = secrets.slice(1).filter((secret) => secretState(secret, now_ms) === "active");
+  if (old.length === 0) return "The old secret no longer works.\n";
+  if (old.every((secret) => secret.expiresAt)) {
+    const last_ms = Math.max(...old.map((secret) => secret.expiresAt?.getTime() ?? 0));
+    return `The old secret works until ${instant(new Date(last_ms))}.\n`;
+  }
+  return `The old secret works until you revoke it. To revoke it, run: sluice key revoke ${id} --old\n`;
+}
+
+/** Null: there are none. */
+export function labelsInWords(labels: Readonly<Record<string, string>>): string | null {
+  const all = Object.entries(labels).map(([label, text]) => `${label}=${text}`);
+  return all.join(", ") || null;
+}

@@ -1,0 +1,44 @@
+/** The usage of an organization, and what the check of the ledger finds, as verbs answer them. */
+import Type from "typebox";
+import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { windowKinds } from "../../core/store/ledger.ts";
+import { id, instant, limit, units } from "../store/shapes.ts";
+import { Window } from "./standing.ts";
+
+export const OrganizationUsage = Type.Object(
+  {
+    organization_id: id("org"),
+    organization: Type.String(),
+    plan: nullable(Type.String()),
+    at: instant("When this was read."),
+    session: Window,
+    week: Window,
+    month: Window,
+    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()), used: units(), held: units() }),
+    running_requests: count(),
+    concurrent_requests: limit(),
+  },
+  { $id: "OrganizationUsage" },
+);
+export type OrganizationUsage = Value<typeof OrganizationUsage>;
+
+export const Difference = Type.Object({
+  organization_id: nullable(Type.String()),
+  organization: nullable(Type.String()),
+  subject_id: nullable(Type.String({ description: "UUID of its key or team; null: its own total." })),
+  window: oneOf([...windowKinds, "extra", "running", "hour", "day", "total", "pass", "chain"]),
+  starts_at: nullable(instant("When the window began, or the entry of the audit log was written.")),
+  audit_entry: nullable(
+    Type.Integer({
+      minimum: 1,
+      description:
+        "Of `pass`: the entry of the audit log that says otherwise. Of `chain`: one at or behind which it is broken.",
+    }),
+  ),
+  used: Type.Integer(),
+  recorded: Type.Integer(),
+  held: Type.Integer(),
+  holding: Type.Integer(),
+});
+export type Difference = Value<typeof Difference>;

@@ -1,0 +1,238 @@
+/** The administration of organizations, teams, keys and the audit log. Implemented by `postgres`. */
+import type { Budget } from "../../core/store/budget.ts";
+import type { Stale, VersionedChange } from "../../core/store/change.ts";
+import type {
+  Actor,
+  KeyKind,
+  NewSecret,
+  Organization,
+  OrganizationStatus,
+  Policies,
+} from "../../core/store/directory.ts";
+import type { WindowKind } from "../../core/store/ledger.ts";
+import type { OverShare, Page, PageOf, Repeat, Repeated } from "../../core/store/page.ts";
+import type { RaiseAdministration } from "../../core/store/raise.ts";
+import type { KeyChange, KeyState, StoredKey } from "./key.ts";
+import type { StoredTeam, TeamChange } from "./team.ts";
+
+export interface Administration extends BudgetAdministration, RaiseAdministration {
+  createOrganization(input: {
+    id: string;
+    slug: string;
+    name: string;
+    plan: string | null;
+    actor: Actor;
+    repeat?: Repeat | undefined;
+  }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
+  listOrganizations(): Promise<Organization[]>;
+  /** Returns a page of organizations, or of the one with this ID, in the order of their creation. */
+  pageOrganizations(
+    page: Page &
+      OverShare & {
+        organizationId?: string | undefined;
+        status?: OrganizationStatus | undefined;
+        plan?: string | undefined;
+      },
+  ): Promise<PageOf<Organization>>;
+  /** Finds an organization by slug or ID. */
+  findOrganization(slugOrId: string): Promise<Organization | null>;
+  /** The organization that had this slug before it got another. */
+  formerOwner(slug: string): Promise<Organization | null>;
+  /**
+   * Here and below, a `version` makes the change conditional: the organization must still have it. A closed
+   * organization does not change.
+   */
+  setOrganizationStatus(
+    id: string,
+    status: Exclude<OrganizationStatus, "closed">,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed>;
+  renameOrganization(
+    id: string,
+    names: Partial<Pick<Organization, "slug" | "name">>,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed | "slug_taken">;
+  /**
+   * Sets the given policies. Nothing more is stored for an organization that keeps no content; `purgeContent` deletes
+   * the older content.
+   */
+  setPolicies(id: string, policies: Partial<Policies>, actor: Actor, version?: number | null): Promise<Changed>;
+  /**
+   * Closes an organization for good: revokes its keys and removes its plan, extra usage and webhook. Its records are
+   * kept as long as others.
+   */
+  closeOrganization(id: string, actor: Actor, version?: number | null): Promise<Changed>;
+  /** Deletes the stored content of an organization that is closed or keeps no content. */
+  purgeContent(id: string): Promise<void>;
+  /** In force at once; use and window boundaries stay. Null removes the plan. */
+  setOrganizationPlan(
+    id: string,
+    plan: string | null,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed | "no_plan">;
+  /** Sets a new anchor for weeks and months, from the end of the running month on. */
+  setOrganizationAnchor(id: string, anchorAt: Date, actor: Actor, version?: number | null): Promise<Changed>;
+  /** If it is turned off, the cap stays: it still bounds running requests. */
+  setExtraUsage(
+    id: string,
+    extra: { enabled: true; capUnits: number } | { enabled: false },
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed>;
+  /** The limits that a new key of the organization gets. */
+  setKeyDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
+  /** Those of each member without limits of their own or of the team. */
+  setMemberDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
+  /** Writes compensating entries in the ledger (Ledger.adjust), all or none. Returns for each what was added. */
+  adjustUsage(input: {
+    organizationId: string;
+    entries: readonly { entryId: string; kind: WindowKind | "extra" }[];
+    units: number;
+    reason: string;
+    actor: Actor;
+  }): Promise<UsageEntry[]>;
+
+  createKey(
+    input: Pick<StoredKey, "id" | "organizationId" | "name" | "scopes" | "models" | "expiresAt" | "owner"> &
+      Pick<StoredKey, "labels" | "allowFrom" | "limits"> & {
+        /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
+        personId?: string | null;
+        teamId: string | null;
+        secret: NewSecret;
+        /** Whether the creation is refused if a key of the organization that is not revoked has this name. */
+        hasOwnName?: boolean;
+        actor: Actor;
+        repeat?: Repeat | undefined;
+      },
+  ): Promise<StoredKey | Repeated | "no_team" | "closed" | "name_taken">;
+  /** Returns a page of the keys of one organization or of all, in the order of their creation. */
+  pageKeys(
+    page: Page &
+      OverShare & {
+        organizationId?: string | undefined;
+        personId?: string | undefined;
+        state?: KeyState | undefined;
+        /** `key` if absent: only a list that names the kind has sign-ins or identity tokens. */
+        kind?: KeyKind | undefined;
+        /** Only keys that were unused for this long. A key that was never used counts from its creation. */
+        unusedFor_ms?: number | undefined;
+        /** Only keys that work, and end within this time by their own date or a policy. */
+        endsWithin_ms?: number | undefined;
+      },
+  ): Promise<PageOf<StoredKey>>;
+  /**
+   * Sets the fields that `patch` gives for the key as it is when it is locked; the others stay. A change that changes nothing
+   * writes nothing. `no_team`: the organization has no such team.
+   */
+  updateKey(
+    change: VersionedChange,
+    patch: (now: StoredKey) => KeyChange,
+  ): Promise<StoredKey | Stale<StoredKey> | "no_team" | null>;
+  findKey(id: string): Promise<StoredKey | null>;
+  /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
+  rotateKey(input: {
+    id: string;
+    secret: NewSecret;
+    graceEndsAt: Date | null;
+    actor: Actor;
+  }): Promise<StoredKey | "revoked" | null>;
+  /** Revokes the key, or with `old` only the secrets that the newest one replaced. Idempotent. */
+  revokeKey(input: { id: string; old: boolean; actor: Actor }): Promise<StoredKey | null>;
+
+  listAudit(input: AuditQuery): Promise<AuditEntry[]>;
+  /** The current head of the chain. */
+  auditHead(): Promise<AuditHead>;
+}
+
+export interface BudgetAdministration {
+  createTeam(input: {
+    id: string;
+    organizationId: string;
+    name: string;
+    limits: Budget;
+    keyLimits: Budget | null;
+    memberLimits?: Budget | null;
+    actor: string;
+    repeat?: Repeat | undefined;
+  }): Promise<StoredTeam | "name_taken" | Repeated>;
+  /** Lists the teams that were not removed, the oldest first. */
+  listTeams(organizationId: string): Promise<StoredTeam[]>;
+  /** Returns a page of the teams of one organization or of all, in the order of their creation. */
+  pageTeams(page: Page & OverShare & { organizationId?: string | undefined }): Promise<PageOf<StoredTeam>>;
+  findTeam(id: string): Promise<StoredTeam | null>;
+  /** Sets what `patch` gives for the team as it is when it is locked; the rest stays. */
+  updateTeam(
+    change: VersionedChange,
+    patch: (now: StoredTeam) => TeamChange,
+  ): Promise<StoredTeam | Stale<StoredTeam> | "name_taken" | null>;
+  /** Its keys stay, without a team. Null if the team does not exist any more. */
+  removeTeam(id: string, actor: string): Promise<StoredTeam | null>;
+
+  /** The limits that a new key of an organization gets; null if it gets none. */
+  keyDefault(organizationId: string): Promise<Budget | null>;
+  /** The limits of each member of an organization without limits of their own or of the team; null if there are none. */
+  memberDefault(organizationId: string): Promise<Budget | null>;
+}
+
+/** The head of the audit log's chain after an entry. */
+export interface AuditHead {
+  number: number;
+  /** Hexadecimal digits. */
+  hash: string;
+}
+
+export interface AuditQuery {
+  organizationId?: string | undefined;
+  actor?: string | undefined;
+  action?: string | undefined;
+  /** Only entries about this plan. */
+  plan?: string | undefined;
+  /** Only entries about the thing with this id. */
+  subject?: string | undefined;
+  /** Only entries with a smaller number, or a greater one. */
+  before?: number | undefined;
+  after?: number | undefined;
+  /** The newest first, unless it says `oldest`. */
+  order?: "newest" | "oldest" | undefined;
+  limit: number;
+}
+
+/** An organization, and the limits that it gives to new keys or to its people; null: none. */
+export interface GivenLimits {
+  organization: Organization;
+  limits: Budget | null;
+}
+
+/** The organization after the change. Null if there is none. */
+export type Changed = Organization | Stale<Organization> | "closed" | null;
+/** The limits that it gives, after the change. */
+type DefaultChanged = GivenLimits | Stale<GivenLimits> | "closed" | null;
+/** The limits to give, after those that are given when the organization is locked. */
+type DefaultPatch = (now: Budget | null) => Budget | null;
+
+/** One compensating entry. `added` is null if there was no session to adjust. */
+export interface UsageEntry {
+  entryId: string;
+  kind: WindowKind | "extra";
+  added: number | null;
+}
+
+export interface AuditEntry {
+  /** The entry's number, from 1 without gaps. */
+  number: number;
+  at: Date;
+  /** The actor: `operator:<name>`, `cli:<user>`, `cli:<user> (claims <name>)`, or `service`. */
+  actor: Actor;
+  /** The address that the request came from; null for the node itself. */
+  address: string | null;
+  /** `organization.create`, `key.rotate`, … */
+  action: string;
+  organizationId: string | null;
+  subject: string;
+  details: Record<string, unknown>;
+  /** See src/admin/store/audit-chain.ts. Null if it was written before there was a chain. */
+  hash: string | null;
+}

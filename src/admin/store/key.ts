@@ -1,0 +1,44 @@
+/** A KEY, as the store returns it and the verbs answer it: never its secret. Pure. */
+import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { keyKinds, scopes } from "../../core/store/directory.ts";
+import { id, instant, Limits, life, Secret, version } from "./shapes.ts";
+
+/**
+ * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than that allows.
+ * `active`: none of these.
+ */
+export const keyStates = ["active", "revoked", "expired", "unused"] as const;
+export type KeyState = (typeof keyStates)[number];
+
+export const keyFields = {
+  id: id("key"),
+  kind: oneOf([...keyKinds], { description: "`sign-in`: a device of a person. `jwt`: an issuer's tokens." }),
+  organization_id: id("org"),
+  organization: Type.String({ description: "The organization's slug.", examples: ["acme"] }),
+  name: Type.String({ examples: ["build server"] }),
+  scopes: Type.Array(oneOf([...scopes]), { examples: [["inference:create"]] }),
+  models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
+  allow_from: nullable(Type.Array(Type.String(), { description: "Addresses and networks. Null: every address." })),
+  ...life,
+  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
+  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
+  owner: nullable(Type.String({ description: "A person or a team, as free text." })),
+  person_id: nullable(id("per")),
+  labels: Type.Record(Type.String(), Type.String()),
+  team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
+  limits: Limits,
+  state: oneOf([...keyStates], { description: "When this was read." }),
+  ends_at: nullable(
+    instant("When it ended, or will end: revoked, expired, older or longer unused than its organization allows."),
+  ),
+  version: version(),
+  secrets: Type.Array(Secret, { description: "Newest first." }),
+};
+
+const StoredKey = Type.Object(keyFields);
+export type StoredKey = Value<typeof StoredKey>;
+
+type Settable = "name" | "scopes" | "models" | "allowFrom" | "expiresAt" | "owner" | "labels" | "limits";
+export type KeyChange = Partial<Pick<StoredKey, Settable>> & { teamId?: string | null };

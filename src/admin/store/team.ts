@@ -1,0 +1,23 @@
+/** A TEAM: a named group of keys in an organization, as the store returns it and the verbs answer it. Pure. */
+import Type from "typebox";
+import { count, nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { id, instant, Limits, version } from "./shapes.ts";
+
+export const teamFields = {
+  id: id("team"),
+  organization_id: id("org"),
+  organization: Type.String({ description: "The organization's slug.", examples: ["acme"] }),
+  name: Type.String({ description: "Unique in its organization.", examples: ["research"] }),
+  keys: count(),
+  limits: Limits,
+  key_limits: nullable(Limits),
+  member_limits: nullable(Limits),
+  created_at: instant("When it was created."),
+  version: version(),
+};
+
+const StoredTeam = Type.Object(teamFields);
+export type StoredTeam = Value<typeof StoredTeam>;
+
+export type TeamChange = Partial<Pick<StoredTeam, "name" | "limits" | "keyLimits" | "memberLimits">>;

@@ -1,0 +1,34 @@
+/** The example of a value, made from its schema: each field says its own (`examples`), or its first or smallest value. Pure. */
+import type { TSchema } from "typebox";
+import { decode, type Value } from "./codec.ts";
+import type { Shape } from "./shape.ts";
+
+const instant = "2026-11-21T03:00:00.000Z";
+
+/** `differs`: the members that are not as the schema's example. */
+export function exampleOf<Schema extends TSchema>(schema: Schema, differs: Partial<Value<Schema>> = {}): Value<Schema> {
+  return { ...(decode(schema, jsonFor(schema as Shape)) as object), ...differs } as Value<Schema>;
+}
+
+function jsonFor(shape: Shape & { examples?: unknown[]; format?: string }): unknown {
+  if (shape.examples) return shape.examples[0];
+  if (shape.const !== undefined) return shape.const;
+  if (shape.enum) return shape.enum[0];
+  if (shape.anyOf) return jsonForOne(shape.anyOf);
+  if (shape.format === "date-time") return instant;
+  if (shape.type === "object") return membersOf(shape);
+  if (shape.type === "array") return [jsonFor(shape.items ?? {})];
+  if (shape.type === "boolean") return false;
+  return shape.type === "string" ? "text" : (shape.minimum ?? 0);
+}
+
+/** Null where it may be null and no branch says more. */
+function jsonForOne(branches: (Shape & { examples?: unknown[] })[]): unknown {
+  const said = branches.find(({ examples }) => examples);
+  if (said) return jsonFor(said);
+  return branches.some(({ type }) => type === "null") ? null : jsonFor(branches[0]!);
+}
+
+function membersOf({ properties = {}, required = [] }: Shape): Record<string, unknown> {
+  return Object.fromEntries(required.map((name) => [name, jsonFor(properties[name]!)]));
+}

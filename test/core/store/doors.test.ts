@@ -1,0 +1,130 @@
+// Which credential opens which door, by its form and by the kind of its row: no row that was changed by hand opens another.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { authenticator } from "../../../src/core/auth/authenticate.ts";
+import { hashKey, key_random_bytes, newKey, type SecretKind, secretOf } from "../../../src/core/auth/key.ts";
+import { operatorAuthentication } from "../../../src/core/auth/operator.ts";
+import { unknownCredentialLimits } from "../../../src/core/auth/unknown-credentials.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import { bare, idOf } from "../../../src/core/store/ids.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
+import { people } from "../../../src/stores/postgres/people.ts";
+import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
+import { newMember } from "../../harness/members.ts";
+import { kindsFor, type Open, type Owned } from "../../stores/postgres/databases.ts";
+import { unrestricted } from "./new-key.ts";
+
+setDefaultTimeout(120_000);
+const actor = "cli:test";
+
+for (const { kind, open } of kindsFor(import.meta.path)) describe(kind, () => doors(open));
+
+function doors(open: Open): void {
+  let owned: Owned;
+  let made: Record<"key" | "sign-in" | "jwt", { id: string; hash: Uint8Array }>;
+  let texts: Record<"key" | "sign-in" | "operator", string>;
+  const secret = (prefix: SecretKind) => newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)), prefix);
+  const newId = (prefix: string) => idOf(Bun.randomUUIDv7(), prefix as "key_");
+
+  beforeAll(async () => {
+    owned = await open();
+    const admin = administration(owned.db);
+    texts = { key: secret("slk_"), "sign-in": secret("slt_"), operator: secret("slo_") };
+    const organizationId = newId("org_");
+    await admin.createOrganization({ id: organizationId, slug: "acme", name: "Acme", plan: null, actor });
+    const personId = await newMember(owned.db, "ann", { organization: "acme" });
+    const key = newId("key_");
+    await admin.createKey({
+      ...{ ...unrestricted, id: key, organizationId, name: "app", scopes: [...scopes], actor },
+      secret: secretOf(texts.key),
+    });
+    const signIn = newId("key_");
+    await signIns(owned.db).begin({
+      ...{ keyId: signIn, personId, organizationId, teamId: null, scopes: [...scopes], models: null },
+      ...{ issuer: "https://login.example", issuerSession: "s1", tokens: new Uint8Array([1]), lasts_ms: null },
+      ...{ agent: "sluice", address: "192.0.2.1", refreshHash: hashKey(secret("slr_")) },
+      access: { secret: secretOf(texts["sign-in"]), lasts_ms: 3_600_000 },
+    });
+    const jwt = (await people(owned.db).tokenKey({ id: newId("key_"), personId, organization: "acme" }))!;
+    await admin.createOperator({
+      ...{ id: newId("op_"), name: "root", role: "admin", organizationId: null, expiresAt: null, actor },
+      secret: secretOf(texts.operator),
+    });
+    made = {
+      key: { id: key, hash: hashKey(texts.key) },
+      "sign-in": { id: signIn, hash: hashKey(texts["sign-in"]) },
+      jwt: { id: jwt.id, hash: jwt.secretHash },
+    };
+  });
+  afterAll(() => owned?.drop());
+
+  const service = async (hash: Uint8Array) => (await directory(owned.db).credential(hash))?.key.id ?? null;
+  const management = async (hash: Uint8Array) =>
+    (await administration(owned.db).operatorOf(hash, null))?.operator.name ?? null;
+  const code = async (work: Promise<unknown>) =>
+    work.then(
+      () => "open",
+      ({ code }: { code: string }) => code,
+    );
+
+  test("each credential opens its own door alone, by the text that is sent", async () => {
+    const auth = authenticator({ directory: directory(owned.db), now_ms: () => performance.now() });
+    const operator = operatorAuthentication({
+      ...{ operators: administration(owned.db), now_ms: () => performance.now(), limits: unknownCredentialLimits },
+    });
+    const headers = (text: string) => ({ get: (name: string) => (name === "authorization" ? `Bearer ${text}` : null) });
+    const seen = await Promise.all(
+      Object.entries(texts).map(async ([kind, text]) => [
+        kind,
+        await code(auth.authenticate(headers(text), "192.0.2.1")),
+        await code(operator(headers(text), "192.0.2.1")),
+      ]),
+    );
+    expect(seen).toEqual([
+      ["key", "open", "invalid_operator_token"],
+      ["sign-in", "open", "invalid_operator_token"],
+      ["operator", "invalid_api_key", "open"],
+    ]);
+    await auth.stop();
+  });
+
+  test("each credential is looked up behind its own door alone, by its hash", async () => {
+    for (const { id, hash } of Object.values(made))
+      expect([await service(hash), await management(hash)]).toEqual([id, null]);
+    const hash = hashKey(texts.operator);
+    expect([await service(hash), await management(hash)]).toEqual([null, "root"]);
+  });
+
+  test("a key whose kind was changed by hand opens no door until it is as it was", async () => {
+    const kinds = ["key", "sign-in", "jwt"] as const;
+    // The secret of identity tokens has no form, and an access token may be one of a workload.
+    const alike = [["sign-in", "jwt"]];
+    for (const kind of kinds) {
+      const { id, hash } = made[kind];
+      for (const other of kinds.filter((one) => one !== kind)) {
+        const change = "update api_key set kind = $2 where id = $1";
+        await owned.db.query(change, [bare(id, "key_"), other]);
+        const isAlike = alike.some(([one, two]) => one === kind && two === other);
+        expect([kind, other, await service(hash)]).toEqual([kind, other, isAlike ? id : null]);
+        expect(await management(hash)).toBeNull();
+        await owned.db.query(change, [bare(id, "key_"), kind]);
+      }
+      expect(await service(hash)).toBe(id);
+    }
+  });
+
+  test("a secret that was moved by hand to the other table opens neither door", async () => {
+    const [key, operator] = [hashKey(secret("slk_")), hashKey(secret("slo_"))];
+    await owned.db.query(
+      `insert into key_secret (key_id, number, hash, prefix, suffix, created_at)
+       values ($1, 9, $2, 'slo_abcd', 'wxyz', store_now())`,
+      [bare(made.key.id, "key_"), operator],
+    );
+    await owned.db.query(
+      `insert into operator_secret (operator_id, number, hash, prefix, suffix, created_at)
+       select id, 9, $1, 'slk_abcd', 'wxyz', store_now() from operator`,
+      [key],
+    );
+    for (const hash of [key, operator]) expect([await service(hash), await management(hash)]).toEqual([null, null]);
+  });
+}
