@@ -29,7 +29,8 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   );
   return {
     inputUnits: whole(whole(inputTokens, tokens_max) * dearest, units_max),
-    outputTokens: Math.min(outputTokensCap, stepTokens),
+    // A whole answer that is passed on cannot grow its hold.
+    outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
     outputTokens_min: Math.min(outputTokensCap, leastTokens),
     outputTokensCap,
   };

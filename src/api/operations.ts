@@ -1,4 +1,5 @@
 /** The list of all operations, to which a new one is added. */
+import { createEmbeddings } from "../features/operations/embeddings.ts";
 import type { Operation } from "./operation.ts";
 import { createChatCompletion } from "./operations/chat.ts";
 import { compactResponse } from "./operations/compact-response.ts";
@@ -25,6 +26,7 @@ export const operations: readonly Operation[] = [
   createResponse,
   compactResponse,
   countInputTokens,
+  createEmbeddings,
   getResponse,
   deleteResponse,
   cancelResponse,

@@ -220,7 +220,7 @@ class GrantedRun implements Run {
       hold: this.#reservation,
       stream: isReadAsProduced(asked),
       fetched: asked.fetched ?? null,
-      contextTokens: model.contextTokens,
+      contextTokens: model.contextTokens * (request.passed?.inputs ?? 1),
       outputTokensCap: Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max),
       // If the caller left while its request was at no engine, no engine has read any of it.
       get inputTokensExpected() {

@@ -30,8 +30,9 @@ const sights: Record<string, readonly string[]> = {
   sse: [],
   console: [],
   ...Object.fromEntries(order.map((room) => [room, leftOf(room)])),
-  api: [...leftOf("api"), "console"],
-  cli: [...leftOf("api"), "api", "config", "simulator"],
+  api: [...leftOf("api"), "console", "features"],
+  features: [...leftOf("api"), "api"],
+  cli: [...leftOf("api"), "api", "features", "config", "simulator"],
   workers: leftOf("api"),
   config: leftOf("http"),
   simulator: ["inference", "sse", "protocol"],
@@ -76,7 +77,7 @@ const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
-    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|api\/)/,
+    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|api\/|features\/)/,
     instead: "the types and checks that src/protocol/*/contract.ts exports",
   },
 ];

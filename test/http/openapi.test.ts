@@ -172,7 +172,7 @@ test("keys are described: two ways to send one, the scope that each operation ne
 test("every request example satisfies the contract, and each is possible on some model of the default catalog", () => {
   for (const operation of operations) {
     for (const example of operation.examples) {
-      const model = exampleModel(models, example.needs);
+      const model = exampleModel(models, example);
       expect(model, example.name).not.toBeNull();
       const { body } = example.request(model!);
       if (body !== undefined) expect([...Errors(operation.request!.schema, body)], example.name).toEqual([]);
