@@ -7,16 +7,16 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { migrate } from "../db/migrate.ts";
-import { setSubject } from "../src/postgres/budgets.ts";
-import { ledger } from "../src/postgres/ledger.ts";
-import { countInPerson } from "../src/postgres/members.ts";
-import { raises } from "../src/postgres/raises.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import { type Budget, noBudget } from "../src/store/budget.ts";
-import { bare, idOf } from "../src/store/ids.ts";
-import type { Admit, Command } from "../src/store/ledger.ts";
+import { type Budget, noBudget } from "../src/core/store/budget.ts";
+import { bare, idOf } from "../src/core/store/ids.ts";
+import type { Admit, Command } from "../src/core/store/ledger.ts";
+import { setSubject } from "../src/stores/postgres/budgets.ts";
+import { ledger } from "../src/stores/postgres/ledger.ts";
+import { countInPerson } from "../src/stores/postgres/members.ts";
+import { raises } from "../src/stores/postgres/raises.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
-import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
 
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "30" }, pairs: { type: "string", default: "4" } },

@@ -1,8 +1,8 @@
 // What is charged for inputs that no engine reports, against what they are: docs/metering.md has the table.
 // `bun bench/charges.ts`
 
-import { tokenizerNames } from "../src/tokens/tokenizers.ts";
-import { countedError, expectedError } from "../test/usage/charges.ts";
+import { tokenizerNames } from "../src/core/tokens/tokenizers.ts";
+import { countedError, expectedError } from "../test/core/usage/charges.ts";
 
 const percent = (share: number) => `${share >= 0 ? "+" : "−"}${Math.abs(share * 100).toFixed(1)} %`;
 const seeds = Array.from({ length: 20 }, (_, seed) => seed);

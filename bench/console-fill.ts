@@ -1,7 +1,7 @@
 // Fills a migrated database for the bench of the console: the records of bench/requests-fill.ts, and what the pages show
 // beside them: roll-ups of days, plans, teams, keys, people, and what each organization has used of its windows.
 
-import type { Lane } from "../src/postgres/database.ts";
+import type { Lane } from "../src/stores/postgres/database.ts";
 import { fillRequests, rollUpKey, uuidFor } from "./requests-fill.ts";
 
 export interface Filling {

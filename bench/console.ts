@@ -8,9 +8,9 @@
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import { launchBrowser, openTab, type Tab } from "../test/console/chromium.ts";
-import { firstLoad_bytes } from "../test/console/first-load.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { launchBrowser, openTab, type Tab } from "../test/admin/console/chromium.ts";
+import { firstLoad_bytes } from "../test/admin/console/first-load.ts";
 import { Browser } from "../test/harness/browser.ts";
 import { cpuOf_s } from "../test/harness/cpu.ts";
 import { type PeopleNode, startPeopleNode } from "../test/harness/people-node.ts";

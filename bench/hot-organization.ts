@@ -6,13 +6,13 @@
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
-import { batcher } from "../src/admission/batcher.ts";
-import type { Database } from "../src/postgres/database.ts";
-import { ledger } from "../src/postgres/ledger.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import { systemClock } from "../src/time/clock.ts";
+import { batcher } from "../src/core/admission/batcher.ts";
+import { systemClock } from "../src/core/time/clock.ts";
+import type { Database } from "../src/stores/postgres/database.ts";
+import { ledger } from "../src/stores/postgres/ledger.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
-import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
 
 const nodes = 3;
 const others_count = 10_000;

@@ -5,9 +5,9 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import Table from "cli-table3";
-import type { Command, Ledger } from "../src/store/ledger.ts";
+import type { Command, Ledger } from "../src/core/store/ledger.ts";
+import type { admitOf, settleOf } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
-import type { admitOf, settleOf } from "../test/store/ledger-stores.ts";
 
 const here = join(import.meta.dir, "..");
 const trees = [here, ...process.argv.slice(2, 3).map((path) => resolve(path))];
@@ -28,9 +28,9 @@ interface Subject extends Makers {
 
 async function subjectIn(tree: string): Promise<Subject> {
   const { migrate } = await import(join(tree, "db/migrate.ts"));
-  const { ledger } = await import(join(tree, "src/postgres/ledger.ts"));
-  const { serverDatabase } = await import(join(tree, "src/postgres/server.ts"));
-  const { admitOf, settleOf } = (await import(join(tree, "test/store/ledger-stores.ts"))) as Makers;
+  const { ledger } = await import(join(tree, "src/stores/postgres/ledger.ts"));
+  const { serverDatabase } = await import(join(tree, "src/stores/postgres/server.ts"));
+  const { admitOf, settleOf } = (await import(join(tree, "test/core/store/ledger-stores.ts"))) as Makers;
   const database = await freshDatabase();
   const db = await serverDatabase(database.url);
   await migrate(db);

@@ -3,9 +3,9 @@
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
-import { ledger } from "../src/postgres/ledger.ts";
-import { passDifferences } from "../src/postgres/passes.ts";
-import { admitOf, settleOf, stores } from "../test/store/ledger-stores.ts";
+import { ledger } from "../src/stores/postgres/ledger.ts";
+import { passDifferences } from "../src/stores/postgres/passes.ts";
+import { admitOf, settleOf, stores } from "../test/core/store/ledger-stores.ts";
 
 const records = Number(process.argv[2] ?? 20_000);
 const perTransaction = 20;

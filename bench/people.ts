@@ -6,7 +6,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { serverDatabase } from "../src/postgres/server.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { model, startService } from "../test/harness/engine.ts";
 import { newMember } from "../test/harness/members.ts";
 import { freshDatabase } from "../test/harness/services.ts";

@@ -8,13 +8,13 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { Redis } from "ioredis";
 import { migrate } from "../db/migrate.ts";
-import { postgresRates } from "../src/postgres/rates.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import { redisConnection } from "../src/redis/connection.ts";
-import { redisRates } from "../src/redis/rates.ts";
-import type { RateSubject, Rates } from "../src/store/rates.ts";
+import type { RateSubject, Rates } from "../src/core/store/rates.ts";
+import { postgresRates } from "../src/stores/postgres/rates.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { redisConnection } from "../src/stores/redis/connection.ts";
+import { redisRates } from "../src/stores/redis/rates.ts";
+import { newHex, newRequestId } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase, startRedis } from "../test/harness/services.ts";
-import { newHex, newRequestId } from "../test/store/ledger-stores.ts";
 
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "30" }, together: { type: "string", default: "8" } },

@@ -6,11 +6,11 @@
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
-import { ledger } from "../src/postgres/ledger.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import type { Admit } from "../src/store/ledger.ts";
+import type { Admit } from "../src/core/store/ledger.ts";
+import { ledger } from "../src/stores/postgres/ledger.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
 import { startPair } from "../test/harness/replica.ts";
-import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
 
 const [length_s = 20, rate = 100] = process.argv.slice(2).map(Number);
 const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };

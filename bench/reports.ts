@@ -5,14 +5,14 @@
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
-import type { ManagementContext } from "../src/management/context.ts";
-import { focusGroups, reportFocus } from "../src/management/focus.ts";
-import { reportVerbs } from "../src/management/reports.ts";
-import { ledger } from "../src/postgres/ledger.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import type { ReportGroup, ReportQuery } from "../src/store/report.ts";
+import type { ManagementContext } from "../src/admin/management/context.ts";
+import { focusGroups, reportFocus } from "../src/admin/management/focus.ts";
+import { reportVerbs } from "../src/admin/management/reports.ts";
+import type { ReportGroup, ReportQuery } from "../src/core/store/report.ts";
+import { ledger } from "../src/stores/postgres/ledger.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
-import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
 
 const [months = 13, keys = 1000, turns = 40] = process.argv.slice(2, 5).map(Number);
 const organizations = 50;

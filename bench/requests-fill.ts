@@ -2,7 +2,7 @@
 // keys and 4 teams, the others of 999 more (or as many as are asked for), the first of them the busiest. Rare are a
 // model and an upstream (one in a million), and a model that nobody has asked for since the first month.
 
-import type { Lane } from "../src/postgres/database.ts";
+import type { Lane } from "../src/stores/postgres/database.ts";
 
 export const months = 13;
 const chunk = 250_000;

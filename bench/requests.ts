@@ -4,10 +4,10 @@
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
-import { requestList } from "../src/postgres/request-list.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import { idOf } from "../src/store/ids.ts";
-import type { RequestQuery } from "../src/store/request-list.ts";
+import type { RequestQuery } from "../src/admin/store/request-list.ts";
+import { idOf } from "../src/core/store/ids.ts";
+import { requestList } from "../src/stores/postgres/request-list.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { fillRequests, idFor } from "./requests-fill.ts";
 
 const [, , url, records = "20000000"] = process.argv;

@@ -1,14 +1,14 @@
 // The cost of each setting of `reuse`, and the answers of others that an engine which sends second answers can show under
 // it: `bun bench/reuse.ts [requests] [folder of an older checkout]`.
 //
-// 1. The CPU time of a process for each request through the client of engines (src/upstream/http1): 64 at once for 1,000
+// 1. The CPU time of a process for each request through the client of engines (src/core/upstream/http1): 64 at once for 1,000
 //    organizations, to an engine in another process that thinks for 5 to 15 ms. The settings of `reuse` take turns in
 //    rounds, each in a process of its own; `before` is the client of the older checkout.
 // 2. The wrong answers among 2,000 requests once the engine sends one in 50 of its answers again, 1 to 2 ms later. The client
 //    keeps to its hour, or reuses connections again some 20 ms after each stray byte.
 
 import Table from "cli-table3";
-import type { Client } from "../src/upstream/http1/client.ts";
+import type { Client } from "../src/core/upstream/http1/client.ts";
 
 const organizations = 1_000;
 const inFlight = 64;

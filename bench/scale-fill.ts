@@ -1,7 +1,7 @@
 // Fills a migrated database with records of the past 14 months, as if they had been served evenly and checked every hour:
 // records, the windows that they add up to, and the seals of those that have ended.
 
-import type { Lane } from "../src/postgres/database.ts";
+import type { Lane } from "../src/stores/postgres/database.ts";
 
 export interface Filling {
   records: number;

@@ -5,14 +5,14 @@
 
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
-import type { Database, Lane } from "../src/postgres/database.ts";
-import { batchCall, encodeBatch } from "../src/postgres/ledger-batch.ts";
-import { keepUpPartitions } from "../src/postgres/partitions.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import { idOf } from "../src/store/ids.ts";
-import type { Admit, Command } from "../src/store/ledger.ts";
+import { idOf } from "../src/core/store/ids.ts";
+import type { Admit, Command } from "../src/core/store/ledger.ts";
+import type { Database, Lane } from "../src/stores/postgres/database.ts";
+import { batchCall, encodeBatch } from "../src/stores/postgres/ledger-batch.ts";
+import { keepUpPartitions } from "../src/stores/postgres/partitions.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { admitOf, settleOf } from "../test/core/store/ledger-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
-import { admitOf, settleOf } from "../test/store/ledger-stores.ts";
 import { fill, organizationOf } from "./scale-fill.ts";
 
 const records = Number(process.argv[2] ?? 20_000_000);

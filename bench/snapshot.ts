@@ -8,15 +8,15 @@
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
 import { migrate } from "../db/migrate.ts";
-import { noUsage } from "../src/inference/usage.ts";
-import type { Database } from "../src/postgres/database.ts";
-import { ledger } from "../src/postgres/ledger.ts";
-import { postgresRates } from "../src/postgres/rates.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
-import type { Admit } from "../src/store/ledger.ts";
+import { noUsage } from "../src/core/inference/usage.ts";
+import type { Admit } from "../src/core/store/ledger.ts";
+import type { Database } from "../src/stores/postgres/database.ts";
+import { ledger } from "../src/stores/postgres/ledger.ts";
+import { postgresRates } from "../src/stores/postgres/rates.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
+import { ofOrganization } from "../test/core/store/rates-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
-import { admitOf, newHex, settleOf } from "../test/store/ledger-stores.ts";
-import { ofOrganization } from "../test/store/rates-stores.ts";
 
 const [length_s = 120, rate = 200, slice_s = 10] = process.argv.slice(2, 5).map(Number);
 const ofRates = process.argv[5] === "rates";

@@ -7,9 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Table from "cli-table3";
+import { startCollector } from "../test/features/telemetry/collector.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 import { until } from "../test/harness/until.ts";
-import { startCollector } from "../test/telemetry/collector.ts";
 import { cpu_us as cpu_us_of } from "./speed/process.ts";
 import { answeredWhole, steadily } from "./steady.ts";
 

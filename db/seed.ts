@@ -1,13 +1,13 @@
 /**
- * Makes the seed archive (src/postgres/seed.ts says what it is for): `bun db/seed.ts`. Does nothing when the one that is
+ * Makes the seed archive (src/stores/postgres/seed.ts says what it is for): `bun db/seed.ts`. Does nothing when the one that is
  * there was made by the same engine and the same migrations. Several may run at once; the last one wins.
  */
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { embeddedDatabase } from "../src/postgres/embedded.ts";
-import { loadEngine } from "../src/postgres/engine.ts";
-import { record_file, type SeedContents, type SeedRecord, seedRecord } from "../src/postgres/seed.ts";
+import { embeddedDatabase } from "../src/stores/postgres/embedded.ts";
+import { loadEngine } from "../src/stores/postgres/engine.ts";
+import { record_file, type SeedContents, type SeedRecord, seedRecord } from "../src/stores/postgres/seed.ts";
 import { migrate } from "./migrate.ts";
 
 const seed_path = join(import.meta.dir, "../.cache/seed.tar.gz");

@@ -54,19 +54,19 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a report believed",
-    file: "src/usage/report.ts",
+    file: "src/core/usage/report.ts",
     find: "if (!input && !output) return null;",
     replace: "if (input || output || !output) return null;",
   },
   {
     name: "a doubled attempt",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "    this.#count = new Tally(this.#metering);\n    this.#metering.hold.restart();",
     replace: "    this.#metering.hold.restart();",
   },
   {
     name: "a leaver uncharged",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: 'if (outcome === "completed") return false;',
     replace: 'if (outcome === "completed") return false;\n    if (outcome === "cancelled") return true;',
   },

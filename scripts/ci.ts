@@ -31,7 +31,7 @@ const parts_of_http = 3;
 const binary = { TEST_SLUICE: `${process.cwd()}/dist/sluice`, TEST_AGAIN: "1" };
 
 /** Tests of HTTP that choose their database themselves, or that no database can change. */
-const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/http/${name}.test.ts`);
+const notAgain = ["at-once", "learned", "tls", "warm-up"].map((name) => `test/core/http/${name}.test.ts`);
 
 const build: Step = { name: "build", words: [...npm, "build"], options: { limit_ms: 3 * minute_ms }, counts: false };
 
@@ -90,7 +90,7 @@ const embedded: Step = {
 const stages: Step[][][] = [[[build]], [[tests]], [checks, consolePages, site], [[deeper]], [[embedded]]];
 
 function againEmbedded(): string[] {
-  const files = [...new Bun.Glob("test/http/*.test.ts").scanSync()].sort();
+  const files = [...new Bun.Glob("test/core/http/*.test.ts").scanSync()].sort();
   const part = commitNumber() % parts_of_http;
   return files.filter((file) => !notAgain.includes(file)).filter((_, index) => index % parts_of_http === part);
 }

@@ -3,8 +3,8 @@
 // With `--commit`, as CI runs it, it leaves out one of the four looks, which the commit chooses.
 
 import { parseArgs } from "node:util";
-import { launchBrowser, noBrowser, openTab } from "../test/console/chromium.ts";
-import { pathsOf, roles, signInAs, startConsoleNode } from "../test/console/node.ts";
+import { launchBrowser, noBrowser, openTab } from "../test/admin/console/chromium.ts";
+import { pathsOf, roles, signInAs, startConsoleNode } from "../test/admin/console/node.ts";
 import { commitNumber } from "./commit-number.ts";
 
 const looks = [

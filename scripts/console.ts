@@ -1,9 +1,9 @@
-// Builds the pages of the console into .cache/console.data, from where src/console/files.ts takes them. scripts/run runs
+// Builds the pages of the console into .cache/console.data, from where src/admin/console/files.ts takes them. scripts/run runs
 // this when the sources have changed, and `npm run build` embeds the file.
 
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import type { WrittenFiles } from "../src/console/files.ts";
+import type { WrittenFiles } from "../src/admin/console/files.ts";
 
 const root = join(import.meta.dir, "..");
 const made = join(root, ".cache/console.data");

@@ -1,2 +1,6 @@
 /** What the executable is built from. The entries keep their paths below src: a worker is started as "./tokens/worker.ts". */
-export const entries: readonly string[] = ["src/main.ts", "src/tokens/worker.ts", "src/postgres/embedded-worker.ts"];
+export const entries: readonly string[] = [
+  "src/main.ts",
+  "src/core/tokens/worker.ts",
+  "src/stores/postgres/embedded-worker.ts",
+];

@@ -3,7 +3,7 @@
 // engine's own /tokenize counts them (vLLM, SGLang, llama.cpp). What was on its way to them when they left is charged, too.
 
 import { parseArgs } from "node:util";
-import type { RequestReceipt } from "../src/management/receipt-shape.ts";
+import type { RequestReceipt } from "../src/core/operations/receipt-shape.ts";
 import { chanceOf } from "../test/faults/chance.ts";
 import { type Sluice, startSluice } from "../test/harness/sluice.ts";
 import { until } from "../test/harness/until.ts";

@@ -1,7 +1,7 @@
-// Writes the table of metrics into docs/operating.md, from src/telemetry/table.ts: `bun scripts/metrics.ts`.
+// Writes the table of metrics into docs/operating.md, from src/features/telemetry/table.ts: `bun scripts/metrics.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { tableShown } from "../src/telemetry/table.ts";
+import { tableShown } from "../src/features/telemetry/table.ts";
 
 const path = join(import.meta.dir, "..", "docs/operating.md");
 const page = readFileSync(path, "utf8");

@@ -8,7 +8,7 @@ import Table from "cli-table3";
 import postgres from "postgres";
 import { fill } from "../bench/scale-fill.ts";
 import { type Migrated, migrate, migrations } from "../db/migrate.ts";
-import { serverDatabase } from "../src/postgres/server.ts";
+import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const hold_ms_max = 100;

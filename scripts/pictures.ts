@@ -3,8 +3,8 @@
 // administrator and as a member see them, in light and dark and on a narrow screen, in that folder: for whoever looks.
 
 import { mkdirSync } from "node:fs";
-import { launchBrowser, noBrowser, openTab } from "../test/console/chromium.ts";
-import { type ConsoleNode, pathsOf, signInAs, startConsoleNode } from "../test/console/node.ts";
+import { launchBrowser, noBrowser, openTab } from "../test/admin/console/chromium.ts";
+import { type ConsoleNode, pathsOf, signInAs, startConsoleNode } from "../test/admin/console/node.ts";
 
 const folder = "docs/pictures";
 const models = ["meta-llama/llama-3.1-8b-instruct", "qwen/qwen3-32b", "qwen/qwen3-coder"];

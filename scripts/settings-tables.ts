@@ -6,7 +6,7 @@ import type { Row, Rows } from "../src/config/settings/row.ts";
 import { sections } from "../src/config/settings/sections.ts";
 import { Upstream } from "../src/config/settings/upstream.ts";
 import { rows, secretVariables } from "../src/config/settings/variables.ts";
-import type { Shape } from "../src/schema/shape.ts";
+import type { Shape } from "../src/core/schema/shape.ts";
 
 /** The page with each table in its place, between `<!-- settings: NAME -->` and `<!-- end -->`. */
 export function withTables(page: string): string {

@@ -1,7 +1,7 @@
 // `npm run site:check`: builds the site of the documentation, follows every link and anchor of it, and opens it in a real
 // browser, in light and dark: axe, the browser's log, foreign requests, width, and whether the search finds what it should.
 
-import { launchBrowser, noBrowser, openTab, type Tab } from "../test/console/chromium.ts";
+import { launchBrowser, noBrowser, openTab, type Tab } from "../test/admin/console/chromium.ts";
 import { until } from "../test/harness/until.ts";
 import { deadLinksOf, questions } from "./site/checks.ts";
 import { buildSite, serveSite } from "./site.ts";

@@ -8,16 +8,16 @@ const share = 1 / 4;
 /** Files that take ten seconds and more, because of what they start and wait for. */
 const long = [
   "test/{attacks,deploy,faults,histories,proof,truth,workers}/**/*.test.ts",
-  "test/cli/operators-day.test.ts",
-  "test/console/{attacks,operators-hour,pages,totals}.test.ts",
+  "test/admin/cli/operators-day.test.ts",
+  "test/admin/console/{attacks,operators-hour,pages,totals}.test.ts",
   "test/docs/commands.test.ts",
   "test/failover/{fleet-limit,full,load,thousand,three-nodes}.test.ts",
-  "test/http/{at-once,let-finish,life,raises,tls,warm-up}.test.ts",
+  "test/core/http/{at-once,let-finish,life,raises,tls,warm-up}.test.ts",
   "test/node/repeats.test.ts",
-  "test/postgres/{embedded,failover,migrate,pooler,replica-reports,restore,roles,snapshot,upkeep-pages}.test.ts",
-  "test/store/{audit-chain,ledger-crash,policies,rollups}.test.ts",
-  "test/telemetry/otel.test.ts",
-  "test/usage/company.test.ts",
+  "test/stores/postgres/{embedded,failover,migrate,pooler,replica-reports,restore,roles,snapshot,upkeep-pages}.test.ts",
+  "test/core/store/{audit-chain,ledger-crash,policies,rollups}.test.ts",
+  "test/features/telemetry/otel.test.ts",
+  "test/core/usage/company.test.ts",
 ];
 
 export function filesOf(seed: number): string[] {

@@ -1,4 +1,4 @@
-// `npm test`, or `npm test -- test/sse` for a part. A whole run has a quarter of the files that take long, and `--all` has
+// `npm test`, or `npm test -- test/core/sse` for a part. A whole run has a quarter of the files that take long, and `--all` has
 // all of them. Starts a real Postgres and Redis once for the run. The last line is `N passed, N failed, N skipped`. Fails if a
 // test failed, and if no test ran. `--times` prints what each file cost. With TEST_AGAIN=1, as in CI, files that failed run
 // a second time, by themselves.

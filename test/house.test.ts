@@ -5,11 +5,13 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { checksumOf, migrations } from "../db/migrate.ts";
-import { faultCatalogue } from "../src/inference/fault.ts";
+import { faultCatalogue } from "../src/core/inference/fault.ts";
+import { knownBreaches } from "./house/breaches.ts";
 import { deadCitations, deadLinks, headingsOf, unheldPages } from "./house/citations.ts";
 import { codeOf, commentsOf, functionsOf, importsOf, type Tree } from "./house/source.ts";
 import {
   borrowings,
+  breachesOf,
   changedReleases,
   cycles,
   editedMigrations,
@@ -34,11 +36,20 @@ async function treeOf(pattern: string): Promise<Tree> {
 
 const documents = async () => new Map([...(await treeOf("*.md")), ...(await treeOf("docs/**/*.md"))]);
 const house = await treeOf("{src,db}/**/*.ts");
+/** Reports whether a line about an import is of a known breach. */
+function isOf(known: string, line: string): boolean {
+  const [path, to] = known.split(" -> ");
+  return line.startsWith(`${path}:`) && line.includes(` imports src/${to}/`);
+}
 const made = (files: Record<string, string>): Tree => new Map(Object.entries(files));
 
 describe("the walls stand", () => {
-  test("a file imports its own room, or rooms to its left", () => {
-    expect(wrongDirections(house)).toEqual([]);
+  test("a file imports its own module, or modules before it, but for known breaches, which only become fewer", () => {
+    const found = breachesOf(house);
+    const isNew = wrongDirections(house).filter((line) => !knownBreaches.some((known) => isOf(known, line)));
+    expect(isNew).toEqual([]);
+    const mended = knownBreaches.filter((known) => !found.includes(known));
+    expect(`take off test/house/breaches.ts: ${mended.join(", ")}`).toBe("take off test/house/breaches.ts: ");
   });
 
   test("no file leads back to itself, types included", () => {
@@ -144,58 +155,74 @@ describe("the walls would be seen to fall", () => {
   });
 
   test("an import to the right is named with its line and what to do instead, a type's as well", () => {
-    const tree = made({ "src/store/a.ts": '\nimport type { B } from "../http/b.ts";\n' });
+    const tree = made({ "src/core/store/a.ts": '\nimport type { B } from "../http/b.ts";\n' });
     const [finding = ""] = wrongDirections(tree);
     expect(finding).toStartWith(
-      "src/store/a.ts:2 imports src/http/b.ts. store sees schema, time, inference, sse, protocol",
+      "src/core/store/a.ts:2 imports src/core/http/b.ts. core/store sees core/schema, core/time, core/inference",
     );
     expect(finding).toEndWith(
-      "Instead: let http call store, or take what is needed as an argument whose type store defines",
+      "Instead: let core/http call core/store, or take what is needed as an argument whose type core/store defines",
     );
-    expect(wrongDirections(made({ "src/http/a.ts": 'import { b } from "../postgres/b.ts";' }))[0]).toContain(
-      "src/store",
+    expect(
+      wrongDirections(made({ "src/core/http/a.ts": 'import { b } from "../../stores/postgres/b.ts";' }))[0],
+    ).toContain("src/core/store");
+    expect(() => wrongDirections(made({ "src/utils/a.ts": 'import { b } from "../core/sse/b.ts";' }))).toThrow(
+      "no module",
     );
-    expect(wrongDirections(made({ "src/utils/a.ts": 'import { b } from "../sse/b.ts";' }))[0]).toContain("no room");
-    expect(wrongDirections(made({ "src/http/a.ts": 'import { b } from "../store/b.ts";' }))).toEqual([]);
-    expect(wrongDirections(made({ "src/node/a.ts": 'import { b } from "../postgres/b.ts";' }))).toEqual([]);
+    expect(wrongDirections(made({ "src/core/http/a.ts": 'import { b } from "../store/b.ts";' }))).toEqual([]);
+    expect(wrongDirections(made({ "src/node/a.ts": 'import { b } from "../stores/postgres/b.ts";' }))).toEqual([]);
+  });
+
+  test("the core knows no feature, a feature no other, and a store the interfaces alone", () => {
+    const seen = (path: string, target: string) => breachesOf(made({ [path]: `import type { A } from "${target}";` }));
+    expect(seen("src/core/usage/a.ts", "../../features/telemetry/a.ts")).toEqual([
+      "src/core/usage/a.ts -> features/telemetry",
+    ]);
+    expect(seen("src/features/websocket/a.ts", "../responses/a.ts")).toHaveLength(1);
+    expect(seen("src/features/websocket/a.ts", "../../core/operations/a.ts")).toEqual([]);
+    expect(seen("src/stores/redis/a.ts", "../../features/responses/a.ts")).toHaveLength(1);
+    expect(seen("src/stores/redis/a.ts", "../../features/responses/store/a.ts")).toEqual([]);
+    expect(seen("src/admin/management/a.ts", "../people/a.ts")).toHaveLength(1);
   });
 
   test("a circle of types is a circle", () => {
     const tree = made({
-      "src/sse/a.ts": 'import type { B } from "./b.ts";',
-      "src/sse/b.ts": 'import { c } from "./c.ts";',
-      "src/sse/c.ts": 'export type { A } from "./a.ts";',
+      "src/core/sse/a.ts": 'import type { B } from "./b.ts";',
+      "src/core/sse/b.ts": 'import { c } from "./c.ts";',
+      "src/core/sse/c.ts": 'export type { A } from "./a.ts";',
     });
     expect(cycles(tree)).toHaveLength(1);
-    expect(cycles(tree)[0]).toStartWith("src/sse/a.ts -> src/sse/b.ts -> src/sse/c.ts -> src/sse/a.ts");
+    expect(cycles(tree)[0]).toStartWith(
+      "src/core/sse/a.ts -> src/core/sse/b.ts -> src/core/sse/c.ts -> src/core/sse/a.ts",
+    );
   });
 
   test("a technology outside its room is named with what to do instead", () => {
     const tree = made({
-      "src/cli/a.ts": 'import { drizzle } from "drizzle-orm/pglite";\nconst r = await import("ioredis");',
-      "src/protocol/openai-chat/decode.ts": 'import Type from "typebox";',
-      "src/protocol/openai-chat/contract.ts": 'import Type from "typebox";',
-      "src/postgres/a.ts": 'import postgres from "postgres";',
+      "src/admin/cli/a.ts": 'import { drizzle } from "drizzle-orm/pglite";\nconst r = await import("ioredis");',
+      "src/core/protocol/openai-chat/decode.ts": 'import Type from "typebox";',
+      "src/core/protocol/openai-chat/contract.ts": 'import Type from "typebox";',
+      "src/stores/postgres/a.ts": 'import postgres from "postgres";',
     });
     expect(strayTechnologies(tree).map((line) => line.split(" ")[0])).toEqual([
-      "src/cli/a.ts:1",
-      "src/cli/a.ts:2",
-      "src/protocol/openai-chat/decode.ts:1",
+      "src/admin/cli/a.ts:1",
+      "src/admin/cli/a.ts:2",
+      "src/core/protocol/openai-chat/decode.ts:1",
     ]);
   });
 
   test("a clock in a pure file is seen; in a comment, a text or another's method it is none", () => {
     const tree = made({
-      "src/sse/a.ts": "export const a = () => Date.now();",
-      "src/sse/b.ts": '// Date.now\nexport const b = (c: { fetch(): void }) => [c.fetch(), "Math.random"];',
-      "src/auth/c.ts": "/** Keys. Pure. */\nexport const c = () => crypto.randomUUID();",
-      "src/auth/d.ts": "export const d = () => crypto.randomUUID();",
-      "src/sse/e.ts": 'import { readFileSync } from "node:fs";\nexport const e = readFileSync;',
+      "src/core/sse/a.ts": "export const a = () => Date.now();",
+      "src/core/sse/b.ts": '// Date.now\nexport const b = (c: { fetch(): void }) => [c.fetch(), "Math.random"];',
+      "src/core/auth/c.ts": "/** Keys. Pure. */\nexport const c = () => crypto.randomUUID();",
+      "src/core/auth/d.ts": "export const d = () => crypto.randomUUID();",
+      "src/core/sse/e.ts": 'import { readFileSync } from "node:fs";\nexport const e = readFileSync;',
     });
     expect(impurities(tree).map((line) => line.split(" ")[0])).toEqual([
-      "src/sse/a.ts",
-      "src/auth/c.ts",
-      "src/sse/e.ts:1",
+      "src/core/sse/a.ts",
+      "src/core/auth/c.ts",
+      "src/core/sse/e.ts:1",
     ]);
     expect(codeOf("const a: string = 'process';")).not.toContain("process");
   });
@@ -252,8 +279,9 @@ describe("the walls would be seen to fall", () => {
 
   test("a fault that is only listed is named, however it is listed", () => {
     const tree = made({
-      "src/inference/fault.ts": 'const faults = { one: { status: 400 }, two: { status: 400 } };\nconst of = ["three"];',
-      "src/http/a.ts": 'throw new Fault(\n  "one",\n  "Because.");\nreturn { code: "four", param };',
+      "src/core/inference/fault.ts":
+        'const faults = { one: { status: 400 }, two: { status: 400 } };\nconst of = ["three"];',
+      "src/core/http/a.ts": 'throw new Fault(\n  "one",\n  "Because.");\nreturn { code: "four", param };',
     });
     expect(unraisedFaults(["one", "two", "three", "four"], tree).map((line) => line.split(":")[0])).toEqual([
       "two",

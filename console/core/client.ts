@@ -1,6 +1,6 @@
 /** The typed client of the verbs: everything that the pages show and do is one of these calls. */
 import type { Static } from "typebox";
-import type { Named, VerbName } from "../../src/management/verbs.ts";
+import type { Named, VerbName } from "../../src/admin/management/verbs.ts";
 import { eventsIn } from "./events.ts";
 import { json, send } from "./http.ts";
 import { verbTable } from "./verb-table.ts" with { type: "macro" };

@@ -1,6 +1,6 @@
 /**
  * The commands of the verbs that declare none, because the command line has one of its own making for them. Pure;
- * test/console/typed-commands.test.ts holds them to the command line.
+ * test/admin/console/typed-commands.test.ts holds them to the command line.
  */
 
 type Given = Record<string, unknown>;

@@ -3,10 +3,10 @@
  * verbs themselves would be ten times as large, so the build runs this file and puts its answer in the place of the call.
  */
 import type { TSchema } from "typebox";
-import type { Flag } from "../../src/management/command.ts";
-import type { Verb } from "../../src/management/verb.ts";
-import { type VerbName, verbs } from "../../src/management/verbs.ts";
-import { snakeName } from "../../src/schema/codec.ts";
+import type { Flag } from "../../src/admin/management/command.ts";
+import type { Verb } from "../../src/admin/management/verb.ts";
+import { type VerbName, verbs } from "../../src/admin/management/verbs.ts";
+import { snakeName } from "../../src/core/schema/codec.ts";
 
 export interface VerbEntry {
   method: string;

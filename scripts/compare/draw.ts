@@ -1,6 +1,6 @@
 // What a seed draws, the same each time.
 
-import { random } from "../../src/simulator/text.ts";
+import { random } from "../../src/features/simulator/text.ts";
 
 export class Draw {
   readonly #next: () => number;

@@ -2,7 +2,7 @@
 
 import type { Site } from "./sites.ts";
 
-/** `usage` for `src/usage/run.ts`, `node` for files in src itself, `sql` for migrations. */
+/** `usage` for `src/core/usage/run.ts`, `node` for files in src itself, `sql` for migrations. */
 export function moduleOf(file: string): string {
   if (file.endsWith(".sql")) return "sql";
   const [top = "", second = ""] = file.split("/");

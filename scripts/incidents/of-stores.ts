@@ -1,5 +1,5 @@
 import { migrate } from "../../db/migrate.ts";
-import { serverDatabase } from "../../src/postgres/server.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { ask } from "../../test/faults/stores.ts";
 import { until } from "../../test/harness/until.ts";
 import { has, type Incident, logs } from "./incident.ts";

@@ -1,10 +1,10 @@
 /** Builds the Configuration from a checked environment and a checked file: routes, engines, and every default. */
-import { compact } from "../inference/compact.ts";
-import type { Retirement } from "../inference/model.ts";
-import type { CatalogModel, Route } from "../routing/catalog.ts";
-import { aliasesOf } from "../routing/model-names.ts";
-import type { TlsSettings } from "../upstream/http1/dial.ts";
-import { type Capacity, defaultTimeouts, type Upstream } from "../upstream/target.ts";
+import { compact } from "../core/inference/compact.ts";
+import type { Retirement } from "../core/inference/model.ts";
+import type { CatalogModel, Route } from "../core/routing/catalog.ts";
+import { aliasesOf } from "../core/routing/model-names.ts";
+import type { TlsSettings } from "../core/upstream/http1/dial.ts";
+import { type Capacity, defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration } from "./configuration.ts";
 import { dialectOf } from "./dialect.ts";

@@ -1,7 +1,7 @@
 /** Certificates and keys in PEM files: read, checked against each other, and described. No message shows what they hold. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { compact } from "../inference/compact.ts";
+import { compact } from "../core/inference/compact.ts";
 import { fileText } from "./secret.ts";
 import { file_bytes_max, type ReadFile } from "./source.ts";
 

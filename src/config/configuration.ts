@@ -2,10 +2,10 @@
  * CONFIG makes one checked value of the environment and sluice.yaml, for cli and node. It is made at the start and at each
  * reload; nothing else reads the environment.
  */
-import type { Identity } from "../auth/identity.ts";
-import type { Catalog } from "../routing/catalog.ts";
-import type { Share } from "../routing/fair-queue.ts";
-import type { Upstream } from "../upstream/target.ts";
+import type { Identity } from "../core/auth/identity.ts";
+import type { Catalog } from "../core/routing/catalog.ts";
+import type { Share } from "../core/routing/fair-queue.ts";
+import type { Upstream } from "../core/upstream/target.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { Sections } from "./settings/sections.ts";
 

@@ -1,8 +1,8 @@
 /** Explains offences against the schema: what is wrong, and what to write instead. */
 import { isMap, isScalar, isSeq, type Node } from "yaml";
-import { closestName } from "../schema/closest.ts";
-import type { Shape } from "../schema/shape.ts";
-import { type Offence, offences } from "../schema/walk.ts";
+import { closestName } from "../core/schema/closest.ts";
+import type { Shape } from "../core/schema/shape.ts";
+import { type Offence, offences } from "../core/schema/walk.ts";
 import { mustBe } from "./must-be.ts";
 import { fieldOf, type Problems, problems_kept_max, shortened } from "./problem.ts";
 import type { Row } from "./settings/row.ts";

@@ -1,7 +1,7 @@
 /** The dialect of an upstream of sluice.yaml: the rows of its name, and those that the file has in their place. */
-import { compact } from "../inference/compact.ts";
-import type { Dialect } from "../protocol/dialect.ts";
-import { type DialectName, dialects } from "../protocol/dialects.ts";
+import { compact } from "../core/inference/compact.ts";
+import type { Dialect } from "../core/protocol/dialect.ts";
+import { type DialectName, dialects } from "../core/protocol/dialects.ts";
 import type { DialectRows } from "./settings/dialect.ts";
 
 export function dialectOf(name: DialectName, rows: DialectRows = {}): Dialect {

@@ -3,13 +3,13 @@
  * Messages and aggregators, and Ollama's own list. The answers are not trusted: they are bounded, and only values of the
  * right form are used.
  */
-import { isPlain } from "../inference/plain-text.ts";
-import type { Capability } from "../inference/request.ts";
-import { dialectBySigns, signPages } from "../protocol/dialects/recognize.ts";
-import { type DialectName, dialects } from "../protocol/dialects.ts";
-import { type SamplingField, samplingFields } from "../protocol/engine-fields.ts";
-import { type UpstreamProtocol, upstreamCodecs } from "../upstream/codecs.ts";
-import { parseLarge } from "../upstream/engine-json.ts";
+import { isPlain } from "../core/inference/plain-text.ts";
+import type { Capability } from "../core/inference/request.ts";
+import { dialectBySigns, signPages } from "../core/protocol/dialects/recognize.ts";
+import { type DialectName, dialects } from "../core/protocol/dialects.ts";
+import { type SamplingField, samplingFields } from "../core/protocol/engine-fields.ts";
+import { type UpstreamProtocol, upstreamCodecs } from "../core/upstream/codecs.ts";
+import { parseLarge } from "../core/upstream/engine-json.ts";
 import { record } from "./record.ts";
 import { checkedUrl } from "./upstream-url.ts";
 

@@ -1,8 +1,8 @@
 /** Reads the variables of the environment by their rows. An empty variable counts as unset. */
 
-import { secretKeysIn } from "../auth/sealed.ts";
-import { compact } from "../inference/compact.ts";
-import { closestName } from "../schema/closest.ts";
+import { secretKeysIn } from "../core/auth/sealed.ts";
+import { compact } from "../core/inference/compact.ts";
+import { closestName } from "../core/schema/closest.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { ServerSettings, StorageSettings } from "./configuration.ts";
 import { withSecrets } from "./secret.ts";

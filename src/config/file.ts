@@ -1,5 +1,5 @@
 /** Reads the bytes of sluice.yaml into a checked value, or into all of its problems. */
-import type { Path } from "../schema/walk.ts";
+import type { Path } from "../core/schema/walk.ts";
 import { reportOffences } from "./diagnose.ts";
 import type { Environment } from "./environment.ts";
 import { Problems } from "./problem.ts";

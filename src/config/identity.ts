@@ -1,7 +1,7 @@
 /** Checks the section `identity` of sluice.yaml beyond its schema, and makes its settings. */
-import type { Identity, Issuer, Rule } from "../auth/identity.ts";
-import type { Path } from "../schema/walk.ts";
-import { scopes } from "../store/directory.ts";
+import type { Identity, Issuer, Rule } from "../core/auth/identity.ts";
+import type { Path } from "../core/schema/walk.ts";
+import { scopes } from "../core/store/directory.ts";
 import { identity as rows } from "./settings/identity.ts";
 import { filled, type Group, type Row, type Written } from "./settings/row.ts";
 

@@ -1,10 +1,10 @@
 /** Drafts a sluice.yaml for an existing engine: the models that it serves, with comments where a person should look. */
-import type { Model } from "../inference/model.ts";
-import { plain } from "../inference/plain-text.ts";
-import type { Capability } from "../inference/request.ts";
-import { samplingFields } from "../protocol/engine-fields.ts";
-import type { UpstreamProtocol } from "../upstream/codecs.ts";
-import { defaultTimeouts } from "../upstream/target.ts";
+import type { Model } from "../core/inference/model.ts";
+import { plain } from "../core/inference/plain-text.ts";
+import type { Capability } from "../core/inference/request.ts";
+import { samplingFields } from "../core/protocol/engine-fields.ts";
+import type { UpstreamProtocol } from "../core/upstream/codecs.ts";
+import { defaultTimeouts } from "../core/upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import { flow } from "./check/amend.ts";
 import { type CheckSettings, type Finding, verdictsOf } from "./check/check.ts";

@@ -1,5 +1,5 @@
 /** Whether the names of the models of a file mean one model each, and whether replacements come to an end. */
-import type { Path } from "../schema/walk.ts";
+import type { Path } from "../core/schema/walk.ts";
 import { didYouMean } from "./diagnose.ts";
 import type { ModelEntry } from "./settings/model.ts";
 

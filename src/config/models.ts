@@ -8,9 +8,9 @@
  *
  * Prices are relative to each other by the size of what has to be computed; they are no one's price list.
  */
-import type { Model } from "../inference/model.ts";
-import type { Capability } from "../inference/request.ts";
-import type { TokenizerName } from "../tokens/tokenizers.ts";
+import type { Model } from "../core/inference/model.ts";
+import type { Capability } from "../core/inference/request.ts";
+import type { TokenizerName } from "../core/tokens/tokenizers.ts";
 
 /** Each capability has a letter, so that a model fits on a line. */
 const abbreviations: Record<string, Capability> = {
@@ -69,7 +69,7 @@ const rows: Row[] = [
   ["nvidia/nemotron-nano-9b-v2",               "NVIDIA",     "2025-08-18",   131_072,    null, "t--rs--",  20,    80],
 ];
 
-/** The models whose vocabulary and chat template the service has (src/tokens). The tokens of others are estimated. */
+/** The models whose vocabulary and chat template the service has (src/core/tokens). The tokens of others are estimated. */
 const tokenizers: Record<string, TokenizerName> = {
   "openai/gpt-oss-20b": "o200k_harmony",
   "openai/gpt-oss-120b": "o200k_harmony",

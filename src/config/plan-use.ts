@@ -1,5 +1,5 @@
 /** Finds plans that organizations have and a catalog lacks: their inference is refused with 402. Pure. */
-import type { Plan, PlanUse } from "../store/plan.ts";
+import type { Plan, PlanUse } from "../core/store/plan.ts";
 
 type Plans = ReadonlyMap<string, Plan>;
 

@@ -1,6 +1,6 @@
 /** The plans of the default catalog. */
-import type { Share } from "../routing/fair-queue.ts";
-import { noLimits, type Plan } from "../store/plan.ts";
+import type { Share } from "../core/routing/fair-queue.ts";
+import { noLimits, type Plan } from "../core/store/plan.ts";
 import { type PlanEntry, Plan as PlanRow } from "./settings/plan.ts";
 import { filled } from "./settings/row.ts";
 

@@ -1,6 +1,6 @@
 /** Collects the problems of a configuration for the person who wrote it: all of them, in the order of the file. */
-import { plain } from "../inference/plain-text.ts";
-import type { Path } from "../schema/walk.ts";
+import { plain } from "../core/inference/plain-text.ts";
+import type { Path } from "../core/schema/walk.ts";
 
 /** A place in a file. Lines and columns count from 1. */
 export interface Place {

@@ -5,9 +5,9 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
-import { whyNotExtra } from "../protocol/engine-fields.ts";
-import { ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";
-import type { Path } from "../schema/walk.ts";
+import { whyNotExtra } from "../core/protocol/engine-fields.ts";
+import { ChatCompletionRequest } from "../core/protocol/openai-chat/contract.ts";
+import type { Path } from "../core/schema/walk.ts";
 import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { brokenIdentity, type IdentitySection } from "./identity.ts";

@@ -1,5 +1,5 @@
 /** The built-in engine as an upstream. It serves the default catalog until an operator names an engine. */
-import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
+import { defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
 
 export const simulatorName = "simulator";

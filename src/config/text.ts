@@ -1,5 +1,5 @@
 /** Reads the text of a variable into the value of its row. Pure. */
-import type { Shape } from "../schema/shape.ts";
+import type { Shape } from "../core/schema/shape.ts";
 import { mustBe } from "./must-be.ts";
 import { shortened } from "./problem.ts";
 import type { Row } from "./settings/row.ts";

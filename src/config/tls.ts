@@ -1,5 +1,5 @@
 /** Reads the PEM files that upstreams name: trusted authorities and own certificates, or the problems of these files. */
-import type { TlsSettings } from "../upstream/http1/dial.ts";
+import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { readCertificates, readIdentity } from "./certificate.ts";
 import type { UpstreamEntry } from "./settings/upstream.ts";
 import type { ReadFile } from "./source.ts";

@@ -2,10 +2,11 @@
  * The configuration in the form that may be shown. It has only the settings that are listed here, so that no secret gets
  * out. Pure.
  */
-import type { Issuer, Rule } from "../auth/identity.ts";
-import type { ShownConfiguration } from "../management/configuration-shape.ts";
-import type { CatalogModel } from "../routing/catalog.ts";
-import type { Upstream } from "../upstream/target.ts";
+
+import type { ShownConfiguration } from "../admin/management/configuration-shape.ts";
+import type { Issuer, Rule } from "../core/auth/identity.ts";
+import type { CatalogModel } from "../core/routing/catalog.ts";
+import type { Upstream } from "../core/upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationHash } from "./hash.ts";
 

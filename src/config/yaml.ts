@@ -10,7 +10,7 @@ import {
   parseDocument,
   type YAMLError,
 } from "yaml";
-import type { Path } from "../schema/walk.ts";
+import type { Path } from "../core/schema/walk.ts";
 import type { Place, Problems } from "./problem.ts";
 import { file_bytes_max, utf8Text } from "./source.ts";
 import { type Sources, substitute } from "./substitute.ts";

@@ -3,21 +3,21 @@
  * port.
  */
 
-import type { ManagementEntrance } from "../api/management/gate.ts";
-import type { Authenticator } from "../auth/authenticate.ts";
-import { operatorAuthentication } from "../auth/operator.ts";
-import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
+import type { ManagementEntrance } from "../admin/http/gate.ts";
+import { operatorCaller } from "../admin/management/caller.ts";
+import { direct, type Transport } from "../admin/management/client.ts";
+import { type ConsoleLinking, type ManagementOptions, managementContext } from "../admin/management/context.ts";
+import { nearestOrganizations } from "../admin/management/nearest.ts";
+import { ownLimitsOf } from "../admin/management/own-limits.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
-import { compact } from "../inference/compact.ts";
-import { operatorCaller } from "../management/caller.ts";
-import { direct, type Transport } from "../management/client.ts";
-import { type ConsoleLinking, type ManagementOptions, managementContext } from "../management/context.ts";
-import { nearestOrganizations } from "../management/nearest.ts";
-import { ownLimitsOf } from "../management/own-limits.ts";
-import { administration, administrationStores } from "../postgres/administration.ts";
-import type { Database } from "../postgres/database.ts";
-import type { Operator } from "../store/operators.ts";
-import { latest, shared } from "../time/shared.ts";
+import type { Authenticator } from "../core/auth/authenticate.ts";
+import { operatorAuthentication } from "../core/auth/operator.ts";
+import { unknownCredentialLimits } from "../core/auth/unknown-credentials.ts";
+import { compact } from "../core/inference/compact.ts";
+import type { Operator } from "../core/store/operators.ts";
+import { latest, shared } from "../core/time/shared.ts";
+import { administration, administrationStores } from "../stores/postgres/administration.ts";
+import type { Database } from "../stores/postgres/database.ts";
 import { sealingOf } from "./sealing.ts";
 import { trying } from "./trying.ts";
 

@@ -1,9 +1,9 @@
 /** The plans and budgets in force, and the admission of requests under them. */
-import { admission } from "../admission/admission.ts";
-import { limitsInForce } from "../admission/limits-in-force.ts";
-import { limits as limitStore } from "../postgres/limits.ts";
-import { plans } from "../postgres/plans.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import { admission } from "../core/admission/admission.ts";
+import { limitsInForce } from "../core/admission/limits-in-force.ts";
+import type { Metrics } from "../features/telemetry/metrics.ts";
+import { limits as limitStore } from "../stores/postgres/limits.ts";
+import { plans } from "../stores/postgres/plans.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 import { publishPlans } from "./reloading.ts";
 import type { Stores } from "./stores.ts";

@@ -1,15 +1,15 @@
 /** Wires the authentication of callers, and the check of callers whose requests run. Both learn of changes at once. */
-import { authenticator, authenticatorLimits } from "../auth/authenticate.ts";
-import { existingSecrets } from "../auth/existing-secrets.ts";
-import { identityTokens } from "../auth/identity-tokens.ts";
-import { standings } from "../auth/standing.ts";
-import { unknownCredentialLimits } from "../auth/unknown-credentials.ts";
-import { callerTokens } from "../identity/callers.ts";
-import type { IdentityParts } from "../identity/identity.ts";
-import { directory } from "../postgres/directory.ts";
-import { existingSecretsIn } from "../postgres/existing-secrets.ts";
-import { revocations } from "../postgres/revocations.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import { authenticator, authenticatorLimits } from "../core/auth/authenticate.ts";
+import { existingSecrets } from "../core/auth/existing-secrets.ts";
+import { identityTokens } from "../core/auth/identity-tokens.ts";
+import { standings } from "../core/auth/standing.ts";
+import { unknownCredentialLimits } from "../core/auth/unknown-credentials.ts";
+import { callerTokens } from "../features/identity/callers.ts";
+import type { IdentityParts } from "../features/identity/identity.ts";
+import type { Metrics } from "../features/telemetry/metrics.ts";
+import { directory } from "../stores/postgres/directory.ts";
+import { existingSecretsIn } from "../stores/postgres/existing-secrets.ts";
+import { revocations } from "../stores/postgres/revocations.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 
 interface Parts {

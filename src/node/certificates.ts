@@ -1,7 +1,7 @@
 /** All certificates that a node shows or is shown, for `sluice doctor`. */
 import { isIP } from "node:net";
 import { connect } from "node:tls";
-import type { SeenCertificate } from "../cli/certificates.ts";
+import type { SeenCertificate } from "../admin/cli/certificates.ts";
 import { described, readCertificates, tlsTexts } from "../config/certificate.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
@@ -25,7 +25,7 @@ export async function certificatesOf({ server, storage, upstreams }: Configurati
     peers.push(peerSeen("of Redis", redisUrl, 6379, tlsTexts(redisTls, readFileBounded)()));
   }
   if (databaseUrl) {
-    const { clientCertificateFile, presented } = await import("../postgres/presented.ts");
+    const { clientCertificateFile, presented } = await import("../stores/postgres/presented.ts");
     files.push(fileSeen("for the database", clientCertificateFile(databaseUrl) ?? undefined, null));
     peers.push(
       presented(databaseUrl, connect_ms).then((one) => one && seen("of the database", one.host, one.certificate)),

@@ -1,15 +1,16 @@
 /** Wires the console: its sessions, its addresses, and the links of a node on the own machine. */
-import { unknownCredentials } from "../auth/unknown-credentials.ts";
+
+import type { ConsoleFiles } from "../admin/console/files.ts";
+import type { ConsoleLinking } from "../admin/management/context.ts";
 import type { ServerSettings } from "../config/configuration.ts";
-import type { ConsoleFiles } from "../console/files.ts";
-import { freePort } from "../http/listen.ts";
-import { type ConsoleParts, consoleLife } from "../identity/console.ts";
-import type { IdentityParts } from "../identity/identity.ts";
-import { consoleLinks, link_ms } from "../identity/links.ts";
-import type { ConsoleLinking } from "../management/context.ts";
-import { operatorSessions } from "../postgres/operator-sessions.ts";
-import { operators } from "../postgres/operators.ts";
-import { forgetting } from "../usage/forgetting.ts";
+import { unknownCredentials } from "../core/auth/unknown-credentials.ts";
+import { freePort } from "../core/http/listen.ts";
+import { forgetting } from "../core/usage/forgetting.ts";
+import { type ConsoleParts, consoleLife } from "../features/identity/console.ts";
+import type { IdentityParts } from "../features/identity/identity.ts";
+import { consoleLinks, link_ms } from "../features/identity/links.ts";
+import { operatorSessions } from "../stores/postgres/operator-sessions.ts";
+import { operators } from "../stores/postgres/operators.ts";
 import type { Administering } from "./administering.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 import { unknownLimitsOf } from "./signing-in.ts";

@@ -1,7 +1,7 @@
 /** Follows which engines are drained: it reads after each message, and every second, because a message may be lost. */
-import type { Drain, DrainStore } from "../store/drain.ts";
-import type { Clock } from "../time/clock.ts";
-import { repeating } from "../time/repeating.ts";
+import type { Drain, DrainStore } from "../core/store/drain.ts";
+import type { Clock } from "../core/time/clock.ts";
+import { repeating } from "../core/time/repeating.ts";
 import { disposable } from "./foundation.ts";
 
 interface Parts {

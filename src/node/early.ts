@@ -2,7 +2,7 @@
  * The work that a start begins before it has loaded anything else. The embedded database compiles its engine for longer
  * than the service takes to load, and needs no configuration for that.
  */
-import { type DatabaseThread, startDatabaseThread } from "../postgres/embedded-thread.ts";
+import { type DatabaseThread, startDatabaseThread } from "../stores/postgres/embedded-thread.ts";
 import { isCompiled } from "./build.ts";
 
 export interface Early {

@@ -1,9 +1,9 @@
 /** The values that every builder of a node takes, and the form in which a builder returns its result. */
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import type { Reloadable } from "../config/reload.ts";
-import type { Log } from "../http/log.ts";
-import type { Database } from "../postgres/database.ts";
-import type { Member } from "../workers/member.ts";
+import type { Log } from "../core/http/log.ts";
+import type { Member } from "../features/workers/member.ts";
+import type { Database } from "../stores/postgres/database.ts";
 
 export interface Serving {
   /** The version of this build, with its commit. */

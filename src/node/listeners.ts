@@ -1,14 +1,15 @@
 /** The listeners of a node: the ports of the API, of operators and of the console, with a certificate that may be renewed. */
-import { app, consoleApp, operatorApp } from "../api/app.ts";
-import type { Dependencies } from "../api/dependencies.ts";
-import type { ManagementEntrance } from "../api/management/gate.ts";
-import type { ConsoleServed } from "../api/people/console.ts";
+
+import type { ManagementEntrance } from "../admin/http/gate.ts";
+import type { ConsoleServed } from "../admin/people/console.ts";
 import { type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
 import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
-import { freePort, type Listening, listen } from "../http/listen.ts";
-import type { Log } from "../http/log.ts";
-import type { IdentityParts } from "../identity/identity.ts";
+import { freePort, type Listening, listen } from "../core/http/listen.ts";
+import type { Log } from "../core/http/log.ts";
+import type { Dependencies } from "../core/operations/dependencies.ts";
+import type { IdentityParts } from "../features/identity/identity.ts";
+import { app, consoleApp, operatorApp } from "./app.ts";
 import { type Console, type ConsoleSettings, withFreePort } from "./console.ts";
 import { renewal } from "./renewal.ts";
 

@@ -1,8 +1,8 @@
 /** Counts what engines were not sent of requests, and logs each kind once an hour for each route. */
-import type { Log } from "../http/log.ts";
-import type { Loss } from "../protocol/codec.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { Lost } from "../usage/attempts.ts";
+import type { Log } from "../core/http/log.ts";
+import type { Loss } from "../core/protocol/codec.ts";
+import type { Lost } from "../core/usage/attempts.ts";
+import type { Metrics } from "../features/telemetry/metrics.ts";
 
 const silence_ms = 3_600_000;
 

@@ -1,11 +1,11 @@
 /** The settings, checks and readings of a process that is one worker of a node. */
 
-import { type CheckResult, isFailing, type ReadinessCheck } from "../api/readiness.ts";
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import { memoryMarkBytes } from "../config/machine.ts";
 import { limitsOfOne } from "../config/workers.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { Member } from "../workers/member.ts";
+import { type CheckResult, isFailing, type ReadinessCheck } from "../core/operations/readiness.ts";
+import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { Member } from "../features/workers/member.ts";
 
 const every_ms = 1000;
 /** The checks that concern the node and not this worker. */

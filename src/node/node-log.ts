@@ -1,10 +1,11 @@
 /** The log of a process that serves, on stderr. */
-import { metricsOperations, probes } from "../api/operations.ts";
+
 import type { Configuration } from "../config/configuration.ts";
 import { engineNames } from "../config/engine-names.ts";
-import { type Log, logTo } from "../http/log.ts";
-import { systemClock } from "../time/clock.ts";
-import type { Member } from "../workers/member.ts";
+import { type Log, logTo } from "../core/http/log.ts";
+import { systemClock } from "../core/time/clock.ts";
+import type { Member } from "../features/workers/member.ts";
+import { metricsOperations, probes } from "./operations.ts";
 
 export function logOf(configuration: () => Configuration, member: Member | null): Log {
   return logTo({

@@ -2,29 +2,30 @@
  * Builds a node: every value that the modules need is made here, or in a builder that is called here, once, and passed
  * to them. The builders are disposable; the stack ends them in the opposite order.
  */
-import { arrivals } from "../admission/arrivals.ts";
-import type { Dependencies } from "../api/dependencies.ts";
-import { documentation } from "../api/documentation.ts";
-import { tryingHere } from "../api/management/try-model.ts";
-import { type Readiness, readinessOf } from "../api/readiness.ts";
-import { unreadBodies, unreadLimits } from "../body/unread.ts";
+
+import { consoleFiles } from "../admin/console/files.ts";
+import { tryingHere } from "../admin/http/try-model.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { shownConfiguration } from "../config/without-secrets.ts";
-import { consoleFiles } from "../console/files.ts";
-import type { Bounds } from "../http/bounds.ts";
-import { type Lifecycle, lifecycle } from "../http/lifecycle.ts";
-import { memoryRates } from "../memory/rates.ts";
-import { drains } from "../postgres/drains.ts";
-import { fleetReports } from "../postgres/fleet-reports.ts";
-import { noticeQueue } from "../postgres/notices.ts";
-import { dryRunRates } from "../redis/dry-run-rates.ts";
-import { redisEngineSlots } from "../redis/engine-slots.ts";
-import { latestCatalog } from "../routing/catalog.ts";
-import { alignedClock } from "../time/aligned.ts";
-import { systemClock } from "../time/clock.ts";
-import { type TokenCounter, tokenCounter } from "../tokens/counter.ts";
-import { startThread } from "../tokens/thread.ts";
-import { notices } from "../usage/notices.ts";
+import { arrivals } from "../core/admission/arrivals.ts";
+import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
+import type { Bounds } from "../core/http/bounds.ts";
+import { type Lifecycle, lifecycle } from "../core/http/lifecycle.ts";
+import type { Dependencies } from "../core/operations/dependencies.ts";
+import { type Readiness, readinessOf } from "../core/operations/readiness.ts";
+import { latestCatalog } from "../core/routing/catalog.ts";
+import { alignedClock } from "../core/time/aligned.ts";
+import { systemClock } from "../core/time/clock.ts";
+import { type TokenCounter, tokenCounter } from "../core/tokens/counter.ts";
+import { startThread } from "../core/tokens/thread.ts";
+import { notices } from "../core/usage/notices.ts";
+import { documentation } from "../features/openapi/documentation.ts";
+import { memoryRates } from "../stores/memory/rates.ts";
+import { drains } from "../stores/postgres/drains.ts";
+import { fleetReports } from "../stores/postgres/fleet-reports.ts";
+import { noticeQueue } from "../stores/postgres/notices.ts";
+import { dryRunRates } from "../stores/redis/dry-run-rates.ts";
+import { redisEngineSlots } from "../stores/redis/engine-slots.ts";
 import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
 import { type Authentication, startAuthentication } from "./authentication.ts";

@@ -3,9 +3,9 @@
  * ends it at once: docs/operating.md, Starting before the database.
  */
 import type { Configuration } from "../config/configuration.ts";
-import type { Database } from "../postgres/database.ts";
-import { whyAway } from "../postgres/database-error.ts";
-import type { Member } from "../workers/member.ts";
+import type { Member } from "../features/workers/member.ts";
+import type { Database } from "../stores/postgres/database.ts";
+import { whyAway } from "../stores/postgres/database-error.ts";
 import type { Waiting } from "./waiting.ts";
 
 /** The pause between two attempts. */

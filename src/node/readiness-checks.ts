@@ -1,14 +1,14 @@
 /** The conditions of exact admission, which /readyz checks. */
 import { schemaOf, unfitting } from "../../db/migrate.ts";
-import type { ReadinessCheck } from "../api/readiness.ts";
+import { administratorsProblem } from "../admin/store/administrators.ts";
 import type { Reloadable } from "../config/reload.ts";
-import type { Log } from "../http/log.ts";
-import { administratorsOutlook } from "../postgres/administrators.ts";
-import { whyNoAdmission } from "../postgres/admits.ts";
-import { answeredWithin, type Database } from "../postgres/database.ts";
-import type { RedisConnection } from "../redis/connection.ts";
-import { modelsWithoutRoute, type RouteView } from "../routing/view.ts";
-import { administratorsProblem } from "../store/administrators.ts";
+import type { Log } from "../core/http/log.ts";
+import type { ReadinessCheck } from "../core/operations/readiness.ts";
+import { modelsWithoutRoute, type RouteView } from "../core/routing/view.ts";
+import { administratorsOutlook } from "../stores/postgres/administrators.ts";
+import { whyNoAdmission } from "../stores/postgres/admits.ts";
+import { answeredWithin, type Database } from "../stores/postgres/database.ts";
+import type { RedisConnection } from "../stores/redis/connection.ts";
 
 const answer_ms = 1500;
 /**

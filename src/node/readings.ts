@@ -1,8 +1,8 @@
 /** The gauges of a node that are read when its metrics are. */
-import type { Bounds } from "../http/bounds.ts";
-import type { Lifecycle } from "../http/lifecycle.ts";
-import type { Database } from "../postgres/database.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import type { Bounds } from "../core/http/bounds.ts";
+import type { Lifecycle } from "../core/http/lifecycle.ts";
+import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { Database } from "../stores/postgres/database.ts";
 import type { Admitting } from "./admitting.ts";
 import type { Authentication } from "./authentication.ts";
 import type { Engines } from "./engines.ts";

@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "../config/configuration.ts";
 import { lostPlans, takesPlansAway, usedBy } from "../config/plan-use.ts";
 import type { Agree, Reloadable } from "../config/reload.ts";
-import type { Log } from "../http/log.ts";
-import type { Plan, PlanStore, PlanUse } from "../store/plan.ts";
+import type { Log } from "../core/http/log.ts";
+import type { Plan, PlanStore, PlanUse } from "../core/store/plan.ts";
 
 /** Reads from the database which plans organizations have. */
 type ReadUse = () => Promise<PlanUse[]>;

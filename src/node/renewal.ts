@@ -1,9 +1,9 @@
 /** Notices that the certificate's files have changed, and serves the new certificate. */
 import { described, type Identity, type IdentityFiles, readIdentity } from "../config/certificate.ts";
 import type { ReadFile } from "../config/source.ts";
-import type { Listening } from "../http/listen.ts";
-import type { Log } from "../http/log.ts";
-import { repeating } from "../time/repeating.ts";
+import type { Listening } from "../core/http/listen.ts";
+import type { Log } from "../core/http/log.ts";
+import { repeating } from "../core/time/repeating.ts";
 
 interface Renewal {
   /** Looks at once. */

@@ -4,17 +4,17 @@
  * next one follows.
  */
 import { hostname } from "node:os";
-import { isFailing, type Readiness } from "../api/readiness.ts";
 import type { Reloadable } from "../config/reload.ts";
-import type { Lifecycle } from "../http/lifecycle.ts";
-import { engines_max, type FleetReports, type NodeIdentity, type ProcessReport } from "../store/fleet.ts";
-import { flow, readingOf } from "../telemetry/flow.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import { alignedClock } from "../time/aligned.ts";
-import type { Clock } from "../time/clock.ts";
-import { within } from "../time/deadline.ts";
-import { repeating } from "../time/repeating.ts";
-import type { Member } from "../workers/member.ts";
+import type { Lifecycle } from "../core/http/lifecycle.ts";
+import { isFailing, type Readiness } from "../core/operations/readiness.ts";
+import { engines_max, type FleetReports, type NodeIdentity, type ProcessReport } from "../core/store/fleet.ts";
+import { alignedClock } from "../core/time/aligned.ts";
+import type { Clock } from "../core/time/clock.ts";
+import { within } from "../core/time/deadline.ts";
+import { repeating } from "../core/time/repeating.ts";
+import { flow, readingOf } from "../features/telemetry/flow.ts";
+import type { Metrics } from "../features/telemetry/metrics.ts";
+import type { Member } from "../features/workers/member.ts";
 import type { Admitting } from "./admitting.ts";
 import type { Engines } from "./engines.ts";
 import { disposable } from "./foundation.ts";

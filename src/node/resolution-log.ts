@@ -1,8 +1,8 @@
 /** Logs changes of the names of engines that are resolved again and again. */
-import type { Log } from "../http/log.ts";
-import type { Resolved } from "../routing/names.ts";
-import type { Problem } from "../routing/resolution.ts";
-import type { Upstream } from "../upstream/target.ts";
+import type { Log } from "../core/http/log.ts";
+import type { Resolved } from "../core/routing/names.ts";
+import type { Problem } from "../core/routing/resolution.ts";
+import type { Upstream } from "../core/upstream/target.ts";
 
 const next: Record<Problem, string> = {
   failed: "see whether its DNS servers answer; the addresses of before stay in use",

@@ -1,7 +1,8 @@
 /** Seals with the keys of SLUICE_SECRET_KEY; null: it is not set. */
-import { sealing } from "../auth/sealed.ts";
+
 import type { ServerSettings } from "../config/configuration.ts";
-import type { Sealing } from "../store/sealing.ts";
+import { sealing } from "../core/auth/sealed.ts";
+import type { Sealing } from "../core/store/sealing.ts";
 
 export function sealingOf({ secretKeys }: Pick<ServerSettings, "secretKeys">): Sealing | null {
   return secretKeys ? sealing(secretKeys, randomBytes) : null;

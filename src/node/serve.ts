@@ -1,9 +1,9 @@
 /** A serving node, from its configuration to its exit code: built, warmed, listening, drained. */
 
-import { adminSocket } from "../cli/socket.ts";
-import { compact } from "../inference/compact.ts";
-import { client } from "../management/client.ts";
-import { hasOrganizations, planUse } from "../postgres/plan-use.ts";
+import { adminSocket } from "../admin/cli/socket.ts";
+import { client } from "../admin/management/client.ts";
+import { compact } from "../core/inference/compact.ts";
+import { hasOrganizations, planUse } from "../stores/postgres/plan-use.ts";
 import type { Foundation, Serving } from "./foundation.ts";
 import { type Listeners, listeners } from "./listeners.ts";
 import { settingsOf } from "./membership.ts";

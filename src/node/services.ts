@@ -8,9 +8,9 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import packageJson from "../../package.json" with { type: "json" };
-import type { Services } from "../cli/services.ts";
-import { processTerminal } from "../cli/terminal.ts";
-import { systemUser } from "../cli/user.ts";
+import type { Services } from "../admin/cli/services.ts";
+import { processTerminal } from "../admin/cli/terminal.ts";
+import { systemUser } from "../admin/cli/user.ts";
 import { tlsTexts } from "../config/certificate.ts";
 import type { Configuration, StorageSettings } from "../config/configuration.ts";
 import { configurationPath, readEnvironment } from "../config/environment.ts";
@@ -20,10 +20,10 @@ import { type Reloadable, reloadable } from "../config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
 import { fileAge_ms, type ReadFile, readFileBounded } from "../config/source.ts";
 import { type Room, workersIn } from "../config/workers.ts";
-import type { Database } from "../postgres/database.ts";
-import type { DatabaseThread } from "../postgres/embedded-thread.ts";
-import type { Simulator } from "../simulator/server.ts";
-import type { Member } from "../workers/member.ts";
+import type { Simulator } from "../features/simulator/server.ts";
+import type { Member } from "../features/workers/member.ts";
+import type { Database } from "../stores/postgres/database.ts";
+import type { DatabaseThread } from "../stores/postgres/embedded-thread.ts";
 import { builtVersion, isCompiled } from "./build.ts";
 import type { Early } from "./early.ts";
 import { opened } from "./opening.ts";
@@ -49,16 +49,16 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     now_ms: Date.now,
     newUuid: () => Bun.randomUUIDv7(),
     random: (bytes) => randomBytes(bytes),
-    prompts: async () => (await import("../cli/prompts.ts")).clackPrompts(),
+    prompts: async () => (await import("../admin/cli/prompts.ts")).clackPrompts(),
     storage: () => storageOf(environment),
     configuration: async () => loaded(environment),
     openStore: async (storage) => {
       const created = creates(storage) ? storage.dataDir : null;
       const [database, { administrationStores }, { ledger }, { refusedRequests }, { sealingOf }] = await Promise.all([
         openForCommand(storage),
-        import("../postgres/administration.ts"),
-        import("../postgres/ledger.ts"),
-        import("../postgres/refused.ts"),
+        import("../stores/postgres/administration.ts"),
+        import("../stores/postgres/ledger.ts"),
+        import("../stores/postgres/refused.ts"),
         import("./sealing.ts"),
       ]);
       // Without this line, somebody who forgot DATABASE_URL would look for organizations in an empty database.
@@ -86,9 +86,9 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       ]);
       try {
         const [{ whyNoSessions }, { administratorsOutlook }, { administratorsProblem }] = await Promise.all([
-          import("../postgres/sessions.ts"),
-          import("../postgres/administrators.ts"),
-          import("../store/administrators.ts"),
+          import("../stores/postgres/sessions.ts"),
+          import("../stores/postgres/administrators.ts"),
+          import("../admin/store/administrators.ts"),
         ]);
         const pooled = await whyNoSessions(database);
         if (pooled) throw new Error(`The database cannot be used: ${pooled}.`);
@@ -104,7 +104,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     descriptorLimit: () => descriptorLimit(),
     room: roomHere,
     async inspectRedis(url) {
-      const { redisConnection } = await import("../redis/connection.ts");
+      const { redisConnection } = await import("../stores/redis/connection.ts");
       const redis = redisConnection(url, () => {}, tlsTexts(storageOf(environment).redisTls, readFileBounded));
       try {
         await redis.ping(2000);
@@ -124,12 +124,12 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     },
     async openapi(of) {
       if (of === "management") {
-        const { renderManagement } = await import("../api/management/document.ts");
+        const { renderManagement } = await import("../admin/http/document.ts");
         return renderManagement(packageJson.version);
       }
       const [{ renderOpenapi }, { contract }, { defaultModels }] = await Promise.all([
-        import("../api/openapi/document.ts"),
-        import("../api/operations.ts"),
+        import("../features/openapi/document.ts"),
+        import("./operations.ts"),
         import("../config/models.ts"),
       ]);
       return renderOpenapi(contract, defaultModels(), packageJson.version);
@@ -145,7 +145,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       }
       const { storage, server } = first;
       // The embedded database opens in its own thread. Meanwhile this one loads the service.
-      if (!storage.databaseUrl) await import("../postgres/embedded.ts");
+      if (!storage.databaseUrl) await import("../stores/postgres/embedded.ts");
       const open = () =>
         openForServing(storage, migrate && server.migrates, {
           workers: member?.workers ?? 1,
@@ -181,7 +181,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
       }
     },
     async simulate({ host, port }) {
-      const { startSimulator } = await import("../simulator/server.ts");
+      const { startSimulator } = await import("../features/simulator/server.ts");
       return startSimulator({ hostname: host, port });
     },
     untilStopped: async () => void (await signals.stopAsked()),
@@ -266,7 +266,7 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
   let simulator: Simulator | null = null;
   const prepare = async (configuration: Configuration): Promise<Configuration> => {
     if (!needsSimulator(configuration)) return configuration;
-    simulator ??= await (await import("../simulator/server.ts")).startSimulator();
+    simulator ??= await (await import("../features/simulator/server.ts")).startSimulator();
     return withSimulatorAt(configuration, simulator.url);
   };
   const first = await prepare(read);
@@ -292,7 +292,7 @@ async function openForServing(
   const prepare = async (database: Database) => {
     const [{ prepareToServe }, { whyNoSessions }] = await Promise.all([
       import("../../db/migrate.ts"),
-      import("../postgres/sessions.ts"),
+      import("../stores/postgres/sessions.ts"),
     ]);
     const problem = await whyNoSessions(database);
     if (problem) throw new Error(`cannot use the database: ${problem}`);
@@ -332,9 +332,9 @@ interface Connecting {
 
 async function connected(storage: StorageSettings, { workers = 1, thread = null }: Connecting = {}): Promise<Database> {
   if (storage.databaseUrl) {
-    const { poolShare, serverDatabase } = await import("../postgres/server.ts");
+    const { poolShare, serverDatabase } = await import("../stores/postgres/server.ts");
     return serverDatabase(storage.databaseUrl, { connections_max: poolShare(workers) });
   }
-  const { embeddedDatabase } = await import("../postgres/embedded.ts");
+  const { embeddedDatabase } = await import("../stores/postgres/embedded.ts");
   return embeddedDatabase(embeddedFolder(storage.dataDir), { isCompiled, thread });
 }

@@ -1,20 +1,21 @@
 /** Wires the sign-ins of people: their issuers, stores and secrets. Without a secret key there are none. */
+
+import type { ServiceLimits } from "../config/configuration.ts";
 import {
   type UnknownCredentialLimits,
   unknownCredentialLimits,
   unknownCredentials,
-} from "../auth/unknown-credentials.ts";
-import type { ServiceLimits } from "../config/configuration.ts";
-import type { IdentityParts } from "../identity/identity.ts";
-import { issuerClients } from "../identity/issuer-clients.ts";
-import { lifeOf } from "../identity/sessions.ts";
-import { browserSessions } from "../postgres/browser-sessions.ts";
-import { deviceRequests } from "../postgres/device-requests.ts";
-import { people } from "../postgres/people.ts";
-import { signIns } from "../postgres/sign-ins.ts";
-import { useCounts } from "../postgres/use-counts.ts";
-import type { Sealing } from "../store/sealing.ts";
-import { forgetting } from "../usage/forgetting.ts";
+} from "../core/auth/unknown-credentials.ts";
+import type { Sealing } from "../core/store/sealing.ts";
+import { forgetting } from "../core/usage/forgetting.ts";
+import type { IdentityParts } from "../features/identity/identity.ts";
+import { issuerClients } from "../features/identity/issuer-clients.ts";
+import { lifeOf } from "../features/identity/sessions.ts";
+import { browserSessions } from "../stores/postgres/browser-sessions.ts";
+import { deviceRequests } from "../stores/postgres/device-requests.ts";
+import { people } from "../stores/postgres/people.ts";
+import { signIns } from "../stores/postgres/sign-ins.ts";
+import { useCounts } from "../stores/postgres/use-counts.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 import { randomBytes, sealingOf } from "./sealing.ts";
 

@@ -3,8 +3,9 @@
  * runs, which takes seconds on a busy machine. No other node could answer sooner, so during that time a request waits
  * and is not refused (docs/design/runtime.md, A cold embedded database).
  */
-import type { Database } from "../postgres/database.ts";
-import type { Clock } from "../time/clock.ts";
+
+import type { Clock } from "../core/time/clock.ts";
+import type { Database } from "../stores/postgres/database.ts";
 
 /** How long after its start the embedded database counts as cold. */
 const cold_ms = 15_000;

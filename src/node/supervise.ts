@@ -1,13 +1,13 @@
 /** Wires a node of several workers: the supervisor with real processes, its log, its signals. */
 import type { Configuration } from "../config/configuration.ts";
 import { type Room, tooSmall } from "../config/workers.ts";
-import { freePort } from "../http/listen.ts";
-import { type Log, logTo } from "../http/log.ts";
-import { systemClock } from "../time/clock.ts";
-import type { Child } from "../workers/crew.ts";
-import { wholeLines } from "../workers/lines.ts";
-import type { FileRead, Word } from "../workers/messages.ts";
-import { supervisor } from "../workers/supervisor.ts";
+import { freePort } from "../core/http/listen.ts";
+import { type Log, logTo } from "../core/http/log.ts";
+import { systemClock } from "../core/time/clock.ts";
+import type { Child } from "../features/workers/crew.ts";
+import { wholeLines } from "../features/workers/lines.ts";
+import type { FileRead, Word } from "../features/workers/messages.ts";
+import { supervisor } from "../features/workers/supervisor.ts";
 import { newIdentity } from "./reporting.ts";
 
 interface Supervising {

@@ -1,8 +1,8 @@
 /** The metrics and traces of a node. */
 import { descriptorLimit } from "../config/machine.ts";
-import { prometheusMetrics } from "../telemetry/metrics.ts";
-import { openTraces } from "../telemetry/open.ts";
-import { watchProcess } from "../telemetry/process.ts";
+import { prometheusMetrics } from "../features/telemetry/metrics.ts";
+import { openTraces } from "../features/telemetry/open.ts";
+import { watchProcess } from "../features/telemetry/process.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 
 export type Telemetry = Awaited<ReturnType<typeof startTelemetry>>;

@@ -1,13 +1,13 @@
 /** Finds the key with which an administrator tries a model. A person without a key gets one at the first try. */
-import type { Trying } from "../api/management/gate.ts";
-import type { Authenticator } from "../auth/authenticate.ts";
-import type { Caller } from "../management/caller.ts";
-import type { ManagementContext } from "../management/context.ts";
-import { ManagementError } from "../management/error.ts";
-import type { Database } from "../postgres/database.ts";
-import { people } from "../postgres/people.ts";
-import { newestSecret } from "../postgres/secrets.ts";
-import { idOf } from "../store/ids.ts";
+import type { Trying } from "../admin/http/gate.ts";
+import type { Caller } from "../admin/management/caller.ts";
+import type { ManagementContext } from "../admin/management/context.ts";
+import { ManagementError } from "../admin/management/error.ts";
+import type { Authenticator } from "../core/auth/authenticate.ts";
+import { idOf } from "../core/store/ids.ts";
+import type { Database } from "../stores/postgres/database.ts";
+import { people } from "../stores/postgres/people.ts";
+import { newestSecret } from "../stores/postgres/secrets.ts";
 
 interface Parts {
   database: Database;

@@ -2,21 +2,22 @@
  * A node that waits for its database, before there is a node: it listens, so that probes and clients learn why it does not
  * serve, and says so in the log.
  */
-import { waitingApp } from "../api/waiting.ts";
-import { unreadBodies, unreadLimits } from "../body/unread.ts";
+
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import { configurationHash } from "../config/hash.ts";
-import { lifecycle } from "../http/lifecycle.ts";
-import { freePort, listen } from "../http/listen.ts";
-import type { Log } from "../http/log.ts";
-import { systemClock } from "../time/clock.ts";
-import { seldom } from "../time/seldom.ts";
-import type { Member } from "../workers/member.ts";
+import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
+import { lifecycle } from "../core/http/lifecycle.ts";
+import { freePort, listen } from "../core/http/listen.ts";
+import type { Log } from "../core/http/log.ts";
+import { systemClock } from "../core/time/clock.ts";
+import { seldom } from "../core/time/seldom.ts";
+import type { Member } from "../features/workers/member.ts";
 import { boundsOf } from "./bounding.ts";
 import type { WaitingPorts } from "./foundation.ts";
 import { identityIn } from "./listeners.ts";
 import { settingsOf, withPorts } from "./membership.ts";
 import { logOf } from "./node-log.ts";
+import { waitingApp } from "./waiting-app.ts";
 
 /** How often the log says that it still waits for the same reason. */
 const logged_every_ms = 30_000;

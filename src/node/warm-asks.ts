@@ -1,10 +1,10 @@
 /**
  * The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol.
  */
-import { type Example, exampleModel, jsonType, type Operation } from "../api/operation.ts";
-import { operations } from "../api/operations.ts";
-import type { Catalog, CatalogModel } from "../routing/catalog.ts";
-import { yieldToEventLoop } from "../time/yielding.ts";
+import { type Example, exampleModel, jsonType, type Operation } from "../core/operations/operation.ts";
+import type { Catalog, CatalogModel } from "../core/routing/catalog.ts";
+import { yieldToEventLoop } from "../core/time/yielding.ts";
+import { operations } from "./operations.ts";
 
 export interface Ask {
   path: string;

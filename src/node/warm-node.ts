@@ -4,38 +4,39 @@
  * reports is its own, and has no effect outside. The rest is like that of the node, down to the shapes of objects,
  * which the compiler relies on.
  */
-import { admission } from "../admission/admission.ts";
-import { arrivals } from "../admission/arrivals.ts";
-import { mount } from "../api/app.ts";
-import type { Dependencies } from "../api/dependencies.ts";
-import { operations } from "../api/operations.ts";
-import { authenticator } from "../auth/authenticate.ts";
-import { hashKey, key_random_bytes, newKey } from "../auth/key.ts";
-import { standings } from "../auth/standing.ts";
-import { unreadBodies, unreadLimits } from "../body/unread.ts";
+
 import type { Configuration } from "../config/configuration.ts";
-import { lifecycle } from "../http/lifecycle.ts";
-import { listen } from "../http/listen.ts";
-import { logTo } from "../http/log.ts";
-import { noUsage } from "../inference/usage.ts";
-import type { Catalog } from "../routing/catalog.ts";
-import type { Credential } from "../store/directory.ts";
-import type { DryRun, DryRunCaller } from "../store/dry-run.ts";
-import { idOf } from "../store/ids.ts";
-import type { Admit, Command, Ledger } from "../store/ledger.ts";
-import { noLimits, type Plan } from "../store/plan.ts";
-import type { Rates } from "../store/rates.ts";
-import { prometheusMetrics } from "../telemetry/metrics.ts";
-import { Cancellation, type Signal } from "../time/cancellation.ts";
-import { systemClock } from "../time/clock.ts";
-import type { TokenCounter } from "../tokens/counter.ts";
-import { readAtMost } from "../upstream/body.ts";
-import { client } from "../upstream/http1/client.ts";
-import { defaultTimeouts, type Upstream } from "../upstream/target.ts";
-import { inputEstimate } from "../usage/input-estimate.ts";
-import { outputCalibration } from "../usage/output-calibration.ts";
+import { admission } from "../core/admission/admission.ts";
+import { arrivals } from "../core/admission/arrivals.ts";
+import { authenticator } from "../core/auth/authenticate.ts";
+import { hashKey, key_random_bytes, newKey } from "../core/auth/key.ts";
+import { standings } from "../core/auth/standing.ts";
+import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
+import { lifecycle } from "../core/http/lifecycle.ts";
+import { listen } from "../core/http/listen.ts";
+import { logTo } from "../core/http/log.ts";
+import { noUsage } from "../core/inference/usage.ts";
+import type { Dependencies } from "../core/operations/dependencies.ts";
+import type { Catalog } from "../core/routing/catalog.ts";
+import type { Credential } from "../core/store/directory.ts";
+import type { DryRun, DryRunCaller } from "../core/store/dry-run.ts";
+import { idOf } from "../core/store/ids.ts";
+import type { Admit, Command, Ledger } from "../core/store/ledger.ts";
+import { noLimits, type Plan } from "../core/store/plan.ts";
+import type { Rates } from "../core/store/rates.ts";
+import { Cancellation, type Signal } from "../core/time/cancellation.ts";
+import { systemClock } from "../core/time/clock.ts";
+import type { TokenCounter } from "../core/tokens/counter.ts";
+import { readAtMost } from "../core/upstream/body.ts";
+import { client } from "../core/upstream/http1/client.ts";
+import { defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
+import { inputEstimate } from "../core/usage/input-estimate.ts";
+import { outputCalibration } from "../core/usage/output-calibration.ts";
+import { prometheusMetrics } from "../features/telemetry/metrics.ts";
+import { mount } from "./app.ts";
 import { engines } from "./engines.ts";
 import { inferenceRuns } from "./inference-runs.ts";
+import { operations } from "./operations.ts";
 import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
 
 export interface WarmNode extends AsyncDisposable {

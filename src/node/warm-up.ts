@@ -2,8 +2,8 @@
  * Warming up (docs/design/runtime.md, Warming up): a process runs its code slowly until it has run often, and a
  * connection to the database first plans its statements. So a node sends itself requests before others do.
  */
-import type { Log } from "../http/log.ts";
-import type { DryRun, DryRunning } from "../store/dry-run.ts";
+import type { Log } from "../core/http/log.ts";
+import type { DryRun, DryRunning } from "../core/store/dry-run.ts";
 import type { Round, WarmNode } from "./warm-node.ts";
 
 export interface WarmUpParts {

@@ -5,9 +5,9 @@
  */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compact } from "../inference/compact.ts";
-import type { Management } from "../management/verbs.ts";
-import type { Catalog } from "../routing/catalog.ts";
+import type { Management } from "../admin/management/verbs.ts";
+import { compact } from "../core/inference/compact.ts";
+import type { Catalog } from "../core/routing/catalog.ts";
 
 const demo_slug = "demo";
 const demo_plan = "pro";

@@ -1,7 +1,7 @@
 /** A process that is one worker of a node: its channel to the supervisor, and the signals that it gets itself. */
 import type { ReadFile } from "../config/source.ts";
-import { type Channel, joined, type Member } from "../workers/member.ts";
-import type { FileRead, Order, Word } from "../workers/messages.ts";
+import { type Channel, joined, type Member } from "../features/workers/member.ts";
+import type { FileRead, Order, Word } from "../features/workers/messages.ts";
 
 export async function joinedAs(number: number): Promise<Member> {
   return joined(number, channelToParent(), signalled());

@@ -1,8 +1,8 @@
 // Bodies just within the limits, at three sizes: as dense, as deep and as odd as may be.
 
-import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/body/scan.ts";
 import { filled as withDefaults } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
+import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/core/body/scan.ts";
 import type { Attack } from "./attack.ts";
 import { asking, type BodyOptions, body, filled, listed, mib, padded, paths, saying, schema } from "./body.ts";
 

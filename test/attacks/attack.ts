@@ -1,6 +1,6 @@
 // What an attack is, and what it may do to a node at most. A new one is a value in a list of `all.ts`.
 
-import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
+import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 import type { Store } from "../faults/stores.ts";
 import type { Says } from "./engine.ts";
 

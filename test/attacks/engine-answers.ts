@@ -1,9 +1,9 @@
 // Answers of an engine, as dense, as deep and as odd as may be: whole, as an event of a stream, as the arguments of a call.
 // Whatever an engine says, only the request that asked it may end.
 
-import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/body/scan.ts";
-import { upstreamProtocols } from "../../src/upstream/codecs.ts";
-import { answerLimits } from "../../src/upstream/engine-json.ts";
+import { bytesPerMember, bytesPerName, bytesPerValue } from "../../src/core/body/scan.ts";
+import { upstreamProtocols } from "../../src/core/upstream/codecs.ts";
+import { answerLimits } from "../../src/core/upstream/engine-json.ts";
 import type { Attack, Sent, Target } from "./attack.ts";
 import { filled, listed, mib, paths } from "./body.ts";
 import { answerOf, type Content } from "./engine-words.ts";

@@ -1,6 +1,6 @@
 // One answer of an engine, in the words of each protocol, whole or streamed: what it holds is given as JSON.
 
-import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
+import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 import type { EngineAnswer } from "./engine.ts";
 
 /** Texts of JSON. */

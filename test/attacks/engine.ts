@@ -1,6 +1,6 @@
 // The engine behind a node that is attacked: takes any body and says a few words, as a stream where one is asked for.
 
-import type { UpstreamProtocol } from "../../src/upstream/codecs.ts";
+import type { UpstreamProtocol } from "../../src/core/upstream/codecs.ts";
 
 export const honestEngineModel = "writer";
 /** Reports a billion tokens of whatever it said, in one read with its end. */

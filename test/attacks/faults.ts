@@ -7,7 +7,7 @@ import { chatWith, metricIn, metricsOf } from "./talk.ts";
 
 /** A heap grows lazily: so much do a thousand honest requests, too, before the first large collection. */
 const bounds = () => ({ step_ms: 50, growth_bytes: 128 * mib });
-/** Of one event in ten seconds; then a line that counts the others (src/http/flood.ts). */
+/** Of one event in ten seconds; then a line that counts the others (src/core/http/flood.ts). */
 const lines_max = 20;
 
 /** In one read with the end, at a dear price, of a plan without limits: a sum past 2^53 is near. */

@@ -2,14 +2,14 @@
 // these is answered, and how long it waits beside one on a node that nobody attacks.
 
 import { connect } from "node:net";
-import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
-import { administration } from "../../src/postgres/administration.ts";
-import { serverDatabase } from "../../src/postgres/server.ts";
-import { idOf } from "../../src/store/ids.ts";
+import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/key.ts";
+import { idOf } from "../../src/core/store/ids.ts";
+import { administration } from "../../src/stores/postgres/administration.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
+import { unrestricted } from "../core/store/new-key.ts";
 import { freePort } from "../harness/daemon.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
-import { unrestricted } from "../store/new-key.ts";
 import { startForgers } from "./forging-addresses.ts";
 
 export interface FirstUses {

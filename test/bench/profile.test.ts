@@ -16,7 +16,7 @@ test("each sample counts for its part", () => {
   const nodes = frames.map(([functionName, url], id) => ({ id, callFrame: { functionName, url } }));
   const samples = [...nodes.map(({ id }) => id), 0];
   expect(timeByPart({ nodes, samples, timeDeltas: [10, 9, 8, 7, 6, 5, 4, 100, 10] })).toEqual([
-    ["src/admission", 20],
+    ["src/core/admission", 20],
     ["src", 9],
     ["postgres", 8],
     ["@scope/name", 7],

@@ -1,6 +1,6 @@
 // What an engine says of its prompts: how many tokens they come to, and how many of these it has from the request before.
 
-import { vocabularies } from "../../src/tokens/vocabularies.ts";
+import { vocabularies } from "../../src/core/tokens/vocabularies.ts";
 import type { ChatAsked, EngineUsage, Turn } from "./scripted-engine.ts";
 
 /** vLLM keeps what it has computed in blocks of this many tokens. */

@@ -5,8 +5,8 @@ import { type CheckSettings, checkEngine, questions, verdictsOf } from "../../sr
 import { modelRows, upstreamRows } from "../../src/config/check/rows.ts";
 import { probeEngine } from "../../src/config/engine.ts";
 import { initConfiguration } from "../../src/config/init.ts";
-import { dialects } from "../../src/protocol/dialects.ts";
-import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { dialects } from "../../src/core/protocol/dialects.ts";
+import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { configured } from "./reading.ts";
 

@@ -1,6 +1,6 @@
 /** `dialect` and `dialect_rows` of an upstream: the engine is spoken to by the rows of its dialect, and the file's over them. */
 import { describe, expect, test } from "bun:test";
-import { type DialectName, dialectNames, dialects } from "../../src/protocol/dialects.ts";
+import { type DialectName, dialectNames, dialects } from "../../src/core/protocol/dialects.ts";
 import { configured, problemsOf } from "./reading.ts";
 
 const file = (fields: string) => `upstreams: { main: { url: "http://127.0.0.1:9000/v1", ${fields} } }\n`;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
-import { authority, certificate, othersCertificate } from "../upstream/http1/certificates.ts";
+import { authority, certificate, othersCertificate } from "../core/upstream/http1/certificates.ts";
 import { configured, problemsOf, withModel } from "./reading.ts";
 
 const files: Record<string, string> = {

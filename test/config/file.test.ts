@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfiguration } from "../../src/config/load.ts";
-import { upstreamProtocols } from "../../src/upstream/codecs.ts";
+import { upstreamProtocols } from "../../src/core/upstream/codecs.ts";
 import { configured, example, problemsOf, withModel } from "./reading.ts";
 
 describe("sluice.yaml", () => {

@@ -12,7 +12,7 @@ import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
 import { needsSimulator, withSimulatorAt } from "../../src/config/simulator.ts";
 import { readFileBounded } from "../../src/config/source.ts";
-import { noLimits } from "../../src/store/plan.ts";
+import { noLimits } from "../../src/core/store/plan.ts";
 import { configured, load, problemsOf, withModel } from "./reading.ts";
 
 /** Every route as `id → upstream url model`. */

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { chartSum, manifests } from "../../deploy/chart.ts";
 import packageJson from "../../package.json";
-import { metricsOperations, probes } from "../../src/api/operations.ts";
 import type { Configuration } from "../../src/config/configuration.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { variables } from "../../src/config/settings/variables.ts";
-import { table } from "../../src/telemetry/table.ts";
+import { table } from "../../src/features/telemetry/table.ts";
+import { metricsOperations, probes } from "../../src/node/operations.ts";
 
 const folder = join(import.meta.dir, "../../deploy");
 const textOf = (file: string) => readFileSync(join(folder, file), "utf8");

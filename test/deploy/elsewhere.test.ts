@@ -5,14 +5,14 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { probes } from "../../src/api/operations.ts";
-import { connectionLimits } from "../../src/api/websocket/connection.ts";
 import { loadConfiguration } from "../../src/config/load.ts";
 import { filled } from "../../src/config/settings/row.ts";
 import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
-import { faultCatalogue } from "../../src/inference/fault.ts";
-import { defaultTimeouts } from "../../src/upstream/target.ts";
+import { faultCatalogue } from "../../src/core/inference/fault.ts";
+import { defaultTimeouts } from "../../src/core/upstream/target.ts";
+import { connectionLimits } from "../../src/features/websocket/connection.ts";
+import { probes } from "../../src/node/operations.ts";
 
 const root = join(import.meta.dir, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");

@@ -1,7 +1,7 @@
 /** docs/design/service.md, Routes, has every operation of the contract, and the scope that it needs. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { contract } from "../../src/api/operations.ts";
+import { contract } from "../../src/node/operations.ts";
 
 const page = await Bun.file(join(import.meta.dir, "../../docs/design/service.md")).text();
 const section = page.split("\n## Routes\n")[1]?.split("\n## ")[0] ?? "";

@@ -1,8 +1,8 @@
 // A client of each protocol: how it asks, and what it makes of an answer.
 
-import { compact } from "../../src/inference/compact.ts";
+import { compact } from "../../src/core/inference/compact.ts";
+import { type Json, wires } from "../core/protocol/pairs/wires.ts";
 import { parsed } from "../harness/frames.ts";
-import { type Json, wires } from "../protocol/pairs/wires.ts";
 import type { Client, End, EngineCase, Tool } from "./case.ts";
 
 /** What a client has in its hands at the end. */

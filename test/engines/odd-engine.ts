@@ -1,7 +1,7 @@
 // Engines that answer oddly, at random: the words of their ends, ids, indexes, splits of characters and of lines, and missing
 // ends. What they mean is known, so that it can be compared with what a client gets.
 
-import type { Answer, EngineName } from "../protocol/pairs/wires.ts";
+import type { Answer, EngineName } from "../core/protocol/pairs/wires.ts";
 
 /** Draws a whole number below this one. */
 export type Draw = (below: number) => number;

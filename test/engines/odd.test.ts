@@ -3,12 +3,12 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { InferenceEvent } from "../../src/inference/event.ts";
-import { encodeSse } from "../../src/sse/encode.ts";
-import { StreamReader } from "../../src/upstream/stream-reader.ts";
+import type { InferenceEvent } from "../../src/core/inference/event.ts";
+import { encodeSse } from "../../src/core/sse/encode.ts";
+import { StreamReader } from "../../src/core/upstream/stream-reader.ts";
+import { grammarProblem } from "../core/protocol/grammar.ts";
+import { callers, clientNames, type EngineName, engineNames, engines, wires } from "../core/protocol/pairs/wires.ts";
 import { contractProblems } from "../harness/contract.ts";
-import { grammarProblem } from "../protocol/grammar.ts";
-import { callers, clientNames, type EngineName, engineNames, engines, wires } from "../protocol/pairs/wires.ts";
 import { oddStream } from "./odd-engine.ts";
 
 const runs = 300;

@@ -6,12 +6,12 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { InferenceEvent } from "../../src/inference/event.ts";
-import { Fault } from "../../src/inference/fault.ts";
-import { Fold, type Result } from "../../src/inference/result.ts";
-import { type DialectName, dialects } from "../../src/protocol/dialects.ts";
-import { upstreamCodecs } from "../../src/upstream/codecs.ts";
-import { StreamReader } from "../../src/upstream/stream-reader.ts";
+import type { InferenceEvent } from "../../src/core/inference/event.ts";
+import { Fault } from "../../src/core/inference/fault.ts";
+import { Fold, type Result } from "../../src/core/inference/result.ts";
+import { type DialectName, dialects } from "../../src/core/protocol/dialects.ts";
+import { upstreamCodecs } from "../../src/core/upstream/codecs.ts";
+import { StreamReader } from "../../src/core/upstream/stream-reader.ts";
 import { type Question, questionsOf, type Want } from "../clients/engines/questions.ts";
 import { type RecordedAnswer, type Recording, recordings } from "../clients/engines/record.ts";
 

@@ -1,8 +1,8 @@
 // One node in front of the scripted engine: each case is a model of its own, and a second one with a healthy spare.
 
+import { wires } from "../core/protocol/pairs/wires.ts";
 import { contractProblems } from "../harness/contract.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
-import { wires } from "../protocol/pairs/wires.ts";
 import { type Client, clients, type EngineCase, type Mode, modesOf } from "./case.ts";
 import { requestOf, type Seen, seenBy } from "./clients.ts";
 import { type ScriptedEngine, spareModel, startScriptedEngine } from "./engine.ts";

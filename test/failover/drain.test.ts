@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Drain } from "../../src/management/upstreams.ts";
+import type { Drain } from "../../src/admin/management/upstreams.ts";
 import { type SluiceOptions, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { type Rig, startRig, upstreamNames } from "./rig.ts";

@@ -1,6 +1,6 @@
 /** Engines that are full: who waits, where they go, what a wait shows and costs. Over real sockets. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, seen } from "./callers.ts";

@@ -1,6 +1,6 @@
 /** Faults of engines under load, with a limit on each engine: one record a request, and the books agree. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
+import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
 import { chanceOf } from "../faults/chance.ts";
 import { seed, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";

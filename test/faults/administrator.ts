@@ -2,21 +2,21 @@
 // that hold a snapshot, clients that take every connection, and a clock that is set. All over connections of their own.
 
 import { connect, type Socket } from "node:net";
-import type { Database } from "../../src/postgres/database.ts";
-import { DatabaseError } from "../../src/postgres/database-error.ts";
-import { ledger } from "../../src/postgres/ledger.ts";
-import { people } from "../../src/postgres/people.ts";
-import { peopleAdministration } from "../../src/postgres/people-administration.ts";
-import { plans } from "../../src/postgres/plans.ts";
-import { raises } from "../../src/postgres/raises.ts";
-import { serverDatabase } from "../../src/postgres/server.ts";
-import { teams } from "../../src/postgres/teams.ts";
-import { type BudgetAdministration, noBudget } from "../../src/store/budget.ts";
-import { scopes } from "../../src/store/directory.ts";
-import { idOf } from "../../src/store/ids.ts";
-import { noLimits, type Plan } from "../../src/store/plan.ts";
-import { type StandingSubject, standingSubjects } from "../../src/store/standing.ts";
-import { newRequestId } from "../store/ledger-stores.ts";
+import { type BudgetAdministration, noBudget } from "../../src/core/store/budget.ts";
+import { scopes } from "../../src/core/store/directory.ts";
+import { idOf } from "../../src/core/store/ids.ts";
+import { noLimits, type Plan } from "../../src/core/store/plan.ts";
+import { type StandingSubject, standingSubjects } from "../../src/core/store/standing.ts";
+import type { Database } from "../../src/stores/postgres/database.ts";
+import { DatabaseError } from "../../src/stores/postgres/database-error.ts";
+import { ledger } from "../../src/stores/postgres/ledger.ts";
+import { people } from "../../src/stores/postgres/people.ts";
+import { peopleAdministration } from "../../src/stores/postgres/people-administration.ts";
+import { plans } from "../../src/stores/postgres/plans.ts";
+import { raises } from "../../src/stores/postgres/raises.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
+import { teams } from "../../src/stores/postgres/teams.ts";
+import { newRequestId } from "../core/store/ledger-stores.ts";
 import type { Chance } from "./chance.ts";
 import type { LimitChange, RaiseSet } from "./limits.ts";
 import { ask } from "./stores.ts";

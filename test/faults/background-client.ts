@@ -1,7 +1,7 @@
 // A client of background responses: it begins one, with an idempotency key or without, asks for it at any node until it
 // has an end, and may cancel it. With a key it may be cut off before it has its id, and then it asks with the key again.
 
-import { tokens } from "../../src/simulator/text.ts";
+import { tokens } from "../../src/features/simulator/text.ts";
 import { until } from "../harness/until.ts";
 import type { Chance } from "./chance.ts";
 import { model, type Node } from "./rig.ts";

@@ -3,8 +3,8 @@
  * tells it; the books agree; and one that is cancelled at another node than its own is let go there.
  */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { tokens } from "../../src/simulator/text.ts";
-import { uuidOf } from "../../src/store/ids.ts";
+import { uuidOf } from "../../src/core/store/ids.ts";
+import { tokens } from "../../src/features/simulator/text.ts";
 import { seed, times } from "../harness/depth.ts";
 import { until } from "../harness/until.ts";
 import { textOf } from "./background-client.ts";

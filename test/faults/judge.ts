@@ -1,7 +1,7 @@
 // Compares three books: what the engines produced, what clients received, what the ledger says.
 
-import { stepTokens } from "../../src/admission/hold.ts";
-import { uuidOf } from "../../src/store/ids.ts";
+import { stepTokens } from "../../src/core/admission/hold.ts";
+import { uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";
 import type { PlanChange } from "./administrator.ts";
 import type { Scene } from "./injuries.ts";

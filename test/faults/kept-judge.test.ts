@@ -1,6 +1,6 @@
 /** The judges of kept answers would notice: each broken promise is objected to, and what outages excuse is not. */
 import { expect, test } from "bun:test";
-import { bare, idOf } from "../../src/store/ids.ts";
+import { bare, idOf } from "../../src/core/store/ids.ts";
 import type { BackgroundClient, Told } from "./background-client.ts";
 import { objectionsToBackground } from "./background-judge.ts";
 import { protocols } from "./protocols.ts";

@@ -3,7 +3,7 @@
  * is back, all that was delivered is in the book.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { uuidOf } from "../../src/store/ids.ts";
+import { uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";
 import { readBook } from "./ledger-book.ts";
 import { protocols } from "./protocols.ts";

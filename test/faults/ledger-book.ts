@@ -1,6 +1,6 @@
 // What the ledger says when all is over.
 
-import type { Transaction } from "../../src/postgres/database.ts";
+import type { Transaction } from "../../src/stores/postgres/database.ts";
 import type { Received } from "./load.ts";
 import { ask } from "./stores.ts";
 

@@ -1,6 +1,6 @@
 /** Postgres away: what runs goes on within its lease and settles later, what is new is told to wait, and no restart is needed. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { uuidOf } from "../../src/store/ids.ts";
+import { uuidOf } from "../../src/core/store/ids.ts";
 import { until } from "../harness/until.ts";
 import { model, type Rig, startRig } from "./rig.ts";
 import { ask } from "./stores.ts";

@@ -1,7 +1,7 @@
 // Judges what clients with idempotency keys got: one run has one answer, byte for byte; a failure is read once, and then
 // the key is free; one run is charged at most; and each has one record.
 
-import { uuidOf } from "../../src/store/ids.ts";
+import { uuidOf } from "../../src/core/store/ids.ts";
 import { type Answer, type Client, goneWords, lostLeaseWords, lostWords, runOf, unreadWords } from "./repeat-client.ts";
 import { price, type Rig } from "./rig.ts";
 import { ask } from "./stores.ts";

@@ -1,10 +1,10 @@
 // API keys of which each round has its own, so that its records are known.
 
-import { key_random_bytes, newKey, secretOf } from "../../src/auth/key.ts";
-import { keys } from "../../src/postgres/keys.ts";
-import { scopes } from "../../src/store/directory.ts";
-import { bare, idOf } from "../../src/store/ids.ts";
-import { unrestricted } from "../store/new-key.ts";
+import { key_random_bytes, newKey, secretOf } from "../../src/core/auth/key.ts";
+import { scopes } from "../../src/core/store/directory.ts";
+import { bare, idOf } from "../../src/core/store/ids.ts";
+import { keys } from "../../src/stores/postgres/keys.ts";
+import { unrestricted } from "../core/store/new-key.ts";
 import type { Rig } from "./rig.ts";
 import { ask } from "./stores.ts";
 

@@ -1,7 +1,7 @@
 // One run: load on three nodes and two engines, injuries by the seed, and then the judge.
 
-import { peopleAdministration } from "../../src/postgres/people-administration.ts";
-import { noBudget } from "../../src/store/budget.ts";
+import { noBudget } from "../../src/core/store/budget.ts";
+import { peopleAdministration } from "../../src/stores/postgres/people-administration.ts";
 import { newMember } from "../harness/members.ts";
 import { administrator, faultsPlan, requests_per_minute } from "./administrator.ts";
 import { chanceOf } from "./chance.ts";

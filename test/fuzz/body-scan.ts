@@ -1,8 +1,8 @@
 // The scan of a body and the parser in steps, against slow references.
 
 import fc from "fast-check";
-import { parseInSteps } from "../../src/body/json-steps.ts";
-import { BodyScan, type BodyShape } from "../../src/body/scan.ts";
+import { parseInSteps } from "../../src/core/body/json-steps.ts";
+import { BodyScan, type BodyShape } from "../../src/core/body/scan.ts";
 import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { brokenText, soundText, textOf, type Written, written } from "./json-text.ts";
 

@@ -1,9 +1,9 @@
 // What stands in the head of a request: its target, and its key.
 
-import { credentialOf } from "../../src/auth/credential.ts";
-import { isKey, keyPattern } from "../../src/auth/key.ts";
-import { Fault } from "../../src/inference/fault.ts";
-import { targetOf } from "../../src/protocol/target.ts";
+import { credentialOf } from "../../src/core/auth/credential.ts";
+import { isKey, keyPattern } from "../../src/core/auth/key.ts";
+import { Fault } from "../../src/core/inference/fault.ts";
+import { targetOf } from "../../src/core/protocol/target.ts";
 import { affordable } from "./cost.ts";
 import { type Fuzzer, law } from "./fuzzer.ts";
 import { linesOf, mutated } from "./mutation.ts";

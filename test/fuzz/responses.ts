@@ -1,8 +1,8 @@
 // The reader of engines' HTTP/1.1 responses: however the bytes are cut, and against Node's own parser.
 
 import fc from "fast-check";
-import { nodeReads } from "../upstream/http1/node-parser.ts";
-import { bytesOf, cut, reads, responses } from "../upstream/http1/responses.ts";
+import { nodeReads } from "../core/upstream/http1/node-parser.ts";
+import { bytesOf, cut, reads, responses } from "../core/upstream/http1/responses.ts";
 import { affordable } from "./cost.ts";
 import { type Fuzzer, law, same } from "./fuzzer.ts";
 import { mutated } from "./mutation.ts";

@@ -1,12 +1,12 @@
 // What engines answer, in each protocol: whatever it is, what leaves is grammatical, and nothing is thrown.
 
 import fc from "fast-check";
-import { Fault } from "../../src/inference/fault.ts";
-import { Fold } from "../../src/inference/result.ts";
-import type { UpstreamCodec } from "../../src/protocol/codec.ts";
-import { SseDecoder } from "../../src/sse/decode.ts";
-import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/upstream/codecs.ts";
-import { grammarProblem } from "../protocol/grammar.ts";
+import { Fault } from "../../src/core/inference/fault.ts";
+import { Fold } from "../../src/core/inference/result.ts";
+import type { UpstreamCodec } from "../../src/core/protocol/codec.ts";
+import { SseDecoder } from "../../src/core/sse/decode.ts";
+import { type UpstreamProtocol, upstreamCodecs, upstreamProtocols } from "../../src/core/upstream/codecs.ts";
+import { grammarProblem } from "../core/protocol/grammar.ts";
 import { affordable } from "./cost.ts";
 import { type Fuzzer, law } from "./fuzzer.ts";
 import { mutated, seedsOf } from "./mutation.ts";

@@ -1,6 +1,6 @@
 // Bounds of a machine that has plenty of everything.
 
-import { type Bounds, bounds } from "../../src/http/bounds.ts";
+import { type Bounds, bounds } from "../../src/core/http/bounds.ts";
 
 export function plentifulBounds(changed: { item_cache_bytes_max?: number } = {}): Bounds {
   const limits = {

@@ -3,15 +3,21 @@
  * than the contract is to clients: a field that it does not name is a finding here, though clients must expect new ones.
  */
 import type { TSchema } from "typebox";
-import { commonFaults, faultHeaders, faultHeadersOf, faultsOfShape, statusesOf } from "../../src/api/openapi/faults.ts";
-import { headers as contractHeaders } from "../../src/api/openapi/headers.ts";
-import type { Content, Operation } from "../../src/api/operation.ts";
-import { contract as described, metricsOperations, unlistedOperations } from "../../src/api/operations.ts";
-import { type FaultCode, faultCatalogue } from "../../src/inference/fault.ts";
-import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
-import { type Contract, contract } from "../../src/protocol/contract.ts";
-import { ChatError } from "../../src/protocol/openai-chat/contract.ts";
-import { ResponsesError } from "../../src/protocol/openai-responses/contract.ts";
+import { type FaultCode, faultCatalogue } from "../../src/core/inference/fault.ts";
+import { headers as contractHeaders } from "../../src/core/operations/headers.ts";
+import type { Content, Operation } from "../../src/core/operations/operation.ts";
+import { MessagesError } from "../../src/core/protocol/anthropic-messages/contract.ts";
+import { type Contract, contract } from "../../src/core/protocol/contract.ts";
+import { ChatError } from "../../src/core/protocol/openai-chat/contract.ts";
+import { ResponsesError } from "../../src/core/protocol/openai-responses/contract.ts";
+import {
+  commonFaults,
+  faultHeaders,
+  faultHeadersOf,
+  faultsOfShape,
+  statusesOf,
+} from "../../src/features/openapi/faults.ts";
+import { contract as described, metricsOperations, unlistedOperations } from "../../src/node/operations.ts";
 import { type Problems, parsed } from "./frames.ts";
 import { streamProblems } from "./streams.ts";
 

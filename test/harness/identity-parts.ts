@@ -1,16 +1,17 @@
 // The parts of identity on a database, with an issuer of our own that says what a test wants.
-import type { Identity } from "../../src/auth/identity.ts";
-import { sealing } from "../../src/auth/sealed.ts";
-import { unknownCredentialLimits, unknownCredentials } from "../../src/auth/unknown-credentials.ts";
+
 import { identityOf } from "../../src/config/identity.ts";
-import type { IdentityParts } from "../../src/identity/identity.ts";
-import { issuerClients } from "../../src/identity/issuer-clients.ts";
-import { browserSessions } from "../../src/postgres/browser-sessions.ts";
-import type { Database } from "../../src/postgres/database.ts";
-import { deviceRequests } from "../../src/postgres/device-requests.ts";
-import { people } from "../../src/postgres/people.ts";
-import { signIns } from "../../src/postgres/sign-ins.ts";
-import { useCounts } from "../../src/postgres/use-counts.ts";
+import type { Identity } from "../../src/core/auth/identity.ts";
+import { sealing } from "../../src/core/auth/sealed.ts";
+import { unknownCredentialLimits, unknownCredentials } from "../../src/core/auth/unknown-credentials.ts";
+import type { IdentityParts } from "../../src/features/identity/identity.ts";
+import { issuerClients } from "../../src/features/identity/issuer-clients.ts";
+import { browserSessions } from "../../src/stores/postgres/browser-sessions.ts";
+import type { Database } from "../../src/stores/postgres/database.ts";
+import { deviceRequests } from "../../src/stores/postgres/device-requests.ts";
+import { people } from "../../src/stores/postgres/people.ts";
+import { signIns } from "../../src/stores/postgres/sign-ins.ts";
+import { useCounts } from "../../src/stores/postgres/use-counts.ts";
 import type { TestIssuer } from "./issuer.ts";
 
 export const serviceUrl = "http://127.0.0.1:1";

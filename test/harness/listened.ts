@@ -1,6 +1,6 @@
 // A cancellation that says how many listen to it, children too: what has ended must not be among them.
 
-import { Cancellation, type Listening } from "../../src/time/cancellation.ts";
+import { Cancellation, type Listening } from "../../src/core/time/cancellation.ts";
 
 export class Listened extends Cancellation {
   readonly #open = new Set<object>();

@@ -1,8 +1,9 @@
 /** People who have come in by an issuer and are members of an organization, for tests that need no sign-in. */
-import type { Database } from "../../src/postgres/database.ts";
-import { people } from "../../src/postgres/people.ts";
-import { scopes } from "../../src/store/directory.ts";
-import { idOf } from "../../src/store/ids.ts";
+
+import { scopes } from "../../src/core/store/directory.ts";
+import { idOf } from "../../src/core/store/ids.ts";
+import type { Database } from "../../src/stores/postgres/database.ts";
+import { people } from "../../src/stores/postgres/people.ts";
 
 export const issuer = "https://login.example";
 

@@ -1,6 +1,6 @@
 // What clients of Messages make of a stream.
 
-import type { MessageStreamEvent } from "../../src/protocol/anthropic-messages/contract.ts";
+import type { MessageStreamEvent } from "../../src/core/protocol/anthropic-messages/contract.ts";
 
 /** The events of a stream, pings left out. That names and order are right is checked of every answer (contract.ts). */
 export async function eventsOf(response: Response): Promise<MessageStreamEvent[]> {

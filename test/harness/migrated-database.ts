@@ -4,7 +4,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { checksumOf, migrate, migrations } from "../../db/migrate.ts";
-import { serverDatabase } from "../../src/postgres/server.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { postgresUrl } from "./services.ts";
 
 /** Any number will do for the lock, if nobody else has it. */

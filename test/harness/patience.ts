@@ -1,16 +1,16 @@
 // How long a test waits for an engine, where nothing stands ready beside it.
 
-import { retryBudgets } from "../../src/routing/budget.ts";
-import { health } from "../../src/routing/health.ts";
-import { pool } from "../../src/routing/pool.ts";
-import { queues } from "../../src/routing/queues.ts";
-import { replicas } from "../../src/routing/replicas.ts";
-import { idleClock } from "../../src/time/clock.ts";
-import type { Patience } from "../../src/upstream/ask.ts";
-import { client } from "../../src/upstream/http1/client.ts";
-import { defaultTimeouts, type UpstreamTimeouts } from "../../src/upstream/target.ts";
-import type { AttemptsParts } from "../../src/usage/attempts.ts";
-import { LesserDialects } from "../../src/usage/lesser-dialects.ts";
+import { retryBudgets } from "../../src/core/routing/budget.ts";
+import { health } from "../../src/core/routing/health.ts";
+import { pool } from "../../src/core/routing/pool.ts";
+import { queues } from "../../src/core/routing/queues.ts";
+import { replicas } from "../../src/core/routing/replicas.ts";
+import { idleClock } from "../../src/core/time/clock.ts";
+import type { Patience } from "../../src/core/upstream/ask.ts";
+import { client } from "../../src/core/upstream/http1/client.ts";
+import { defaultTimeouts, type UpstreamTimeouts } from "../../src/core/upstream/target.ts";
+import type { AttemptsParts } from "../../src/core/usage/attempts.ts";
+import { LesserDialects } from "../../src/core/usage/lesser-dialects.ts";
 
 export function patience(timeouts: Partial<UpstreamTimeouts> = {}): Patience {
   const { connect_ms, first_part_ms, idle_ms, total_ms } = { ...defaultTimeouts, ...timeouts };

@@ -1,5 +1,5 @@
 /** A request of the centre that says one thing and asks for nothing else. */
-import type { InferenceRequest } from "../../src/inference/request.ts";
+import type { InferenceRequest } from "../../src/core/inference/request.ts";
 
 export function saying(text: string, more: Partial<InferenceRequest> = {}): InferenceRequest {
   return {

@@ -14,7 +14,7 @@ import type {
   ResponseObject,
   ResponsesStreamEvent,
   SummaryText,
-} from "../../src/protocol/openai-responses/contract.ts";
+} from "../../src/core/protocol/openai-responses/contract.ts";
 import { framesOf, namedEvent, type Problems } from "./frames.ts";
 
 export function responsesProblems(body: string, event: TSchema, problemsOf: Problems): string[] {

@@ -1,6 +1,6 @@
 // What clients of Responses make of a stream.
 
-import type { ResponseObject, ResponsesStreamEvent } from "../../src/protocol/openai-responses/contract.ts";
+import type { ResponseObject, ResponsesStreamEvent } from "../../src/core/protocol/openai-responses/contract.ts";
 
 /** The events of a stream, without [DONE]. That names and order are right is checked of every answer (contract.ts). */
 export async function eventsOf(response: Response): Promise<ResponsesStreamEvent[]> {

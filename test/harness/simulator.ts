@@ -3,8 +3,8 @@ import {
   type SimulatorOptions as Options,
   type Simulator as Plain,
   startSimulator as start,
-} from "../../src/simulator/server.ts";
-import type { Ending, Watch } from "../../src/simulator/watch.ts";
+} from "../../src/features/simulator/server.ts";
+import type { Ending, Watch } from "../../src/features/simulator/watch.ts";
 
 export interface SimulatorOptions extends Omit<Options, "watch"> {
   log?: Partial<LogLimits>;

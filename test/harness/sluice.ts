@@ -5,7 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Terminal } from "../../src/cli/terminal.ts";
+import type { Terminal } from "../../src/admin/cli/terminal.ts";
 import { contractProblems } from "./contract.ts";
 import { migratedDatabase } from "./migrated-database.ts";
 import { shortLived } from "./short-lived.ts";
@@ -71,7 +71,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     HOME: folder,
     PORT: "0",
     SLUICE_DATA_DIR: dataDir,
-    // Hundreds of nodes start in a run, and each would take a second of the machine; test/http/warm-up.test.ts has others.
+    // Hundreds of nodes start in a run, and each would take a second of the machine; test/core/http/warm-up.test.ts has others.
     SLUICE_WARM_UP_MS: "0",
     ...shortLived,
     ...(database ? { DATABASE_URL: database.url } : {}),
@@ -218,7 +218,7 @@ export function jsonCommands(env: Record<string, string>): Sluice["json"] {
 /** Loaded with the first command: many tests have none. */
 async function loadedCommands(env: Record<string, string>) {
   const [{ run }, { services }] = await Promise.all([
-    import("../../src/cli/run.ts"),
+    import("../../src/admin/cli/run.ts"),
     import("../../src/node/services.ts"),
   ]);
   const given = services(env);

@@ -1,8 +1,8 @@
 /** Whether the frames of an event stream come as its protocol's grammar says. */
 import type { TSchema } from "typebox";
-import type { StreamGrammar } from "../../src/api/operation.ts";
-import { MessagesError } from "../../src/protocol/anthropic-messages/contract.ts";
-import { ChatError } from "../../src/protocol/openai-chat/contract.ts";
+import type { StreamGrammar } from "../../src/core/operations/operation.ts";
+import { MessagesError } from "../../src/core/protocol/anthropic-messages/contract.ts";
+import { ChatError } from "../../src/core/protocol/openai-chat/contract.ts";
 import { framesOf, namedEvent, type Problems, parsed } from "./frames.ts";
 import { responsesProblems } from "./responses-stream.ts";
 

@@ -1,6 +1,6 @@
 // A client's WebSocket on /v1/responses, and what it hears.
 
-import type { ResponseObject, ResponsesStreamEvent } from "../../src/protocol/openai-responses/contract.ts";
+import type { ResponseObject, ResponsesStreamEvent } from "../../src/core/protocol/openai-responses/contract.ts";
 import { until } from "./until.ts";
 
 export interface ErrorEvent {

@@ -1,9 +1,9 @@
 // All that the judge knows of one request: what its node asked and heard, what was forwarded, what the store carried out.
 
-import type { InferenceEvent } from "../../src/inference/event.ts";
-import type { FaultCode } from "../../src/inference/fault.ts";
-import type { Answer, WindowKind } from "../../src/store/ledger.ts";
-import type { Ending } from "../../src/usage/meter.ts";
+import type { InferenceEvent } from "../../src/core/inference/event.ts";
+import type { FaultCode } from "../../src/core/inference/fault.ts";
+import type { Answer, WindowKind } from "../../src/core/store/ledger.ts";
+import type { Ending } from "../../src/core/usage/meter.ts";
 import type { Node } from "./node.ts";
 import { heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";

@@ -1,10 +1,10 @@
 // The store's books, added up anew by the judge after each of its steps.
 
-import { crowdedBy } from "../../src/admission/limited-by.ts";
-import type { Admit, Answer, BillingSource, Command, Shortage, UsageLimits } from "../../src/store/ledger.ts";
-import { windowKinds } from "../../src/store/ledger.ts";
-import { lateIdOf, type ModelRecord } from "../store/ledger-model.ts";
-import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../store/windows-model.ts";
+import { crowdedBy } from "../../src/core/admission/limited-by.ts";
+import type { Admit, Answer, BillingSource, Command, Shortage, UsageLimits } from "../../src/core/store/ledger.ts";
+import { windowKinds } from "../../src/core/store/ledger.ts";
+import { lateIdOf, type ModelRecord } from "../core/store/ledger-model.ts";
+import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../core/store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
 import { keyIdOf, ownRoomOf } from "./budgets.ts";
 import { raisedPlan } from "./decisions.ts";

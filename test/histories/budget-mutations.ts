@@ -1,9 +1,9 @@
 // The rules of budgets taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one of these
 // must end in.
 
-import type { Answer, Command } from "../../src/store/ledger.ts";
-import type { ModelPeople, OwnLimits } from "../store/budget-model.ts";
-import { LedgerModel } from "../store/ledger-model.ts";
+import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import type { ModelPeople, OwnLimits } from "../core/store/budget-model.ts";
+import { LedgerModel } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
 /** As in mutations.ts: one command at a time, in the order of a batch. */

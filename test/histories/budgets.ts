@@ -1,11 +1,11 @@
 // Limits of keys, people and teams in histories: which there are of a seed, how they change, and what must hold of them
 // after each step. Two of three organizations have some. Their keys take turns, and at first two of three are in one team.
 
-import type { SubjectReading, UsageLimits, WindowKind } from "../../src/store/ledger.ts";
-import { windowKinds } from "../../src/store/ledger.ts";
+import type { SubjectReading, UsageLimits, WindowKind } from "../../src/core/store/ledger.ts";
+import { windowKinds } from "../../src/core/store/ledger.ts";
+import { type ModelSubject, type OwnLimits, underRaise } from "../core/store/budget-model.ts";
+import type { LedgerModel, ModelRecord } from "../core/store/ledger-model.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
-import { type ModelSubject, type OwnLimits, underRaise } from "../store/budget-model.ts";
-import type { LedgerModel, ModelRecord } from "../store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import {
   beganPeople,

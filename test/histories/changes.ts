@@ -1,8 +1,8 @@
 // What else befalls a history besides its faults: what an administrator decides while requests run, clocks that are set,
 // a store that stands still, and one that wakes up in the past.
 
-import type { WindowKind } from "../../src/store/ledger.ts";
-import type { Plan } from "../../src/store/plan.ts";
+import type { WindowKind } from "../../src/core/store/ledger.ts";
+import type { Plan } from "../../src/core/store/plan.ts";
 import type { Chance } from "../faults/chance.ts";
 import { type BudgetChange, budgetChangeOf } from "./budgets.ts";
 import { betweenOf, spread } from "./chances.ts";

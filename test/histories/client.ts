@@ -1,20 +1,20 @@
-// One request: an engine and a reader around a run (src/usage/run.ts).
+// One request: an engine and a reader around a run (src/core/usage/run.ts).
 
-import type { Settlement } from "../../src/admission/reservation.ts";
-import { compact } from "../../src/inference/compact.ts";
-import type { InferenceEvent } from "../../src/inference/event.ts";
-import { asFault, Fault } from "../../src/inference/fault.ts";
-import { noUsage } from "../../src/inference/usage.ts";
-import type { CatalogModel } from "../../src/routing/catalog.ts";
-import type { Plan } from "../../src/store/plan.ts";
-import { Cancellation, type Signal } from "../../src/time/cancellation.ts";
-import { passed } from "../../src/time/clock.ts";
-import { defaultTimeouts } from "../../src/upstream/target.ts";
-import { finishing, type Signals } from "../../src/usage/departure.ts";
-import { type EngineProgress, nowhereYet } from "../../src/usage/engine-answer.ts";
-import { codeUnitsOf } from "../../src/usage/forwarded.ts";
-import type { OutputCalibration } from "../../src/usage/output-calibration.ts";
-import { type Caller, type Run, type RunRequest, runs } from "../../src/usage/run.ts";
+import type { Settlement } from "../../src/core/admission/reservation.ts";
+import { compact } from "../../src/core/inference/compact.ts";
+import type { InferenceEvent } from "../../src/core/inference/event.ts";
+import { asFault, Fault } from "../../src/core/inference/fault.ts";
+import { noUsage } from "../../src/core/inference/usage.ts";
+import type { CatalogModel } from "../../src/core/routing/catalog.ts";
+import type { Plan } from "../../src/core/store/plan.ts";
+import { Cancellation, type Signal } from "../../src/core/time/cancellation.ts";
+import { passed } from "../../src/core/time/clock.ts";
+import { defaultTimeouts } from "../../src/core/upstream/target.ts";
+import { finishing, type Signals } from "../../src/core/usage/departure.ts";
+import { type EngineProgress, nowhereYet } from "../../src/core/usage/engine-answer.ts";
+import { codeUnitsOf } from "../../src/core/usage/forwarded.ts";
+import type { OutputCalibration } from "../../src/core/usage/output-calibration.ts";
+import { type Caller, type Run, type RunRequest, runs } from "../../src/core/usage/run.ts";
 import type { Account } from "./account.ts";
 import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
@@ -244,7 +244,7 @@ async function opened(kept: KeptRun, judge: Judge, node: Node, plan: RequestPlan
   }
 }
 
-/** Tries them as `Attempts` does (src/usage/attempts.ts): another after one that broke off what nobody streams. */
+/** Tries them as `Attempts` does (src/core/usage/attempts.ts): another after one that broke off what nobody streams. */
 async function* engines(
   node: Node,
   plan: RequestPlan,

@@ -1,8 +1,8 @@
 // What must follow from what an administrator decides while requests run: limits that are lowered, keys that are revoked.
 
-import type { Command, UsageLimits } from "../../src/store/ledger.ts";
-import type { Plan } from "../../src/store/plan.ts";
-import { underRaise } from "../store/budget-model.ts";
+import type { Command, UsageLimits } from "../../src/core/store/ledger.ts";
+import type { Plan } from "../../src/core/store/plan.ts";
+import { underRaise } from "../core/store/budget-model.ts";
 import type { Account, Grant } from "./account.ts";
 import { knownAs } from "./budgets.ts";
 import type { Node } from "./node.ts";

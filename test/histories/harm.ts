@@ -1,6 +1,6 @@
 // What is done to nodes and stores, and what an administrator decides meanwhile; and the quiet at the end.
 
-import type { OwnLimits } from "../store/budget-model.ts";
+import type { OwnLimits } from "../core/store/budget-model.ts";
 import { changedBudget, changedSubjects } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";

@@ -1,8 +1,8 @@
 // A history: several nodes over one store, clients that come and leave, wires that lose, double and delay, nodes that
 // crash and freeze, a store that goes away. A seed makes all of it, and replays it exactly.
 
-import { noUsage } from "../../src/inference/usage.ts";
-import type { Command, RequestFacts } from "../../src/store/ledger.ts";
+import { noUsage } from "../../src/core/inference/usage.ts";
+import type { Command, RequestFacts } from "../../src/core/store/ledger.ts";
 import { request } from "./client.ts";
 import type { Counts } from "./counts.ts";
 import { calm, harm } from "./harm.ts";

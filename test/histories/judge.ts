@@ -1,12 +1,12 @@
 // Who watches a history from outside, knows what was asked, answered, forwarded and told, and says which rule is broken.
 
-import type { InferenceEvent } from "../../src/inference/event.ts";
-import type { Fault } from "../../src/inference/fault.ts";
-import type { Answer, Command } from "../../src/store/ledger.ts";
-import type { RateAnswer } from "../../src/store/rates.ts";
-import type { Ending } from "../../src/usage/meter.ts";
-import type { OwnLimits } from "../store/budget-model.ts";
-import type { ModelRecord } from "../store/ledger-model.ts";
+import type { InferenceEvent } from "../../src/core/inference/event.ts";
+import type { Fault } from "../../src/core/inference/fault.ts";
+import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import type { RateAnswer } from "../../src/core/store/rates.ts";
+import type { Ending } from "../../src/core/usage/meter.ts";
+import type { OwnLimits } from "../core/store/budget-model.ts";
+import type { ModelRecord } from "../core/store/ledger-model.ts";
 import { type Account, accountOf, type Cell, promptUnitsOf } from "./account.ts";
 import { Books } from "./books.ts";
 import { BudgetBooks, type BudgetChange } from "./budgets.ts";

@@ -1,18 +1,18 @@
 // A request with an idempotency key: the product's own parts claim the key, write the log, and follow it for whoever asks
-// again (src/api/kept).
+// again (src/features/responses).
 
-import { currentResponse, EarlierResponse, gone } from "../../src/api/kept/current-response.ts";
-import { Follower } from "../../src/api/kept/follower.ts";
-import { Keeping } from "../../src/api/kept/keeping.ts";
-import { answered, textOf } from "../../src/api/kept/needs.ts";
-import type { Principal } from "../../src/auth/verdict.ts";
-import type { Call } from "../../src/http/call.ts";
-import type { InferenceEvent } from "../../src/inference/event.ts";
-import { asFault, Fault } from "../../src/inference/fault.ts";
-import type { ResponseObject } from "../../src/protocol/openai-responses/contract.ts";
-import { Cancellation } from "../../src/time/cancellation.ts";
-import { passed } from "../../src/time/clock.ts";
-import type { Ending } from "../../src/usage/meter.ts";
+import type { Principal } from "../../src/core/auth/verdict.ts";
+import type { Call } from "../../src/core/http/call.ts";
+import type { InferenceEvent } from "../../src/core/inference/event.ts";
+import { asFault, Fault } from "../../src/core/inference/fault.ts";
+import type { ResponseObject } from "../../src/core/protocol/openai-responses/contract.ts";
+import { Cancellation } from "../../src/core/time/cancellation.ts";
+import { passed } from "../../src/core/time/clock.ts";
+import type { Ending } from "../../src/core/usage/meter.ts";
+import { currentResponse, EarlierResponse, gone } from "../../src/features/responses/current-response.ts";
+import { Follower } from "../../src/features/responses/follower.ts";
+import { Keeping } from "../../src/features/responses/keeping.ts";
+import { answered, textOf } from "../../src/features/responses/needs.ts";
 import type { Account } from "./account.ts";
 import { request } from "./client.ts";
 import type { Judge } from "./judge.ts";
@@ -80,7 +80,7 @@ export class KeptRun {
     this.#call.notes.outcome = outcome;
   }
 
-  /** What src/api/kept/first-client.ts and whole.ts do with what has passed the meter. */
+  /** What src/features/responses/first-client.ts and whole.ts do with what has passed the meter. */
   async writes(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const { plan, keeping, world } = this;
     if (batch.some(({ type }) => type === "part-start")) this.#call.notes.firstPart_ms = 1;
@@ -97,7 +97,7 @@ export class KeptRun {
     if (!world.defects.endsLogLate && (plan.stream || last === "response-end")) await keeping.end();
   }
 
-  /** What src/api/kept/background.ts does. */
+  /** What src/features/responses/background.ts does. */
   async #goesOnTo(account: Account, batch: readonly InferenceEvent[]): Promise<void> {
     const last = batch.at(-1);
     const hasPart = this.#call.notes.firstPart_ms !== undefined;

@@ -1,10 +1,10 @@
 // Whether an idempotency key keeps its promise: one answer, the same for all who ask, charged once at most; and whether its
 // run goes on without its client.
 
-import type { Fate } from "../../src/api/kept/follower.ts";
-import type { Fault } from "../../src/inference/fault.ts";
-import type { Ending } from "../../src/usage/meter.ts";
-import { lateIdOf } from "../store/ledger-model.ts";
+import type { Fault } from "../../src/core/inference/fault.ts";
+import type { Ending } from "../../src/core/usage/meter.ts";
+import type { Fate } from "../../src/features/responses/follower.ts";
+import { lateIdOf } from "../core/store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import type { Counts } from "./counts.ts";
 import type { Asked } from "./kept-client.ts";

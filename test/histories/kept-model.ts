@@ -1,6 +1,6 @@
-// The rows of answers that are kept, as plainly as they can be said (src/postgres/kept.ts): a claim belongs to one answer.
+// The rows of answers that are kept, as plainly as they can be said (src/stores/postgres/kept.ts): a claim belongs to one answer.
 
-import type { Kept, KeptEnd, NewKept } from "../../src/store/kept.ts";
+import type { Kept, KeptEnd, NewKept } from "../../src/features/responses/store/kept.ts";
 
 interface Row extends NewKept {
   state: Kept["state"];

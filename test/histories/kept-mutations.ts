@@ -1,6 +1,6 @@
 // Idempotency keys (docs/protocols.md, Repeating a request), each without one of the things that hold of them.
 
-import type { Command } from "../../src/store/ledger.ts";
+import type { Command } from "../../src/core/store/ledger.ts";
 import type { Mutation } from "./mutations.ts";
 
 const rule = "repeats";

@@ -1,10 +1,10 @@
 // What a node asks of the database about answers that are kept, over a wire that may fail; and the product's own parts over it.
 
-import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
-import type { KeptParts } from "../../src/api/kept/parts.ts";
-import type { KeptAnswers } from "../../src/store/kept.ts";
-import type { Ledger } from "../../src/store/ledger.ts";
-import { type LedgerModel, lateIdOf } from "../store/ledger-model.ts";
+import type { Ledger } from "../../src/core/store/ledger.ts";
+import type { KeepingNeeds } from "../../src/features/responses/needs.ts";
+import type { KeptParts } from "../../src/features/responses/parts.ts";
+import type { KeptAnswers } from "../../src/features/responses/store/kept.ts";
+import { type LedgerModel, lateIdOf } from "../core/store/ledger-model.ts";
 import type { KeptModel } from "./kept-model.ts";
 import { logsOf } from "./logs.ts";
 import type { Node } from "./node.ts";

@@ -1,7 +1,7 @@
 // Late settlements (docs/design/metering.md, Rule 5: Settle exactly once), each without one of the things that hold of them.
 
-import type { Answer, Settle } from "../../src/store/ledger.ts";
-import { LedgerModel, lateIdOf, type ModelRecord } from "../store/ledger-model.ts";
+import type { Answer, Settle } from "../../src/core/store/ledger.ts";
+import { LedgerModel, lateIdOf, type ModelRecord } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
 /** Who was recovered is over, whatever its node says. */

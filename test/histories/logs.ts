@@ -1,6 +1,6 @@
 // The logs of a history's answers, in the store in which rates are counted (Redis): they may be forgotten, all at once.
 
-import type { AnswerLogs, Appended, LogEntry } from "../../src/store/answer-log.ts";
+import type { AnswerLogs, Appended, LogEntry } from "../../src/features/responses/store/answer-log.ts";
 import type { Node } from "./node.ts";
 import { carried } from "./rates.ts";
 import type { World } from "./world.ts";

@@ -1,9 +1,9 @@
 // What histories are good for where plans, keys, anchors and clocks change while requests run, where the store stands
 // still, and where it wakes up in the past: a protection taken out, in histories that nothing else befalls.
 
-import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/store/ledger.ts";
-import type { Clock } from "../../src/time/clock.ts";
-import { LedgerModel } from "../store/ledger-model.ts";
+import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/core/store/ledger.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
+import { LedgerModel } from "../core/store/ledger-model.ts";
 import { keptMutations } from "./kept-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
 import { raiseMutations } from "./raise-mutations.ts";

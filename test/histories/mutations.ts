@@ -1,14 +1,14 @@
 // What histories are good for: each rule (docs/design/metering.md, The nine rules) taken out, in one way or several,
 // without a change of what is tried. A history that runs with one of these must end in a violation.
 
-import type { Reservation } from "../../src/admission/reservation.ts";
-import { noUsage } from "../../src/inference/usage.ts";
-import type { KeptAnswers } from "../../src/store/kept.ts";
-import type { Answer, Checkpoint, ClockRange, Command, Settle, WindowReadings } from "../../src/store/ledger.ts";
-import type { Rates } from "../../src/store/rates.ts";
-import type { Clock } from "../../src/time/clock.ts";
-import type { Hold } from "../../src/usage/meter.ts";
-import { LedgerModel } from "../store/ledger-model.ts";
+import type { Reservation } from "../../src/core/admission/reservation.ts";
+import { noUsage } from "../../src/core/inference/usage.ts";
+import type { Answer, Checkpoint, ClockRange, Command, Settle, WindowReadings } from "../../src/core/store/ledger.ts";
+import type { Rates } from "../../src/core/store/rates.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
+import type { Hold } from "../../src/core/usage/meter.ts";
+import type { KeptAnswers } from "../../src/features/responses/store/kept.ts";
+import { LedgerModel } from "../core/store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
 import { lateMutations } from "./late-mutations.ts";
 import type { Rule } from "./rules.ts";

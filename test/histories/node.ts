@@ -1,8 +1,8 @@
-// One node of a history: admission as src/admission puts it together, with a clock, a wire and a chance of its own.
+// One node of a history: admission as src/core/admission puts it together, with a clock, a wire and a chance of its own.
 
-import { type Admission, admission } from "../../src/admission/admission.ts";
-import { recovery } from "../../src/admission/recovery.ts";
-import type { KeepingNeeds } from "../../src/api/kept/needs.ts";
+import { type Admission, admission } from "../../src/core/admission/admission.ts";
+import { recovery } from "../../src/core/admission/recovery.ts";
+import type { KeepingNeeds } from "../../src/features/responses/needs.ts";
 import { chanceFor, kindOf } from "./chances.ts";
 import type { Judge } from "./judge.ts";
 import { keepingNeedsOf } from "./kept-stores.ts";

@@ -1,11 +1,11 @@
 // Where it stands what an administrator has decided, and what each node knows of it: the unchanged code that follows limits
-// (src/admission/limits-in-force.ts) and revocations (src/auth/standing.ts), over wires that may fail.
+// (src/core/admission/limits-in-force.ts) and revocations (src/core/auth/standing.ts), over wires that may fail.
 
-import { type LimitChanges, noLimitChanges } from "../../src/admission/limit-changes.ts";
-import { type LimitsInForce, limitsInForce } from "../../src/admission/limits-in-force.ts";
-import { type Standings, standings } from "../../src/auth/standing.ts";
-import type { Principal, Verdict } from "../../src/auth/verdict.ts";
-import type { ChangedLimits, Plan } from "../../src/store/plan.ts";
+import { type LimitChanges, noLimitChanges } from "../../src/core/admission/limit-changes.ts";
+import { type LimitsInForce, limitsInForce } from "../../src/core/admission/limits-in-force.ts";
+import { type Standings, standings } from "../../src/core/auth/standing.ts";
+import type { Principal, Verdict } from "../../src/core/auth/verdict.ts";
+import type { ChangedLimits, Plan } from "../../src/core/store/plan.ts";
 import { knownAs } from "./budgets.ts";
 import type { Node } from "./node.ts";
 import { endedSince, nextEndIn_ms } from "./raises.ts";

@@ -2,9 +2,9 @@
 // Their limits are those that were set for them, else those of their team's members, else those of their organization's
 // (docs/design/usage.md, Budgets). They move between teams and organizations while requests run.
 
-import type { UsageLimits } from "../../src/store/ledger.ts";
+import type { UsageLimits } from "../../src/core/store/ledger.ts";
+import { limitsOfMember, type ModelPeople, type OwnLimits } from "../core/store/budget-model.ts";
 import type { Chance } from "../faults/chance.ts";
-import { limitsOfMember, type ModelPeople, type OwnLimits } from "../store/budget-model.ts";
 
 const people = ["per_1", "per_2"] as const;
 const acts = ["moves", "moves", "leaves", "leaves", "default", "own limits end"] as const;

@@ -1,8 +1,8 @@
 // The rules of raises taken out, one at a time (docs/design/usage.md, Raises): what a history with one of these must end in.
 
-import type { Answer, Command } from "../../src/store/ledger.ts";
-import type { ModelRaise, OwnLimits } from "../store/budget-model.ts";
-import type { LedgerModel } from "../store/ledger-model.ts";
+import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
+import type { LedgerModel } from "../core/store/ledger-model.ts";
 import { CommandByCommand } from "./budget-mutations.ts";
 import type { Mutation } from "./mutations.ts";
 

@@ -1,9 +1,9 @@
 // Raises in histories: limits of keys, people, teams and organizations that count until an instant of the store's clock
 // (docs/design/usage.md, Raises).
 
-import type { UsageLimits } from "../../src/store/ledger.ts";
+import type { UsageLimits } from "../../src/core/store/ledger.ts";
+import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
 import type { Chance } from "../faults/chance.ts";
-import type { ModelRaise, OwnLimits } from "../store/budget-model.ts";
 import { spread } from "./chances.ts";
 
 /** Numbers stand for whichever there is. */

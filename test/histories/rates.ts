@@ -1,7 +1,7 @@
 // The sliding rates of a history: a store of their own that all nodes share (Redis), and behind it what the database
 // counts while that is away, each over a wire that may fail.
 
-import { standbyRates } from "../../src/admission/standby-rates.ts";
+import { standbyRates } from "../../src/core/admission/standby-rates.ts";
 import {
   hopelessLimit,
   minute_ms,
@@ -11,14 +11,14 @@ import {
   type Rates,
   readingsOf,
   refusalOf,
-} from "../../src/store/rates.ts";
+} from "../../src/core/store/rates.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { Store } from "./store.ts";
 import type { Time } from "./time.ts";
 import type { World } from "./world.ts";
 
-/** An answer that takes longer is none (src/redis/connection.ts). */
+/** An answer that takes longer is none (src/stores/redis/connection.ts). */
 const answer_ms_max = 2_000;
 
 export function ratesOf(world: World, judge: Judge, node: Node): Rates {

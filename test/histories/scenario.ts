@@ -1,9 +1,9 @@
 // What a seed stands for, as plain data: the organizations and their limits, who asks for what and when, what is done to
 // nodes and stores, and how bad the wires are.
 
-import { noLimits, type Plan } from "../../src/store/plan.ts";
+import { noLimits, type Plan } from "../../src/core/store/plan.ts";
+import { type Anchor, session_ms } from "../core/store/windows-model.ts";
 import type { Chance } from "../faults/chance.ts";
-import { type Anchor, session_ms } from "../store/windows-model.ts";
 import { betweenOf, chanceFor, kindOf, spread } from "./chances.ts";
 import { type ChangePlan, changeOf } from "./changes.ts";
 import type { NodeClockOptions } from "./time.ts";

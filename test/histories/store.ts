@@ -1,11 +1,11 @@
-// The store of a history: the ledger's rules in memory (test/store/ledger-model.ts) behind a log. What was carried out is
+// The store of a history: the ledger's rules in memory (test/core/store/ledger-model.ts) behind a log. What was carried out is
 // seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
 
-import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/store/ledger.ts";
-import type { Plan } from "../../src/store/plan.ts";
-import type { OwnLimits } from "../store/budget-model.ts";
-import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
-import { type Anchor, withAnchor } from "../store/windows-model.ts";
+import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
+import type { Plan } from "../../src/core/store/plan.ts";
+import type { OwnLimits } from "../core/store/budget-model.ts";
+import { LedgerModel, type ModelOrganization } from "../core/store/ledger-model.ts";
+import { type Anchor, withAnchor } from "../core/store/windows-model.ts";
 import { KeptModel } from "./kept-model.ts";
 import type { Time } from "./time.ts";
 

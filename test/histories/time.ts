@@ -2,7 +2,7 @@
 // line of events in whole milliseconds, run one after the other, and each node's own clock over it.
 
 import { drainMicrotasks } from "bun:jsc";
-import type { Clock } from "../../src/time/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 
 export interface Appointment {
   at_ms: number;

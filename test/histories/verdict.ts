@@ -1,10 +1,10 @@
 // What a record must say of its request, by all that the judge knows of it.
 
-import { leaseMargin_ms } from "../../src/admission/lease.ts";
-import { minute_ms } from "../../src/store/rates.ts";
-import { finish_ms } from "../../src/usage/departure.ts";
-import { priceOf } from "../../src/usage/price.ts";
-import { lateIdOf, type ModelRecord, sumOf } from "../store/ledger-model.ts";
+import { leaseMargin_ms } from "../../src/core/admission/lease.ts";
+import { minute_ms } from "../../src/core/store/rates.ts";
+import { finish_ms } from "../../src/core/usage/departure.ts";
+import { priceOf } from "../../src/core/usage/price.ts";
+import { lateIdOf, type ModelRecord, sumOf } from "../core/store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import type { Node } from "./node.ts";
 import { heldInputPrice, prices } from "./prices.ts";

@@ -1,6 +1,6 @@
 // Between a node and the store: every message may be delayed, doubled, lost, or carried out and answered late or never.
 
-import type { Answer, Command, Ledger } from "../../src/store/ledger.ts";
+import type { Answer, Command, Ledger } from "../../src/core/store/ledger.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { Entry, Look } from "./store.ts";
@@ -15,7 +15,7 @@ interface Done<Result> {
 }
 type Act<Result> = (fate: Fate, look: Look | null) => Done<Result>;
 
-/** A node gives up what is not answered within this, and with it the connection (src/postgres/ledger.ts). */
+/** A node gives up what is not answered within this, and with it the connection (src/stores/postgres/ledger.ts). */
 const answer_ms_max = 5_000;
 
 export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {

@@ -1,7 +1,7 @@
 // One history's world: time, the store, the nodes, and what stands between them.
 
-import { memoryRates } from "../../src/memory/rates.ts";
-import type { Rates } from "../../src/store/rates.ts";
+import type { Rates } from "../../src/core/store/rates.ts";
+import { memoryRates } from "../../src/stores/memory/rates.ts";
 import { type Budgets, budgetsOf } from "./budgets.ts";
 import { chanceFor, kindOf } from "./chances.ts";
 import { LogsModel } from "./logs.ts";

@@ -1,11 +1,11 @@
 /** No code but the dialects' own knows an engine: it reads rows. */
 import { expect, test } from "bun:test";
-import { dialectNames } from "../../src/protocol/dialects.ts";
+import { dialectNames } from "../../src/core/protocol/dialects.ts";
 import type { Tree } from "./source.ts";
 import { engineBranches } from "./walls.ts";
 
 const names = dialectNames.filter((name) => name !== "generic");
-const made = (code: string, path = "src/usage/a.ts"): Tree => new Map([[path, code]]);
+const made = (code: string, path = "src/core/usage/a.ts"): Tree => new Map([[path, code]]);
 
 test("no code outside the dialects' files compares with an engine's name, or branches on its dialect", async () => {
   const paths = [...new Bun.Glob("src/**/*.ts").scanSync()].filter((path) => !path.endsWith(".d.ts"));
@@ -25,7 +25,7 @@ test.each([
   "export const a = (url: string) => /api\\.mistral\\.ai/.test(url);",
 ])("the wall stands against %s", (code) => {
   expect(engineBranches(made(code), names)).toHaveLength(1);
-  expect(engineBranches(made(code, "src/protocol/dialects/rows.ts"), names)).toEqual([]);
+  expect(engineBranches(made(code, "src/core/protocol/dialects/rows.ts"), names)).toEqual([]);
 });
 
 test.each([

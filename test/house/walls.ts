@@ -4,85 +4,103 @@
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 
-const order = [
+/** The modules of the core, in the order in which a request passes through them. */
+const core = [
+  "schema",
+  "time",
+  "inference",
+  "sse",
   "protocol",
   "body",
   "tokens",
   "store",
   "auth",
-  "identity",
-  "management",
   "admission",
   "upstream",
   "routing",
   "usage",
-  "telemetry",
   "http",
-  "api",
-];
-const leftOf = (room: string) => ["schema", "time", "inference", "sse", ...order.slice(0, order.indexOf(room))];
+  "operations",
+].map((name) => `core/${name}`);
+/** Each of these imports nothing but itself. */
+const foundations = core.slice(0, 4);
+
+const features = [
+  "identity",
+  "openapi",
+  "operations",
+  "responses",
+  "simulator",
+  "telemetry",
+  "websocket",
+  "workers",
+].map((name) => `features/${name}`);
+
+/** The modules of administration, each of which may import those before it. */
+const admin = ["store", "management", "console", "http", "people", "cli"].map((name) => `admin/${name}`);
+
+/** The interfaces that features and administration ask of a store, and that a store implements. */
+const interfaces = /^src\/(features\/\w+|admin)\/store\//;
+
+const stores = ["postgres", "redis", "memory"].map((name) => `stores/${name}`);
+
+const before = (list: readonly string[], name: string) => list.slice(0, list.indexOf(name));
 
 /** The modules that each module may import, besides its own. `node` alone may import all. */
 const sights: Record<string, readonly string[]> = {
-  schema: [],
-  time: [],
-  inference: [],
-  sse: [],
-  console: [],
-  ...Object.fromEntries(order.map((room) => [room, leftOf(room)])),
-  api: [...leftOf("api"), "console", "features"],
-  features: [...leftOf("api"), "api"],
-  cli: [...leftOf("api"), "api", "features", "config", "simulator"],
-  workers: leftOf("api"),
-  config: leftOf("http"),
-  simulator: ["inference", "sse", "protocol"],
-  memory: ["time", "inference", "store"],
-  redis: ["time", "inference", "store"],
-  postgres: ["time", "inference", "store", "db"],
-  db: ["inference", "store", "postgres"],
-  main: ["cli", "node"],
+  ...Object.fromEntries(core.map((name) => [name, foundations.includes(name) ? [] : before(core, name)])),
+  ...Object.fromEntries(features.map((name) => [name, core])),
+  ...Object.fromEntries(admin.map((name) => [name, [...core, ...features, ...before(admin, name)]])),
+  "admin/cli": [...core, ...features, ...before(admin, "admin/cli"), "config"],
+  // It shares no code with the decoders, so that it can contradict them.
+  "features/simulator": ["core/inference", "core/sse", "core/protocol"],
+  ...Object.fromEntries(stores.map((name) => [name, ["core/time", "core/inference", "core/store"]])),
+  "stores/postgres": ["core/time", "core/inference", "core/store", "db"],
+  config: [...before(core, "core/http"), "admin/store", "admin/management"],
+  db: ["core/inference", "core/store", "stores/postgres"],
+  main: ["admin/cli", "node"],
 };
 
 /** Only these may import the package. `instead`: where everybody else gets the same. */
 const technologies: { packages: RegExp; rooms: RegExp; instead: string }[] = [
   {
     packages: /^(drizzle-orm|drizzle-kit|postgres|@electric-sql\/pglite)$/,
-    rooms: /^(src\/postgres|db)\//,
-    instead: "the interfaces of src/store (Directory, Ledger), handed over by src/node",
+    rooms: /^(src\/stores\/postgres|db)\//,
+    instead: "the interfaces of src/core/store (Directory, Ledger), handed over by src/node",
   },
   {
     packages: /^ioredis$/,
-    rooms: /^src\/redis\//,
-    instead: "the interfaces of src/store (Rates), handed over by src/node",
+    rooms: /^src\/stores\/redis\//,
+    instead: "the interfaces of src/core/store (Rates), handed over by src/node",
   },
   {
     packages: /^(gpt-tokenizer|llama3-tokenizer-js)$/,
-    rooms: /^src\/tokens\//,
-    instead: "the counter of src/tokens, handed over by src/node",
+    rooms: /^src\/core\/tokens\//,
+    instead: "the counter of src/core/tokens, handed over by src/node",
   },
   {
     packages: /^(prom-client|@opentelemetry\/.*)$/,
-    rooms: /^src\/telemetry\//,
-    instead: "the metrics and traces of src/telemetry, handed over by src/node",
+    rooms: /^src\/features\/telemetry\//,
+    instead: "the metrics and traces of src/features/telemetry, handed over by src/node",
   },
   {
     packages: /^(jose|openid-client|oauth4webapi)$/,
-    rooms: /^(src\/(auth|identity)|test)\//,
-    instead: "src/auth and src/identity, which alone verify what issuers say",
+    rooms: /^(src\/(core\/auth|features\/identity)|test)\//,
+    instead: "src/core/auth and src/features/identity, which alone verify what issuers say",
   },
   {
     packages: /^(elysia|@elysiajs\/.*)$/,
-    rooms: /^src\/(http|api|simulator)\//,
-    instead: "src/api, which alone turns requests into calls and results into responses",
+    rooms: /^src\/(node\/app\.ts|features\/(simulator|openapi)\/)/,
+    instead: "src/node/app.ts, which alone mounts operations",
   },
   {
     packages: /^(typebox|@sinclair\/typebox)$/,
-    rooms: /^src\/(schema\/|protocol\/(.*\/)?contract\.ts$|config\/|management\/|api\/|features\/)/,
-    instead: "the types and checks that src/protocol/*/contract.ts exports",
+    rooms: /^src\/(core\/(schema\/|protocol\/(.*\/)?contract\.ts$|operations\/)|features\/|config\/|admin\/|node\/app)/,
+    instead: "the types and checks that src/core/protocol/*/contract.ts exports",
   },
 ];
 
-const pureRooms = ["schema", "inference", "sse", "protocol"];
+const pureRooms = ["core/schema", "core/inference", "core/sse", "core/protocol"];
 
 /** What a pure file may not touch, and how it gets the same. */
 const impure: { touch: RegExp; name: string; instead: string }[] = [
@@ -96,7 +114,7 @@ const impure: { touch: RegExp; name: string; instead: string }[] = [
     name: "process",
     instead: "take the setting as an argument, from src/config",
   },
-  { touch: /(?<![.\w])fetch\b(?!\s*:)/, name: "fetch", instead: "leave talking to src/upstream" },
+  { touch: /(?<![.\w])fetch\b(?!\s*:)/, name: "fetch", instead: "leave talking to src/core/upstream" },
   { touch: /(?<![.\w])set(Timeout|Interval)\b(?!\s*:)/, name: "a timer", instead: "take the instant as an argument" },
   // Hashing and comparing are pure, whoever offers them.
   {
@@ -106,33 +124,46 @@ const impure: { touch: RegExp; name: string; instead: string }[] = [
   },
 ];
 
-/** The module of a file. `src/main.ts` is its own. */
+/** The module of a file, such as `core/auth`. `src/main.ts` is its own. */
 export function roomOf(path: string): string {
-  const [top = "", room = "", ...rest] = path.split("/");
+  const [top = "", group = "", module = "", ...rest] = path.split("/");
   if (top !== "src") return top;
-  return rest.length === 0 ? "main" : room;
+  if (module === "") return "main";
+  return groups.includes(group) && rest.length > 0 ? `${group}/${module}` : group;
 }
 
-/** Imports to the right of a room, or into a room that is not on its way. */
+const groups = ["core", "features", "admin", "stores"];
+
+/** Imports against the walls: to the right of a module, or into a module that it may not know. */
 export function wrongDirections(tree: Tree): string[] {
-  const wrong = edges(tree).flatMap(({ path, line, file }) => {
+  return breaches(tree).map(
+    ({ path, line, file, from, to, sight }) =>
+      `${path}:${line} imports ${file}. ${from} sees ${sight.join(", ") || "nothing"}. Instead: ${insteadOf(from, to)}`,
+  );
+}
+
+/** The same imports, as lines that stay as they are while other lines of their files change. */
+export function breachesOf(tree: Tree): string[] {
+  return [...new Set(breaches(tree).map(({ path, to }) => `${path} -> ${to}`))].sort();
+}
+
+function breaches(tree: Tree) {
+  return edges(tree).flatMap((edge) => {
+    const { path, file } = edge;
     const [from, to] = [roomOf(path), roomOf(file)];
     if (from === to || from === "node" || !file.endsWith(".ts") || path === "src/assets.d.ts") return [];
+    if (from.startsWith("stores/") && interfaces.test(file)) return [];
     const sight = sights[from];
     if (sight === undefined)
-      return [`${path}: ${from} is no room of the house. Rooms: ${Object.keys(sights).join(", ")}`];
-    if (sight.includes(to)) return [];
-    return [
-      `${path}:${line} imports ${file}. ${from} sees ${sight.join(", ") || "nothing"}. Instead: ${insteadOf(from, to)}`,
-    ];
+      throw new Error(`${path}: ${from} is no module. Modules: ${Object.keys(sights).join(", ")}`);
+    return sight.includes(to) ? [] : [{ ...edge, from, to, sight }];
   });
-  return [...new Set(wrong)];
 }
 
 function insteadOf(from: string, to: string): string {
-  if (["postgres", "redis", "memory"].includes(to)) return "the interfaces of src/store, handed over by src/node";
+  if (to.startsWith("stores/")) return "the interfaces of src/core/store, handed over by src/node";
   if (to === "config") return "take the value as an argument; src/node hands it over";
-  if (to === "simulator") return "HTTP, like any other engine";
+  if (to === "features/simulator") return "HTTP, like any other engine";
   if (to === "main" || to === "node")
     return `nobody but main imports ${to}; move the thing to the room that defines it`;
   return `let ${to} call ${from}, or take what is needed as an argument whose type ${from} defines`;
@@ -228,7 +259,7 @@ export function untoldFaults(codes: readonly string[], tests: Tree, document: st
     ...(new RegExp(`["'\`]${code}["'\`]`).test(told)
       ? []
       : [
-          `${code}: no test names it. Instead: the test of the room that raises it, or test/inference/fault.test.ts until one does`,
+          `${code}: no test names it. Instead: the test of the room that raises it, or test/core/inference/fault.test.ts until one does`,
         ]),
     ...(document.includes(`\`${code}\``)
       ? []
@@ -309,7 +340,7 @@ function edges(tree: Tree): { path: string; line: number; file: string }[] {
   );
 }
 
-const dialectFiles = /^src\/protocol\/dialects(\.ts$|\/)/;
+const dialectFiles = /^src\/core\/protocol\/dialects(\.ts$|\/)/;
 
 /**
  * Code outside the dialects' files that compares with an engine's name, or branches on a dialect. It is looked for in
@@ -337,6 +368,6 @@ export function engineBranches(tree: Tree, names: readonly string[]): string[] {
     if (dialectFiles.test(path)) return [];
     const code = new Bun.Transpiler({ loader: "ts", deadCodeElimination: false }).transformSync(source);
     const found = engine.exec(code) ?? pattern.exec(code);
-    return found ? [`${path} branches on an engine: ${found[0]}. Instead: a row of src/protocol/dialect.ts`] : [];
+    return found ? [`${path} branches on an engine: ${found[0]}. Instead: a row of src/core/protocol/dialect.ts`] : [];
   });
 }

@@ -1,16 +1,16 @@
 import type { Mutant } from "./mutant.ts";
 
-const reservation = "test/admission/reservation.test.ts";
-const limits = "test/admission/limits.test.ts";
-const batcher = "test/admission/batcher.test.ts";
-const recovery = "test/admission/recovery.test.ts";
-const refusal = "test/admission/refusal.test.ts";
-const rates = "test/admission/rates.test.ts";
+const reservation = "test/core/admission/reservation.test.ts";
+const limits = "test/core/admission/limits.test.ts";
+const batcher = "test/core/admission/batcher.test.ts";
+const recovery = "test/core/admission/recovery.test.ts";
+const refusal = "test/core/admission/refusal.test.ts";
+const rates = "test/core/admission/rates.test.ts";
 
 export const admission: Mutant[] = [
   {
     name: "the lease is counted from the answer, not from before sending",
-    file: "src/admission/entrance.ts",
+    file: "src/core/admission/entrance.ts",
     find: "      sentAt_ms,\n",
     replace: "      sentAt_ms: clock.now_ms(),\n",
     caughtBy: [reservation],
@@ -18,7 +18,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a checkpoint extends the lease from its answer, not from before sending",
-    file: "src/admission/lease.ts",
+    file: "src/core/admission/lease.ts",
     find: "else this.#deadline_ms = Math.max(this.#deadline_ms, deadlineOf(sentAt_ms, lease_ms));",
     replace: "else this.#deadline_ms = Math.max(this.#deadline_ms, deadlineOf(clock.now_ms(), lease_ms));",
     caughtBy: [reservation],
@@ -26,7 +26,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "the lease is used to its end, without a margin",
-    file: "src/admission/lease.ts",
+    file: "src/core/admission/lease.ts",
     find: "return Math.min(5_000, lease_ms / 10);",
     replace: "return 0;",
     caughtBy: [reservation],
@@ -34,7 +34,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a node that was frozen past its lease goes on",
-    file: "src/admission/lease.ts",
+    file: "src/core/admission/lease.ts",
     find: "if (this.#parts.clock.now_ms() >= this.#deadline_ms) this.lose();",
     replace: "",
     caughtBy: [reservation],
@@ -42,7 +42,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a hold that another node has settled is not lost",
-    file: "src/admission/lease.ts",
+    file: "src/core/admission/lease.ts",
     find: 'if (answer === "gone") this.lose();',
     replace: 'if (answer === "gone") return;',
     caughtBy: [reservation],
@@ -50,7 +50,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "checkpoints all have the same number",
-    file: "src/admission/lease.ts",
+    file: "src/core/admission/lease.ts",
     find: "this.#number += 1;",
     replace: "this.#number = 1;",
     caughtBy: [reservation],
@@ -58,7 +58,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "what a hold covers is rounded up a token",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: "Math.floor((this.#heldUnits - this.#promptUnits) / price)",
     replace: "Math.ceil((this.#heldUnits - this.#promptUnits) / price)",
     caughtBy: [reservation],
@@ -66,7 +66,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a hold that can grow no more is asked to, for ever",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: 'answer.answer === "full" || answer.units <= this.#heldUnits',
     replace: 'answer.answer === "full"',
     caughtBy: [reservation],
@@ -74,7 +74,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a hold is not reviewed under other limits",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: "while (limits.now() !== this.#reviewed || (this.#covered < tokens && !this.#full))",
     replace: "while (this.#covered < tokens && !this.#full)",
     caughtBy: [reservation],
@@ -82,7 +82,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a request looks at its plan alone",
-    file: "src/admission/followed-limits.ts",
+    file: "src/core/admission/followed-limits.ts",
     find: "!this.#changes.concern(this.#subjects, this.#edition)",
     replace: "true",
     caughtBy: [limits],
@@ -90,7 +90,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a change that is heard before the grant is missed",
-    file: "src/admission/followed-limits.ts",
+    file: "src/core/admission/followed-limits.ts",
     find: "    this.#subjects = subjects;",
     replace: "    this.#subjects = subjects;\n    this.#edition = this.#changes.edition;",
     caughtBy: [limits],
@@ -98,7 +98,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a request does not count in its team",
-    file: "src/admission/entrance.ts",
+    file: "src/core/admission/entrance.ts",
     find: "teamId === undefined ? [] : [teamId]",
     replace: "teamId === undefined ? [] : []",
     caughtBy: [reservation],
@@ -106,7 +106,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "whose change is not kept any more has changed nothing",
-    file: "src/admission/limit-changes.ts",
+    file: "src/core/admission/limit-changes.ts",
     find: "since < this.#knownFrom || ",
     replace: "",
     caughtBy: [limits],
@@ -114,7 +114,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "limits are read only when a message says so",
-    file: "src/admission/limits-in-force.ts",
+    file: "src/core/admission/limits-in-force.ts",
     find: "  looks.ask(next_ms());\n",
     replace: "",
     caughtBy: [limits],
@@ -122,7 +122,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a settlement keeps the limits of the admission",
-    file: "src/admission/reservation.ts",
+    file: "src/core/admission/reservation.ts",
     find: "limits: limits.now().plan",
     replace: "limits: limits.first.plan",
     caughtBy: [reservation],
@@ -130,7 +130,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "one token more than what is held may leave",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: "this.#reviewed || outputTokens > covered) return this.#waitFor(",
     replace: "this.#reviewed || outputTokens > covered + 1) return this.#waitFor(",
     caughtBy: [reservation],
@@ -138,7 +138,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a prompt that costs more than was held takes nothing from the output's room",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: "    this.#promptUnits = units;\n    this.#covered = this.#coveredTokens();",
     replace: "    this.#promptUnits = units;",
     caughtBy: [reservation],
@@ -146,7 +146,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a hold grows past the request's cap ahead of need",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: "return Math.min(Math.max(this.#wanted, this.#covered) + stepTokens, outputTokensCap);",
     replace: "return Math.max(this.#wanted, this.#covered) + stepTokens;",
     caughtBy: [reservation],
@@ -154,7 +154,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "room that was full once is never asked for again",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: "      this.#full = false;\n",
     replace: "",
     caughtBy: [reservation],
@@ -162,7 +162,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "the input is held at its plain price, not at the dearest",
-    file: "src/admission/hold.ts",
+    file: "src/core/admission/hold.ts",
     find: "Math.max(prices.input, prices.cachedInput, prices.cacheWrite)",
     replace: "prices.input",
     caughtBy: [reservation],
@@ -170,7 +170,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a fraction of a token is rounded down",
-    file: "src/admission/hold.ts",
+    file: "src/core/admission/hold.ts",
     find: "Math.max(0, Math.ceil(value))",
     replace: "Math.max(0, Math.floor(value))",
     caughtBy: [reservation],
@@ -178,7 +178,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "an admission without an answer is not given up",
-    file: "src/admission/entrance.ts",
+    file: "src/core/admission/entrance.ts",
     find: "      giveUp(admit, fault);\n",
     replace: "",
     caughtBy: [reservation],
@@ -186,7 +186,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "an organization that was refused still counts as one with ample room",
-    file: "src/admission/entrance.ts",
+    file: "src/core/admission/entrance.ts",
     find: "else ample.forget(organizationId);",
     replace: "",
     caughtBy: [reservation],
@@ -194,15 +194,15 @@ export const admission: Mutant[] = [
   },
   {
     name: "a hint of ample room never gets old",
-    file: "src/admission/ample.ts",
+    file: "src/core/admission/ample.ts",
     find: "if (!organization || this.#isOld(organization.at_ms)) return false;",
     replace: "if (!organization) return false;",
-    caughtBy: ["test/admission/ample.test.ts"],
+    caughtBy: ["test/core/admission/ample.test.ts"],
     rule: "docs/design/metering.md, The life of a request",
   },
   {
     name: "a second settlement of a request is told as well",
-    file: "src/admission/reservation.ts",
+    file: "src/core/admission/reservation.ts",
     find: "this.#settled ??= this.#settle(settlement);",
     replace: "this.#settled = this.#settle(settlement);",
     caughtBy: [reservation],
@@ -210,7 +210,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a settlement that fails is not sent again",
-    file: "src/admission/batcher.ts",
+    file: "src/core/admission/batcher.ts",
     find: 'if (item.command.verb === "checkpoint") {',
     replace: 'if (item.command.verb === "checkpoint" || item.command.verb === "settle") {',
     caughtBy: [batcher],
@@ -218,7 +218,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "settlements wait without a bound",
-    file: "src/admission/batcher.ts",
+    file: "src/core/admission/batcher.ts",
     find: "settlementsWaiting >= settings.settlements_waiting_max",
     replace: "settlementsWaiting < 0",
     caughtBy: [batcher],
@@ -226,7 +226,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "batches leave without a gap between them",
-    file: "src/admission/batcher.ts",
+    file: "src/core/admission/batcher.ts",
     find: "lastFlush_ms + settings.gap_ms",
     replace: "lastFlush_ms",
     caughtBy: [batcher],
@@ -234,7 +234,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "commands that failed together are never sent apart",
-    file: "src/admission/queue.ts",
+    file: "src/core/admission/queue.ts",
     find: "batch_commands_max >> Math.min(30, 2 * failures)",
     replace: "batch_commands_max",
     caughtBy: [batcher],
@@ -242,7 +242,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a sweeper that was frozen sweeps at once",
-    file: "src/admission/recovery.ts",
+    file: "src/core/admission/recovery.ts",
     find: "begunAt_ms = now_ms;\n      const due",
     replace: "{}\n      const due",
     caughtBy: [recovery],
@@ -250,7 +250,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a sweeper that was cut off sweeps at once",
-    file: "src/admission/recovery.ts",
+    file: "src/core/admission/recovery.ts",
     find: "      begunAt_ms = clock.now_ms();\n    }\n  }\n",
     replace: "    }\n  }\n",
     caughtBy: [recovery],
@@ -258,7 +258,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a sweeper takes no notice of a store's clock that was set",
-    file: "src/admission/recovery.ts",
+    file: "src/core/admission/recovery.ts",
     find: "    if (store.wasSet(at, sentAt_ms, answeredAt_ms)) begunAt_ms = answeredAt_ms;\n",
     replace: "    store.wasSet(at, sentAt_ms, answeredAt_ms);\n",
     caughtBy: [recovery],
@@ -266,7 +266,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a sweep settles one batch of lapsed holds, and leaves the rest",
-    file: "src/admission/recovery.ts",
+    file: "src/core/admission/recovery.ts",
     find: "while (due && count === settings.recovered_max && !stopped)",
     replace: "while (false)",
     caughtBy: [recovery],
@@ -274,7 +274,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a refused request keeps what it took from the sliding rates",
-    file: "src/admission/rates.ts",
+    file: "src/core/admission/rates.ts",
     find: "        void taken?.giveBack();\n",
     replace: "",
     caughtBy: [rates],
@@ -282,7 +282,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "cached tokens do not count in the sliding rate",
-    file: "src/admission/reservation.ts",
+    file: "src/core/admission/reservation.ts",
     find: ".correct(promptTokens(booked) + booked.outputTokens)",
     replace: ".correct(booked.inputTokens + booked.outputTokens)",
     caughtBy: [rates],
@@ -290,7 +290,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "requests run unlimited while no store can count",
-    file: "src/admission/rates.ts",
+    file: "src/core/admission/rates.ts",
     find: "  } catch (cause) {\n    throw new Fault(",
     replace: "  } catch (cause) {\n    if (cause) return null;\n    throw new Fault(",
     caughtBy: [rates],
@@ -298,7 +298,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a refusal for want of units in a window asks to be tried again",
-    file: "src/admission/refusal.ts",
+    file: "src/core/admission/refusal.ts",
     find: 'headers: { ...windowHeaders(windows), "x-should-retry": "false" },\n    body',
     replace: "headers: windowHeaders(windows),\n    body",
     caughtBy: [reservation],
@@ -306,7 +306,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a request above a whole limit of tokens is told to come back",
-    file: "src/admission/rates.ts",
+    file: "src/core/admission/rates.ts",
     find: 'if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, entry.plan);',
     replace:
       'if (answer.answer === "never") throw new Fault("rate_limit_exceeded", "Full.", { retryAfterSeconds: 60 });',
@@ -315,7 +315,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a request above a whole window waits for a reset that does not help",
-    file: "src/admission/refusal.ts",
+    file: "src/core/admission/refusal.ts",
     find: "if (whole) return beyondWholeLimit(whole, leastUnits, plan);",
     replace: "",
     caughtBy: [refusal, reservation],
@@ -323,7 +323,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "of several whole limits the largest is named",
-    file: "src/admission/limited-by.ts",
+    file: "src/core/admission/limited-by.ts",
     find: "least.value <= one.value",
     replace: "least.value >= one.value",
     caughtBy: [refusal],
@@ -331,7 +331,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "extra usage that could take a request does not save it from a whole limit",
-    file: "src/admission/limited-by.ts",
+    file: "src/core/admission/limited-by.ts",
     find: "if (!extra.enabled || (extra.capUnits ?? Infinity) < leastUnits) {",
     replace: "{",
     caughtBy: [refusal],
@@ -339,7 +339,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "a caller is told to send less where that does not help",
-    file: "src/admission/refusal.ts",
+    file: "src/core/admission/refusal.ts",
     find: "...(lessHelps(shortage) ? lessAdvice : [])",
     replace: "...lessAdvice",
     caughtBy: [refusal],
@@ -347,7 +347,7 @@ export const admission: Mutant[] = [
   },
   {
     name: "the wait that is named ends before the window does",
-    file: "src/admission/refusal.ts",
+    file: "src/core/admission/refusal.ts",
     find: "Math.ceil((resetAt.getTime() - at.getTime()) / 1000)",
     replace: "Math.floor((resetAt.getTime() - at.getTime()) / 1000)",
     caughtBy: [refusal, reservation],
@@ -355,10 +355,10 @@ export const admission: Mutant[] = [
   },
   {
     name: "a percentage is rounded up",
-    file: "src/inference/amounts.ts",
+    file: "src/core/inference/amounts.ts",
     find: "(BigInt(used) * 10_000n) / BigInt(limit)",
     replace: "(BigInt(used) * 10_000n + BigInt(limit) - 1n) / BigInt(limit)",
-    caughtBy: ["test/inference/amounts.test.ts"],
+    caughtBy: ["test/core/inference/amounts.test.ts"],
     rule: "docs/design/usage.md, Windows",
   },
 ];

@@ -1,21 +1,21 @@
 import type { Mutant } from "./mutant.ts";
 
-const authenticate = "test/auth/authenticate.test.ts";
-const unknown = "test/auth/unknown-credentials.test.ts";
+const authenticate = "test/core/auth/authenticate.test.ts";
+const unknown = "test/core/auth/unknown-credentials.test.ts";
 const unknownRule = "docs/design/keys.md, Unknown keys";
-const existing = "test/auth/existing-secrets.test.ts";
+const existing = "test/core/auth/existing-secrets.test.ts";
 const existRule = "docs/design/keys.md, Keys that exist";
-const credential = "test/auth/credential.test.ts";
+const credential = "test/core/auth/credential.test.ts";
 
 const peopleRule = "docs/design/keys.md, Keys of people";
 
-const callers = "test/identity/callers.test.ts";
+const callers = "test/features/identity/callers.test.ts";
 const tokenRule = "docs/design/keys.md, Identity tokens";
 
 export const auth: Mutant[] = [
   {
     name: "a token from before a sign-out is served",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: "issuedAt_ms < person.notBefore.getTime()",
     replace: "issuedAt_ms < 0",
     caughtBy: [`${callers} > sign-out`],
@@ -23,7 +23,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a token goes on by settings that are gone",
-    file: "src/auth/identity-tokens.ts",
+    file: "src/core/auth/identity-tokens.ts",
     find: " && entry.settings === verifier.settings()",
     replace: "",
     caughtBy: [`${callers} > reloaded`],
@@ -31,7 +31,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "an ID token with our audience calls",
-    file: "src/identity/assertions.ts",
+    file: "src/features/identity/assertions.ts",
     find: "Object.hasOwn(claims, name)",
     replace: "name === claims.sub",
     caughtBy: [`${callers} > second audience`],
@@ -39,7 +39,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a token that was issued days ago and ends today calls",
-    file: "src/identity/assertions.ts",
+    file: "src/features/identity/assertions.ts",
     find: "maxTokenAge: assertion_ms_max / 1000",
     replace: "maxTokenAge: assertion_ms_max",
     caughtBy: [`${callers} > more than 24 hours ago`],
@@ -47,7 +47,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "the key of a suspended person is served",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: '  if (suspendedAt) return "person_suspended";\n',
     replace: "",
     caughtBy: [authenticate],
@@ -55,7 +55,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "the key of somebody who left is served",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: 'return "no_membership";',
     replace: "return null;",
     caughtBy: [authenticate],
@@ -63,7 +63,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a node that hears of a person asks for none of her keys again",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: " || person?.id === id;",
     replace: ";",
     caughtBy: [authenticate],
@@ -71,7 +71,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "any scope will do",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "if (principal.key.scopes.includes(scope)) return;",
     replace: "if (principal.key.scopes.length > 0) return;",
     caughtBy: [authenticate],
@@ -79,7 +79,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a key is served in the millisecond in which it expires",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: "readAt.getTime() >= deadline.getTime()",
     replace: "readAt.getTime() > deadline.getTime()",
     caughtBy: [authenticate],
@@ -87,7 +87,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a cached answer outlives the key's expiry",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "Math.min(limits.cache_ms, deadlineIn(credential, policy))",
     replace: "limits.cache_ms",
     caughtBy: [authenticate],
@@ -95,7 +95,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a revoked key is served",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: '  if (key.revokedAt) return "revoked";\n',
     replace: "",
     caughtBy: [authenticate],
@@ -103,7 +103,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "the old secret of a rotated key is served when it was revoked",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: '  if (secret.revokedAt) return "replaced";\n',
     replace: "",
     caughtBy: [authenticate],
@@ -111,7 +111,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "the key of a suspended organization is served",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: 'organization.status === "active" ? null : "suspended"',
     replace: "null",
     caughtBy: [authenticate],
@@ -119,7 +119,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "an answer is believed for a second from when it came, not from when it was asked for",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "until_ms = sent_ms + Math.min(",
     replace: "until_ms = now_ms() + Math.min(",
     caughtBy: [authenticate],
@@ -127,7 +127,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a look-up that was under way at a revocation is kept",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "      lookups.clear();\n",
     replace: "",
     caughtBy: [authenticate],
@@ -135,7 +135,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a revocation of an organization leaves its keys cached",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: "key.id === id || organization.id === id || person",
     replace: "key.id === id || person",
     caughtBy: [authenticate],
@@ -143,7 +143,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "guesses evict known keys",
-    file: "src/auth/remembered.ts",
+    file: "src/core/auth/remembered.ts",
     find: "entry.verdict && isUnknown(entry.verdict) ? this.#absent : this.#known",
     replace: "this.#known",
     caughtBy: [authenticate],
@@ -151,7 +151,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "the cache of keys grows without a bound",
-    file: "src/auth/remembered.ts",
+    file: "src/core/auth/remembered.ts",
     find: "if (cache.size > this.entries_max)",
     replace: "if (cache.size < 0)",
     caughtBy: [authenticate],
@@ -159,7 +159,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "of two different keys the first is taken",
-    file: "src/auth/credential.ts",
+    file: "src/core/auth/credential.ts",
     find: "if (keys.size > 1) {",
     replace: "if (keys.size > 2) {",
     caughtBy: [credential],
@@ -167,15 +167,15 @@ export const auth: Mutant[] = [
   },
   {
     name: "a mistyped key is looked up",
-    file: "src/auth/key.ts",
+    file: "src/core/auth/key.ts",
     find: "return checksum(text.slice(0, head)) === text.slice(head);",
     replace: "return head > 0;",
-    caughtBy: ["test/auth/key.test.ts"],
+    caughtBy: ["test/core/auth/key.test.ts"],
     rule: "docs/design/keys.md, The form of a key",
   },
   {
     name: "a refused request counts as a use of its key",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: '    if ("refusal" in verdict) throw refusedAs(verdict);\n',
     replace:
       '    if ("refusal" in verdict && verdict.ids) uses.add(verdict.ids[0], address);\n    if ("refusal" in verdict) throw refusedAs(verdict);\n',
@@ -184,7 +184,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "unknown keys are looked up all at once",
-    file: "src/auth/unknown-credentials.ts",
+    file: "src/core/auth/unknown-credentials.ts",
     find: "if (running < limits.unknown_lookups_max) running++;",
     replace: "if (running >= 0) running++;",
     caughtBy: [unknown],
@@ -192,7 +192,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a look-up that finds a key costs as one that doesn't",
-    file: "src/auth/unknown-credentials.ts",
+    file: "src/core/auth/unknown-credentials.ts",
     find: "if (isFound) taken.giveBack();",
     replace: "",
     caughtBy: [unknown],
@@ -200,7 +200,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a store that fails leaves the places of unknown keys taken",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "      place.leave(!isFruitless);",
     replace: "      if (isFruitless) place.leave(false);",
     caughtBy: [unknown],
@@ -208,7 +208,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "an address that failed too often is looked up all the same",
-    file: "src/auth/unknown-credentials.ts",
+    file: "src/core/auth/unknown-credentials.ts",
     find: "      if (own && own.tokens(now) < 1) throw tooManyFailures(own.waitSeconds(now));\n",
     replace: "",
     caughtBy: [unknown],
@@ -216,7 +216,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "addresses that failed are remembered without a bound",
-    file: "src/auth/unknown-credentials.ts",
+    file: "src/core/auth/unknown-credentials.ts",
     find: "if (failures.size > limits.addresses_max)",
     replace: "if (failures.size < 0)",
     caughtBy: [unknown],
@@ -224,7 +224,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a key that was announced is unknown",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "        remembered.expect(secretHash);\n",
     replace: "",
     caughtBy: [unknown],
@@ -232,7 +232,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a new key is announced without its hash",
-    file: "src/postgres/revocations.ts",
+    file: "src/stores/postgres/revocations.ts",
     find: "...(secretHash ? [secretHash.toHex()] : [])",
     replace: "...(secretHash ? [] : [])",
     caughtBy: ["test/attacks/announced.test.ts"],
@@ -240,7 +240,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "keys that do not exist stay in memory when nothing is known of them any more",
-    file: "src/auth/remembered.ts",
+    file: "src/core/auth/remembered.ts",
     find: "    if (cache === this.#absent) this.#sweep(now);\n",
     replace: "",
     caughtBy: [unknown],
@@ -248,7 +248,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a known key whose answer is old is unknown",
-    file: "src/auth/remembered.ts",
+    file: "src/core/auth/remembered.ts",
     find: "      if (cache === this.#known) cache.set(hash, entry);\n",
     replace: "",
     caughtBy: [unknown],
@@ -256,7 +256,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a key that is hinted to exist waits among the unknown ones",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "remembered.isKnown(hash) || existing?.has(key) === true",
     replace: "remembered.isKnown(hash)",
     caughtBy: [unknown],
@@ -264,7 +264,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "what is announced is not kept",
-    file: "src/auth/authenticate.ts",
+    file: "src/core/auth/authenticate.ts",
     find: "        existing?.add(Uint8Array.fromHex(secretHash));\n",
     replace: "",
     caughtBy: [unknown],
@@ -272,7 +272,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a reading forgets what was announced meanwhile",
-    file: "src/auth/existing-secrets.ts",
+    file: "src/core/auth/existing-secrets.ts",
     find: "      coming?.add(fingerprint);\n",
     replace: "",
     caughtBy: [existing],
@@ -280,7 +280,7 @@ export const auth: Mutant[] = [
   },
   {
     name: "a reading under way does for whoever asks later",
-    file: "src/auth/existing-secrets.ts",
+    file: "src/core/auth/existing-secrets.ts",
     find: "      isOutdated = true;\n      running ??= readWhileOutdated();",
     replace: "      if (!running) isOutdated = true;\n      running ??= readWhileOutdated();",
     caughtBy: [existing],
@@ -291,31 +291,31 @@ export const auth: Mutant[] = [
     file: "src/node/authentication.ts",
     find: "missed: existing.reload,",
     replace: "missed: () => {},",
-    caughtBy: ["test/store/existing-secrets.test.ts > a node reads them again"],
+    caughtBy: ["test/core/store/existing-secrets.test.ts > a node reads them again"],
     rule: existRule,
   },
   {
     name: "secrets that exist are kept without a bound",
-    file: "src/auth/fingerprints.ts",
+    file: "src/core/auth/fingerprints.ts",
     find: "return this.#size >= this.entries_max;",
     replace: "return this.#size < 0;",
-    caughtBy: ["test/auth/fingerprints.test.ts"],
+    caughtBy: ["test/core/auth/fingerprints.test.ts"],
     rule: existRule,
   },
   {
     name: "two secrets that begin alike are one",
-    file: "src/auth/fingerprints.ts",
+    file: "src/core/auth/fingerprints.ts",
     find: "(words[2 * place] !== low || words[2 * place + 1] !== second)",
     replace: "words[2 * place] !== low",
-    caughtBy: ["test/auth/fingerprints.test.ts"],
+    caughtBy: ["test/core/auth/fingerprints.test.ts"],
     rule: existRule,
   },
   {
     name: "keys that were revoked are said to exist",
-    file: "src/postgres/existing-secrets.ts",
+    file: "src/stores/postgres/existing-secrets.ts",
     find: "where id < $1::uuid and revoked_at is null",
     replace: "where id < $1::uuid",
-    caughtBy: ["test/store/existing-secrets.test.ts > postgres"],
+    caughtBy: ["test/core/store/existing-secrets.test.ts > postgres"],
     rule: existRule,
   },
 ];

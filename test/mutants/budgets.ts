@@ -12,15 +12,15 @@ const people = "db/migrations/0026_people_in_the_ledger.sql";
 /** The newest definition of `usage_refresh_members`. */
 const refreshing = "db/migrations/0034_what_belongs_to_a_person.sql";
 const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
-const book = "test/store/budgets.test.ts > budgets on postgres";
-const members = "test/store/members.test.ts > people on postgres";
-const said = "test/admission/limited-by.test.ts";
+const book = "test/core/store/budgets.test.ts > budgets on postgres";
+const members = "test/core/store/members.test.ts > people on postgres";
+const said = "test/core/admission/limited-by.test.ts";
 const rule = "docs/design/usage.md, Budgets";
 
-const changed = "test/store/limits.test.ts > limits that change on postgres";
+const changed = "test/core/store/limits.test.ts > limits that change on postgres";
 const changing = "docs/design/usage.md, Limits that change";
 
-const raises = "test/store/raises.test.ts > raises on postgres";
+const raises = "test/core/store/raises.test.ts > raises on postgres";
 
 export const budgets: Mutant[] = [
   {
@@ -65,7 +65,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "nobody hears of a raise that ends",
-    file: "src/postgres/limits.ts",
+    file: "src/stores/postgres/limits.ts",
     find: "where r.ends_at > $2::timestamptz and r.ends_at <= clock.at",
     replace: "where false and r.ends_at > $2::timestamptz",
     caughtBy: [`${raises} nodes are informed of a raise`],
@@ -73,10 +73,10 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a node looks for ended raises every second alone",
-    file: "src/admission/limits-in-force.ts",
+    file: "src/core/admission/limits-in-force.ts",
     find: "Math.min(every_ms, Math.max(soonest_ms, last?.nextEnd_ms ?? every_ms))",
     replace: "every_ms",
-    caughtBy: ["test/admission/limits.test.ts > a raise that ends"],
+    caughtBy: ["test/core/admission/limits.test.ts > a raise that ends"],
     rule: "docs/design/usage.md, Raises",
   },
   {
@@ -137,7 +137,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "nodes hear of a person's limits by a key's ID",
-    file: "src/postgres/limits.ts",
+    file: "src/stores/postgres/limits.ts",
     find: "when s.person_id is not null then 'per_'",
     replace: "when s.person_id is not null then 'key_'",
     caughtBy: [`${members} every node is informed`],
@@ -169,7 +169,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "nobody is told of a lowered cap of extra usage",
-    file: "src/postgres/organizations.ts",
+    file: "src/stores/postgres/organizations.ts",
     find: "        await extraUsageChanged(tx, id);\n",
     replace: "",
     caughtBy: [`${changed} a key, a team`],
@@ -273,39 +273,39 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a team of another organization is joined",
-    file: "src/management/team.ts",
+    file: "src/admin/management/team.ts",
     find: "if (byId && organization && byId.organizationId !== organization.id)",
     replace: "if (false)",
-    caughtBy: ["test/http/budgets.test.ts > a change that is not possible"],
+    caughtBy: ["test/core/http/budgets.test.ts > a change that is not possible"],
     rule,
   },
   {
     name: "a team's read that another's change went through stops the next change",
-    file: "src/postgres/teams.ts",
+    file: "src/stores/postgres/teams.ts",
     find: 'const isOther = typeof version === "number" && now.version !== version;',
     replace: "const isOther = now.version !== before.version;",
-    caughtBy: ["test/store/teams.test.ts > a change that came between"],
+    caughtBy: ["test/core/store/teams.test.ts > a change that came between"],
     rule,
   },
   {
     name: "what somebody else has changed meanwhile is overwritten",
-    file: "src/postgres/teams.ts",
+    file: "src/stores/postgres/teams.ts",
     find: " || !isDeepStrictEqual(now, before)",
     replace: "",
-    caughtBy: ["test/store/teams.test.ts"],
+    caughtBy: ["test/core/store/teams.test.ts"],
     rule,
   },
   {
     name: "what somebody else has changed of a team meanwhile is overwritten",
-    file: "src/postgres/teams.ts",
+    file: "src/stores/postgres/teams.ts",
     find: " || !isDeepStrictEqual(settable(now), settable(before))",
     replace: "",
-    caughtBy: ["test/store/teams.test.ts"],
+    caughtBy: ["test/core/store/teams.test.ts"],
     rule,
   },
   {
     name: "the organization is named where the key resets as late",
-    file: "src/admission/limited-by.ts",
+    file: "src/core/admission/limited-by.ts",
     find: "(resetsAt_ms(one) > resetsAt_ms(last) ? one : last)",
     replace: "(resetsAt_ms(one) >= resetsAt_ms(last) ? one : last)",
     caughtBy: [said],
@@ -313,7 +313,7 @@ export const budgets: Mutant[] = [
   },
   {
     name: "a key's refusal takes the hint of room from its organization",
-    file: "src/admission/ample.ts",
+    file: "src/core/admission/ample.ts",
     find: "(!this.#isOld(key.at_ms) && key.subjects",
     replace: "(key.subjects",
     caughtBy: [said],

@@ -1,13 +1,13 @@
 import type { Mutant } from "./mutant.ts";
 
-const attacks = "test/console/operators.test.ts";
-const signIns = "test/identity/console.test.ts";
+const attacks = "test/admin/console/operators.test.ts";
+const signIns = "test/features/identity/console.test.ts";
 const rule = "docs/console.md, Sessions";
 
 export const consoleServer: Mutant[] = [
   {
     name: "the cookie alone opens the console",
-    file: "src/api/people/console-entrance.ts",
+    file: "src/admin/people/console-entrance.ts",
     find: "if (found && isPageSecret(found, call.request.headers.get(secretHeader))) return found;",
     replace: "if (found) return found;",
     caughtBy: [`${signIns} > opens nothing with the cookie alone`],
@@ -15,7 +15,7 @@ export const consoleServer: Mutant[] = [
   },
   {
     name: "a link opens the console as often as it is used",
-    file: "src/identity/links.ts",
+    file: "src/features/identity/links.ts",
     find: "      pending.delete(code);\n",
     replace: "",
     caughtBy: [`${attacks} > opens by a link once`],
@@ -23,7 +23,7 @@ export const consoleServer: Mutant[] = [
   },
   {
     name: "a page of another origin signs in and changes things",
-    file: "src/api/people/console-entrance.ts",
+    file: "src/admin/people/console-entrance.ts",
     find: "if (!safe.includes(call.request.method)) requireOrigin(call, origins);",
     replace: "",
     caughtBy: [`${attacks} > lets no page of another origin`],

@@ -1,9 +1,9 @@
 import type { Mutant } from "./mutant.ts";
 
-const images = "test/inference/image-url.test.ts";
+const images = "test/core/inference/image-url.test.ts";
 const targets = "test/attacks/targets.test.ts";
 const probes = "test/attacks/probes.test.ts";
-const addresses = "test/http/client-address.test.ts";
+const addresses = "test/core/http/client-address.test.ts";
 const addressRule = "docs/design/service.md, Client addresses";
 const imageRule = "docs/design/service.md, Images by URL";
 
@@ -14,12 +14,12 @@ export const edges: Mutant[] = [
     find: 'if (!marked) await tx.exec("alter table schema_migration add column additive boolean',
     replace:
       'if (marked !== null) await tx.exec("alter table schema_migration add column if not exists additive boolean',
-    caughtBy: ["test/postgres/migrate.test.ts > nodes learn of the schema"],
+    caughtBy: ["test/stores/postgres/migrate.test.ts > nodes learn of the schema"],
     rule: "docs/design/runtime.md, Drizzle and Postgres",
   },
   {
     name: "two hosts are one",
-    file: "src/http/ambiguous.ts",
+    file: "src/core/http/ambiguous.ts",
     find: 'if (headers.get("host")?.includes(",")) throw ambiguous("has more than one Host header");',
     replace: "",
     caughtBy: [`${targets} > two hosts`],
@@ -27,7 +27,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a coding beside chunked is passed over",
-    file: "src/http/ambiguous.ts",
+    file: "src/core/http/ambiguous.ts",
     find: 'coding.toLowerCase() !== "chunked"',
     replace: '!coding.toLowerCase().includes("chunked")',
     caughtBy: [`${targets} > a coding and a comma`],
@@ -35,7 +35,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "an address that IPv6 carries is taken for another",
-    file: "src/inference/image-url.ts",
+    file: "src/core/inference/image-url.ts",
     find: "return carried ?",
     replace: "return carried && !carried ?",
     caughtBy: [images],
@@ -43,7 +43,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a user name without a password is none",
-    file: "src/inference/image-url.ts",
+    file: "src/core/inference/image-url.ts",
     find: "if (url.username || url.password || /^[^:]+:\\/\\/[^/?#]*@/.test(text))",
     replace: "if (url.password)",
     caughtBy: [images],
@@ -51,7 +51,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "what lies below a denied host is allowed",
-    file: "src/inference/image-url.ts",
+    file: "src/core/inference/image-url.ts",
     find: "host === denied || host.endsWith(`.${denied}`)",
     replace: "host === denied",
     caughtBy: [images],
@@ -59,7 +59,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a host that only ends like a denied one is denied",
-    file: "src/inference/image-url.ts",
+    file: "src/core/inference/image-url.ts",
     find: "host.endsWith(`.${denied}`)",
     replace: "host.endsWith(denied)",
     caughtBy: [images],
@@ -67,7 +67,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "the dot at a host's end hides it",
-    file: "src/inference/image-url.ts",
+    file: "src/core/inference/image-url.ts",
     find: 'url.hostname.replace(/\\.$/, "")',
     replace: "url.hostname",
     caughtBy: [images],
@@ -75,7 +75,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "a database that only reads is ready",
-    file: "src/postgres/admits.ts",
+    file: "src/stores/postgres/admits.ts",
     find: "select usage_trial()",
     replace: "select 1",
     caughtBy: [`${probes} > a database that only reads`],
@@ -91,23 +91,23 @@ export const edges: Mutant[] = [
   },
   {
     name: "a statement gets into another's transaction",
-    file: "src/postgres/turns.ts",
+    file: "src/stores/postgres/turns.ts",
     find: "gate = mine.catch(() => {});",
     replace: "mine.catch(() => {});",
-    caughtBy: ["test/postgres/embedded.test.ts > a transaction has the session for itself"],
+    caughtBy: ["test/stores/postgres/embedded.test.ts > a transaction has the session for itself"],
     rule: "docs/design/runtime.md, PGlite",
   },
   {
     name: "a proxy that names nobody counts as its client",
-    file: "src/http/client-address.ts",
+    file: "src/core/http/client-address.ts",
     find: "isProxy) ?? unknownAddress)",
     replace: "isProxy) ?? address)",
-    caughtBy: [addresses, "test/http/allowed-addresses.test.ts > a proxy's own address"],
+    caughtBy: [addresses, "test/core/http/allowed-addresses.test.ts > a proxy's own address"],
     rule: addressRule,
   },
   {
     name: "what a client wrote stands in for a hop that cannot be read",
-    file: "src/http/client-address.ts",
+    file: "src/core/http/client-address.ts",
     find: "if (isIP(address) === 0 || count > hops_max) return null;",
     replace: "if (isIP(address) === 0 || count > hops_max) continue;",
     caughtBy: [addresses],
@@ -115,7 +115,7 @@ export const edges: Mutant[] = [
   },
   {
     name: "the leftmost address counts, which a client may write",
-    file: "src/http/client-address.ts",
+    file: "src/core/http/client-address.ts",
     find: "if (!isProxy(address)) return address;",
     replace: "",
     caughtBy: [addresses],
@@ -123,50 +123,50 @@ export const edges: Mutant[] = [
   },
   {
     name: "the operator's port answers to any name",
-    file: "src/api/app.ts",
+    file: "src/node/app.ts",
     find: "return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });",
     replace: "return mount(dependencies, mounted);",
-    caughtBy: ["test/http/host.test.ts > a node"],
+    caughtBy: ["test/core/http/host.test.ts > a node"],
     rule: "docs/design/service.md, The operator's port",
   },
   {
     name: "a name that begins like an address is one",
-    file: "src/http/host.ts",
+    file: "src/core/http/host.ts",
     find: "return isIPv4(name) || hosts.has(name);",
     replace: "return /^[0-9]/.test(name) || hosts.has(name);",
-    caughtBy: ["test/http/host.test.ts > a Host"],
+    caughtBy: ["test/core/http/host.test.ts > a Host"],
     rule: "docs/design/service.md, The operator's port",
   },
   {
     name: "only keys are masked",
-    file: "src/inference/masked.ts",
+    file: "src/core/inference/masked.ts",
     find: "/sl([kort])(?:_|%5f)",
     replace: "/sl(k)(?:_|%5f)",
-    caughtBy: ["test/inference/masked.test.ts"],
+    caughtBy: ["test/core/inference/masked.test.ts"],
     rule: "docs/design/keys.md, No message repeats a secret",
   },
   {
     name: "an error repeats what a client sent for a field's name",
-    file: "src/inference/fault.ts",
+    file: "src/core/inference/fault.ts",
     find: "{ ...details, param: masked(details.param) }",
     replace: "details",
-    caughtBy: ["test/inference/masked.test.ts"],
+    caughtBy: ["test/core/inference/masked.test.ts"],
     rule: "docs/design/keys.md, No message repeats a secret",
   },
   {
     name: "the audit log keeps a secret that was typed for a name",
-    file: "src/postgres/acts.ts",
+    file: "src/stores/postgres/acts.ts",
     find: "maskedDeep(act.details)",
     replace: 'JSON.parse(JSON.stringify(act.details)) as Act["details"]',
-    caughtBy: ["test/store/directory.test.ts > postgres > the audit log repeats no secret"],
+    caughtBy: ["test/core/store/directory.test.ts > postgres > the audit log repeats no secret"],
     rule: "docs/design/keys.md, No message repeats a secret",
   },
   {
     name: "a formula begins behind a semicolon",
-    file: "src/management/report-csv.ts",
+    file: "src/admin/management/report-csv.ts",
     find: "/(?:^|[;\\t\\r\\n])",
     replace: "/(?:^)",
-    caughtBy: ["test/cli/usage-report.test.ts"],
+    caughtBy: ["test/admin/cli/usage-report.test.ts"],
     rule: "docs/reports.md, Formats",
   },
 ];

@@ -3,17 +3,17 @@
 import type { Mutant } from "./mutant.ts";
 
 const reporting = "test/node/reporting.test.ts";
-const view = "test/management/fleet-view.test.ts";
-const follow = "test/http/follow.test.ts";
+const view = "test/admin/management/fleet-view.test.ts";
+const follow = "test/core/http/follow.test.ts";
 const rule = "docs/operating.md, The fleet";
 
-const list = "test/store/request-list.test.ts";
+const list = "test/core/store/request-list.test.ts";
 const listing = "docs/operating.md, Listing requests";
 
 export const fleet: Mutant[] = [
   {
     name: "a list looks for a request only in the hour of its admission",
-    file: "src/postgres/request-hours.ts",
+    file: "src/stores/postgres/request-hours.ts",
     find: "const slack_ms = hour_ms;",
     replace: "const slack_ms = 0;",
     caughtBy: [list],
@@ -21,7 +21,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "a list goes on where only one of its sources was read to",
-    file: "src/postgres/request-list.ts",
+    file: "src/stores/postgres/request-list.ts",
     find: "    .toSorted()\n    .at(-1)!;\n  const all",
     replace: "    .toSorted()\n    .at(0)!;\n  const all",
     caughtBy: [list],
@@ -29,7 +29,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "a list ends where it stopped reading roll-ups",
-    file: "src/postgres/request-hours.ts",
+    file: "src/stores/postgres/request-hours.ts",
     find: "not exists (select from bottom) as is_whole",
     replace: "true as is_whole",
     caughtBy: [list],
@@ -37,7 +37,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "a list forgets what no roll-up has read yet",
-    file: "src/postgres/request-hours.ts",
+    file: "src/stores/postgres/request-hours.ts",
     find: "cross join lateral usage_hours(a.read_until, 9223372036854775807,",
     replace: "cross join lateral usage_hours(a.read_until, 0,",
     caughtBy: [list],
@@ -53,7 +53,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "a worker that is gone still counts",
-    file: "src/management/fleet-view.ts",
+    file: "src/admin/management/fleet-view.ts",
     find: "const reports = live.length > 0 ? live : all;",
     replace: "const reports = all;",
     caughtBy: [view],
@@ -61,7 +61,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "a node that is gone decides which configuration is the usual one",
-    file: "src/management/fleet-view.ts",
+    file: "src/admin/management/fleet-view.ts",
     find: "Map.groupBy(live.length > 0 ? live : nodes,",
     replace: "Map.groupBy(nodes,",
     caughtBy: [view],
@@ -69,7 +69,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "an answer is sent again although it has not changed",
-    file: "src/api/management/follow.ts",
+    file: "src/admin/http/follow.ts",
     find: "if (data !== this.#last) {",
     replace: "if (data !== null) {",
     caughtBy: [follow],
@@ -77,7 +77,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "whoever follows a node once keeps a place for ever",
-    file: "src/api/management/follow.ts",
+    file: "src/admin/http/follow.ts",
     find: "      followers.count -= 1;\n      owner.closed();",
     replace: "        owner.closed();",
     caughtBy: [follow],
@@ -85,7 +85,7 @@ export const fleet: Mutant[] = [
   },
   {
     name: "an operator who was revoked goes on reading",
-    file: "src/api/management/gate.ts",
+    file: "src/admin/http/gate.ts",
     find: "      if (!isAdmitted) await admitted(entrance, verb, call);\n",
     replace: "",
     caughtBy: [follow],
@@ -93,10 +93,10 @@ export const fleet: Mutant[] = [
   },
   {
     name: "a drain that ends by itself is one that was forgotten",
-    file: "src/telemetry/metrics.ts",
+    file: "src/features/telemetry/metrics.ts",
     find: "    .filter(({ until }) => until === null)\n",
     replace: "",
-    caughtBy: ["test/telemetry/metrics.test.ts"],
+    caughtBy: ["test/features/telemetry/metrics.test.ts"],
     rule: "docs/routing.md, Draining an engine",
   },
 ];

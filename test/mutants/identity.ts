@@ -1,11 +1,11 @@
 import type { Mutant } from "./mutant.ts";
 
-const hostile = "test/identity/hostile-issuer.test.ts";
-const tokens = "test/identity/tokens.test.ts";
-const console = "test/identity/console.test.ts";
-const device = "test/identity/device.test.ts";
-const stores = "test/store/sign-ins.test.ts";
-const keyStore = "test/identity/key-store.test.ts";
+const hostile = "test/features/identity/hostile-issuer.test.ts";
+const tokens = "test/features/identity/tokens.test.ts";
+const console = "test/features/identity/console.test.ts";
+const device = "test/features/identity/device.test.ts";
+const stores = "test/core/store/sign-ins.test.ts";
+const keyStore = "test/features/identity/key-store.test.ts";
 const consoleRule = "docs/identity.md, The console";
 const tokensRule = "docs/identity.md, Tokens";
 const devicesRule = "docs/identity.md, Devices";
@@ -14,7 +14,7 @@ const machineRule = "docs/identity.md, On your own machine";
 export const identity: Mutant[] = [
   {
     name: "an ID token is believed unverified",
-    file: "src/identity/grants.ts",
+    file: "src/features/identity/grants.ts",
     find: "const claims = await verifiedIdToken(client, tokens.id_token!);",
     replace: 'const claims = JSON.parse(Buffer.from(tokens.id_token!.split(".")[1]!, "base64url").toString());',
     caughtBy: [`${hostile} > another issuer's key`],
@@ -22,7 +22,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a sign-in proves nothing with PKCE",
-    file: "src/identity/grants.ts",
+    file: "src/features/identity/grants.ts",
     find: "      pkceCodeVerifier: expected.verifier,\n",
     replace: "",
     caughtBy: [`${hostile} > works with an honest answer`],
@@ -30,7 +30,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "any state will do",
-    file: "src/identity/grants.ts",
+    file: "src/features/identity/grants.ts",
     find: "expectedState: expected.state,",
     replace: 'expectedState: answer.searchParams.get("state") ?? "",',
     caughtBy: [`${hostile} > another state or none`],
@@ -38,7 +38,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a logout token signs in",
-    file: "src/identity/verified.ts",
+    file: "src/features/identity/verified.ts",
     find: '  if (claims.events !== undefined) throw new IssuerRefused("a token with events is no ID token");\n',
     replace: "",
     caughtBy: [`${hostile} > the token of a logout`],
@@ -46,7 +46,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an answer of the issuer counts as often as it comes",
-    file: "src/identity/sign-in.ts",
+    file: "src/features/identity/sign-in.ts",
     find: 'if (!(await isFirst(parts.uses, "sign-in", attempt.state, attempt_ms)))',
     replace: "if (attempt === null)",
     caughtBy: [`${hostile} > counts once`],
@@ -54,7 +54,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a sign-in may take a day",
-    file: "src/identity/sign-in.ts",
+    file: "src/features/identity/sign-in.ts",
     find: "<= attempt_ms ? attempt : null",
     replace: "<= 86_400_000 ? attempt : null",
     caughtBy: [`${hostile} > counts once`],
@@ -62,7 +62,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a sign-in for a device opens the console",
-    file: "src/identity/sign-in.ts",
+    file: "src/features/identity/sign-in.ts",
     find: "=> `sign-in of ${kind}`",
     replace: '=> kind && "sign-in"',
     caughtBy: [`${hostile} > the cookie of another place`],
@@ -70,7 +70,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a logout token counts again and again",
-    file: "src/identity/verified.ts",
+    file: "src/features/identity/verified.ts",
     find: 'isFirst(uses, "logout token",',
     replace: "isFirst(uses, crypto.randomUUID(),",
     caughtBy: [`${hostile} > ends what was begun under its session, once`],
@@ -78,7 +78,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an old logout token counts",
-    file: "src/identity/verified.ts",
+    file: "src/features/identity/verified.ts",
     find: "{ maxTokenAge: logoutAge_s }",
     replace: "{}",
     caughtBy: [`${hostile} > that is old`],
@@ -86,7 +86,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "somebody comes in whom no rule knows",
-    file: "src/identity/identity.ts",
+    file: "src/features/identity/identity.ts",
     find: "  requireAdmission(confirmed);\n",
     replace: "",
     caughtBy: [`${console} > lets nobody in`],
@@ -94,7 +94,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an issuer that is away ends sessions",
-    file: "src/identity/sessions.ts",
+    file: "src/features/identity/sessions.ts",
     find: "    if (thrown instanceof IssuerAway) return null;\n",
     replace: '    if (thrown instanceof IssuerAway) throw new IssuerRefused("away");\n',
     caughtBy: [`${hostile} > outlives an issuer`],
@@ -102,7 +102,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "the session of one who is suspended goes on",
-    file: "src/postgres/browser-sessions.ts",
+    file: "src/stores/postgres/browser-sessions.ts",
     find: "and p.suspended_at is null and p.forgotten_at is null",
     replace: "and p.forgotten_at is null",
     caughtBy: [`${stores} > is nobody's who is suspended`],
@@ -110,7 +110,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a form of any origin approves a device",
-    file: "src/api/people/place.ts",
+    file: "src/admin/people/place.ts",
     find: 'if (origins.includes(request.headers.get("origin") ?? "")) return;',
     replace: "if (origins.length > 0) return;",
     caughtBy: [`${device} > is approved from the page alone`],
@@ -118,7 +118,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "the session before a sign-in goes on",
-    file: "src/api/people/callback.ts",
+    file: "src/admin/people/callback.ts",
     find: "  if (earlier) await endEarlier(earlier);\n",
     replace: "",
     caughtBy: [`${console} > gives a new id`],
@@ -126,15 +126,15 @@ export const identity: Mutant[] = [
   },
   {
     name: "another host of the domain can set the cookie of a session",
-    file: "src/api/people/cookies.ts",
+    file: "src/admin/people/cookies.ts",
     find: "(isSecure(origin) ? `__Host-${name}` : name)",
     replace: "(isSecure(origin) ? name : name)",
-    caughtBy: ["test/identity/cookies.test.ts"],
+    caughtBy: ["test/features/identity/cookies.test.ts"],
     rule: consoleRule,
   },
   {
     name: "text of an issuer is HTML",
-    file: "src/api/people/html.ts",
+    file: "src/admin/people/html.ts",
     find: "escaped(String(part))",
     replace: "String(part)",
     caughtBy: [`${device} > what others wrote is text`],
@@ -142,7 +142,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a refresh uses a token up while the issuer is away",
-    file: "src/identity/tokens.ts",
+    file: "src/features/identity/tokens.ts",
     find: "if (!(thrown instanceof TokenRefused)) await parts.signIns.releaseRefresh(begun.keyId, begun.claim);",
     replace: "if (!(thrown instanceof TokenRefused)) await parts.signIns.end(begun.keyId, begun.claim);",
     caughtBy: [`${tokens} > consumes nothing`],
@@ -150,7 +150,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a stolen refresh token ends nothing",
-    file: "src/postgres/sign-ins.ts",
+    file: "src/stores/postgres/sign-ins.ts",
     find: 'if (begun.is === "reused") await end(tx, begun.keyId, "refresh_token_reused");',
     replace: "",
     caughtBy: [`${stores} > then the family ends`],
@@ -158,7 +158,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "several use one refresh token at once",
-    file: "src/postgres/refresh-tokens.ts",
+    file: "src/stores/postgres/refresh-tokens.ts",
     find: '  if (row.isClaimed) return { is: "busy" };\n',
     replace: "",
     caughtBy: [`${stores} > is refreshed by one caller at a time`],
@@ -166,7 +166,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a refresh keeps the rights of before",
-    file: "src/postgres/sign-ins.ts",
+    file: "src/stores/postgres/sign-ins.ts",
     find: ".set({ scopes: [...rights.scopes],",
     replace: ".set({",
     caughtBy: [`${tokens} > follows the rules`],
@@ -174,7 +174,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an access token outlives the token that it was given for",
-    file: "src/identity/tokens.ts",
+    file: "src/features/identity/tokens.ts",
     find: "Math.min(access_ms, ends_ms - parts.now_ms())",
     replace: "access_ms",
     caughtBy: [`${tokens} > never outlives it`],
@@ -182,7 +182,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an ID token is an assertion",
-    file: "src/identity/assertions.ts",
+    file: "src/features/identity/assertions.ts",
     find: "[...issuer.audiences]",
     replace: '[...issuer.audiences, issuer.clientId ?? ""]',
     caughtBy: [`${tokens} > that is an ID token`],
@@ -190,7 +190,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "codes of devices can be guessed without end",
-    file: "src/identity/devices.ts",
+    file: "src/features/identity/devices.ts",
     find: '  if (counts.some((count) => count > wrong_max)) return "too_many";\n',
     replace: "",
     caughtBy: [`${device} > wrong codes are few`],
@@ -198,7 +198,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a device is approved for any organization",
-    file: "src/identity/devices.ts",
+    file: "src/features/identity/devices.ts",
     find: "if (!placesOf(current).some((one) => one.organizationId === organizationId)) return false;",
     replace: "",
     caughtBy: [`${device} > is approved from the page alone`],
@@ -206,7 +206,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a session goes on with tokens that belong to a device",
-    file: "src/identity/devices.ts",
+    file: "src/features/identity/devices.ts",
     find: "  if (isDone) await sessions.end(hash);\n",
     replace: "",
     caughtBy: [`${tokens} > asks the issuer by its newest token`],
@@ -214,7 +214,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a key stays in the key store when its user signs out",
-    file: "src/cli/sign-in/kept.ts",
+    file: "src/admin/cli/sign-in/kept.ts",
     find: 'signIn.kind === "key" ? signIn.key : signIn.refresh_token',
     replace: 'signIn.kind === "key" ? null : signIn.refresh_token',
     caughtBy: [`${keyStore} > is in the key store where there is one that works`],
@@ -222,7 +222,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "a secret is in the key store under another name than its file says",
-    file: "src/cli/sign-in/secrets.ts",
+    file: "src/admin/cli/sign-in/secrets.ts",
     find: "store.put(id, `Sluice: ${url}`, secret)",
     replace: "store.put(crypto.randomUUID(), id, secret)",
     caughtBy: [`${keyStore} > is in the key store where there is one that works`],
@@ -230,7 +230,7 @@ export const identity: Mutant[] = [
   },
   {
     name: "an entry that is not in the Keychain is an error",
-    file: "src/cli/sign-in/key-store.ts",
+    file: "src/admin/cli/sign-in/key-store.ts",
     find: "      if (code === notFound) return null;\n",
     replace: "",
     caughtBy: [`${keyStore} > macOS's Keychain`],
@@ -238,10 +238,10 @@ export const identity: Mutant[] = [
   },
   {
     name: "a signal does not reach the agent",
-    file: "src/cli/agents/process.ts",
+    file: "src/admin/cli/agents/process.ts",
     find: "      if (!isTyped) child?.kill(signal);\n",
     replace: "",
-    caughtBy: ["test/cli/agents.test.ts > signals go to the agent"],
+    caughtBy: ["test/admin/cli/agents.test.ts > signals go to the agent"],
     rule: "docs/cli.md",
   },
   {
@@ -249,12 +249,12 @@ export const identity: Mutant[] = [
     file: "db/migrations/0034_what_belongs_to_a_person.sql",
     find: "and k.person_id = person and k.revoked_at is null\n",
     replace: "and k.person_id = person and k.kind = 'key' and k.revoked_at is null\n",
-    caughtBy: ["test/store/people.test.ts > call as one key in an organization"],
+    caughtBy: ["test/core/store/people.test.ts > call as one key in an organization"],
     rule: "docs/identity.md, Tokens of an issuer as keys",
   },
   {
     name: "a token may do no more than when it was issued",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: '  if (person.kind !== "key") return { ...key, scopes, allowedModels: models };\n',
     replace: "",
     caughtBy: [`${stores} > may do what the membership says now`],
@@ -262,26 +262,26 @@ export const identity: Mutant[] = [
   },
   {
     name: "a colleague reads a background response",
-    file: "src/api/operations/stored-responses.ts",
+    file: "src/features/responses/operations.ts",
     find: "return receipt && maySee(principal, receipt.personId) ? found : null;",
     replace: "return receipt ? found : null;",
-    caughtBy: ["test/http/whose-responses.test.ts > by no colleague"],
+    caughtBy: ["test/core/http/whose-responses.test.ts > by no colleague"],
     rule: "docs/protocols.md, Whose responses",
   },
   {
     name: "a colleague reads a receipt",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: "return person === null || person.id === maker;",
     replace: "return person === null || maker !== null;",
-    caughtBy: ["test/http/whose-responses.test.ts > the receipt of a refused request"],
+    caughtBy: ["test/core/http/whose-responses.test.ts > the receipt of a refused request"],
     rule: "docs/protocols.md, Whose responses",
   },
   {
     name: "a colleague deletes a stored response",
-    file: "src/postgres/responses.ts",
+    file: "src/stores/postgres/responses.ts",
     find: "from kept_response where id = $3 and ${isReaders}`,\n        [",
     replace: "from kept_response where id = $3 and organization_id = $1 and ($2::uuid is null or true)`,\n        [",
-    caughtBy: ["test/store/responses.test.ts > a person's is the person's own"],
+    caughtBy: ["test/core/store/responses.test.ts > a person's is the person's own"],
     rule: "docs/protocols.md, Whose responses",
   },
 ];

@@ -1,25 +1,25 @@
 import type { Mutant } from "./mutant.ts";
 
-const repeats = "test/http/idempotency.test.ts";
-const background = "test/http/background.test.ts";
-const logs = "test/store/answer-log.test.ts";
-const units = "test/http/kept-log.test.ts";
-const edges = "test/http/kept-edges.test.ts";
-const departed = "test/http/kept-departed.test.ts";
+const repeats = "test/core/http/idempotency.test.ts";
+const background = "test/core/http/background.test.ts";
+const logs = "test/core/store/answer-log.test.ts";
+const units = "test/core/http/kept-log.test.ts";
+const edges = "test/core/http/kept-edges.test.ts";
+const departed = "test/core/http/kept-departed.test.ts";
 const rule = "docs/protocols.md, Repeating a request";
 
 export const kept: Mutant[] = [
   {
     name: "a node that was frozen past its lease ends its log with a failure that was charged nothing",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "if (isFailure && this.#mayBeFree) this.#withheld = text;",
     replace: 'if (isFailure && text === "") this.#withheld = text;',
-    caughtBy: ["test/http/kept-ends.test.ts"],
+    caughtBy: ["test/core/http/kept-ends.test.ts"],
     rule: "docs/protocols.md, Repeating a request",
   },
   {
     name: "another body gets the answer of the key",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "if (earlier.body !== this.#kept.claim?.body) throw reused();",
     replace: "",
     caughtBy: [`${repeats} > another body`],
@@ -27,7 +27,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a kept answer ends with its client",
-    file: "src/api/infer.ts",
+    file: "src/core/operations/infer.ts",
     find: "if (!keeping) call.watchClient();",
     replace: "call.watchClient();",
     caughtBy: [`${repeats} > whose client leaves`],
@@ -35,7 +35,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a key is taken by a request that was refused",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "await answers.free(this.#name.requestId);",
     replace: "",
     caughtBy: [`${repeats} > fails before its answer`],
@@ -43,7 +43,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a key is free before its settlement is confirmed",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());",
     replace: "",
     caughtBy: [`${units} > once its settlement is confirmed`],
@@ -51,7 +51,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "the log of a background response that failed ends it as it had begun",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: 'if (!this.#begun) await this.#ended("ended", writer.bytes);',
     replace: 'await this.#ended("ended", writer.bytes);',
     caughtBy: [`${background} > failed before its first part`],
@@ -59,7 +59,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a node keeps any number of answers at once",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "if (open.size >= settings().open_max) throw tooMany();",
     replace: "",
     caughtBy: [`${edges} > answers.open_max`],
@@ -67,7 +67,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a receipt says nothing of a client that had left where its key is free again",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "if (wentOn && !this.#begun) await",
     replace: "if (wentOn && !this.#begun && !this.#freesClaim) await",
     caughtBy: [`${departed} > its key is revoked`],
@@ -75,7 +75,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a key is not the API key's own",
-    file: "src/api/kept/key.ts",
+    file: "src/features/responses/key.ts",
     find: "person?.id ?? key.id, ",
     replace: "",
     caughtBy: [`${repeats} > a key is an organization's`],
@@ -83,7 +83,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a log goes on after its end",
-    file: "src/redis/answer-log.ts",
+    file: "src/stores/redis/answer-log.ts",
     find: "if last and last[2][4] == '1' then return 'ended' end",
     replace: "",
     caughtBy: [`${logs} > on redis nothing comes after the end`],
@@ -91,7 +91,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a cancelled response is stored as completed",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "if (!this.#isFinished) this.#call.cancel();",
     replace: "",
     caughtBy: [`${background} > it is cancelled`],
@@ -99,7 +99,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a follower gets events again that it has",
-    file: "src/protocol/openai-responses/broken-stream.ts",
+    file: "src/core/protocol/openai-responses/broken-stream.ts",
     find: "?? Infinity) > number)",
     replace: "?? Infinity) >= number)",
     caughtBy: [`${background} > without a gap`],
@@ -107,7 +107,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a background response begins whose claim was freed",
-    file: "src/api/kept/keeping.ts",
+    file: "src/features/responses/keeping.ts",
     find: "if (!isOpen) throw claimGone();",
     replace: "",
     caughtBy: [`${units} > begins no background response`],
@@ -115,7 +115,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a key waits for a clock that was set back",
-    file: "src/api/kept/needs.ts",
+    file: "src/features/responses/needs.ts",
     find: "Math.abs(age_ms) > kept.grant_ms()",
     replace: "age_ms > kept.grant_ms()",
     caughtBy: [`${units} > set back since`],
@@ -123,7 +123,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a store that is away at the end of a log is a defect",
-    file: "src/api/kept/follower.ts",
+    file: "src/features/responses/follower.ts",
     find: "await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));",
     replace: "await this.#needs.kept.logs.read(this.#kept, this.#next);",
     caughtBy: [`${units} > is put off`],
@@ -131,7 +131,7 @@ export const kept: Mutant[] = [
   },
   {
     name: "a response is ended as gone whose node was only slow, and its key is charged twice",
-    file: "src/api/kept/current-response.ts",
+    file: "src/features/responses/current-response.ts",
     find: "if (receipt !== null && receipt.endedAt === null) return null;",
     replace: "",
     caughtBy: [`${units} > was only slow`],

@@ -9,17 +9,17 @@ const file = "db/migrations/0004_ledger_verbs.sql";
 /** What migration 0030 replaced of it. */
 const admissions = "db/migrations/0030_subjects_at_less_cost.sql";
 const windows = "db/migrations/0003_ledger_windows.sql";
-const book = "test/store/ledger.test.ts > the ledger on postgres";
+const book = "test/core/store/ledger.test.ts > the ledger on postgres";
 const audit = "db/migrations/0010_ledger_audit.sql";
-const looks = "test/store/audit.test.ts > the audit on postgres";
-const passed = "test/store/passes.test.ts > passes in the chain on postgres";
+const looks = "test/core/store/audit.test.ts > the audit on postgres";
+const passed = "test/core/store/passes.test.ts > passes in the chain on postgres";
 const passes = "docs/design/metering.md, Passes in the chain";
 const rollups = "db/migrations/0014_usage_rollups.sql";
 const byKind = "db/migrations/0025_units_by_kind.sql";
 const totals = "db/migrations/0032_usage_totals.sql";
-const rolled = "test/store/rollups.test.ts > roll-ups on postgres";
+const rolled = "test/core/store/rollups.test.ts > roll-ups on postgres";
 
-const lateBook = "test/store/late-settlements.test.ts > late settlements on postgres";
+const lateBook = "test/core/store/late-settlements.test.ts > late settlements on postgres";
 const once = "docs/design/metering.md, Rule 5: Settle exactly once";
 
 export const ledger: Mutant[] = [
@@ -67,7 +67,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a late settlement of a request that its repeat pays",
-    file: "src/postgres/ledger-late.ts",
+    file: "src/stores/postgres/ledger-late.ts",
     find: "command.units > 0 && !command.isRepeatable",
     replace: "command.units > 0",
     caughtBy: [`${lateBook} nothing is charged late`],
@@ -119,7 +119,7 @@ export const ledger: Mutant[] = [
     file,
     find: "perform set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'sluice', '');",
     replace: "perform 1;",
-    caughtBy: ["test/store/ledger-crash.test.ts"],
+    caughtBy: ["test/core/store/ledger-crash.test.ts"],
     rule: "docs/design/metering.md, Rule 1: One call and one barrier",
   },
   {
@@ -127,15 +127,15 @@ export const ledger: Mutant[] = [
     file: "db/migrations/0033_small_batches.sql",
     find: "and r.request_id >= requests[1] and r.request_id <= requests[cardinality(requests)]);",
     replace: ");",
-    caughtBy: ["test/postgres/plans.test.ts > the plans of a batch on postgres a batch looks for records"],
+    caughtBy: ["test/stores/postgres/plans.test.ts > the plans of a batch on postgres a batch looks for records"],
     rule: "docs/design/metering.md, Batches",
   },
   {
     name: "a rounded number of the book is believed",
-    file: "src/postgres/ledger-answers.ts",
+    file: "src/stores/postgres/ledger-answers.ts",
     find: "if (!Number.isSafeInteger(units))",
     replace: "if (Number.isNaN(units))",
-    caughtBy: ["test/postgres/ledger-answers.test.ts"],
+    caughtBy: ["test/stores/postgres/ledger-answers.test.ts"],
     rule: "docs/design/metering.md, Batches",
   },
   {
@@ -258,7 +258,7 @@ export const ledger: Mutant[] = [
     file: windows,
     find: "if book.updates[n] < 32 then",
     replace: "if book.updates[n] < 1000000 then",
-    caughtBy: ["test/postgres/snapshot.test.ts > an old snapshot"],
+    caughtBy: ["test/stores/postgres/snapshot.test.ts > an old snapshot"],
     rule: "docs/design/metering.md, Counters that wait for no vacuum",
   },
   {
@@ -271,7 +271,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a month with records of today is dropped",
-    file: "src/postgres/partitions.ts",
+    file: "src/stores/postgres/partitions.ts",
     find: " where ended_at >= (",
     replace: " where ended_at < (",
     caughtBy: [`${book} a node whose clock says 1970-01-01`],
@@ -279,7 +279,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a settlement without a partition is not tried again",
-    file: "src/postgres/partitions.ts",
+    file: "src/stores/postgres/partitions.ts",
     find: 'error.code === "23514"',
     replace: 'error.code === "23515"',
     caughtBy: [`${book} a node whose clock says 1970-01-01`],
@@ -303,18 +303,18 @@ export const ledger: Mutant[] = [
   },
   {
     name: "upkeep waits for a reader",
-    file: "src/postgres/partitions.ts",
+    file: "src/stores/postgres/partitions.ts",
     find: "lock_timeout: String(lock_ms)",
     replace: 'lock_timeout: "0"',
-    caughtBy: ["test/postgres/partitions.test.ts > upkeep an old month that somebody reads"],
+    caughtBy: ["test/stores/postgres/partitions.test.ts > upkeep an old month that somebody reads"],
     rule: "docs/design/metering.md, Partitions",
   },
   {
     name: "two nodes keep up the partitions at once",
-    file: "src/postgres/fleet.ts",
+    file: "src/stores/postgres/fleet.ts",
     find: "if (!(await locked(lane, lock, wait_ms > 0))) return null;",
     replace: "await locked(lane, lock, wait_ms > 0);",
-    caughtBy: ["test/postgres/partitions.test.ts > upkeep one node of the fleet"],
+    caughtBy: ["test/stores/postgres/partitions.test.ts > upkeep one node of the fleet"],
     rule: "docs/design/metering.md, Partitions",
   },
   {
@@ -359,7 +359,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "no pass is put into the chain",
-    file: "src/postgres/audit.ts",
+    file: "src/stores/postgres/audit.ts",
     find: "  await sealRecords(db);\n",
     replace: "",
     caughtBy: [`${passed} each pass is one entry`],
@@ -367,7 +367,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a full check does not ask the chain",
-    file: "src/postgres/full-check.ts",
+    file: "src/stores/postgres/full-check.ts",
     find: "if (isFull) differences.push(...(await passDifferences(db, pace)));",
     replace: "",
     caughtBy: [`${passed} a charge that is changed`],
@@ -375,7 +375,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a pass says how many records there were, and not what",
-    file: "src/postgres/passes.ts",
+    file: "src/stores/postgres/passes.ts",
     find: "if (was.hash === is.hash ||",
     replace: "if (was.records === is.records ||",
     caughtBy: [`${passed} a charge that is changed`],
@@ -391,7 +391,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a transaction that was passed over is nobody's",
-    file: "src/postgres/passes.ts",
+    file: "src/stores/postgres/passes.ts",
     find: "if (last && sealed > until)",
     replace: "if (last && sealed < until)",
     caughtBy: [`${passed} every column counts`],
@@ -399,7 +399,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "records that are gone are no difference",
-    file: "src/postgres/passes.ts",
+    file: "src/stores/postgres/passes.ts",
     find: "(is.records === 0 && month < kept)",
     replace: "is.records === 0",
     caughtBy: [`${passed} records that are no longer kept`],
@@ -407,7 +407,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a chain that is broken is gone on from",
-    file: "src/postgres/passes.ts",
+    file: "src/stores/postgres/passes.ts",
     find: 'if ("broken" in checked) return [...differences, difference("chain", entries[0]!, noSum, noSum)];\n    head = checked.head;',
     replace: "head = entries.at(-1) as AuditHead;",
     caughtBy: [`${passed} an entry that was rewritten`],
@@ -415,7 +415,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a restored book has in its passes what other servers recorded",
-    file: "src/postgres/passes.ts",
+    file: "src/stores/postgres/passes.ts",
     find: "const found = await passOver(db, span, pace, pass.ended_at);",
     replace: "const found = await passOver(db, span, pace);",
     caughtBy: [`${passed} a book that was restored`],
@@ -432,7 +432,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "every node looks",
-    file: "src/postgres/audit.ts",
+    file: "src/stores/postgres/audit.ts",
     find: "if (last!.fresh) return [];",
     replace: "",
     caughtBy: [`${looks} one node looks in an hour`],
@@ -523,7 +523,7 @@ export const ledger: Mutant[] = [
     file: byKind,
     find: "coalesce(r.team_id, '00000000-0000-0000-0000-000000000000')",
     replace: "'00000000-0000-0000-0000-000000000000'::uuid",
-    caughtBy: ["test/store/rollups.test.ts > a request counts in the team"],
+    caughtBy: ["test/core/store/rollups.test.ts > a request counts in the team"],
     rule: "docs/design/metering.md, Roll-ups",
   },
   {
@@ -544,7 +544,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "days from before there were kinds stay as they are",
-    file: "src/postgres/audit.ts",
+    file: "src/stores/postgres/audit.ts",
     find: "await splitDay(db, lane);",
     replace: "",
     caughtBy: [`${rolled} days that were rolled up before`],
@@ -560,7 +560,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a report leaves out what nobody has rolled up yet",
-    file: "src/postgres/report.ts",
+    file: "src/stores/postgres/report.ts",
     find: "usage_recorded_hours((select read_until from usage_audit), 9223372036854775807,",
     replace: "usage_recorded_hours(9223372036854775807, 9223372036854775807,",
     caughtBy: [`${rolled} an operator's entry`],
@@ -568,7 +568,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a report tells of other organizations",
-    file: "src/postgres/report.ts",
+    file: "src/stores/postgres/report.ts",
     find: "`and s.organization_id = ${value(organizationIn(query))}`",
     replace: "`and ${value(organizationIn(query))}::uuid is not null`",
     caughtBy: [`${rolled} nothing of another organization`],
@@ -576,7 +576,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a total counts although days of it lie outside of the span",
-    file: "src/postgres/report-sources.ts",
+    file: "src/stores/postgres/report-sources.ts",
     find: "day.isTotalled && day.startsAt >= from && dayOf(day.startsAt).to <= to",
     replace: "day.isTotalled",
     caughtBy: [`${rolled} any load adds up`],
@@ -608,7 +608,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "a report takes no other months off what all of them add up to",
-    file: "src/postgres/report.ts",
+    file: "src/stores/postgres/report.ts",
     find: '`(${within(total.others)}) ${ofKind.key}`, "-")]',
     replace: '`(${within(total.others)}) ${ofKind.key} and false`, "-")]',
     caughtBy: [`${rolled} what all months of a key add up to, less other months`],
@@ -616,7 +616,7 @@ export const ledger: Mutant[] = [
   },
   {
     name: "two full checks count into one table",
-    file: "src/postgres/full-check.ts",
+    file: "src/stores/postgres/full-check.ts",
     find: 'await onOneNode(db, "usage_recount",',
     replace: "await onOneNode(db, crypto.randomUUID(),",
     caughtBy: [`${rolled} one full check runs`],

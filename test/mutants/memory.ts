@@ -1,51 +1,51 @@
 import type { Mutant } from "./mutant.ts";
 
-const budget = "test/http/memory.test.ts";
+const budget = "test/core/http/memory.test.ts";
 const held = "test/attacks/held-bodies.test.ts";
 const rule = "docs/design/service.md, Memory in flight";
 
-const ownBytes = "test/body/own-bytes.test.ts";
+const ownBytes = "test/core/body/own-bytes.test.ts";
 const ownRule = "docs/design/service.md, The caller's own bytes";
 const bodyRule = "docs/design/service.md, Cost before trust";
-const items = "test/body/body-items.test.ts";
+const items = "test/core/body/body-items.test.ts";
 const itemsRule = "docs/design/service.md, Items that were seen before";
 
 export const memory: Mutant[] = [
   {
     name: "what large bodies leave behind is not collected",
-    file: "src/http/collector.ts",
+    file: "src/core/http/collector.ts",
     find: "collect: fullGC",
     replace: "collect: () => Bun.gc(false)",
-    caughtBy: ["test/http/collector.test.ts"],
+    caughtBy: ["test/core/http/collector.test.ts"],
     rule,
   },
   {
     name: "a stream holds its body to the end",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) letGo(asked.request);",
     replace: "void letGo;",
-    caughtBy: ["test/usage/run.test.ts", "test/attacks/given-back.test.ts"],
+    caughtBy: ["test/core/usage/run.test.ts", "test/attacks/given-back.test.ts"],
     rule,
   },
   {
     name: "a prompt that is to be counted is gone",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) letGo(asked.request);",
     replace: "letGo(asked.request);",
-    caughtBy: ["test/usage/run.test.ts"],
+    caughtBy: ["test/core/usage/run.test.ts"],
     rule,
   },
   {
     name: "what many requests leave waits for the runtime",
-    file: "src/http/garbage.ts",
+    file: "src/core/http/garbage.ts",
     find: "if (open > open_max) collector.collectNew();",
     replace: "void collector.collectNew;",
-    caughtBy: ["test/http/garbage.test.ts"],
+    caughtBy: ["test/core/http/garbage.test.ts"],
     rule,
   },
   {
     name: "what is given back is heard of twice",
-    file: "src/body/memory.ts",
+    file: "src/core/body/memory.ts",
     find: "this.#hold(-less);",
     replace: "void less;",
     caughtBy: [budget],
@@ -53,71 +53,71 @@ export const memory: Mutant[] = [
   },
   {
     name: "small bodies that end are collected",
-    file: "src/http/garbage.ts",
+    file: "src/core/http/garbage.ts",
     find: "if (bytes >= large_bytes) left_bytes",
     replace: "left_bytes",
-    caughtBy: ["test/http/garbage.test.ts"],
+    caughtBy: ["test/core/http/garbage.test.ts"],
     rule,
   },
   {
     name: "a node with many open requests is stopped for what small requests left",
-    file: "src/http/garbage.ts",
+    file: "src/core/http/garbage.ts",
     find: "open <= open_max && ",
     replace: "",
-    caughtBy: ["test/http/garbage.test.ts"],
+    caughtBy: ["test/core/http/garbage.test.ts"],
     rule,
   },
   {
     name: "what long streams leave is not collected",
-    file: "src/http/garbage.ts",
+    file: "src/core/http/garbage.ts",
     find: "      old += 1;\n",
     replace: "",
-    caughtBy: ["test/http/garbage.test.ts"],
+    caughtBy: ["test/core/http/garbage.test.ts"],
     rule,
   },
   {
     name: "a node whose streams end quickly stops for each thousand of them",
-    file: "src/http/garbage.ts",
+    file: "src/core/http/garbage.ts",
     find: " && now_ms() >= rested_ms",
     replace: "",
-    caughtBy: ["test/http/garbage.test.ts"],
+    caughtBy: ["test/core/http/garbage.test.ts"],
     rule,
   },
   {
     name: "every large body is collected at once, however long it takes",
-    file: "src/http/garbage.ts",
+    file: "src/core/http/garbage.ts",
     find: "if (mayCollect()) collectNow();",
     replace: "if (bytes > 0) collectNow();",
-    caughtBy: ["test/http/garbage.test.ts"],
+    caughtBy: ["test/core/http/garbage.test.ts"],
     rule,
   },
   {
     name: "a string is cut between the halves of a character",
-    file: "src/body/json-pieces.ts",
+    file: "src/core/body/json-pieces.ts",
     find: "return isTrailing ? at - 1 : at;",
     replace: "return at;",
-    caughtBy: ["test/body/json-pieces.test.ts"],
+    caughtBy: ["test/core/body/json-pieces.test.ts"],
     rule: bodyRule,
   },
   {
     name: "a long name is taken for a value",
-    file: "src/body/json-steps.ts",
+    file: "src/core/body/json-steps.ts",
     find: "return top.isArray || top.colon >= Math.max(top.from, top.comma);",
     replace: "return true;",
-    caughtBy: ["test/body/json-steps.test.ts"],
+    caughtBy: ["test/core/body/json-steps.test.ts"],
     rule: bodyRule,
   },
   {
     name: "a control character passes in a long string",
-    file: "src/body/json-string.ts",
+    file: "src/core/body/json-string.ts",
     find: "if (byte < 0x20) throw",
     replace: "if (byte < 0) throw",
-    caughtBy: ["test/body/json-steps.test.ts"],
+    caughtBy: ["test/core/body/json-steps.test.ts"],
     rule: bodyRule,
   },
   {
     name: "what an engine is handed has a name twice",
-    file: "src/body/own-bytes.ts",
+    file: "src/core/body/own-bytes.ts",
     find: "this.#members(outgoing, written) === members;",
     replace: "this.#members(outgoing, written) >= Math.min(members, 0);",
     caughtBy: [ownBytes],
@@ -125,7 +125,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a member of the body that repeats is handed on",
-    file: "src/body/own-bytes.ts",
+    file: "src/core/body/own-bytes.ts",
     find: "found.has(name) ? null : { name",
     replace: "{ name",
     caughtBy: [ownBytes],
@@ -133,7 +133,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "what stands between members that are handed on goes with them",
-    file: "src/body/own-bytes.ts",
+    file: "src/core/body/own-bytes.ts",
     find: "if (last && last.to + 1 === from)",
     replace: "if (last && from > 0)",
     caughtBy: [ownBytes],
@@ -141,7 +141,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a member that the engine is not asked passes for the same",
-    file: "src/body/own-bytes.ts",
+    file: "src/core/body/own-bytes.ts",
     find: "for (const name in outgoing) if (outgoing[name] !== undefined) unmatched--;",
     replace: "unmatched = 0;",
     caughtBy: [ownBytes],
@@ -149,7 +149,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a result that failed passes for one that did not",
-    file: "src/protocol/anthropic-messages/forms.ts",
+    file: "src/core/protocol/anthropic-messages/forms.ts",
     find: 'name === "is_error" && value === false',
     replace: 'name === "is_error"',
     caughtBy: [ownBytes],
@@ -157,7 +157,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a mark on a text is left out",
-    file: "src/protocol/anthropic-messages/forms.ts",
+    file: "src/core/protocol/anthropic-messages/forms.ts",
     find: "Object.keys(block).length === 2 ? block.text : null",
     replace: "block.text",
     caughtBy: [ownBytes],
@@ -165,7 +165,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "an item's type is written into the body that its bytes are held against",
-    file: "src/protocol/openai-responses/validate.ts",
+    file: "src/core/protocol/openai-responses/validate.ts",
     find: "type === null ? item : { ...(item as JsonObject), type }",
     replace: "type === null ? item : Object.assign(item as JsonObject, { type })",
     caughtBy: [ownBytes],
@@ -173,7 +173,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "where a member stands is counted from the last piece",
-    file: "src/body/scan.ts",
+    file: "src/core/body/scan.ts",
     find: "const before = base - 1;",
     replace: "const before = -1;",
     caughtBy: [ownBytes],
@@ -181,39 +181,39 @@ export const memory: Mutant[] = [
   },
   {
     name: "bytes over which a string was unescaped are handed on",
-    file: "src/body/json-steps.ts",
+    file: "src/core/body/json-steps.ts",
     find: "isIntact &&= !bytes.subarray(at, after).includes(backslash);",
     replace: "isIntact &&= at > backslash - bytes.length;",
-    caughtBy: ["test/body/json-steps.test.ts"],
+    caughtBy: ["test/core/body/json-steps.test.ts"],
     rule: ownRule,
   },
   {
     name: "who waits for an engine holds the body as it came",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "this.#attemptRequest.own?.[Symbol.dispose]();",
     replace: "",
-    caughtBy: ["test/http/own-bytes.test.ts"],
+    caughtBy: ["test/core/http/own-bytes.test.ts"],
     rule,
   },
   {
     name: "a refused body stays until the collector comes",
-    file: "src/http/call.ts",
+    file: "src/core/http/call.ts",
     find: "        else last[Symbol.dispose]();\n",
     replace: "",
-    caughtBy: ["test/http/own-bytes.test.ts > the memory of its bytes ends with the request"],
+    caughtBy: ["test/core/http/own-bytes.test.ts > the memory of its bytes ends with the request"],
     rule,
   },
   {
     name: "pieces of one memory are freed with the first",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "if (!this.#unsent.some(({ buffer }) => buffer === next.buffer)) release(next);",
     replace: "release(next);",
-    caughtBy: ["test/upstream/http1/client.test.ts > pieces of one memory"],
+    caughtBy: ["test/core/upstream/http1/client.test.ts > pieces of one memory"],
     rule: ownRule,
   },
   {
     name: "a key has no share of the memory",
-    file: "src/body/memory.ts",
+    file: "src/core/body/memory.ts",
     find: 'if (ofKey > own && ofKey + bytes > key_bytes_max) return "key";',
     replace: "",
     caughtBy: [budget, held],
@@ -221,7 +221,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a node has no budget of memory",
-    file: "src/body/memory.ts",
+    file: "src/core/body/memory.ts",
     find: 'if (this.#bytes + bytes > node_bytes_max) return "node";',
     replace: "",
     caughtBy: [budget],
@@ -229,7 +229,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "who is alone is refused where the process is full",
-    file: "src/body/memory.ts",
+    file: "src/core/body/memory.ts",
     find: "if (this.#bytes === own) return null;",
     replace: "",
     caughtBy: [budget],
@@ -237,7 +237,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "what a request held stays reserved after it",
-    file: "src/body/memory.ts",
+    file: "src/core/body/memory.ts",
     find: "this.#hold(-less);",
     replace: "",
     caughtBy: [budget],
@@ -245,7 +245,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a running request holds twice what it grows to",
-    file: "src/body/memory.ts",
+    file: "src/core/body/memory.ts",
     find: "this.#grow(bytes - (this.#bytes - this.#answer_bytes));",
     replace: "this.#grow(bytes);",
     caughtBy: [budget],
@@ -253,7 +253,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a process that is full is collected for every request",
-    file: "src/http/pressure.ts",
+    file: "src/core/http/pressure.ts",
     find: "if (now_ms() - collected_ms >= collect_ms) {",
     replace: "if (now_ms() > collected_ms) {",
     caughtBy: [budget],
@@ -261,7 +261,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a stream's answer is made, and its body is still held",
-    file: "src/http/call.ts",
+    file: "src/core/http/call.ts",
     find: "this.#memory?.[Symbol.dispose]();",
     replace: "",
     caughtBy: [`${held} > a stream gives its body back`],
@@ -269,7 +269,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "the last descriptors are for anybody",
-    file: "src/api/serve-operation.ts",
+    file: "src/core/operations/serve-operation.ts",
     find: "    if (scope !== null) requireDescriptors(dependencies);\n",
     replace: "",
     caughtBy: ["test/attacks/connections.test.ts > where descriptors run out"],
@@ -277,7 +277,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "an organization finds what another sent",
-    file: "src/body/body-items.ts",
+    file: "src/core/body/body-items.ts",
     find: "const owner = `${this.#owner} ${name}`;",
     replace: "const owner = name;",
     caughtBy: [items],
@@ -285,7 +285,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "a sign before an item that is left out becomes a number",
-    file: "src/body/body-items.ts",
+    file: "src/core/body/body-items.ts",
     find: "return isOpening && (",
     replace: "return (isOpening || !isMember) && (",
     caughtBy: [items],
@@ -293,7 +293,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "items of a list that the body has twice go into the wrong one",
-    file: "src/body/body-items.ts",
+    file: "src/core/body/body-items.ts",
     find: "return isObject && Object.keys(value).length === members;",
     replace: "return isObject && members > 0;",
     caughtBy: [items],
@@ -301,7 +301,7 @@ export const memory: Mutant[] = [
   },
   {
     name: "what nobody uses any more stays",
-    file: "src/body/item-cache.ts",
+    file: "src/core/body/item-cache.ts",
     find: "for (const item of this.#older.values()) forget(item);\n    this.#older = this.#recent;",
     replace: "this.#older = new Map([...this.#older, ...this.#recent]);",
     caughtBy: [items],
@@ -309,23 +309,23 @@ export const memory: Mutant[] = [
   },
   {
     name: "items of an organization that wants no content kept are kept",
-    file: "src/api/inference-body.ts",
+    file: "src/core/operations/inference-body.ts",
     find: "repeated.length > 0 && organization.keepsContent",
     replace: "repeated.length > 0",
-    caughtBy: ["test/http/body-items.test.ts"],
+    caughtBy: ["test/core/http/body-items.test.ts"],
     rule: itemsRule,
   },
   {
     name: "a message that is new is not checked",
-    file: "src/protocol/contract.ts",
+    file: "src/core/protocol/contract.ts",
     find: "unchecked[name]?.every((item) => check(item)) ?? true",
     replace: "unchecked[name]?.every(() => check) ?? true",
-    caughtBy: ["test/http/body-items.test.ts"],
+    caughtBy: ["test/core/http/body-items.test.ts"],
     rule: itemsRule,
   },
   {
     name: "names of items that were passed over do not count",
-    file: "src/body/read.ts",
+    file: "src/core/body/read.ts",
     find: "if (scan && mayHoldMoreNames(scan, limits)) {",
     replace: "if (scan && mayHoldMoreNames(scan, limits) && limits.body_bytes_max === 0) {",
     caughtBy: [items],

@@ -3,16 +3,16 @@
 import type { Mutant } from "./mutant.ts";
 
 const rule = "docs/routing.md, Names with several addresses";
-const resolution = "test/routing/resolution.test.ts";
-const names = "test/routing/names.test.ts";
+const resolution = "test/core/routing/resolution.test.ts";
+const names = "test/core/routing/names.test.ts";
 const changes = `${names} > after 100,000 changes`;
-const renewed = "test/usage/renewed.test.ts";
-const client = "test/upstream/http1/client.test.ts > an engine at one of its name's addresses";
+const renewed = "test/core/usage/renewed.test.ts";
+const client = "test/core/upstream/http1/client.test.ts > an engine at one of its name's addresses";
 
 export const ofNames: readonly Mutant[] = [
   {
     name: "a name may come to lead to this machine",
-    file: "src/routing/resolution.ts",
+    file: "src/core/routing/resolution.ts",
     find: "rules.isOwn ? found : found.filter((address) => !isOwnAddress(address))",
     replace: "found",
     caughtBy: [resolution],
@@ -20,7 +20,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "an address of this machine is connected to, whatever the name says",
-    file: "src/upstream/http1/dial.ts",
+    file: "src/core/upstream/http1/dial.ts",
     find: "return addressesOf(host, async () => [address]);",
     replace: "return [address];",
     caughtBy: [client],
@@ -28,7 +28,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a name server that fails takes the addresses away",
-    file: "src/routing/resolution.ts",
+    file: "src/core/routing/resolution.ts",
     find: 'return { ...before, problem: "failed" };',
     replace: 'return { ...unresolved, problem: "failed" };',
     caughtBy: [resolution],
@@ -36,7 +36,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "one answer without addresses takes them away",
-    file: "src/routing/resolution.ts",
+    file: "src/core/routing/resolution.ts",
     find: "now_ms - emptySince_ms < empty_kept_ms",
     replace: "false",
     caughtBy: [resolution],
@@ -44,7 +44,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a name without addresses keeps those of before for ever",
-    file: "src/routing/resolution.ts",
+    file: "src/core/routing/resolution.ts",
     find: "now_ms - emptySince_ms < empty_kept_ms",
     replace: "true",
     caughtBy: [resolution],
@@ -52,7 +52,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a name has as many engines as it likes",
-    file: "src/routing/resolution.ts",
+    file: "src/core/routing/resolution.ts",
     find: "allowed.slice(0, rules.addresses_max)",
     replace: "allowed",
     caughtBy: [resolution],
@@ -60,7 +60,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a family that cannot be told loses its addresses",
-    file: "src/routing/resolution.ts",
+    file: "src/core/routing/resolution.ts",
     find: "[...new Set([...addresses, ...kept])]",
     replace: "[...new Set(addresses)]",
     caughtBy: [resolution],
@@ -68,16 +68,16 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "an answer is remembered by the resolver for as long as it holds",
-    file: "src/upstream/resolve.ts",
+    file: "src/core/upstream/resolve.ts",
     find: "  const resolver = new Resolver({ timeout: answer_ms, tries });\n  resolver.setServers([...servers]);\n",
     replace:
       "  const all = globalThis as { kept?: Resolver };\n  all.kept ??= new Resolver({ timeout: answer_ms, tries });\n  const resolver = all.kept;\n  resolver.setServers([...servers]);\n",
-    caughtBy: ["test/upstream/resolve.test.ts"],
+    caughtBy: ["test/core/upstream/resolve.test.ts"],
     rule,
   },
   {
     name: "a name server that is slow is asked twice at a time",
-    file: "src/routing/names.ts",
+    file: "src/core/routing/names.ts",
     find: "name.asking ??= ask(name)",
     replace: "name.asking = ask(name)",
     caughtBy: [names],
@@ -85,7 +85,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a reload comes into force before its new names are known",
-    file: "src/routing/names.ts",
+    file: "src/core/routing/names.ts",
     find: "if (asking.length > 0) await Promise.race(",
     replace: "if (asking.length > 0) void Promise.race(",
     caughtBy: [names],
@@ -93,7 +93,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "each address has the whole weight of the route",
-    file: "src/routing/replicas.ts",
+    file: "src/core/routing/replicas.ts",
     find: "weight: route.weight / all.length",
     replace: "weight: route.weight",
     caughtBy: [names],
@@ -101,7 +101,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "breakers of addresses that are gone are kept",
-    file: "src/routing/health.ts",
+    file: "src/core/routing/health.ts",
     find: "if (!engines.has(engineIn(identity))) known.delete(identity);",
     replace: "if (!engines.has(identity)) void known;",
     caughtBy: [names],
@@ -109,7 +109,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "the load of addresses that are gone is kept",
-    file: "src/routing/pool.ts",
+    file: "src/core/routing/pool.ts",
     find: "places.delete(identity);",
     replace: "void places;",
     caughtBy: [changes],
@@ -117,7 +117,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "what runs at an address that is gone is no longer counted",
-    file: "src/routing/pool.ts",
+    file: "src/core/routing/pool.ts",
     find: "if (requests === 0 && !engines.has(engineIn(identity)))",
     replace: "if (requests >= 0 && !engines.has(engineIn(identity)))",
     caughtBy: [names],
@@ -125,7 +125,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "the rooms of addresses that are gone are kept",
-    file: "src/routing/queues.ts",
+    file: "src/core/routing/queues.ts",
     find: "known.delete(identity);",
     replace: "void known;",
     caughtBy: [changes],
@@ -133,7 +133,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "attempts at addresses that are gone are told for ever",
-    file: "src/routing/tallies.ts",
+    file: "src/core/routing/tallies.ts",
     find: "known.delete(key);",
     replace: "void known;",
     caughtBy: [changes],
@@ -141,7 +141,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "the client remembers each address for ever",
-    file: "src/upstream/http1/client.ts",
+    file: "src/core/upstream/http1/client.ts",
     find: "if (pool.idle.size === 0 && pool.used_ms < now - idle_ms) forgetPool(pool);",
     replace: "",
     caughtBy: [client],
@@ -149,7 +149,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "a request on its way asks an address that is gone",
-    file: "src/usage/route-order.ts",
+    file: "src/core/usage/route-order.ts",
     find: "if (routes === this.#routes) return;",
     replace: "return;",
     caughtBy: [renewed],
@@ -157,7 +157,7 @@ export const ofNames: readonly Mutant[] = [
   },
   {
     name: "who waits is not told that the name leads elsewhere",
-    file: "src/usage/route-order.ts",
+    file: "src/core/usage/route-order.ts",
     find: "replicas.watch(() => waiting.renew(this.#routesOf(stage)))",
     replace: "replicas.watch(() => {})",
     caughtBy: [renewed],

@@ -2,9 +2,9 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const made = "src/postgres/managed-plans.ts";
-const published = "src/postgres/plans.ts";
-const acts = "test/store/plans.test.ts > postgres";
+const made = "src/stores/postgres/managed-plans.ts";
+const published = "src/stores/postgres/plans.ts";
+const acts = "test/core/store/plans.test.ts > postgres";
 const rule = "docs/design/usage.md, Plans that change";
 
 export const plans: Mutant[] = [
@@ -26,10 +26,10 @@ export const plans: Mutant[] = [
   },
   {
     name: "a node gives somebody a plan that stands nowhere",
-    file: "src/postgres/organizations.ts",
+    file: "src/stores/postgres/organizations.ts",
     find: "isServed ? planStands :",
     replace: "isServed && false ? planStands :",
-    caughtBy: ["test/store/plans.test.ts > pglite a plan in use"],
+    caughtBy: ["test/core/store/plans.test.ts > pglite a plan in use"],
     rule,
   },
   {

@@ -2,16 +2,16 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const authenticate = "test/auth/authenticate.test.ts";
-const store = "test/store/policies.test.ts";
-const served = "test/http/policies.test.ts";
+const authenticate = "test/core/auth/authenticate.test.ts";
+const store = "test/core/store/policies.test.ts";
+const served = "test/core/http/policies.test.ts";
 const life = "docs/design/keys.md, Keys end by policy";
 const organizations = "docs/design/keys.md, Organizations";
 
 export const policies: Mutant[] = [
   {
     name: "a key that is too old is served",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: '  if (over(ends.lifetimeAt)) return "too_old";\n',
     replace: "",
     caughtBy: [`${authenticate} > a key that ends by policy`],
@@ -19,7 +19,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a key that nobody used is served",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: '  if (over(ends.unusedAt)) return "unused";\n',
     replace: "",
     caughtBy: [`${authenticate} > a key that ends by policy`],
@@ -27,7 +27,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a cached answer outlives the end by policy",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: "const all = [key.expiresAt, secret.expiresAt, ends.lifetimeAt, ends.unusedAt, confirmed];",
     replace: "const all = [key.expiresAt, secret.expiresAt, confirmed];",
     caughtBy: [`${authenticate} > a key that ends by policy`],
@@ -35,7 +35,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a use is noted with the others, however long ago the last one was",
-    file: "src/auth/verdict.ts",
+    file: "src/core/auth/verdict.ts",
     find: "  if (ends.unusedAt === null) return false;\n",
     replace: "  if (ends.unusedAt !== undefined) return false;\n",
     caughtBy: [`${authenticate} > never ends within its days after a use`],
@@ -43,7 +43,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a request does not wait for the note of its use",
-    file: "src/auth/last-used.ts",
+    file: "src/core/auth/last-used.ts",
     find: 'await within(work, options.note_ms, "the store of last uses");',
     replace: "void work;",
     caughtBy: [`${authenticate} > has its use written down before it is served`],
@@ -51,7 +51,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a use that must be noted is left to whoever is changing the key",
-    file: "src/postgres/directory.ts",
+    file: "src/stores/postgres/directory.ts",
     find: 'how === "certain" ? touchingAll : touching',
     replace: "touching",
     caughtBy: [`${store} > a use that has to be noted waits`],
@@ -59,7 +59,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a key ends as unused without the hour that a note may be late",
-    file: "src/postgres/key-life.ts",
+    file: "src/stores/postgres/key-life.ts",
     find: " + interval '${useNoted_ms} ms')`",
     replace: ")`",
     caughtBy: [`${store} > end a key to the millisecond`],
@@ -67,7 +67,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a rotation does not begin anew",
-    file: "src/postgres/key-life.ts",
+    file: "src/stores/postgres/key-life.ts",
     find: '"(select max(s.created_at) from key_secret s',
     replace: '"(select min(s.created_at) from key_secret s',
     caughtBy: [`${store} > a rotation begins anew`],
@@ -75,7 +75,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "an expiry beyond the longest lifetime is taken",
-    file: "src/management/keys.ts",
+    file: "src/admin/management/keys.ts",
     find: "  if (expiresAt > last)\n",
     replace: '  if (expiresAt > last && slug === "")\n',
     caughtBy: [`${served} > an organization-admin sees them`],
@@ -83,7 +83,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "whoever changes a key overwrites what he has not seen",
-    file: "src/postgres/keys.ts",
+    file: "src/stores/postgres/keys.ts",
     find: 'if (typeof version === "number" && key.version !== version) return',
     replace: "if (version === -1) return",
     caughtBy: [`${store} > is refused where somebody changed the key since`],
@@ -91,7 +91,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a slug that was given up is another's",
-    file: "src/postgres/organizations.ts",
+    file: "src/stores/postgres/organizations.ts",
     find: "if (!made || (await isFormer(tx, made))) throw",
     replace: "if (!made) throw",
     caughtBy: [`${store} > keeps the ID and the keys`],
@@ -99,7 +99,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a closed organization is changed",
-    file: "src/postgres/organization-change.ts",
+    file: "src/stores/postgres/organization-change.ts",
     find: '    if (row.status === "closed") return "closed";\n',
     replace: "",
     caughtBy: [`${store} > revokes every key`],
@@ -107,7 +107,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "a key is made in an organization that is closed",
-    file: "src/postgres/keys.ts",
+    file: "src/stores/postgres/keys.ts",
     find: '  if (row?.status === "closed") return "closed";\n',
     replace: "",
     caughtBy: [`${store} > revokes every key`],
@@ -115,7 +115,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "an organization that keeps no content may look for what it stored",
-    file: "src/api/stored-responses.ts",
+    file: "src/features/responses/records.ts",
     find: "const keeps = caller.organization.keepsContent && dependencies.responses.settings().store;",
     replace: "const keeps = dependencies.responses.settings().store;",
     caughtBy: [`${served} > answers store: false`],

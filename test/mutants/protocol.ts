@@ -1,45 +1,45 @@
 import type { Mutant } from "./mutant.ts";
 
-const chat = "test/protocol/openai-chat/quirks.test.ts";
-const messages = "test/protocol/anthropic-messages/quirks.test.ts";
-const responses = "test/protocol/openai-responses/quirks.test.ts";
-const refusal = "test/protocol/refusal.test.ts";
-const pairs = "test/protocol/pairs.test.ts";
-const order = "test/protocol/pairs-order.test.ts";
-const frames = "test/protocol/frames.test.ts";
-const alike = "test/upstream/stream-reader.test.ts";
+const chat = "test/core/protocol/openai-chat/quirks.test.ts";
+const messages = "test/core/protocol/anthropic-messages/quirks.test.ts";
+const responses = "test/core/protocol/openai-responses/quirks.test.ts";
+const refusal = "test/core/protocol/refusal.test.ts";
+const pairs = "test/core/protocol/pairs.test.ts";
+const order = "test/core/protocol/pairs-order.test.ts";
+const frames = "test/core/protocol/frames.test.ts";
+const alike = "test/core/upstream/stream-reader.test.ts";
 
 const compaction = "docs/design/protocols.md, Compaction";
-const compacted = "test/http/compaction.test.ts";
+const compacted = "test/core/http/compaction.test.ts";
 
 export const protocol: Mutant[] = [
   {
     name: "a summary that comes back is dropped",
-    file: "src/protocol/openai-responses/decode-request.ts",
+    file: "src/core/protocol/openai-responses/decode-request.ts",
     find: "      return summaryTurn(unsealCompaction(item.encrypted_content));",
     replace: "      return null;",
-    caughtBy: ["test/protocol/openai-responses/compaction.test.ts", compacted],
+    caughtBy: ["test/core/protocol/openai-responses/compaction.test.ts", compacted],
     rule: compaction,
   },
   {
     name: "a result stays whose call was left out",
-    file: "src/inference/compaction.ts",
+    file: "src/core/inference/compaction.ts",
     find: 'if (turn.role === "tool") return called.has(turn.callId);',
     replace: 'if (turn.role === "tool") return true;',
-    caughtBy: ["test/inference/compaction.test.ts"],
+    caughtBy: ["test/core/inference/compaction.test.ts"],
     rule: compaction,
   },
   {
     name: "an earlier summary is left out with what is old",
-    file: "src/inference/compaction.ts",
+    file: "src/core/inference/compaction.ts",
     find: "turn === newest || turn === summary) return true",
     replace: "turn === newest) return true",
-    caughtBy: ["test/inference/compaction.test.ts"],
+    caughtBy: ["test/core/inference/compaction.test.ts"],
     rule: compaction,
   },
   {
     name: "what a model thought of a summary that it never wrote is charged",
-    file: "src/usage/compacting.ts",
+    file: "src/core/usage/compacting.ts",
     find: 'if (event.type === "part-start" && event.part.kind === "text") texts.add(event.index);',
     replace: 'if (event.type === "part-start") texts.add(event.index);',
     caughtBy: [compacted],
@@ -47,7 +47,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "an engine that finds a conversation too long is not asked with less",
-    file: "src/usage/compacting.ts",
+    file: "src/core/usage/compacting.ts",
     find: 'if (code !== "context_length_exceeded" || ',
     replace: "if (code !== null || ",
     caughtBy: [compacted],
@@ -55,7 +55,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a stored conversation goes on from what was before its summary, too",
-    file: "src/protocol/openai-responses/references.ts",
+    file: "src/core/protocol/openai-responses/references.ts",
     find: "const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);",
     replace: "const previousResponseId = wire.previous_response_id ?? null;",
     caughtBy: [compacted],
@@ -63,7 +63,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "cached tokens of chat count as plain input too",
-    file: "src/protocol/report.ts",
+    file: "src/core/protocol/report.ts",
     find: "prompt! - (inclusive ? read : 0)",
     replace: "prompt!",
     caughtBy: [chat],
@@ -71,31 +71,31 @@ export const protocol: Mutant[] = [
   },
   {
     name: "chat's prompt tokens leave the cached ones out",
-    file: "src/protocol/openai-chat/usage.ts",
+    file: "src/core/protocol/openai-chat/usage.ts",
     find: "const prompt = promptTokens(usage);",
     replace: "const prompt = promptTokens(usage) - usage.cachedInputTokens;",
-    caughtBy: ["test/protocol/openai-chat/laws.test.ts", pairs],
+    caughtBy: ["test/core/protocol/openai-chat/laws.test.ts", pairs],
     rule: "docs/design/protocols.md, Common ground",
   },
   {
     name: "written tokens of responses count as plain input too",
-    file: "src/protocol/report.ts",
+    file: "src/core/protocol/report.ts",
     find: "prompt! - (inclusive ? read : 0)",
     replace: "prompt! - (inclusive ? cached! : 0)",
-    caughtBy: [responses, "test/protocol/openai-responses/laws.test.ts"],
+    caughtBy: [responses, "test/core/protocol/openai-responses/laws.test.ts"],
     rule: "docs/design/protocols.md, Common ground",
   },
   {
     name: "messages' input tokens include the cached ones",
-    file: "src/protocol/anthropic-messages/usage.ts",
+    file: "src/core/protocol/anthropic-messages/usage.ts",
     find: "    input_tokens: usage.inputTokens,",
     replace: "    input_tokens: promptTokens(usage),",
-    caughtBy: ["test/protocol/anthropic-messages/laws.test.ts", pairs],
+    caughtBy: ["test/core/protocol/anthropic-messages/laws.test.ts", pairs],
     rule: "docs/design/protocols.md, Common ground",
   },
   {
     name: "a later report of messages forgets the counts of the first",
-    file: "src/protocol/anthropic-messages/usage.ts",
+    file: "src/core/protocol/anthropic-messages/usage.ts",
     find: "cached: cache_read_input_tokens ?? before.cached,",
     replace: "cached: cache_read_input_tokens,",
     caughtBy: [messages],
@@ -103,23 +103,23 @@ export const protocol: Mutant[] = [
   },
   {
     name: "half a report passes for a whole one",
-    file: "src/protocol/report.ts",
+    file: "src/core/protocol/report.ts",
     find: 'if (!isGiven(value)) return "missing";',
     replace: "if (!isGiven(value)) return null;",
-    caughtBy: ["test/protocol/report.test.ts"],
+    caughtBy: ["test/core/protocol/report.test.ts"],
     rule: "docs/design/usage.md, Reports",
   },
   {
     name: "more reasoning than output passes for a report",
-    file: "src/protocol/report.ts",
+    file: "src/core/protocol/report.ts",
     find: "areInside && sum > whole",
     replace: "areInside && sum > whole * 2",
-    caughtBy: ["test/protocol/report.test.ts"],
+    caughtBy: ["test/core/protocol/report.test.ts"],
     rule: "docs/design/usage.md, Reports",
   },
   {
     name: "a chat answer that was cut passes for a whole one",
-    file: "src/protocol/openai-chat/decode-stream.ts",
+    file: "src/core/protocol/openai-chat/decode-stream.ts",
     find: "if (this.reason.known === null && !isWhole)",
     replace: "if (this.reason.known === null && !isWhole && this.#partCount === 0)",
     caughtBy: [chat, pairs],
@@ -127,15 +127,15 @@ export const protocol: Mutant[] = [
   },
   {
     name: "what an engine repeats of a request is parsed",
-    file: "src/protocol/openai-responses/decode-stream.ts",
+    file: "src/core/protocol/openai-responses/decode-stream.ts",
     find: "return !beginnings.includes(name);",
     replace: "return true;",
-    caughtBy: ["test/upstream/stream-reader.test.ts > what an engine repeats of a request"],
+    caughtBy: ["test/core/upstream/stream-reader.test.ts > what an engine repeats of a request"],
     rule: "docs/design/protocols.md, Events that repeat the request",
   },
   {
     name: "'stop' after tool calls stays 'stop'",
-    file: "src/protocol/openai-chat/decode-stream.ts",
+    file: "src/core/protocol/openai-chat/decode-stream.ts",
     find: '    if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";\n',
     replace: "",
     caughtBy: [chat],
@@ -143,7 +143,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "an error inside a chat stream is passed over",
-    file: "src/protocol/openai-chat/decode-stream.ts",
+    file: "src/core/protocol/openai-chat/decode-stream.ts",
     find: "if (failure) return this.fail(failure);",
     replace: "",
     caughtBy: [chat],
@@ -151,7 +151,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "an answer that used up its cap says that it came to its end",
-    file: "src/protocol/anthropic-messages/stop-reason.ts",
+    file: "src/core/protocol/anthropic-messages/stop-reason.ts",
     find: '  if (end.reason === "length") return because("max_tokens");\n',
     replace: "",
     caughtBy: [pairs],
@@ -159,15 +159,15 @@ export const protocol: Mutant[] = [
   },
   {
     name: "half a character leaves before its other half has come",
-    file: "src/protocol/characters.ts",
+    file: "src/core/protocol/characters.ts",
     find: "const cut = endsInHalf.test(text) ? text.length - 1 : text.length;",
     replace: "const cut = text.length;",
-    caughtBy: ["test/protocol/characters.test.ts"],
+    caughtBy: ["test/core/protocol/characters.test.ts"],
     rule: "docs/design/protocols.md, Halves of characters",
   },
   {
     name: "a later reason for the end stands in place of the first",
-    file: "src/protocol/finish-reasons.ts",
+    file: "src/core/protocol/finish-reasons.ts",
     find: "this.#known ??= meaning;",
     replace: "this.#known = meaning;",
     caughtBy: ["test/engines/odd.test.ts"],
@@ -175,7 +175,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "an empty reason is an end",
-    file: "src/protocol/dialects/ends.ts",
+    file: "src/core/protocol/dialects/ends.ts",
     find: '"": "unfinished"',
     replace: '"": "stop"',
     caughtBy: ["test/engines/odd.test.ts"],
@@ -183,7 +183,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "arguments under another index than their name are lost",
-    file: "src/protocol/openai-chat/tool-calls.ts",
+    file: "src/core/protocol/openai-chat/tool-calls.ts",
     find: 'const open = named ?? (written === "" ? undefined : latest);',
     replace: "const open = named;",
     caughtBy: ["test/engines/odd.test.ts"],
@@ -191,15 +191,15 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a last event without its blank line is lost",
-    file: "src/upstream/stream-reader.ts",
+    file: "src/core/upstream/stream-reader.ts",
     find: "const [last] = this.#frames.isBetween ? [] : this.#frames.push(blankLine);",
     replace: "const last = undefined as SseMessage | undefined;",
-    caughtBy: ["test/upstream/stream-reader.test.ts"],
+    caughtBy: ["test/core/upstream/stream-reader.test.ts"],
     rule: "docs/design/protocols.md, Careless event streams",
   },
   {
     name: "an engine's full context is a natural end",
-    file: "src/protocol/dialects/ends.ts",
+    file: "src/core/protocol/dialects/ends.ts",
     find: "model_length model_context_window_exceeded context_window_exceeded",
     replace: "model_length context_window_exceeded",
     caughtBy: [messages],
@@ -207,15 +207,15 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a stop sequence that the caller did not ask for is told",
-    file: "src/protocol/anthropic-messages/stop-reason.ts",
+    file: "src/core/protocol/anthropic-messages/stop-reason.ts",
     find: "end.stopSequence !== undefined && requested?.includes(end.stopSequence)",
     replace: "end.stopSequence !== undefined",
-    caughtBy: ["test/protocol/anthropic-messages/answer.test.ts", pairs],
+    caughtBy: ["test/core/protocol/anthropic-messages/answer.test.ts", pairs],
     rule: "docs/design/protocols.md, Messages streams",
   },
   {
     name: "parts that are open side by side are told as they come",
-    file: "src/protocol/part-queue.ts",
+    file: "src/core/protocol/part-queue.ts",
     find: "if (part === this.#parts[0] && !part.input?.complete) return [event];",
     replace: "return [event];",
     caughtBy: [order],
@@ -223,7 +223,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "the part that waits is told before the one in front of it has ended",
-    file: "src/protocol/part-queue.ts",
+    file: "src/core/protocol/part-queue.ts",
     find: "      if (!part.ended) break;\n",
     replace: "",
     caughtBy: [order],
@@ -231,7 +231,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a part that waits is told as frames before the one in front of it",
-    file: "src/protocol/part-queue.ts",
+    file: "src/core/protocol/part-queue.ts",
     find: "if (first?.index !== index || first.input?.mayEnd(delta)) return false;",
     replace: "if (!first || first.input?.mayEnd(delta)) return false;",
     caughtBy: [frames],
@@ -239,7 +239,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "the end of a call that was told as frames is not seen",
-    file: "src/protocol/part-queue.ts",
+    file: "src/core/protocol/part-queue.ts",
     find: "    first.input?.push(delta);\n",
     replace: "",
     caughtBy: [frames],
@@ -247,7 +247,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "the delta that ends a call is a frame, and the call that waits for it is not told",
-    file: "src/protocol/tool-input.ts",
+    file: "src/core/protocol/tool-input.ts",
     find: "return this.complete || closing.test(piece);",
     replace: "return this.complete;",
     caughtBy: [frames],
@@ -255,7 +255,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "probabilities of a token are lost in its frame",
-    file: "src/protocol/openai-chat/encode-response.ts",
+    file: "src/core/protocol/openai-chat/encode-response.ts",
     find: "if (event.logprobs || this.#input || !this.#parts.takes(event)) return null;",
     replace: "if (this.#input || !this.#parts.takes(event)) return null;",
     caughtBy: [frames],
@@ -263,7 +263,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "frames of a Responses stream share a number",
-    file: "src/protocol/openai-responses/response-writer.ts",
+    file: "src/core/protocol/openai-responses/response-writer.ts",
     find: "${after}${this.#sequence++}}",
     replace: "${after}${this.#sequence}}",
     caughtBy: [frames],
@@ -271,7 +271,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "what was told as frames is missing from the whole item",
-    file: "src/protocol/openai-responses/stream-item.ts",
+    file: "src/core/protocol/openai-responses/stream-item.ts",
     find: '    this.#pieces.push(delta);\n    return delta === ""',
     replace: '    return delta === ""',
     caughtBy: [frames],
@@ -279,7 +279,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a text that varies elsewhere in a frame is taken for its delta",
-    file: "src/upstream/delta-frames.ts",
+    file: "src/core/upstream/delta-frames.ts",
     find: " || (delta !== envelope.delta && !envelope.isKnown)",
     replace: "",
     caughtBy: [alike],
@@ -287,7 +287,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "arguments of a call are compared, and its end is not seen",
-    file: "src/upstream/delta-frames.ts",
+    file: "src/core/upstream/delta-frames.ts",
     find: " || event.index !== this.#index",
     replace: "",
     caughtBy: [alike],
@@ -295,7 +295,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "half a frame is learned as a whole one",
-    file: "src/upstream/delta-frames.ts",
+    file: "src/core/upstream/delta-frames.ts",
     find: "!isFrame || ",
     replace: "",
     caughtBy: [alike],
@@ -303,7 +303,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "the form of a frame outlives what came in between",
-    file: "src/upstream/delta-frames.ts",
+    file: "src/core/upstream/delta-frames.ts",
     find: "      this.#envelope = null;\n",
     replace: "",
     caughtBy: [alike],
@@ -311,7 +311,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a number that is none passes in a frame",
-    file: "src/upstream/delta-frames.ts",
+    file: "src/core/upstream/delta-frames.ts",
     find: "(?:0|[1-9]\\d{0,15})",
     replace: "\\d+",
     caughtBy: [alike],
@@ -319,7 +319,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "one engine's words for a full context are not understood",
-    file: "src/protocol/dialects/refusals.ts",
+    file: "src/core/protocol/dialects/refusals.ts",
     find: "|prompt (is )?too long|",
     replace: "|",
     caughtBy: [refusal],
@@ -327,7 +327,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "what an engine counted as 'at least' passes for the input's size",
-    file: "src/protocol/dialects/refusals.ts",
+    file: "src/core/protocol/dialects/refusals.ts",
     find: "(?<!at least )",
     replace: "",
     caughtBy: [refusal],
@@ -335,7 +335,7 @@ export const protocol: Mutant[] = [
   },
   {
     name: "too many tokens in a minute are told as a full context",
-    file: "src/protocol/refusal.ts",
+    file: "src/core/protocol/refusal.ts",
     find: "if (status !== 429 && saysContextIsExceeded(error, said))",
     replace: "if (saysContextIsExceeded(error, said))",
     caughtBy: [refusal],
@@ -343,23 +343,23 @@ export const protocol: Mutant[] = [
   },
   {
     name: "an opaque value comes back to another model's engine",
-    file: "src/protocol/dialects/coming-back.ts",
+    file: "src/core/protocol/dialects/coming-back.ts",
     find: "carried.by !== mark || carried.model !== model",
     replace: "carried.by !== mark",
-    caughtBy: ["test/protocol/carried.test.ts"],
+    caughtBy: ["test/core/protocol/carried.test.ts"],
     rule: "docs/protocols.md, What an engine is not sent",
   },
   {
     name: "a path that is no field fills the hole of an engine's sentence",
-    file: "src/protocol/engine-sentence.ts",
+    file: "src/core/protocol/engine-sentence.ts",
     find: "if (!field) return null;",
     replace: "if (!field) continue;",
-    caughtBy: ["test/protocol/engine-text.test.ts"],
+    caughtBy: ["test/core/protocol/engine-text.test.ts"],
     rule: "docs/design/errors-and-streams.md, Engine failures",
   },
   {
     name: "a caller is told of an input that would fit",
-    file: "src/inference/overflow.ts",
+    file: "src/core/inference/overflow.ts",
     find: "const isEngines = counted > contextTokens && ",
     replace: "const isEngines = counted > 0 && ",
     caughtBy: [refusal],
@@ -367,50 +367,50 @@ export const protocol: Mutant[] = [
   },
   {
     name: "a tool that a conversation removed is told to engines all the same",
-    file: "src/protocol/anthropic-messages/tool-changes.ts",
+    file: "src/core/protocol/anthropic-messages/tool-changes.ts",
     find: 'entry.isOffered = block.type === "tool_addition";',
     replace: "entry.isOffered = true;",
-    caughtBy: ["test/protocol/anthropic-messages/tool-changes.test.ts", "test/protocol/sdk-types.test.ts"],
+    caughtBy: ["test/core/protocol/anthropic-messages/tool-changes.test.ts", "test/core/protocol/sdk-types.test.ts"],
     rule: "docs/design/protocols.md, Tools in force",
   },
   {
     name: "a tool that is defined again keeps its first definition",
-    file: "src/protocol/anthropic-messages/tool-changes.ts",
+    file: "src/core/protocol/anthropic-messages/tool-changes.ts",
     find: "      earlier.tool = tool;\n",
     replace: "",
-    caughtBy: ["test/protocol/anthropic-messages/tool-changes.test.ts"],
+    caughtBy: ["test/core/protocol/anthropic-messages/tool-changes.test.ts"],
     rule: "docs/design/protocols.md, Tools in force",
   },
   {
     name: "instructions that end with their turn stay",
-    file: "src/protocol/anthropic-messages/decode-request.ts",
+    file: "src/core/protocol/anthropic-messages/decode-request.ts",
     find: "at > lastOfUser || ",
     replace: "at >= 0 || ",
-    caughtBy: ["test/protocol/anthropic-messages/tool-changes.test.ts"],
+    caughtBy: ["test/core/protocol/anthropic-messages/tool-changes.test.ts"],
     rule: "docs/design/protocols.md, Messages requests",
   },
   {
     name: "what is left of a chat request forgets its custom tools",
-    file: "src/protocol/openai-chat/codec.ts",
+    file: "src/core/protocol/openai-chat/codec.ts",
     find: "(wire.tools ?? []).filter(isCustom)",
     replace: "(wire.tools ?? []).filter((tool) => !isCustom(tool))",
-    caughtBy: ["test/protocol/openai-chat/custom-tools.test.ts"],
+    caughtBy: ["test/core/protocol/openai-chat/custom-tools.test.ts"],
     rule: "docs/design/protocols.md, Responses requests",
   },
   {
     name: "the first of several configuration updates is in force",
-    file: "src/protocol/openai-responses/decode-request.ts",
+    file: "src/core/protocol/openai-responses/decode-request.ts",
     find: "settings.effort = item.reasoning.effort;",
     replace: "settings.effort ??= item.reasoning.effort;",
-    caughtBy: ["test/protocol/openai-responses/request.test.ts"],
+    caughtBy: ["test/core/protocol/openai-responses/request.test.ts"],
     rule: "docs/design/protocols.md, Responses requests",
   },
   {
     name: "a refusal of a type does not name it",
-    file: "src/protocol/contract.ts",
+    file: "src/core/protocol/contract.ts",
     find: "return named(unsupported[value]!, value);",
     replace: "return unsupported[value];",
-    caughtBy: ["test/protocol/sdk-types.test.ts"],
+    caughtBy: ["test/core/protocol/sdk-types.test.ts"],
     rule: "docs/design/protocols.md, Tools in force",
   },
 ];

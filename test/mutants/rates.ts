@@ -2,12 +2,12 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const script = "src/redis/rates-script.ts";
+const script = "src/stores/redis/rates-script.ts";
 const verbs = "db/migrations/0006_rates.sql";
-const laws = "test/store/rates.test.ts";
-const redis = "test/redis/rates.test.ts";
-const together = "test/redis/rates-together.test.ts";
-const teams = "test/store/teams.test.ts > a key's credential";
+const laws = "test/core/store/rates.test.ts";
+const redis = "test/stores/redis/rates.test.ts";
+const together = "test/stores/redis/rates-together.test.ts";
+const teams = "test/core/store/teams.test.ts > a key's credential";
 const rule = "docs/design/usage.md, Sliding limits";
 
 export const rates: Mutant[] = [
@@ -29,7 +29,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "in memory it is enough that one has room",
-    file: "src/memory/rates.ts",
+    file: "src/stores/memory/rates.ts",
     find: "places.every((place) => hasRoom(place, tokens))",
     replace: "places.some((place) => hasRoom(place, tokens))",
     caughtBy: [`${laws} > memory what one refuses`],
@@ -45,7 +45,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "of equal limits the widest is named",
-    file: "src/store/rates.ts",
+    file: "src/core/store/rates.ts",
     find: "retry_ms > last.retry_ms",
     replace: "retry_ms >= last.retry_ms",
     caughtBy: [`${laws} > memory of several full limits`],
@@ -53,7 +53,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "headers show the limit that has most left",
-    file: "src/store/rates.ts",
+    file: "src/core/store/rates.ts",
     find: "one.remaining <= other.remaining",
     replace: "one.remaining >= other.remaining",
     caughtBy: [`${laws} > memory readings are those`],
@@ -61,15 +61,15 @@ export const rates: Mutant[] = [
   },
   {
     name: "where the organization is limited, its keys are not",
-    file: "src/admission/rates.ts",
+    file: "src/core/admission/rates.ts",
     find: 'return [...own, { limitedBy: "organization"',
     replace: 'return [{ limitedBy: "organization"',
-    caughtBy: ["test/admission/rates.test.ts > a key's own limit"],
+    caughtBy: ["test/core/admission/rates.test.ts > a key's own limit"],
     rule,
   },
   {
     name: "a key does not know its team's limits",
-    file: "src/postgres/directory.ts",
+    file: "src/stores/postgres/directory.ts",
     find: ', ...ratesOf("team", row.team)]',
     replace: "]",
     caughtBy: [teams],
@@ -77,7 +77,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "a key's tokens a minute are not kept",
-    file: "src/postgres/budgets.ts",
+    file: "src/stores/postgres/budgets.ts",
     find: ".set({ requestsPerMinute, tokensPerMinute })",
     replace: ".set({ requestsPerMinute })",
     caughtBy: [teams],
@@ -88,12 +88,12 @@ export const rates: Mutant[] = [
     file: verbs,
     find: "        and (subject = organization or h.key_id = subject or h.team_id = subject)\n",
     replace: "",
-    caughtBy: ["test/postgres/rates.test.ts > postgres of a key and a team"],
+    caughtBy: ["test/stores/postgres/rates.test.ts > postgres of a key and a team"],
     rule,
   },
   {
     name: "what takes more waits for the next request",
-    file: "src/redis/waiting-changes.ts",
+    file: "src/stores/redis/waiting-changes.ts",
     find: "if (takesMore || ",
     replace: "if (",
     caughtBy: [`${redis} > a correction that takes more`],
@@ -101,7 +101,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "Redis is asked twice a request",
-    file: "src/redis/rates.ts",
+    file: "src/stores/redis/rates.ts",
     find: "= waiting.take(organizationId);",
     replace: "= null;",
     caughtBy: [`${redis} > a request asks Redis once`],
@@ -109,7 +109,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "each request has a call of its own",
-    file: "src/redis/rates.ts",
+    file: "src/stores/redis/rates.ts",
     find: "if (call.takes.length === takes_max)",
     replace: "if (call.takes.length > 0)",
     caughtBy: [`${together} > the requests of one organization`],
@@ -117,7 +117,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "a call carries any number of requests",
-    file: "src/redis/rates.ts",
+    file: "src/stores/redis/rates.ts",
     find: "if (call.takes.length === takes_max)",
     replace: "if (call.takes.length === Infinity)",
     caughtBy: [`${together} > a call carries so many`],
@@ -133,7 +133,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "what waits is forgotten at the end",
-    file: "src/redis/rates.ts",
+    file: "src/stores/redis/rates.ts",
     find: "close: () => waiting.flush(),",
     replace: "close: async () => {},",
     caughtBy: [`${redis} > a request asks Redis once`],
@@ -141,7 +141,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "what waits waits for ever",
-    file: "src/redis/waiting-changes.ts",
+    file: "src/stores/redis/waiting-changes.ts",
     find: "clock.after(wait_ms, () => void flush())",
     replace: "clock.after(wait_ms, () => {})",
     caughtBy: [`${redis} > a correction that no request comes for`],
@@ -149,10 +149,10 @@ export const rates: Mutant[] = [
   },
   {
     name: "a process that stood still gives up what it has not sent",
-    file: "src/time/countdown.ts",
+    file: "src/core/time/countdown.ts",
     find: "this.#late_ms += this.#planned_ms + late_ms - counted_ms;",
     replace: "void counted_ms;",
-    caughtBy: ["test/time/countdown.test.ts", "test/time/deadline.test.ts"],
+    caughtBy: ["test/core/time/countdown.test.ts", "test/core/time/deadline.test.ts"],
     rule,
   },
 ];

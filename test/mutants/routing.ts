@@ -1,20 +1,20 @@
 import type { Mutant } from "./mutant.ts";
 import { ofNames } from "./names.ts";
 
-const choose = "test/routing/choose.test.ts";
-const sessions = "test/routing/sessions.test.ts";
-const breaker = "test/routing/breaker.test.ts";
-const budget = "test/routing/budget.test.ts";
-const attempts = "test/usage/attempts.test.ts";
-const fair = "test/routing/fair-queue.test.ts";
-const queues = "test/routing/queues.test.ts";
+const choose = "test/core/routing/choose.test.ts";
+const sessions = "test/core/routing/sessions.test.ts";
+const breaker = "test/core/routing/breaker.test.ts";
+const budget = "test/core/routing/budget.test.ts";
+const attempts = "test/core/usage/attempts.test.ts";
+const fair = "test/core/routing/fair-queue.test.ts";
+const queues = "test/core/routing/queues.test.ts";
 const rule = "docs/routing.md, When engines are full";
 
 const drain = "test/failover/drain.test.ts";
 const draining = "docs/routing.md, Draining an engine";
 
-const names = "test/http/model-names.test.ts";
-const namesUnit = "test/routing/model-names.test.ts";
+const names = "test/core/http/model-names.test.ts";
+const namesUnit = "test/core/routing/model-names.test.ts";
 const retiring = "docs/routing.md, Aliases and retirements";
 
 const partners = "docs/engines.md, Engines that are full";
@@ -22,23 +22,23 @@ const partners = "docs/engines.md, Engines that are full";
 export const routing: Mutant[] = [
   {
     name: "an engine whose queue is full counts as ill",
-    file: "src/upstream/attempt.ts",
+    file: "src/core/upstream/attempt.ts",
     find: 'if (status === 429 || fault.code === "capacity_exceeded") return "busy";',
     replace: 'if (status === 429) return "busy";',
-    caughtBy: ["test/protocol/openai-chat/quirks.test.ts"],
+    caughtBy: ["test/core/protocol/openai-chat/quirks.test.ts"],
     rule: partners,
   },
   {
     name: "a client's plan does not decide the priority at an engine",
-    file: "src/upstream/send.ts",
+    file: "src/core/upstream/send.ts",
     find: "if (priority && rank !== undefined) headers[priority] = String(rank);",
     replace: "",
-    caughtBy: ["test/upstream/send.test.ts"],
+    caughtBy: ["test/core/upstream/send.test.ts"],
     rule: "docs/engines.md, Priority and sessions",
   },
   {
     name: "an answer says nothing of its model's retirement",
-    file: "src/http/frame.ts",
+    file: "src/core/http/frame.ts",
     find: "    for (const name in call.headers) response.headers.set(name, call.headers[name]!);\n",
     replace: "",
     caughtBy: [`${names} > an error`],
@@ -46,7 +46,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a retired model is still served",
-    file: "src/routing/model-names.ts",
+    file: "src/core/routing/model-names.ts",
     find: "return retirement !== undefined && now_ms >= retirement.at_ms;",
     replace: "return retirement !== undefined && now_ms < 0;",
     caughtBy: [names],
@@ -54,7 +54,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a retired model is answered by its replacement, unasked",
-    file: "src/routing/model-names.ts",
+    file: "src/core/routing/model-names.ts",
     find: "model.retirement?.redirects ? replacementOf(catalog, model) : undefined;",
     replace: "replacementOf(catalog, model);",
     caughtBy: [names],
@@ -62,7 +62,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a key that was limited to an earlier id of a model may not use it",
-    file: "src/routing/model-names.ts",
+    file: "src/core/routing/model-names.ts",
     find: " || aliases.some((alias) => allowedModels.includes(alias))",
     replace: "",
     caughtBy: [namesUnit],
@@ -70,7 +70,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request for an alias is recorded by that name",
-    file: "src/api/inference-body.ts",
+    file: "src/core/operations/inference-body.ts",
     find: "answering ? { model: answering.id,",
     replace: "answering ? { model: model as string,",
     caughtBy: [names],
@@ -78,7 +78,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a drained engine still gets requests",
-    file: "src/routing/replicas.ts",
+    file: "src/core/routing/replicas.ts",
     find: "if (drained.isEmpty && ",
     replace: "if (",
     caughtBy: [drain],
@@ -86,7 +86,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request that fails before its grant ends the process",
-    file: "src/usage/engine-answer.ts",
+    file: "src/core/usage/engine-answer.ts",
     find: "    this.#first.catch(() => {});\n",
     replace: "",
     caughtBy: [drain],
@@ -94,7 +94,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "the worst priority is served first",
-    file: "src/routing/choose.ts",
+    file: "src/core/routing/choose.ts",
     find: "Math.min(...pool.map((route) => route.priority))",
     replace: "Math.max(...pool.map((route) => route.priority))",
     caughtBy: [choose],
@@ -102,7 +102,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "weights do not count",
-    file: "src/routing/choose.ts",
+    file: "src/core/routing/choose.ts",
     find: "    left -= route.weight;\n",
     replace: "    left -= 1;\n",
     caughtBy: [choose],
@@ -110,7 +110,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "requests of one conversation go to any engine",
-    file: "src/routing/choose.ts",
+    file: "src/core/routing/choose.ts",
     find: "if (seeking.key === null)",
     replace: "if (true)",
     caughtBy: [choose, sessions],
@@ -118,7 +118,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a session stays at home however full that is",
-    file: "src/routing/choose.ts",
+    file: "src/core/routing/choose.ts",
     find: "return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));",
     replace: "return busy >= 0 || mean + usual > 0;",
     caughtBy: [choose],
@@ -126,7 +126,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "new sessions crowd where their hash leads",
-    file: "src/routing/choose.ts",
+    file: "src/core/routing/choose.ts",
     find: "near.filter(({ route }) => room.hasPlace(route))",
     replace: "near.slice()",
     caughtBy: [choose, sessions],
@@ -134,7 +134,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "sessions that move crowd where there is the least to do",
-    file: "src/routing/choose.ts",
+    file: "src/core/routing/choose.ts",
     find: "room.isFree(route) && room.hasPlace(route)",
     replace: "room.isFree(route)",
     caughtBy: [choose, sessions],
@@ -142,7 +142,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "organizations share keys of affinity",
-    file: "src/routing/affinity.ts",
+    file: "src/core/routing/affinity.ts",
     find: "`${organizationId}\\n${request.model}`",
     replace: "`${request.model}`",
     caughtBy: [sessions],
@@ -150,7 +150,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a route that fails half of the time is asked on",
-    file: "src/routing/breaker.ts",
+    file: "src/core/routing/breaker.ts",
     find: "return seen >= history_min && 2 * ones(history) >= seen;",
     replace: "return false;",
     caughtBy: [breaker],
@@ -158,7 +158,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "an engine that is full is asked again before it has room",
-    file: "src/routing/after.ts",
+    file: "src/core/routing/after.ts",
     find: "retryAfter_ms <= repeat_ms_max ? retryAfter_ms : null",
     replace: "0",
     caughtBy: [`${attempts} > S01, S03`],
@@ -166,7 +166,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request goes where it does not fit",
-    file: "src/routing/choose.ts",
+    file: "src/core/routing/choose.ts",
     find: "contextOf(route) >= tokens",
     replace: "contextOf(route) > 0",
     caughtBy: [choose],
@@ -174,7 +174,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "what the client did wrong is tried everywhere",
-    file: "src/routing/after.ts",
+    file: "src/core/routing/after.ts",
     find: '  rejected: "stop",',
     replace: '  rejected: "other",',
     caughtBy: [`${attempts} > what the caller did`],
@@ -182,7 +182,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a refusal as too long goes to any other route",
-    file: "src/usage/route-order.ts",
+    file: "src/core/usage/route-order.ts",
     find: "contextOf(route) > this.#contextTokens_over)",
     replace: "contextOf(route) > 0)",
     caughtBy: [`${attempts} > a request goes where`],
@@ -190,7 +190,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a breaker never opens",
-    file: "src/routing/breaker.ts",
+    file: "src/core/routing/breaker.ts",
     find: "counted.failures < failures_max",
     replace: "counted.failures < 1e9",
     caughtBy: [breaker],
@@ -198,7 +198,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request from before decides for the probe",
-    file: "src/routing/breaker.ts",
+    file: "src/core/routing/breaker.ts",
     find: 'if (breaker.state === "half-open" && begun_ms < breaker.since_ms) return breaker;',
     replace: "",
     caughtBy: [breaker],
@@ -206,7 +206,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "an engine that is full is left alone as long as it says",
-    file: "src/routing/breaker.ts",
+    file: "src/core/routing/breaker.ts",
     find: "Math.min(rest_ms_max, end.retryAfter_ms ?? 0)",
     replace: "(end.retryAfter_ms ?? 0)",
     caughtBy: [breaker],
@@ -214,7 +214,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "all routes of a model are kept back",
-    file: "src/routing/health.ts",
+    file: "src/core/routing/health.ts",
     find: "if (well.length === 0) return routes;",
     replace: "",
     caughtBy: [breaker, attempts],
@@ -222,7 +222,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "an outage is multiplied",
-    file: "src/routing/budget.ts",
+    file: "src/core/routing/budget.ts",
     find: "if (retries >= Math.max(floor, requests * share)) return false;",
     replace: "",
     caughtBy: [budget],
@@ -230,7 +230,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "each attempt has the whole deadline again",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "timeoutsOf(route).total_ms - (this.#parts.now_ms() - this.#started_ms)",
     replace: "timeoutsOf(route).total_ms",
     caughtBy: [`${attempts} > one deadline`],
@@ -238,7 +238,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "another engine is asked after the caller has left",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "return this.#isOver || this.#attemptRequest.signal.aborted;",
     replace: "return this.#isOver;",
     caughtBy: [`${attempts} > a grant that is lost`],
@@ -246,7 +246,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "where requests wait, who asks most gets most",
-    file: "src/routing/fair-queue.ts",
+    file: "src/core/routing/fair-queue.ts",
     find: "ticket.flow.credit -= ticket.spot.value.tokens;",
     replace: "ticket.flow.credit -= 1;",
     caughtBy: [fair],
@@ -254,7 +254,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "weights of plans do not count where requests wait",
-    file: "src/routing/fair-queue.ts",
+    file: "src/core/routing/fair-queue.ts",
     find: "flow.credit += quantum_tokens * flow.share.weight;",
     replace: "flow.credit += quantum_tokens;",
     caughtBy: [fair],
@@ -262,7 +262,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "what a large request took beyond its turn is forgiven",
-    file: "src/routing/fair-queue.ts",
+    file: "src/core/routing/fair-queue.ts",
     find: "flow.credit += quantum_tokens * flow.share.weight;",
     replace: "flow.credit = quantum_tokens * flow.share.weight;",
     caughtBy: [fair],
@@ -270,7 +270,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "who has nothing waiting goes to the end of the line",
-    file: "src/routing/fair-queue.ts",
+    file: "src/core/routing/fair-queue.ts",
     find: "placed.turn = level.fresh.push(placed);",
     replace: "placed.turn = level.others.push(placed);",
     caughtBy: [fair],
@@ -278,7 +278,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a worse priority goes first",
-    file: "src/routing/fair-queue.ts",
+    file: "src/core/routing/fair-queue.ts",
     find: "one.priority - other.priority",
     replace: "other.priority - one.priority",
     caughtBy: [fair],
@@ -286,7 +286,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "who leaves the queue keeps the place",
-    file: "src/routing/fair-queue.ts",
+    file: "src/core/routing/fair-queue.ts",
     find: "flow.waiting.remove(spot);",
     replace: "flow.waiting.remove({ ...spot });",
     caughtBy: [fair, queues],
@@ -294,7 +294,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "an engine is asked for more than its limit",
-    file: "src/routing/slots.ts",
+    file: "src/core/routing/slots.ts",
     find: "room.requests >= requests_max",
     replace: "room.requests > requests_max",
     caughtBy: [queues],
@@ -302,7 +302,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "tokens in flight are not limited",
-    file: "src/routing/slots.ts",
+    file: "src/core/routing/slots.ts",
     find: "room.tokens + tokens <= tokens_max",
     replace: "tokens <= tokens_max",
     caughtBy: [queues],
@@ -310,7 +310,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a request that is too large for the engine's room waits for ever",
-    file: "src/routing/slots.ts",
+    file: "src/core/routing/slots.ts",
     find: " || (!isReserved && room.requests === 0)",
     replace: "",
     caughtBy: [queues],
@@ -318,7 +318,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "who comes overtakes those that wait",
-    file: "src/routing/slots.ts",
+    file: "src/core/routing/slots.ts",
     find: "if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;",
     replace: "if (this.#fits(this.common, claim)) return this.common;",
     caughtBy: [queues],
@@ -326,7 +326,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "one organization fills the queue",
-    file: "src/routing/slots.ts",
+    file: "src/core/routing/slots.ts",
     find: "this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length",
     replace: "this.#queue.length < this.capacity.queue_max",
     caughtBy: [queues],
@@ -334,7 +334,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "what is reserved is for anybody",
-    file: "src/routing/slots.ts",
+    file: "src/core/routing/slots.ts",
     find: "!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()",
     replace: "this.#queue.nextQuiet()",
     caughtBy: [queues],
@@ -342,23 +342,23 @@ export const routing: Mutant[] = [
   },
   {
     name: "who goes before those that wait, and fits, waits for somebody to end",
-    file: "src/routing/queues.ts",
+    file: "src/core/routing/queues.ts",
     find: "if (spots.has(slots)) slots.serve();",
     replace: "spots.has(slots);",
-    caughtBy: ["test/routing/work-conserving.test.ts > one that goes before a large one"],
+    caughtBy: ["test/core/routing/work-conserving.test.ts > one that goes before a large one"],
     rule,
   },
   {
     name: "tokens of a request that is over stay in flight",
-    file: "src/routing/slots.ts",
+    file: "src/core/routing/slots.ts",
     find: "room.tokens -= claim.tokens;",
     replace: "",
-    caughtBy: ["test/routing/work-conserving.test.ts > whoever is next is served"],
+    caughtBy: ["test/core/routing/work-conserving.test.ts > whoever is next is served"],
     rule,
   },
   {
     name: "a request that was served waits on elsewhere",
-    file: "src/routing/queues.ts",
+    file: "src/core/routing/queues.ts",
     find: "if (slots !== but) leave();",
     replace: "if (!but) leave();",
     caughtBy: [queues],
@@ -366,7 +366,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a wait that will be too long is begun all the same",
-    file: "src/routing/queues.ts",
+    file: "src/core/routing/queues.ts",
     find: "(slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max",
     replace: "true",
     caughtBy: [queues],
@@ -374,7 +374,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "who left while waiting is served all the same",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "      waiting.giveUp();\n",
     replace: "",
     caughtBy: ["test/failover/full.test.ts > who leaves"],
@@ -382,7 +382,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "who left while waiting is charged the input",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "    this.progress.isAtEngine = false;\n    if",
     replace: "    this.progress.isAtEngine = true;\n    if",
     caughtBy: ["test/failover/full.test.ts > who leaves"],
@@ -390,7 +390,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "an engine that is up again is left alone for the rest of its probation",
-    file: "src/routing/health.ts",
+    file: "src/core/routing/health.ts",
     find: "ill.set(identity, checked(breaker, now_ms));",
     replace: "ill.set(identity, breaker);",
     caughtBy: [breaker],
@@ -398,7 +398,7 @@ export const routing: Mutant[] = [
   },
   {
     name: "a crowded engine is asked like any other",
-    file: "src/routing/health.ts",
+    file: "src/core/routing/health.ts",
     find: "return calm.length > 0 ? calm : well;",
     replace: "return well;",
     caughtBy: ["test/failover/crowded.test.ts"],

@@ -2,10 +2,10 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const virtual = "test/redis/engine-slots.test.ts";
+const virtual = "test/stores/redis/engine-slots.test.ts";
 const rule = "docs/routing.md, One limit for all nodes";
-const script = "src/redis/engine-slots.ts";
-const share = "src/routing/share.ts";
+const script = "src/stores/redis/engine-slots.ts";
+const share = "src/core/routing/share.ts";
 
 export const slots: Mutant[] = [
   {

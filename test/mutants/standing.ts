@@ -2,8 +2,8 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const read = "src/postgres/standing.ts";
-const law = "test/store/standing.test.ts > standings on postgres";
+const read = "src/stores/postgres/standing.ts";
+const law = "test/core/store/standing.test.ts > standings on postgres";
 const rule = "docs/design/usage.md, Standing";
 
 export const standing: Mutant[] = [
@@ -33,7 +33,7 @@ export const standing: Mutant[] = [
   },
   {
     name: "the tightest limit is the first one",
-    file: "src/store/standing.ts",
+    file: "src/core/store/standing.ts",
     find: "most && most.percent >= one.percent ? most : one",
     replace: "most ?? one",
     caughtBy: [`${law} equal what admission`],

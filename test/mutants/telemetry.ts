@@ -3,29 +3,29 @@ import type { Mutant } from "./mutant.ts";
 /** What migration 0029 replaced of earlier ones. */
 const raised = "db/migrations/0029_raises.sql";
 
-const node = "test/telemetry/node.test.ts";
+const node = "test/features/telemetry/node.test.ts";
 const rule = "docs/design/service.md, What a node tells of itself";
 
 export const telemetry: Mutant[] = [
   {
     name: "a label has as many values as there are",
-    file: "src/telemetry/cells.ts",
+    file: "src/features/telemetry/cells.ts",
     find: "if (!values.has(value) && values.size < most) values.add(value);",
     replace: "values.add(value);",
-    caughtBy: ["test/telemetry/table.test.ts > a value beyond its bound"],
+    caughtBy: ["test/features/telemetry/table.test.ts > a value beyond its bound"],
     rule,
   },
   {
     name: "what is as large as a bound is beyond it",
-    file: "src/telemetry/distribution.ts",
+    file: "src/features/telemetry/distribution.ts",
     find: "value > this.#bounds[bucket]!",
     replace: "value >= this.#bounds[bucket]!",
-    caughtBy: ["test/telemetry/text.test.ts > as prometheus"],
+    caughtBy: ["test/features/telemetry/text.test.ts > as prometheus"],
     rule,
   },
   {
     name: "a stream that failed counts as 200",
-    file: "src/http/call.ts",
+    file: "src/core/http/call.ts",
     find: "    return this.#isStreaming && code !== undefined && code in faultCatalogue\n",
     replace: "    return !this.#isStreaming && code !== undefined && code in faultCatalogue\n",
     caughtBy: [`${node} > each request counts`],
@@ -33,7 +33,7 @@ export const telemetry: Mutant[] = [
   },
   {
     name: "all 503 are one",
-    file: "src/telemetry/metrics.ts",
+    file: "src/features/telemetry/metrics.ts",
     find: 'inc("http_requests_total", { route, status: String(status), code });',
     replace: 'inc("http_requests_total", { route, status: String(status), code: code && "" });',
     caughtBy: [`${node} > each request counts`],
@@ -41,7 +41,7 @@ export const telemetry: Mutant[] = [
   },
   {
     name: "organizations are told to clients",
-    file: "src/telemetry/metrics.ts",
+    file: "src/features/telemetry/metrics.ts",
     find: "largest(() => (isPrivate ? organizations_max() : 0), Date.now, other)",
     replace: "largest(() => organizations_max(), Date.now, other)",
     caughtBy: [node],
@@ -49,7 +49,7 @@ export const telemetry: Mutant[] = [
   },
   {
     name: "names of engines are told to clients",
-    file: "src/telemetry/metrics.ts",
+    file: "src/features/telemetry/metrics.ts",
     find: '(isPrivate ? (upstream ?? "") : "");',
     replace: '(upstream ?? "");',
     caughtBy: [node],
@@ -57,26 +57,26 @@ export const telemetry: Mutant[] = [
   },
   {
     name: "spans name the caller though nobody asked for it",
-    file: "src/telemetry/spans.ts",
+    file: "src/features/telemetry/spans.ts",
     find: "    if (!this.#hasCallerIds) return;\n",
     replace: "",
-    caughtBy: ["test/telemetry/otel.test.ts > a request is a span"],
+    caughtBy: ["test/features/telemetry/otel.test.ts > a request is a span"],
     rule,
   },
   {
     name: "a trace that is not sampled is an exemplar",
-    file: "src/telemetry/spans.ts",
+    file: "src/features/telemetry/spans.ts",
     find: "return traceFlags & TraceFlags.SAMPLED ? traceId : undefined;",
     replace: "return traceFlags >= 0 || TraceFlags.SAMPLED ? traceId : undefined;",
-    caughtBy: ["test/telemetry/otel.test.ts > a request is a span"],
+    caughtBy: ["test/features/telemetry/otel.test.ts > a request is a span"],
     rule,
   },
   {
     name: "the hourly look is left out for a roll-up",
-    file: "src/postgres/audit.ts",
+    file: "src/stores/postgres/audit.ts",
     find: ", { wait_ms })",
     replace: ", { wait_ms: 0 * wait_ms })",
-    caughtBy: ["test/store/audit.test.ts > the audit on postgres > a roll-up that is under way"],
+    caughtBy: ["test/core/store/audit.test.ts > the audit on postgres > a roll-up that is under way"],
     rule: "docs/design/metering.md, Audit",
   },
   {

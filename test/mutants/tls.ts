@@ -1,12 +1,12 @@
 import type { Mutant } from "./mutant.ts";
 
-const postgres = "test/postgres/tls.test.ts";
+const postgres = "test/stores/postgres/tls.test.ts";
 const rule = "docs/design/service.md, TLS";
 
 export const tls: Mutant[] = [
   {
     name: "any authority vouches for Postgres",
-    file: "src/postgres/tls.ts",
+    file: "src/stores/postgres/tls.ts",
     find: "if (!secure.authorized) {",
     replace: "if (false as boolean) {",
     caughtBy: [`${postgres} > is looked at with authorities`],
@@ -14,7 +14,7 @@ export const tls: Mutant[] = [
   },
   {
     name: "any name will do for verify-full",
-    file: "src/postgres/tls.ts",
+    file: "src/stores/postgres/tls.ts",
     find: 'if (mode !== "verify-full") return null;',
     replace: "if (mode) return null;",
     caughtBy: [`${postgres} > must bear the name`],
@@ -22,7 +22,7 @@ export const tls: Mutant[] = [
   },
   {
     name: "what came in the clear is read",
-    file: "src/postgres/tls.ts",
+    file: "src/stores/postgres/tls.ts",
     find: "if (answer.length !== 1)",
     replace: "if (answer.length < 1)",
     caughtBy: [`${postgres} > what a stranger puts behind`],
@@ -30,7 +30,7 @@ export const tls: Mutant[] = [
   },
   {
     name: "a mode that asks for TLS goes on without",
-    file: "src/postgres/tls.ts",
+    file: "src/stores/postgres/tls.ts",
     find: 'if (security.mode === "prefer" || security.mode === "allow") return socket;',
     replace: "if (security.mode) return socket;",
     caughtBy: [`${postgres} > a server without TLS is spoken to`],
@@ -38,18 +38,18 @@ export const tls: Mutant[] = [
   },
   {
     name: "a reload leaves the certificate",
-    file: "src/http/listen.ts",
+    file: "src/core/http/listen.ts",
     find: "      server = serving(elysia, { ...address, port: server.port! }, next);\n",
     replace: "      server = serving(elysia, { ...address, port: server.port! }, identity ?? next);\n",
-    caughtBy: ["test/http/tls.test.ts > a new certificate"],
+    caughtBy: ["test/core/http/tls.test.ts > a new certificate"],
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
     name: "suites without authenticated encryption are offered",
-    file: "src/http/listen.ts",
+    file: "src/core/http/listen.ts",
     find: "key: identity.key, ciphers }",
     replace: "key: identity.key }",
-    caughtBy: ["test/http/tls.test.ts > of TLS 1.2"],
+    caughtBy: ["test/core/http/tls.test.ts > of TLS 1.2"],
     rule: "docs/security.md, What is encrypted",
   },
   {

@@ -3,30 +3,30 @@ import type { Mutant } from "./mutant.ts";
 /** What migration 0029 replaced of earlier ones. */
 const raised = "db/migrations/0029_raises.sql";
 
-const run = "test/usage/run.test.ts";
-const meter = "test/usage/meter.test.ts";
-const tally = "test/usage/tally.test.ts";
-const inputEstimate = "test/usage/input-estimate.test.ts";
-const report = "test/usage/report.test.ts";
-const receiptWatch = "test/usage/receipt-watch.test.ts";
-const answerText = "test/usage/answer-text.test.ts";
-const calibrationSaver = "test/usage/calibration-saver.test.ts";
+const run = "test/core/usage/run.test.ts";
+const meter = "test/core/usage/meter.test.ts";
+const tally = "test/core/usage/tally.test.ts";
+const inputEstimate = "test/core/usage/input-estimate.test.ts";
+const report = "test/core/usage/report.test.ts";
+const receiptWatch = "test/core/usage/receipt-watch.test.ts";
+const answerText = "test/core/usage/answer-text.test.ts";
+const calibrationSaver = "test/core/usage/calibration-saver.test.ts";
 
-const attempts = "test/usage/attempts.test.ts";
+const attempts = "test/core/usage/attempts.test.ts";
 
-const outputCalibration = "test/usage/output-calibration.test.ts";
+const outputCalibration = "test/core/usage/output-calibration.test.ts";
 export const usage: Mutant[] = [
   {
     name: "a stream that failed is logged before its outcome is known",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "    await this.#settled;\n",
     replace: "",
-    caughtBy: ["test/telemetry/node.test.ts > each request counts as what it ended with"],
+    caughtBy: ["test/features/telemetry/node.test.ts > each request counts as what it ended with"],
     rule: "docs/design/usage.md, Settlement",
   },
   {
     name: "an unstreamed answer that broke is charged",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: 'if (stream) return outcome === "failed" && !this.#count.anyOutput;',
     replace: 'if (stream || this.#count.anyOutput) return outcome === "failed" && !this.#count.anyOutput;',
     caughtBy: [meter],
@@ -34,7 +34,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an unstreamed answer that broke is charged, in histories",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: 'if (stream) return outcome === "failed" && !this.#count.anyOutput;',
     replace: 'if (stream || this.#count.anyOutput) return outcome === "failed" && !this.#count.anyOutput;',
     caughtBy: ["test/histories/one.test.ts"],
@@ -42,15 +42,15 @@ export const usage: Mutant[] = [
   },
   {
     name: "a compaction that is asked again forgets which engine had it",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "    progress.isFinal = false;\n",
     replace: "    progress.isFinal = false;\n    progress.route = null;\n",
-    caughtBy: ["test/usage/compacting.test.ts > one that is asked again"],
+    caughtBy: ["test/core/usage/compacting.test.ts > one that is asked again"],
     rule: "docs/design/protocols.md, Compaction",
   },
   {
     name: "who left an answer whose lease is lost pays for it",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: 'return outcome === "failed" || hold.signal.aborted;',
     replace: 'return outcome === "failed";',
     caughtBy: [meter],
@@ -58,7 +58,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an answer is delivered when it is whole, whoever has its hold",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "        if (!stream || fetched) hold.assertHeld();\n",
     replace: "",
     caughtBy: [meter],
@@ -66,7 +66,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what a failed engine said counts for the next",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "    this.#count = new Tally(this.#metering);\n    this.#metering.hold.restart();\n",
     replace: "    this.#metering.hold.restart();\n",
     caughtBy: [meter],
@@ -74,31 +74,31 @@ export const usage: Mutant[] = [
   },
   {
     name: "an answer that begins anew has what it said before",
-    file: "src/inference/result.ts",
+    file: "src/core/inference/result.ts",
     find: "        this.#parts.length = 0;\n",
     replace: "",
-    caughtBy: ["test/inference/result.test.ts"],
+    caughtBy: ["test/core/inference/result.test.ts"],
     rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "a hold that an answer anew has is used up already",
-    file: "src/admission/room.ts",
+    file: "src/core/admission/room.ts",
     find: "  restart(): void {\n    this.#wanted = 0;\n",
     replace: "  restart(): void {\n",
-    caughtBy: ["test/admission/reservation.test.ts"],
+    caughtBy: ["test/core/admission/reservation.test.ts"],
     rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "a checkpoint tells of what was not delivered",
-    file: "src/admission/reservation.ts",
+    file: "src/core/admission/reservation.ts",
     find: "if (isDelivered) this.#lease.count(usage);",
     replace: "this.#lease.count(usage);",
-    caughtBy: ["test/admission/reservation.test.ts"],
+    caughtBy: ["test/core/admission/reservation.test.ts"],
     rule: "docs/design/metering.md, Rule 4: Checkpoints only rise",
   },
   {
     name: "a checkpoint tells of what was not delivered, in histories",
-    file: "src/admission/reservation.ts",
+    file: "src/core/admission/reservation.ts",
     find: "if (isDelivered) this.#lease.count(usage);",
     replace: "this.#lease.count(usage);",
     caughtBy: ["test/histories/one.test.ts"],
@@ -109,20 +109,20 @@ export const usage: Mutant[] = [
     file: raised,
     find: "when charge_holds and h.stream then",
     replace: "when charge_holds then",
-    caughtBy: ["test/store/ledger.test.ts"],
+    caughtBy: ["test/core/store/ledger.test.ts"],
     rule: "docs/design/metering.md, Rule 6: Any node recovers",
   },
   {
     name: "a whole answer whose caller left is let finish for ever",
-    file: "src/usage/departure.ts",
+    file: "src/core/usage/departure.ts",
     find: "if (rest_ms <= 0 || !isWell())",
     replace: "if (!isWell())",
-    caughtBy: ["test/usage/departure.test.ts"],
+    caughtBy: ["test/core/usage/departure.test.ts"],
     rule: "docs/design/usage.md, A caller who leaves",
   },
   {
     name: "a whole answer ends with its caller",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "const finish = this.#engineRequest.stream ? null : this.#finishing(route);",
     replace: "const finish = this.#engineRequest.stream || route ? null : this.#finishing(route);",
     caughtBy: [attempts],
@@ -130,23 +130,23 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine that is ill is waited for by nobody's caller",
-    file: "src/usage/departure.ts",
+    file: "src/core/usage/departure.ts",
     find: "if (rest_ms <= 0 || !isWell())",
     replace: "if (rest_ms <= 0)",
-    caughtBy: ["test/usage/departure.test.ts"],
+    caughtBy: ["test/core/usage/departure.test.ts"],
     rule: "docs/design/usage.md, A caller who leaves",
   },
   {
     name: "a drain does not reach a caller who left",
-    file: "src/http/call.ts",
+    file: "src/core/http/call.ts",
     find: "    this.#halted.abort(fault);\n",
     replace: "",
-    caughtBy: ["test/http/let-finish.test.ts"],
+    caughtBy: ["test/core/http/let-finish.test.ts"],
     rule: "docs/design/usage.md, A caller who leaves",
   },
   {
     name: "an engine that broke after its caller had left is paid for the input",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: '    if (end.kind !== "answered" && end.kind !== "abandoned") this.progress.isAtEngine = false;\n',
     replace: "",
     caughtBy: [attempts],
@@ -154,7 +154,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a slow engine is given up for another where nobody waits",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "isAsked: () => !this.#isGivenUp() && this.#order.takeSpare()",
     replace: "isAsked: () => this.#order.takeSpare()",
     caughtBy: [attempts],
@@ -162,7 +162,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "after the first part of what nobody streams, no other engine is asked",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "this.#isShown() || !this.#order.hasSpare",
     replace: "this.#isShown() || route !== null",
     caughtBy: [attempts],
@@ -170,7 +170,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a stream is begun anew after its first part",
-    file: "src/usage/attempts.ts",
+    file: "src/core/usage/attempts.ts",
     find: "this.#isShown() || !this.#order.hasSpare",
     replace: "!this.#order.hasSpare",
     caughtBy: [attempts],
@@ -178,7 +178,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "the conversation is let go while another engine may be asked",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt)",
     replace: "if (!progress.isNeededToTheEnd && !tokenizing?.hasPrompt)",
     caughtBy: [run],
@@ -186,7 +186,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "names and settings of a body count as its text",
-    file: "src/usage/input-estimate.ts",
+    file: "src/core/usage/input-estimate.ts",
     find: "Math.max(0, bytes - frameBytes)",
     replace: "Math.max(0, bytes)",
     caughtBy: [inputEstimate],
@@ -194,7 +194,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what a template adds is not learned",
-    file: "src/usage/input-estimate.ts",
+    file: "src/core/usage/input-estimate.ts",
     find: "text > smallBytes_max ? template :",
     replace: "text >= 0 ? template :",
     caughtBy: [inputEstimate],
@@ -202,7 +202,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a caller who left before output is not settled",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "    if (this.#settled) return;\n",
     replace: "    if (this.#settled || (this.caller.signal.aborted && this.#firstPart_ms === null)) return;\n",
     caughtBy: [run],
@@ -210,7 +210,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a run that is never read is not settled",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: ".finally(() => this.#settle());",
     replace: ";",
     caughtBy: [run],
@@ -218,7 +218,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine that nobody asked is paid for the input",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "progress.isAtEngine ? asked.inputTokensExpected : 0",
     replace: "asked.inputTokensExpected",
     caughtBy: [run],
@@ -226,7 +226,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine that was asked ahead goes on after the refusal",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "        void early?.events.return();\n",
     replace: "",
     caughtBy: [run],
@@ -234,7 +234,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a lost lease does not end the engine's work",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "this.#caller.end(asFault(lost))",
     replace: "{}",
     caughtBy: [run],
@@ -242,7 +242,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "cached tokens cost what plain input costs",
-    file: "src/usage/price.ts",
+    file: "src/core/usage/price.ts",
     find: "usage.cachedInputTokens * prices.cachedInput",
     replace: "usage.cachedInputTokens * prices.input",
     caughtBy: [run],
@@ -250,7 +250,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "tokens written to a cache are free",
-    file: "src/usage/price.ts",
+    file: "src/core/usage/price.ts",
     find: "    usage.cacheWriteTokens * prices.cacheWrite +\n",
     replace: "",
     caughtBy: [run],
@@ -258,7 +258,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "output leaves whether or not it is held",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "if (room !== true && !(await room)) {",
     replace: "if (room !== true && (await room) === null) {",
     caughtBy: [meter],
@@ -266,7 +266,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a failure before any output is charged",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "usage: this.#isFree(outcome) ? noUsage : count.usage(),",
     replace: "usage: count.usage(),",
     caughtBy: [meter],
@@ -274,7 +274,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an answer that a window cut does not say so in its record",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: '          this.#stoppedBy = "usage_window";\n          this.#isCompleted = true;\n',
     replace: "          this.#isCompleted = true;\n",
     caughtBy: [meter],
@@ -282,7 +282,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "of the read in which a window ends, nothing is forwarded",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "          yield believed(fits, count);\n",
     replace: "",
     caughtBy: [meter],
@@ -290,7 +290,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a caller whose engine never reports reads no usage",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "yield count.reported ? batch : [",
     replace: "yield batch.length > 0 ? batch : [",
     caughtBy: [meter],
@@ -298,7 +298,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an early report stands for what came after it",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "this.outgrown = this.report !== null;",
     replace: "this.outgrown = false;",
     caughtBy: [tally],
@@ -306,7 +306,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a report of 0 is taken for none",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "return this.report !== null && this.terminal?.type",
     replace: "return this.report !== null && this.report.outputTokens > 0 && this.terminal?.type",
     caughtBy: [meter],
@@ -314,7 +314,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a window's end leaves the open part without its end",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "return [...parts, {",
     replace: "return [{",
     caughtBy: [meter],
@@ -322,7 +322,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "reasoning that nobody saw makes what is seen dearer",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "this.forwarded.reasoningDeltas === 0 ? reasoningTokens : 0",
     replace: "0",
     caughtBy: [meter],
@@ -330,7 +330,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an uncalibrated count ignores the code units",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
     replace: "return isExact || known.tokens === 0 ? byDeltas : Math.max(byDeltas, byText);",
     caughtBy: [outputCalibration],
@@ -338,7 +338,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine that sends a token a delta is counted by code units",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "return isExact ? byDeltas : Math.max(byDeltas, byText);",
     replace: "return Math.max(byDeltas, byText);",
     caughtBy: [outputCalibration],
@@ -346,7 +346,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a route that sent a token a delta is trusted for ever",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: " && byText <= tolerated;",
     replace: ";",
     caughtBy: [outputCalibration],
@@ -354,7 +354,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "prose is charged by the text where code has taught the route",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "const text_per_deltas_max = 1.5;",
     replace: "const text_per_deltas_max = 1.25;",
     caughtBy: [outputCalibration],
@@ -362,7 +362,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "each character of an engine that sends single ones is a token",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "perDelta < 1 ? Math.ceil(deltas * perDelta) : deltas",
     replace: "deltas",
     caughtBy: [outputCalibration],
@@ -370,7 +370,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "engines that report once are waited for ever after",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "return !silent.has(route) && ",
     replace: "return ",
     caughtBy: [outputCalibration],
@@ -378,7 +378,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "the caller reads an estimate, and the book has a count",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "          await counting;\n",
     replace: "",
     caughtBy: [meter, run],
@@ -386,7 +386,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "the text of an answer is kept without an end",
-    file: "src/usage/answer-text.ts",
+    file: "src/core/usage/answer-text.ts",
     find: "if (bytes > text_bytes_max) return false;",
     replace: "",
     caughtBy: [answerText],
@@ -394,7 +394,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an answer of which no text could be kept is counted as if it were empty",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "text && share !== null ? counting.answer(text.parts) : null",
     replace: "text ? counting.answer(text.parts) : null",
     caughtBy: [meter],
@@ -402,7 +402,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what was kept of a long text is counted as all of it",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "Math.round(tokens * share)",
     replace: "Math.round(tokens)",
     caughtBy: [meter],
@@ -410,23 +410,23 @@ export const usage: Mutant[] = [
   },
   {
     name: "reasoning beside the output is free",
-    file: "src/protocol/openai-usage.ts",
+    file: "src/core/protocol/openai-usage.ts",
     find: "output: output + beside",
     replace: "output",
-    caughtBy: ["test/protocol/dialects.test.ts"],
+    caughtBy: ["test/core/protocol/dialects.test.ts"],
     rule: "docs/engines.md, What engines report",
   },
   {
     name: "cached tokens beside the prompt are left out of the input",
-    file: "src/protocol/openai-usage.ts",
+    file: "src/core/protocol/openai-usage.ts",
     find: "const isProved = apart > prompt || (",
     replace: "const isProved = apart < 0 || (",
-    caughtBy: ["test/protocol/report.test.ts"],
+    caughtBy: ["test/core/protocol/report.test.ts"],
     rule: "docs/engines.md, What engines report",
   },
   {
     name: "one answer teaches as much as all before",
-    file: "src/usage/text-ratio.ts",
+    file: "src/core/usage/text-ratio.ts",
     find: "within(mean, ratio * (1 - step_max), ratio * (1 + step_max))",
     replace: "mean",
     caughtBy: [outputCalibration],
@@ -434,7 +434,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "answers with thinking and calls teach how long tokens are",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "return isWhole && forwarded.isPlain && ",
     replace: "return isWhole && ",
     caughtBy: [outputCalibration],
@@ -442,15 +442,15 @@ export const usage: Mutant[] = [
   },
   {
     name: "a background response is charged for text that nobody can read",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: "    if (fetched) return !fetched.isKept || !this.#count.anyOutput;\n",
     replace: "",
-    caughtBy: ["test/http/background-text.test.ts"],
+    caughtBy: ["test/core/http/background-text.test.ts"],
     rule: "docs/design/usage.md, Settlement",
   },
   {
     name: "an absurd report teaches how long tokens are",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "    if (!isPlausibleText(units, tokens)) return;\n",
     replace: "",
     caughtBy: [outputCalibration],
@@ -458,7 +458,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what came whole teaches how many tokens a delta is",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "    if (whole.deltas > 0) return;\n",
     replace: "",
     caughtBy: [outputCalibration],
@@ -466,7 +466,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an answer that comes whole is one token",
-    file: "src/usage/output-calibration.ts",
+    file: "src/core/usage/output-calibration.ts",
     find: "Math.max(whole.deltas, Math.round(this.#textTokens(whole)))",
     replace: "whole.deltas",
     caughtBy: [outputCalibration],
@@ -474,7 +474,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine's word is taken as it is",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "    this.report = report.usage;\n",
     replace: "    this.rejected = null;\n    this.report = report.usage;\n",
     caughtBy: [meter],
@@ -482,7 +482,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "an engine's word is taken as it is, in histories",
-    file: "src/usage/tally.ts",
+    file: "src/core/usage/tally.ts",
     find: "    this.report = report.usage;\n",
     replace: "    this.rejected = null;\n    this.report = report.usage;\n",
     caughtBy: ["test/histories/one.test.ts"],
@@ -490,7 +490,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a report may name more than the cap",
-    file: "src/usage/report.ts",
+    file: "src/core/usage/report.ts",
     find: "Math.max(facts.outputTokensCap, countedTokens)",
     replace: "Number.POSITIVE_INFINITY",
     caughtBy: [report],
@@ -498,7 +498,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a report may name less than half a page",
-    file: "src/usage/report.ts",
+    file: "src/core/usage/report.ts",
     find: "codeUnits / code_units_per_token_max",
     replace: "0",
     caughtBy: [report],
@@ -506,7 +506,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a report of 0 stands for a word that was forwarded",
-    file: "src/usage/report.ts",
+    file: "src/core/usage/report.ts",
     find: "codeUnits === 0 ? 0 : Math.max(1,",
     replace: "codeUnits < 16 ? 0 : Math.max(1,",
     caughtBy: [report],
@@ -514,7 +514,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "the caller reads a report that is not believed",
-    file: "src/usage/meter.ts",
+    file: "src/core/usage/meter.ts",
     find: 'return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;',
     replace: "return batch;",
     caughtBy: [meter],
@@ -522,7 +522,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "whoever leaves is charged the upper estimate of the input",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "progress.isAtEngine ? asked.inputTokensExpected : 0",
     replace: "progress.isAtEngine ? asked.inputTokens : 0",
     caughtBy: [run],
@@ -530,15 +530,15 @@ export const usage: Mutant[] = [
   },
   {
     name: "short prompts teach as much as long ones",
-    file: "src/usage/input-estimate.ts",
+    file: "src/core/usage/input-estimate.ts",
     find: "Math.min(text, before)",
     replace: "(before / 16)",
-    caughtBy: ["test/usage/charges.test.ts"],
+    caughtBy: ["test/core/usage/charges.test.ts"],
     rule: "docs/design/usage.md, The input estimate",
   },
   {
     name: "the input estimate is the middle, not the upper end",
-    file: "src/usage/input-estimate.ts",
+    file: "src/core/usage/input-estimate.ts",
     find: "known.ratio + 2 * known.spread",
     replace: "known.ratio",
     caughtBy: [inputEstimate],
@@ -546,7 +546,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a report about media teaches the ratio of text",
-    file: "src/usage/input-estimate.ts",
+    file: "src/core/usage/input-estimate.ts",
     find: "|| media.bytes > 0 ||",
     replace: "||",
     caughtBy: [inputEstimate],
@@ -554,7 +554,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what could not be written of the learned is forgotten",
-    file: "src/usage/calibration-saver.ts",
+    file: "src/core/usage/calibration-saver.ts",
     find: "    kept.unwritten(changes.keys());\n",
     replace: "",
     caughtBy: [calibrationSaver],
@@ -562,7 +562,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a store on another timeline is taken for the same",
-    file: "src/usage/receipt-watch.ts",
+    file: "src/core/usage/receipt-watch.ts",
     find: "!hasBegun || from !== null || !seen.has",
     replace: "!hasBegun || !seen.has",
     caughtBy: [receiptWatch],
@@ -570,7 +570,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "a receipt that the store forgot on its own timeline is not missed",
-    file: "src/usage/receipt-watch.ts",
+    file: "src/core/usage/receipt-watch.ts",
     find: "!hasBegun || from !== null || !seen.has",
     replace: "!hasBegun || from !== null",
     caughtBy: [receiptWatch],
@@ -578,7 +578,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "what was remembered beside the store is not asked for again",
-    file: "src/usage/receipt-watch.ts",
+    file: "src/core/usage/receipt-watch.ts",
     find: "      mustRecall = true;\n",
     replace: "",
     caughtBy: [receiptWatch],
@@ -586,7 +586,7 @@ export const usage: Mutant[] = [
   },
   {
     name: "the last receipts of a node that stops are remembered nowhere",
-    file: "src/usage/receipt-watch.ts",
+    file: "src/core/usage/receipt-watch.ts",
     find: "      await rounds.stop();\n      await remember();\n",
     replace: "      await rounds.stop();\n",
     caughtBy: [receiptWatch],
@@ -594,58 +594,58 @@ export const usage: Mutant[] = [
   },
   {
     name: "of the receipts that are kept, the oldest stand in the youngest's place",
-    file: "src/usage/recent-receipts.ts",
+    file: "src/core/usage/recent-receipts.ts",
     find: "this.#at(index - wanted)",
     replace: "this.#at(index)",
-    caughtBy: ["test/usage/recent-receipts.test.ts"],
+    caughtBy: ["test/core/usage/recent-receipts.test.ts"],
     rule: "docs/design/metering.md, A store that wakes up in the past",
   },
   {
     name: "a pooler of transactions is taken for a server",
-    file: "src/postgres/sessions.ts",
+    file: "src/stores/postgres/sessions.ts",
     find: "return seen < 2 ? null : pooled;",
     replace: "return seen < tries_max ? null : null;",
-    caughtBy: ["test/postgres/pooler.test.ts"],
+    caughtBy: ["test/stores/postgres/pooler.test.ts"],
     rule: "docs/databases.md, Poolers",
   },
   {
     name: "an answer goes on at an engine that cannot",
-    file: "src/usage/route-order.ts",
+    file: "src/core/usage/route-order.ts",
     find: "return route.continues === true && !failed.some((one) => isSame(route, one));",
     replace: "return !failed.some((one) => isSame(route, one));",
-    caughtBy: ["test/http/continuation.test.ts > in each protocol"],
+    caughtBy: ["test/core/http/continuation.test.ts > in each protocol"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
     name: "white space at the seam is written twice",
-    file: "src/usage/continuing.ts",
+    file: "src/core/usage/continuing.ts",
     find: "    return delta.slice(again);",
     replace: "    return delta;",
-    caughtBy: ["test/usage/continuing.test.ts > has the text that was meant"],
+    caughtBy: ["test/core/usage/continuing.test.ts > has the text that was meant"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
     name: "half a call goes on",
-    file: "src/usage/continuing.ts",
+    file: "src/core/usage/continuing.ts",
     find: 'if (event.part.kind !== "text") this.#isOther = true;',
     replace: "",
-    caughtBy: ["test/usage/continuing.test.ts > where reasoning came first"],
+    caughtBy: ["test/core/usage/continuing.test.ts > where reasoning came first"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
     name: "the report of an engine that went on counts",
-    file: "src/usage/continuing.ts",
+    file: "src/core/usage/continuing.ts",
     find: '      case "usage":\n',
     replace: "",
-    caughtBy: ["test/usage/continuing.test.ts > has the text that was meant"],
+    caughtBy: ["test/core/usage/continuing.test.ts > has the text that was meant"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
   {
     name: "the conversation is let go though another engine may go on",
-    file: "src/usage/run.ts",
+    file: "src/core/usage/run.ts",
     find: "progress.isFinal && !progress.isNeededToTheEnd && ",
     replace: "progress.isFinal && ",
-    caughtBy: ["test/http/continuation.test.ts > which is given what was said"],
+    caughtBy: ["test/core/http/continuation.test.ts > which is given what was said"],
     rule: "docs/routing.md, Going on in mid-answer",
   },
 ];

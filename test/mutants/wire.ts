@@ -1,16 +1,16 @@
 import type { Mutant } from "./mutant.ts";
 
-const decode = "test/sse/decode.test.ts";
-const ask = "test/upstream/ask.test.ts";
-const attempts = "test/usage/attempts.test.ts";
-const client = "test/upstream/http1/client.test.ts";
-const gathering = "test/upstream/http1/exchange.test.ts";
-const parser = "test/upstream/http1/parser.test.ts";
+const decode = "test/core/sse/decode.test.ts";
+const ask = "test/core/upstream/ask.test.ts";
+const attempts = "test/core/usage/attempts.test.ts";
+const client = "test/core/upstream/http1/client.test.ts";
+const gathering = "test/core/upstream/http1/exchange.test.ts";
+const parser = "test/core/upstream/http1/parser.test.ts";
 
 export const sse: Mutant[] = [
   {
     name: "a CR and an LF in two reads are two line ends",
-    file: "src/sse/decode.ts",
+    file: "src/core/sse/decode.ts",
     find: "if (start === bytes.length) this.#afterCr = true;",
     replace: "if (start === bytes.length) this.#afterCr = false;",
     caughtBy: [decode],
@@ -18,7 +18,7 @@ export const sse: Mutant[] = [
   },
   {
     name: "a byte order mark is looked for on every line",
-    file: "src/sse/decode.ts",
+    file: "src/core/sse/decode.ts",
     find: "      this.#atHead = false;\n",
     replace: "",
     caughtBy: [decode],
@@ -26,7 +26,7 @@ export const sse: Mutant[] = [
   },
   {
     name: "two spaces after the colon are dropped, not one",
-    file: "src/sse/decode.ts",
+    file: "src/core/sse/decode.ts",
     find: "? after + 2 : after + 1;",
     replace: "? after + 3 : after + 1;",
     caughtBy: [decode],
@@ -34,7 +34,7 @@ export const sse: Mutant[] = [
   },
   {
     name: "a message's name is kept for the next one",
-    file: "src/sse/decode.ts",
+    file: "src/core/sse/decode.ts",
     find: '    this.#event = "";\n    this.#isUnread',
     replace: "    this.#isUnread",
     caughtBy: [decode],
@@ -42,7 +42,7 @@ export const sse: Mutant[] = [
   },
   {
     name: "an event that is not read makes the next one unread, too",
-    file: "src/sse/decode.ts",
+    file: "src/core/sse/decode.ts",
     find: "    this.#isUnread = false;\n",
     replace: "",
     caughtBy: [decode],
@@ -50,7 +50,7 @@ export const sse: Mutant[] = [
   },
   {
     name: "one message may be a byte too large",
-    file: "src/sse/decode.ts",
+    file: "src/core/sse/decode.ts",
     find: "this.#held_bytes + line_bytes <= this.#limits.frame_bytes_max",
     replace: "this.#held_bytes + line_bytes <= this.#limits.frame_bytes_max + 1",
     caughtBy: [decode],
@@ -58,7 +58,7 @@ export const sse: Mutant[] = [
   },
   {
     name: "empty data lines without end are not bounded",
-    file: "src/sse/decode.ts",
+    file: "src/core/sse/decode.ts",
     find: "      // The line break counts too, so that empty lines without end are bounded as well.\n      this.#held_bytes += end - start + 1;",
     replace: "      this.#held_bytes += end - data;",
     caughtBy: [decode],
@@ -66,13 +66,13 @@ export const sse: Mutant[] = [
   },
 ];
 
-const bounded = "test/upstream/bounded-answers.test.ts";
+const bounded = "test/core/upstream/bounded-answers.test.ts";
 const boundedRule = "docs/design/errors-and-streams.md, Answers that are bounded";
 
 export const upstream: Mutant[] = [
   {
     name: "an answer that came whole is parsed unseen",
-    file: "src/upstream/engine-json.ts",
+    file: "src/core/upstream/engine-json.ts",
     find: "    assertReadable(scan, answerLimits, answer_bytes_max);\n  }\n",
     replace: "    scan = null;\n  }\n",
     caughtBy: [bounded],
@@ -80,7 +80,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a large event is parsed unseen",
-    file: "src/upstream/stream-reader.ts",
+    file: "src/core/upstream/stream-reader.ts",
     find: "if (messages.some(isLarge)) return",
     replace: "if (messages.length < 0) return",
     caughtBy: [bounded],
@@ -88,7 +88,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "each call has all the values for itself",
-    file: "src/upstream/call-arguments.ts",
+    file: "src/core/upstream/call-arguments.ts",
     find: "this.#values += scan.values - values;",
     replace: "this.#values = scan.values + 0 * values;",
     caughtBy: [bounded],
@@ -96,7 +96,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "an answer whose text has no end is collected",
-    file: "src/upstream/answer-size.ts",
+    file: "src/core/upstream/answer-size.ts",
     find: "this.#text += delta.length;",
     replace: "this.#text = delta.length;",
     caughtBy: [bounded],
@@ -104,7 +104,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "an engine is blamed where there is no room for its answer",
-    file: "src/upstream/attempt.ts",
+    file: "src/core/upstream/attempt.ts",
     find: 'if (cause instanceof NoRoom) return "abandoned";',
     replace: 'if (cause instanceof NoRoom) return "failed";',
     caughtBy: [bounded],
@@ -112,15 +112,15 @@ export const upstream: Mutant[] = [
   },
   {
     name: "what arrived while the loop stood still is not looked at again",
-    file: "src/time/countdown.ts",
+    file: "src/core/time/countdown.ts",
     find: "const looks = 4;",
     replace: "const looks = 0;",
-    caughtBy: ["test/time/countdown.test.ts"],
+    caughtBy: ["test/core/time/countdown.test.ts"],
     rule: "docs/design/runtime.md, Deadlines",
   },
   {
     name: "an engine that falls silent in the middle is waited for",
-    file: "src/upstream/watchdog.ts",
+    file: "src/core/upstream/watchdog.ts",
     find: "this.#countdown.now_ms() + ms, this.#last_ms));",
     replace: 'waitingFor === "the next part" ? this.#last_ms : this.#countdown.now_ms() + ms, this.#last_ms));',
     caughtBy: [`${ask} > falls silent`],
@@ -128,7 +128,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "each part gives an answer all of its time again",
-    file: "src/upstream/watchdog.ts",
+    file: "src/core/upstream/watchdog.ts",
     find: "this.#last_ms = this.#countdown.now_ms() + ms;",
     replace: "void ms;",
     caughtBy: [ask],
@@ -136,7 +136,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a part moves the deadline of the next one nowhere",
-    file: "src/upstream/ask.ts",
+    file: "src/core/upstream/ask.ts",
     find: "if (batch.length > 0) dog.expect(",
     replace: "if (batch.length < 0) dog.expect(",
     caughtBy: [ask],
@@ -144,7 +144,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "an engine is held back late",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "this.#unread_bytes > unread_bytes_max)",
     replace: "this.#unread_bytes > 16 * unread_bytes_max)",
     caughtBy: [gathering],
@@ -152,7 +152,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a reader gets as much as the one before it asked for",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "    this.#read_bytes_max = bytes_max;\n",
     replace: "    this.#read_bytes_max = Math.max(bytes_max, this.#read_bytes_max);\n",
     caughtBy: [gathering],
@@ -160,7 +160,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "one read brings all that an engine has sent",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "if (this.#unread_bytes > this.#read_bytes_max && this.#gather_ms === 0 && !this.#isLast) return",
     replace: "if (this.#unread_bytes < 0) return",
     caughtBy: [gathering],
@@ -168,7 +168,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "what an engine has sent is kept until the collector comes",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "for (const piece of this.#lent) if (piece.buffer !== kept) release(piece);",
     replace: "void kept;",
     caughtBy: [gathering],
@@ -176,7 +176,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "what was gathered is lost when the caller leaves",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "if (this.#unread.length > 0) this.#wake();\n    else this.#reader",
     replace: "this.#reader",
     caughtBy: [gathering],
@@ -184,7 +184,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "the end of an answer waits with what was gathered",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "this.#failure !== null || this.#parser.isOver ||",
     replace: "this.#failure !== null ||",
     caughtBy: [gathering],
@@ -192,7 +192,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "whoever waits for an answer is woken before the others of its poll",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "this.#line.soon(() => this.#answered(), true);",
     replace: "this.#answered();",
     caughtBy: [gathering],
@@ -200,7 +200,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "the end of an answer waits for other streams",
-    file: "src/upstream/http1/exchange.ts",
+    file: "src/core/upstream/http1/exchange.ts",
     find: "if (this.#parser.isOver) this.#wake();\n    else if (this.#reader",
     replace: "if (this.#reader",
     caughtBy: [gathering],
@@ -208,71 +208,71 @@ export const upstream: Mutant[] = [
   },
   {
     name: "what arrived during a pause is left behind when the caller leaves",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "if (!exchange?.isFlowing) {",
     replace: "if (exchange) {",
-    caughtBy: ["test/upstream/http1/paused-reads.test.ts > a reader who stops"],
+    caughtBy: ["test/core/upstream/http1/paused-reads.test.ts > a reader who stops"],
     rule: "docs/performance.md, Pauses under load",
   },
   {
     name: "a pause that ends lets an engine go on whose reader is slow",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "if (!this.#isHeld && !this.#isClosed)",
     replace: "if (!this.#isClosed)",
-    caughtBy: ["test/upstream/http1/paused-reads.test.ts > a slow reader"],
+    caughtBy: ["test/core/upstream/http1/paused-reads.test.ts > a slow reader"],
     rule: "docs/performance.md, Pauses under load",
   },
   {
     name: "a connection is freed while its socket is paused",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "    if (this.#pause) this.#endPause();\n    this.#served += 1;",
     replace: "    this.#served += 1;",
-    caughtBy: ["test/upstream/http1/connection.test.ts > a connection whose answer ends"],
+    caughtBy: ["test/core/upstream/http1/connection.test.ts > a connection whose answer ends"],
     rule: "docs/performance.md, Pauses under load",
   },
   {
     name: "a connection that may not serve again is left to the engine to close",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "      this.#end(null);\n      return;\n    }\n    this.kept_ms",
     replace: "      return;\n    }\n    this.kept_ms",
-    caughtBy: ["test/upstream/http1/connection.test.ts > a connection that may not"],
+    caughtBy: ["test/core/upstream/http1/connection.test.ts > a connection that may not"],
     rule: "docs/design/runtime.md, Towards engines",
   },
   {
     name: "a late process pauses for as long as a punctual one",
-    file: "src/upstream/http1/read-pauses.ts",
+    file: "src/core/upstream/http1/read-pauses.ts",
     find: "window_ms - this.#late_ms",
     replace: "window_ms",
-    caughtBy: ["test/upstream/http1/read-pauses.test.ts > is shorter by what"],
+    caughtBy: ["test/core/upstream/http1/read-pauses.test.ts > is shorter by what"],
     rule: "docs/performance.md, Pauses under load",
   },
   {
     name: "a process that is behind reads on",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "if (this.#exchange?.isDue) this.#isOverdue = true;\n    else this.#endPause();",
     replace: "this.#endPause();",
-    caughtBy: ["test/upstream/http1/connection.test.ts > on a process that is behind"],
+    caughtBy: ["test/core/upstream/http1/connection.test.ts > on a process that is behind"],
     rule: "docs/performance.md, Pauses under load",
   },
   {
     name: "a reader who is punctual ends the pause",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "if (this.#isOverdue) this.#endPause();",
     replace: "if (this.#pause) this.#endPause();",
-    caughtBy: ["test/upstream/http1/connection.test.ts > on a process that is behind"],
+    caughtBy: ["test/core/upstream/http1/connection.test.ts > on a process that is behind"],
     rule: "docs/performance.md, Pauses under load",
   },
   {
     name: "first parts wait for streams that flow",
-    file: "src/time/turns.ts",
+    file: "src/core/time/turns.ts",
     find: "if (isUrgent) urgent.push(work);",
     replace: "if (false) urgent.push(work);",
-    caughtBy: ["test/time/turns.test.ts"],
+    caughtBy: ["test/core/time/turns.test.ts"],
     rule: "docs/performance.md, Pauses under load",
   },
   {
     name: "a connection that the engine had closed fails the request",
-    file: "src/routing/after.ts",
+    file: "src/core/routing/after.ts",
     find: '  stale: "same",',
     replace: '  stale: "stop",',
     caughtBy: [`${attempts} > a connection that had served`],
@@ -280,7 +280,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "the second try takes another connection of the pool",
-    file: "src/upstream/http1/client.ts",
+    file: "src/core/upstream/http1/client.ts",
     find: "(isFresh || sharer === null ? undefined : pool.idle.take(sharer)) ??",
     replace: "(sharer === null ? undefined : pool.idle.take(sharer)) ??",
     caughtBy: [`${client} > one of its own is a new one`],
@@ -288,7 +288,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a new connection that closes is taken for one that had served",
-    file: "src/upstream/http1/connection.ts",
+    file: "src/core/upstream/http1/connection.ts",
     find: "this.#served > 0 && this.#exchange?.isBegun === false",
     replace: "this.#exchange?.isBegun === false",
     caughtBy: [`${client} > before any byte`],
@@ -296,7 +296,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "any engine with a certificate is spoken to",
-    file: "src/upstream/http1/dial.ts",
+    file: "src/core/upstream/http1/dial.ts",
     find: "isAuthorized ? null : (error ??",
     replace: "socket ? null : (error ??",
     caughtBy: [`${client} > of another name`],
@@ -304,7 +304,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a length and chunks are taken for an answer",
-    file: "src/upstream/http1/head.ts",
+    file: "src/core/upstream/http1/head.ts",
     find: "if (length !== undefined && coding !== undefined) throw",
     replace: "if (length === coding && coding !== undefined) throw",
     caughtBy: [parser],
@@ -312,7 +312,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a chunk may be longer than it says",
-    file: "src/upstream/http1/parser.ts",
+    file: "src/core/upstream/http1/parser.ts",
     find: "  if (byte !== wanted) throw",
     replace: "  if (byte === 0) throw",
     caughtBy: [parser],
@@ -320,7 +320,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "an engine's wait of a day is relayed",
-    file: "src/upstream/refused.ts",
+    file: "src/core/upstream/refused.ts",
     find: "Math.min(60, Math.max(1, Math.ceil(wait_s)))",
     replace: "Math.max(1, Math.ceil(wait_s))",
     caughtBy: [ask],
@@ -328,7 +328,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a caller that leaves does not reach the engine",
-    file: "src/upstream/ask.ts",
+    file: "src/core/upstream/ask.ts",
     find: "const work = signal.child();",
     replace: "const work = signal.child();\n  work.detach();",
     caughtBy: [`${ask} > is let go at once`],
@@ -336,31 +336,31 @@ export const upstream: Mutant[] = [
   },
   {
     name: "work that is done is kept by what would have ended it",
-    file: "src/time/cancellation.ts",
+    file: "src/core/time/cancellation.ts",
     find: "    this.#parent?.stop();\n",
     replace: "",
-    caughtBy: ["test/time/cancellation.test.ts"],
+    caughtBy: ["test/core/time/cancellation.test.ts"],
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
     name: "the first of those who listen is told alone",
-    file: "src/time/cancellation.ts",
+    file: "src/core/time/cancellation.ts",
     find: "next !== ring; next = ring.after) {",
     replace: "next !== ring; next = ring) {",
-    caughtBy: ["test/time/cancellation.test.ts"],
+    caughtBy: ["test/core/time/cancellation.test.ts"],
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
     name: "a header field is found by the end of its name",
-    file: "src/upstream/http1/head.ts",
+    file: "src/core/upstream/http1/head.ts",
     find: "for (let at = 0, end = 0; at < lines.length; at = end + lineEnd.length) {",
     replace: "for (let at = 0, end = 0; at < lines.length; at += 1) {",
-    caughtBy: ["test/upstream/http1/head.test.ts"],
+    caughtBy: ["test/core/upstream/http1/head.test.ts"],
     rule: "docs/design/runtime.md, Towards engines",
   },
   {
     name: "a connection is not read to its end, so that it serves once",
-    file: "src/upstream/ask.ts",
+    file: "src/core/upstream/ask.ts",
     find: "if (answer.reply && answer.isEnded) void readOut(answer.reply, work);\n      else work.abort(unread);",
     replace: "work.abort(unread);",
     caughtBy: [`${ask} > serves the next request on the same connection`],
@@ -368,10 +368,10 @@ export const upstream: Mutant[] = [
   },
   {
     name: "a whole reply is read beyond its limit",
-    file: "src/upstream/body.ts",
+    file: "src/core/upstream/body.ts",
     find: "if (bytes > bytes_max) {",
     replace: "if (bytes > 1e5) {",
-    caughtBy: ["test/upstream/body.test.ts"],
+    caughtBy: ["test/core/upstream/body.test.ts"],
     rule: "docs/design/runtime.md, Large bodies",
   },
 ];

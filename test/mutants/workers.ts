@@ -1,13 +1,13 @@
 import type { Mutant } from "./mutant.ts";
 
 const rule = "docs/design/service.md, Workers";
-const watching = "test/workers/supervisor.test.ts";
-const living = "test/workers/life.test.ts";
+const watching = "test/features/workers/supervisor.test.ts";
+const living = "test/features/workers/life.test.ts";
 
 export const workers: Mutant[] = [
   {
     name: "a worker that died is not replaced",
-    file: "src/workers/crew.ts",
+    file: "src/features/workers/crew.ts",
     find: "      pauses.delete(pause);\n      start(number);\n",
     replace: "      pauses.delete(pause);\n",
     caughtBy: [`${watching} > a worker that says nothing`],
@@ -15,7 +15,7 @@ export const workers: Mutant[] = [
   },
   {
     name: "a node that cannot start tries for ever",
-    file: "src/workers/crew.ts",
+    file: "src/features/workers/crew.ts",
     find: "return unstarted.size < tried.size;",
     replace: "return unstarted.size <= tried.size;",
     caughtBy: [`${watching} > where all are lost`],
@@ -23,7 +23,7 @@ export const workers: Mutant[] = [
   },
   {
     name: "a worker that hangs is left alone",
-    file: "src/workers/supervisor.ts",
+    file: "src/features/workers/supervisor.ts",
     find: "      worker.child.kill();\n",
     replace: "",
     caughtBy: [`${watching} > a worker that says nothing`],
@@ -31,7 +31,7 @@ export const workers: Mutant[] = [
   },
   {
     name: "a new configuration is taken by those that like it",
-    file: "src/workers/ballot.ts",
+    file: "src/features/workers/ballot.ts",
     find: "for (const problem of said) problems.add(problem);",
     replace: "",
     caughtBy: [`${watching} > a reload is taken by all or none`],
@@ -39,7 +39,7 @@ export const workers: Mutant[] = [
   },
   {
     name: "a worker in another's place reads what was refused",
-    file: "src/workers/supervisor.ts",
+    file: "src/features/workers/supervisor.ts",
     find: "if (problems.length === 0) file = next;",
     replace: "file = next;",
     caughtBy: [`${living} > reaches every worker`],
@@ -47,7 +47,7 @@ export const workers: Mutant[] = [
   },
   {
     name: "the group's signal counts as a second one",
-    file: "src/workers/member.ts",
+    file: "src/features/workers/member.ts",
     find: "stops++ === 0 ? stopped.promise : hurried.promise",
     replace: "stops++ === 0 ? stopped.promise : stopped.promise",
     caughtBy: [`${living} > is one, when the supervisor`],
@@ -63,10 +63,10 @@ export const workers: Mutant[] = [
   },
   {
     name: "what a dead worker had counted is forgotten",
-    file: "src/telemetry/merged.ts",
+    file: "src/features/telemetry/merged.ts",
     find: "      departed = together([...departed, ...countedBy(last.get(worker) ?? [])]);\n",
     replace: "      departed = together([...departed]);\n",
-    caughtBy: ["test/telemetry/merged.test.ts"],
+    caughtBy: ["test/features/telemetry/merged.test.ts"],
     rule,
   },
   {
@@ -74,7 +74,7 @@ export const workers: Mutant[] = [
     file: "src/config/workers.ts",
     find: "memory_bytes: share(limits.memory_bytes),",
     replace: "memory_bytes: limits.memory_bytes,",
-    caughtBy: ["test/workers/parts.test.ts > what workers share"],
+    caughtBy: ["test/features/workers/parts.test.ts > what workers share"],
     rule,
   },
   {
@@ -82,15 +82,15 @@ export const workers: Mutant[] = [
     file: "src/node/membership.ts",
     find: "others.length > 0",
     replace: "others.length < 0",
-    caughtBy: ["test/workers/ports.test.ts > a worker that hangs"],
+    caughtBy: ["test/features/workers/ports.test.ts > a worker that hangs"],
     rule,
   },
   {
     name: "connections stay where the kernel has put them",
-    file: "src/http/frame.ts",
+    file: "src/core/http/frame.ts",
     find: " || dependencies.letsGo()",
     replace: "",
-    caughtBy: ["test/workers/ports.test.ts > connections that live long"],
+    caughtBy: ["test/features/workers/ports.test.ts > connections that live long"],
     rule,
   },
 ];

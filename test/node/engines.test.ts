@@ -1,9 +1,9 @@
 /** What a node knows of engines behind one name, through changes of addresses and reloads. */
 import { afterEach, expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
+import type { EngineSlots } from "../../src/core/store/engine-slots.ts";
+import type { Answer } from "../../src/core/upstream/resolve.ts";
 import { type Engines, engines } from "../../src/node/engines.ts";
-import type { EngineSlots } from "../../src/store/engine-slots.ts";
-import type { Answer } from "../../src/upstream/resolve.ts";
 import { configured } from "../config/reading.ts";
 import { until } from "../harness/until.ts";
 

@@ -1,13 +1,13 @@
 /** The nodes of a database are listed, one of a single process on the embedded database and one of several workers. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Static } from "typebox";
-import type { Node } from "../../src/management/fleet-shape.ts";
-import { wholeLines } from "../../src/workers/lines.ts";
+import type { Node } from "../../src/admin/management/fleet-shape.ts";
+import { wholeLines } from "../../src/features/workers/lines.ts";
+import { isGone, startWorkers } from "../features/workers/node.ts";
 import { freePort } from "../harness/daemon.ts";
 import { model, says, startService } from "../harness/engine.ts";
 import { program } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
-import { isGone, startWorkers } from "../workers/node.ts";
 
 setDefaultTimeout(60_000);
 

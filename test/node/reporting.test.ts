@@ -1,11 +1,11 @@
 /** A process reports itself: at its start, every two seconds, soon after a change, and not once more after it has stopped. */
 import { expect, test } from "bun:test";
-import type { CheckResult } from "../../src/api/readiness.ts";
+import type { CheckResult } from "../../src/core/operations/readiness.ts";
+import { Drained } from "../../src/core/routing/drained.ts";
+import type { ProcessReport } from "../../src/core/store/fleet.ts";
+import { instruments } from "../../src/features/telemetry/registry.ts";
 import { type Reported, startReporting } from "../../src/node/reporting.ts";
-import { Drained } from "../../src/routing/drained.ts";
-import type { ProcessReport } from "../../src/store/fleet.ts";
-import { instruments } from "../../src/telemetry/registry.ts";
-import { VirtualClock } from "../admission/virtual-time.ts";
+import { VirtualClock } from "../core/admission/virtual-time.ts";
 
 function started() {
   const clock = new VirtualClock();

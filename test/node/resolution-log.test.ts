@@ -1,9 +1,9 @@
 /** An operator reads of each change of an engine's addresses once, and of a problem when it begins, changes and ends. */
 import { expect, test } from "bun:test";
-import type { Log } from "../../src/http/log.ts";
+import type { Log } from "../../src/core/http/log.ts";
+import type { Problem, Resolution } from "../../src/core/routing/resolution.ts";
+import type { Upstream } from "../../src/core/upstream/target.ts";
 import { logResolved } from "../../src/node/resolution-log.ts";
-import type { Problem, Resolution } from "../../src/routing/resolution.ts";
-import type { Upstream } from "../../src/upstream/target.ts";
 
 function state(addresses: readonly string[], problem: Problem | null = null): Resolution {
   return { addresses, problem, emptySince_ms: addresses.length === 0 ? 0 : null };

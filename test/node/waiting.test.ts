@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrations } from "../../db/migrate.ts";
-import { serverDatabase } from "../../src/postgres/server.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { authority, written } from "../harness/certificates.ts";
 import { freePort } from "../harness/daemon.ts";
 import { redisUrl, startPostgres } from "../harness/services.ts";

@@ -12,16 +12,16 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { keyPattern } from "../../src/auth/key.ts";
-import { management } from "../../src/management/client.ts";
+import { management } from "../../src/admin/management/client.ts";
+import { keyPattern } from "../../src/core/auth/key.ts";
 import { createDemo, welcomeText } from "../../src/node/welcome.ts";
-import { memoryDirectory } from "../auth/memory-directory.ts";
-import { shell } from "../cli/shell.ts";
+import { shell } from "../admin/cli/shell.ts";
+import { emptyLedger } from "../admin/management/empty-ledger.ts";
+import { listKeys } from "../admin/management/lists.ts";
+import { memoryDirectory } from "../core/auth/memory-directory.ts";
 import { freePort } from "../harness/daemon.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
-import { emptyLedger } from "../management/empty-ledger.ts";
-import { listKeys } from "../management/lists.ts";
 
 const day_ms = 86_400_000;
 

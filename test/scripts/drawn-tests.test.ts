@@ -78,8 +78,8 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
 });
 
 describe("the tests that run a part", () => {
-  const a = "test/usage/a.test.ts";
-  const sources = { "src/usage/a.ts": "a", "src/usage/b.ts": "b" };
+  const a = "test/core/usage/a.test.ts";
+  const sources = { "src/core/usage/a.ts": "a", "src/core/usage/b.ts": "b" };
   const tests = { [a]: 'import "../harness/help.ts";', "test/harness/help.ts": "help" };
   const place = (file: string, part: number) => [{ file, part }];
 
@@ -92,7 +92,7 @@ describe("the tests that run a part", () => {
     const taken: string[] = [];
     const runs = new TestRuns(folder, product, tree, async (test) => {
       taken.push(test);
-      return { took_ms: 20, parts: new Map([["src/usage/a.ts", [0, 2]]]) };
+      return { took_ms: 20, parts: new Map([["src/core/usage/a.ts", [0, 2]]]) };
     });
     return { runs, taken };
   }
@@ -100,14 +100,14 @@ describe("the tests that run a part", () => {
   test("are known once each test has run, and later runs of the command know them", async () => {
     const folder = folderWith({});
     const { runs, taken } = runsIn(folder);
-    expect(runs.time_ms(a, place("src/usage/a.ts", 2))).toBe(null);
+    expect(runs.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(null);
     expect(await Promise.all([runs.take(a, 0), runs.take(a, 1)])).toEqual([true, true]);
     expect(taken).toEqual([a]);
     for (const known of [runs, runsIn(folder).runs]) {
-      expect(known.time_ms(a, place("src/usage/a.ts", 2))).toBe(20);
-      expect(known.time_ms(a, place("src/usage/a.ts", 1))).toBe(false);
-      expect(known.time_ms(a, place("src/usage/b.ts", 0))).toBe(false);
-      expect(known.time_ms(a, [...place("src/usage/b.ts", 0), ...place("src/usage/a.ts", 0)])).toBe(20);
+      expect(known.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(20);
+      expect(known.time_ms(a, place("src/core/usage/a.ts", 1))).toBe(false);
+      expect(known.time_ms(a, place("src/core/usage/b.ts", 0))).toBe(false);
+      expect(known.time_ms(a, [...place("src/core/usage/b.ts", 0), ...place("src/core/usage/a.ts", 0)])).toBe(20);
       expect(known.time_ms(a, null)).toBe(20);
       expect(known.passes(a)).toBe(true);
     }
@@ -116,14 +116,16 @@ describe("the tests that run a part", () => {
   test("are asked again when the file of the part has changed, or the test or a helper of it", async () => {
     const folder = folderWith({});
     await runsIn(folder).runs.take(a, 0);
-    const elsewhere = runsIn(folder, { "src/usage/b.ts": "new" }).runs;
-    expect(elsewhere.time_ms(a, place("src/usage/a.ts", 2))).toBe(20);
+    const elsewhere = runsIn(folder, { "src/core/usage/b.ts": "new" }).runs;
+    expect(elsewhere.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(20);
     expect(elsewhere.passes(a)).toBe(false);
     // It may run that file now.
-    expect(elsewhere.time_ms(a, place("src/usage/b.ts", 0))).toBe(null);
-    expect(runsIn(folder, { "src/usage/a.ts": "new" }).runs.time_ms(a, place("src/usage/a.ts", 2))).toBe(null);
+    expect(elsewhere.time_ms(a, place("src/core/usage/b.ts", 0))).toBe(null);
+    expect(runsIn(folder, { "src/core/usage/a.ts": "new" }).runs.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(
+      null,
+    );
     for (const path of [a, "test/harness/help.ts"])
-      expect(runsIn(folder, { [path]: "new" }).runs.time_ms(a, place("src/usage/a.ts", 2))).toBe(null);
+      expect(runsIn(folder, { [path]: "new" }).runs.time_ms(a, place("src/core/usage/a.ts", 2))).toBe(null);
   });
 });
 
@@ -147,8 +149,8 @@ describe("of SQL", () => {
         "db/migrations/0002_b.sql",
         `create or replace function add() returns int ${quoted("select 2")}\ndrop function gone();`,
       ],
-      ["src/postgres/a.ts", "query(`select sum_of()`)"],
-      ["src/postgres/b.ts", "query(`delete from person`)"],
+      ["src/stores/postgres/a.ts", "query(`select sum_of()`)"],
+      ["src/stores/postgres/b.ts", "query(`delete from person`)"],
     ]),
   );
   const callersOf = (name: string) => functions.callersOf(name, (_file, at) => at)?.map(({ file }) => file);
@@ -160,9 +162,9 @@ describe("of SQL", () => {
   });
 
   test("a function runs where a statement comes to it, by other functions or by a trigger", () => {
-    expect(callersOf("sum_of")).toEqual(["src/postgres/a.ts"]);
-    expect(callersOf("add")).toEqual(["src/postgres/a.ts"]);
-    expect(callersOf("noted")).toEqual(["src/postgres/b.ts"]);
+    expect(callersOf("sum_of")).toEqual(["src/stores/postgres/a.ts"]);
+    expect(callersOf("add")).toEqual(["src/stores/postgres/a.ts"]);
+    expect(callersOf("noted")).toEqual(["src/stores/postgres/b.ts"]);
   });
 
   test("which statements come to the function of a view is not known", () => {
@@ -171,8 +173,8 @@ describe("of SQL", () => {
 });
 
 describe("a finding", () => {
-  const id = "src/usage/a.ts, f: boundary shifted 1";
-  const tests = ["test/usage/a.test.ts", "test/usage/b.test.ts"];
+  const id = "src/core/usage/a.ts, f: boundary shifted 1";
+  const tests = ["test/core/usage/a.test.ts", "test/core/usage/b.test.ts"];
   const findings = (path: string, changed: readonly string[] = []) =>
     new Findings(path, (test) => (changed.includes(test) ? "new" : "old"));
 
@@ -196,6 +198,6 @@ describe("a finding", () => {
     findings(path).add(id, "a <= b", tests, { kind: "survived", why: "2 of 2" });
     expect(findings(path).get(id, "a <= b", tests)?.kind).toBe("survived");
     expect(findings(path, [tests[1]!]).get(id, "a <= b", tests)).toBe(null);
-    expect(findings(path).get(id, "a <= b", [...tests, "test/usage/c.test.ts"])).toBe(null);
+    expect(findings(path).get(id, "a <= b", [...tests, "test/core/usage/c.test.ts"])).toBe(null);
   });
 });

@@ -182,9 +182,9 @@ describe("a draw", () => {
   });
   const many = (file: string, count: number) => Array.from({ length: count }, (_, at) => site(file, at));
   const all = [
-    ...many("src/usage/run.ts", 50),
-    ...many("src/usage/tally.ts", 50),
-    ...many("src/sse/decode.ts", 3),
+    ...many("src/core/usage/run.ts", 50),
+    ...many("src/core/usage/tally.ts", 50),
+    ...many("src/core/sse/decode.ts", 3),
     ...many("db/migrations/0001_a.sql", 50),
   ];
   const take = (count: number, seed: number, taken = (one: Site) => one.change.start >= 0) =>
@@ -218,94 +218,94 @@ describe("the tests that must notice", () => {
 
   const tree = new Map(
     Object.entries({
-      "src/usage/run.ts": "",
-      "src/usage/tally.ts": 'import "./run.ts";',
-      "test/usage/run.test.ts": 'import "../../src/usage/run.ts";',
-      "test/usage/tally.test.ts": 'import "../../src/usage/tally.ts";',
-      "test/usage/node.test.ts": 'import "../harness/sluice.ts";',
-      "test/usage/price.test.ts": 'import "../../src/usage/price.ts";',
-      "test/http/run.test.ts": 'import "../../src/usage/run.ts";',
-      "test/http/far.test.ts": 'import "../../src/usage/tally.ts";',
-      "test/store/ledger.test.ts": "",
-      "test/store/teams.test.ts": 'import postgres from "postgres";',
-      "test/postgres/plans.test.ts": "",
+      "src/core/usage/run.ts": "",
+      "src/core/usage/tally.ts": 'import "./run.ts";',
+      "test/core/usage/run.test.ts": 'import "../../src/core/usage/run.ts";',
+      "test/core/usage/tally.test.ts": 'import "../../src/core/usage/tally.ts";',
+      "test/core/usage/node.test.ts": 'import "../harness/sluice.ts";',
+      "test/core/usage/price.test.ts": 'import "../../src/core/usage/price.ts";',
+      "test/core/http/run.test.ts": 'import "../../src/core/usage/run.ts";',
+      "test/core/http/far.test.ts": 'import "../../src/core/usage/tally.ts";',
+      "test/core/store/ledger.test.ts": "",
+      "test/core/store/teams.test.ts": 'import postgres from "postgres";',
+      "test/stores/postgres/plans.test.ts": "",
     }),
   );
 
   test("are those of its module that come to the file, and those elsewhere that import it; then others; nodes come last", () => {
-    expect(testsOf("src/usage/run.ts", tree, [])).toEqual([
-      "test/usage/run.test.ts",
-      "test/http/run.test.ts",
-      "test/usage/tally.test.ts",
-      "test/usage/node.test.ts",
-      "test/http/far.test.ts",
+    expect(testsOf("src/core/usage/run.ts", tree, [])).toEqual([
+      "test/core/usage/run.test.ts",
+      "test/core/http/run.test.ts",
+      "test/core/usage/tally.test.ts",
+      "test/core/usage/node.test.ts",
+      "test/core/http/far.test.ts",
     ]);
   });
 
   test("begin with those that declared mutants of the file name", () => {
     const declared = {
       name: "",
-      file: "src/usage/run.ts",
+      file: "src/core/usage/run.ts",
       find: "",
       replace: "",
       rule: "",
-      caughtBy: ["test/http/far.test.ts > some"],
+      caughtBy: ["test/core/http/far.test.ts > some"],
     };
-    expect(testsOf("src/usage/run.ts", tree, [declared])[0]).toBe("test/http/far.test.ts");
+    expect(testsOf("src/core/usage/run.ts", tree, [declared])[0]).toBe("test/core/http/far.test.ts");
   });
 
   test("are those of other modules where the module has none", () => {
-    const file = "src/time/soon.ts";
+    const file = "src/core/time/soon.ts";
     const other = new Map([
       [file, ""],
-      ["src/sse/a.ts", 'import "../time/soon.ts";'],
-      ["test/sse/a.test.ts", 'import "../../src/sse/a.ts";'],
+      ["src/core/sse/a.ts", 'import "../time/soon.ts";'],
+      ["test/core/sse/a.test.ts", 'import "../../src/sse/a.ts";'],
     ]);
-    expect(testsOf(file, other, [])).toEqual(["test/sse/a.test.ts"]);
+    expect(testsOf(file, other, [])).toEqual(["test/core/sse/a.test.ts"]);
   });
 
   test("that start nodes begin with those that have the file's name oftenest", () => {
     const nodes = ["a", "b", "c"].map((name) => `test/api/${name}.test.ts`);
     const start = 'import "../harness/sluice.ts";';
     const other = new Map([
-      ["src/api/token-count.ts", ""],
+      ["src/core/operations/token-count.ts", ""],
       [nodes[0]!, start],
       [nodes[1]!, `${start} token count, token_count`],
       [nodes[2]!, `${start} tokenCount`],
     ]);
-    expect(testsOf("src/api/token-count.ts", other, [])).toEqual([nodes[1]!, nodes[2]!, nodes[0]!]);
+    expect(testsOf("src/core/operations/token-count.ts", other, [])).toEqual([nodes[1]!, nodes[2]!, nodes[0]!]);
   });
 
   test("are those that take long after the quick ones of the module, and far ones never", () => {
-    const long = new Set(["test/usage/run.test.ts", "test/http/run.test.ts", "test/http/far.test.ts"]);
-    expect(possibleOf("src/usage/run.ts", tree, [], long)).toMatchObject([
-      { test: "test/usage/tally.test.ts", isLong: false },
-      { test: "test/usage/node.test.ts", isLong: false },
-      { test: "test/usage/run.test.ts", isLong: true },
-      { test: "test/http/run.test.ts", isLong: true },
+    const long = new Set(["test/core/usage/run.test.ts", "test/core/http/run.test.ts", "test/core/http/far.test.ts"]);
+    expect(possibleOf("src/core/usage/run.ts", tree, [], long)).toMatchObject([
+      { test: "test/core/usage/tally.test.ts", isLong: false },
+      { test: "test/core/usage/node.test.ts", isLong: false },
+      { test: "test/core/usage/run.test.ts", isLong: true },
+      { test: "test/core/http/run.test.ts", isLong: true },
     ]);
   });
 
   test("of SQL are those of the stores first", () => {
     expect(testsOf("db/migrations/0004_verbs.sql", tree, []).slice(0, 3)).toEqual([
-      "test/store/ledger.test.ts",
-      "test/store/teams.test.ts",
-      "test/postgres/plans.test.ts",
+      "test/core/store/ledger.test.ts",
+      "test/core/store/teams.test.ts",
+      "test/stores/postgres/plans.test.ts",
     ]);
   });
 
   test("change with the helpers that they import", () => {
     const other = new Map([
-      ["test/http/a.test.ts", 'import "../harness/a.ts";\nimport "../../src/a.ts";'],
+      ["test/core/http/a.test.ts", 'import "../harness/a.ts";\nimport "../../src/a.ts";'],
       ["test/harness/a.ts", 'import "./b.ts";'],
       ["test/harness/b.ts", 'import "./a.ts";'],
       ["test/harness/c.ts", ""],
       ["src/a.ts", ""],
     ]);
-    expect(closureOf("test/http/a.test.ts", other)).toEqual([
+    expect(closureOf("test/core/http/a.test.ts", other)).toEqual([
       "test/harness/a.ts",
       "test/harness/b.ts",
-      "test/http/a.test.ts",
+      "test/core/http/a.test.ts",
     ]);
   });
 });

@@ -9,7 +9,7 @@ test("a whole run has every file that is quick, and each of the others in some r
   const always = all.filter((file) => runs.every((run) => run.has(file)));
   const never = all.filter((file) => !runs.some((run) => run.has(file)));
   expect(never).toEqual([]);
-  expect(always).toContain("test/store/ledger.test.ts");
+  expect(always).toContain("test/core/store/ledger.test.ts");
   const long = all.length - always.length;
   expect(long).toBeGreaterThan(40);
   for (const run of runs) expect(run.size - always.length).toBe(Math.ceil(long / 4));

@@ -1,13 +1,13 @@
 /** Drives a node with the truth engine: every row, every way to end; each charge beside the truth. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { RequestReceipt } from "../../src/management/receipt-shape.ts";
-import { priceOf } from "../../src/usage/price.ts";
+import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
+import { priceOf } from "../../src/core/usage/price.ts";
+import { corpus } from "../core/tokens/corpus.ts";
+import counts from "../core/tokens/counts.json" with { type: "json" };
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
-import { temporaryFolder } from "../postgres/databases.ts";
-import { corpus } from "../tokens/corpus.ts";
-import counts from "../tokens/counts.json" with { type: "json" };
+import { temporaryFolder } from "../stores/postgres/databases.ts";
 import { temperatures, truthEngine, truthOf } from "./engine.ts";
 import type { Row } from "./rows.ts";
 

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { decode, encode } from "gpt-tokenizer/encoding/o200k_base";
-import { noUsage, type Usage } from "../../src/inference/usage.ts";
+import { noUsage, type Usage } from "../../src/core/inference/usage.ts";
 import type { Row } from "./rows.ts";
 
 /** How an answer ends, by `temperature`: a number that an engine is sent as it is. */
@@ -19,7 +19,7 @@ const tokens_endless = 6_000;
 const openingTokens = 3;
 const messageTokens = 6;
 
-const text = ["README.md", "src/usage/tally.ts"]
+const text = ["README.md", "src/core/usage/tally.ts"]
   .map((file) => readFileSync(join(import.meta.dir, "../..", file), "utf8"))
   .join("\n")
   .replace(/[^ -~\n]/g, "");

@@ -1,6 +1,6 @@
-/** How the engines of test/protocol/dialects.ts would report any usage. */
-import type { Usage } from "../../src/inference/usage.ts";
-import { promptTokens } from "../../src/inference/usage.ts";
+/** How the engines of test/core/protocol/dialects.ts would report any usage. */
+import type { Usage } from "../../src/core/inference/usage.ts";
+import { promptTokens } from "../../src/core/inference/usage.ts";
 
 /** Of a report: what stands on the chunk or the reply, and in its choice. */
 export interface Told {

@@ -3,7 +3,7 @@
  * the old, and the result is read again and compared, value by value. Pure.
  */
 import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
-import type { Path } from "../../schema/walk.ts";
+import type { Path } from "../../core/schema/walk.ts";
 
 export interface Addition {
   /** The mapping or the list that gets it. */

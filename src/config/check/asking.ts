@@ -1,16 +1,16 @@
 /** Asks an engine one short question through the product's own codecs, and gathers what came of it. */
-import type { InferenceEvent } from "../../inference/event.ts";
-import type { InferenceRequest, UserTurn } from "../../inference/request.ts";
-import { Fold, type Result } from "../../inference/result.ts";
-import { promptTokens } from "../../inference/usage.ts";
-import type { Dialect } from "../../protocol/dialect.ts";
-import { Cancellation } from "../../time/cancellation.ts";
-import { ask, type Patience } from "../../upstream/ask.ts";
-import type { AttemptEnd, EngineReport } from "../../upstream/attempt.ts";
-import { readAtMost } from "../../upstream/body.ts";
-import { type UpstreamProtocol, upstreamCodecs } from "../../upstream/codecs.ts";
-import type { Client } from "../../upstream/http1/client.ts";
-import type { Upstream } from "../../upstream/target.ts";
+import type { InferenceEvent } from "../../core/inference/event.ts";
+import type { InferenceRequest, UserTurn } from "../../core/inference/request.ts";
+import { Fold, type Result } from "../../core/inference/result.ts";
+import { promptTokens } from "../../core/inference/usage.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
+import { Cancellation } from "../../core/time/cancellation.ts";
+import { ask, type Patience } from "../../core/upstream/ask.ts";
+import type { AttemptEnd, EngineReport } from "../../core/upstream/attempt.ts";
+import { readAtMost } from "../../core/upstream/body.ts";
+import { type UpstreamProtocol, upstreamCodecs } from "../../core/upstream/codecs.ts";
+import type { Client } from "../../core/upstream/http1/client.ts";
+import type { Upstream } from "../../core/upstream/target.ts";
 
 /** The most tokens of an answer. */
 export const answer_tokens_max = 64;

@@ -1,7 +1,7 @@
 /** Asks an engine all that an upstream's rows depend on: docs/engines.md, Asked, not believed. */
-import type { Dialect } from "../../protocol/dialect.ts";
-import { client as newClient } from "../../upstream/http1/client.ts";
-import type { Upstream } from "../../upstream/target.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
+import { client as newClient } from "../../core/upstream/http1/client.ts";
+import type { Upstream } from "../../core/upstream/target.ts";
 import { asking } from "./asking.ts";
 import { engineQuestions } from "./engine-questions.ts";
 import type { Judged, Question, Verdict } from "./question.ts";

@@ -1,8 +1,8 @@
 /** Questions about the engine itself: its protocols, its metrics, its refusals, and what it does for a client that leaves. */
-import { imageUrlProblem } from "../../inference/image-url.ts";
-import { engineLoadOf, generatedTokens } from "../../routing/engine-load.ts";
-import { type UpstreamProtocol, upstreamProtocols } from "../../upstream/codecs.ts";
-import { resolve } from "../../upstream/resolve.ts";
+import { imageUrlProblem } from "../../core/inference/image-url.ts";
+import { engineLoadOf, generatedTokens } from "../../core/routing/engine-load.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
+import { resolve } from "../../core/upstream/resolve.ts";
 import { type Asking, says } from "./asking.ts";
 import { type Judged, no, type Question, taken, unanswered, unknown, yes } from "./question.ts";
 

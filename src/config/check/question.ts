@@ -1,6 +1,6 @@
 /** A question to an engine, and the verdict on its answer: `unknown` where the answer proves nothing. */
-import type { Dialect } from "../../protocol/dialect.ts";
-import type { UpstreamProtocol } from "../../upstream/codecs.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
+import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
 import type { Asking, Heard } from "./asking.ts";
 
 export type Verdict = "yes" | "no" | "unknown";

@@ -2,10 +2,10 @@
  * The rows of sluice.yaml that follow from an engine's answers. A row is added for a yes or a no, and never for an unknown; what
  * the file has already stays as it is. Pure.
  */
-import type { Capability } from "../../inference/request.ts";
-import type { Dialect } from "../../protocol/dialect.ts";
-import type { DialectName } from "../../protocol/dialects.ts";
-import { samplingFields } from "../../protocol/engine-fields.ts";
+import type { Capability } from "../../core/inference/request.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
+import type { DialectName } from "../../core/protocol/dialects.ts";
+import { samplingFields } from "../../core/protocol/engine-fields.ts";
 import type { DialectRows } from "../settings/dialect.ts";
 import type { ModelEntry } from "../settings/model.ts";
 import type { UpstreamEntry } from "../settings/upstream.ts";

@@ -1,5 +1,5 @@
 /** Questions about texts: streams, counts, caps, stop sequences, forms of answers, pictures. */
-import { samplingFields } from "../../protocol/engine-fields.ts";
+import { samplingFields } from "../../core/protocol/engine-fields.ts";
 import { type Asking, callsOf, type Heard, says, textOf } from "./asking.ts";
 import { type Judged, no, type Question, taken, unanswered, unknown, yes } from "./question.ts";
 

@@ -1,6 +1,6 @@
 /** Questions about tools, and about the thoughts that come back within a turn of them. */
-import type { AssistantPart, InferenceRequest, Tool, Turn } from "../../inference/request.ts";
-import type { Dialect, ReasoningField } from "../../protocol/dialect.ts";
+import type { AssistantPart, InferenceRequest, Tool, Turn } from "../../core/inference/request.ts";
+import type { Dialect, ReasoningField } from "../../core/protocol/dialect.ts";
 import { type Asking, callsOf, says, textOf } from "./asking.ts";
 import { type Judged, no, type Question, taken, unanswered, unknown, yes } from "./question.ts";
 

@@ -1,10 +1,10 @@
 /** Checks an upstream of sluice.yaml: which of its models is asked, in which dialect, and the rows that follow from the answers. */
 import { parse } from "yaml";
-import type { Dialect } from "../../protocol/dialect.ts";
-import { dialectBySigns, isContradicted } from "../../protocol/dialects/recognize.ts";
-import type { DialectName } from "../../protocol/dialects.ts";
-import type { CatalogModel } from "../../routing/catalog.ts";
-import type { Upstream } from "../../upstream/target.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
+import { dialectBySigns, isContradicted } from "../../core/protocol/dialects/recognize.ts";
+import type { DialectName } from "../../core/protocol/dialects.ts";
+import type { CatalogModel } from "../../core/routing/catalog.ts";
+import type { Upstream } from "../../core/upstream/target.ts";
 import type { Configuration } from "../configuration.ts";
 import { dialectOf } from "../dialect.ts";
 import { type Engine, type EngineModel, type Fetch, probeEngine } from "../engine.ts";

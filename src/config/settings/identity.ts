@@ -1,6 +1,6 @@
 /** Issuers of OpenID Connect, and the rules by which their users get memberships. */
-import { scopes } from "../../store/directory.ts";
-import { personKinds, personRoles } from "../../store/people.ts";
+import { scopes } from "../../core/store/directory.ts";
+import { personKinds, personRoles } from "../../core/store/people.ts";
 import { choice, flag, group, list, mapping, text, whole } from "./row.ts";
 
 const url = <const Given extends { isRequired?: true; absent?: string }>(given: Given, description: string) =>

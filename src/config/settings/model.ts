@@ -1,8 +1,8 @@
 /** A public model of sluice.yaml, and the engines that serve it. */
-import { modelKinds } from "../../inference/model.ts";
-import type { Capability } from "../../inference/request.ts";
-import { units_max } from "../../store/ledger.ts";
-import { tokenizerNames } from "../../tokens/tokenizers.ts";
+import { modelKinds } from "../../core/inference/model.ts";
+import type { Capability } from "../../core/inference/request.ts";
+import { units_max } from "../../core/store/ledger.ts";
+import { tokenizerNames } from "../../core/tokens/tokenizers.ts";
 import { instantMessage, instantPattern } from "../instant.ts";
 import { choice, flag, group, list, text, type Written, whole } from "./row.ts";
 import { capacity, timeouts } from "./upstream.ts";

@@ -1,5 +1,5 @@
 /** A plan of sluice.yaml. */
-import { units_max } from "../../store/ledger.ts";
+import { units_max } from "../../core/store/ledger.ts";
 import { group, type Written, whole } from "./row.ts";
 
 const units = (window: string) => whole({ minimum: 1, maximum: units_max }, `Micro-units in ${window}.`);

@@ -4,7 +4,7 @@
  *
  * A row is JSON Schema with a few annotations. Descriptions are Markdown: a link is written as on docs/configuration.md.
  */
-import type { Shape } from "../../schema/shape.ts";
+import type { Shape } from "../../core/schema/shape.ts";
 
 /** A setting must be in the file, has a default, or may be left out without one. */
 type Presence = "required" | "defaulted" | "optional";

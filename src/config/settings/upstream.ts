@@ -1,7 +1,7 @@
 /** An engine of sluice.yaml: its address, its TLS, its limits, its checks and its time-outs. */
-import { upstreamProtocols } from "../../upstream/codecs.ts";
-import { reuses } from "../../upstream/http1/client.ts";
-import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../upstream/target.ts";
+import { upstreamProtocols } from "../../core/upstream/codecs.ts";
+import { reuses } from "../../core/upstream/http1/client.ts";
+import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../core/upstream/target.ts";
 import { dialect, dialectRows } from "./dialect.ts";
 import { choice, flag, group, list, mapping, type Row, text, type Written, whole } from "./row.ts";
 import { headers } from "./sections.ts";

@@ -3,8 +3,8 @@
  * variable too, which their own rows name.
  */
 import { isIPv6 } from "node:net";
-import { isNetwork } from "../../auth/network.ts";
-import { secretKeysIn } from "../../auth/sealed.ts";
+import { isNetwork } from "../../core/auth/network.ts";
+import { secretKeysIn } from "../../core/auth/sealed.ts";
 import { checkedKey } from "../api-key.ts";
 import { shortened } from "../problem.ts";
 import { checkedUrl } from "../upstream-url.ts";

@@ -1,14 +1,14 @@
 /** The answer of a passed operation: whole if it is small, else passed on as it arrives. */
-import { windowHeaders } from "../../admission/refusal.ts";
-import { limitHeaders } from "../../api/limit-headers.ts";
-import type { Answer } from "../../http/frame.ts";
-import { jsonBytes, jsonStream } from "../../http/json.ts";
-import type { StreamedAnswer, StreamOwner } from "../../http/stream.ts";
-import type { InferenceEvent } from "../../inference/event.ts";
-import { asFault, type Fault } from "../../inference/fault.ts";
-import { noUsage } from "../../inference/usage.ts";
-import type { Operation } from "../../store/ledger.ts";
-import type { Run } from "../../usage/run.ts";
+import { windowHeaders } from "../../core/admission/refusal.ts";
+import type { Answer } from "../../core/http/frame.ts";
+import { jsonBytes, jsonStream } from "../../core/http/json.ts";
+import type { StreamedAnswer, StreamOwner } from "../../core/http/stream.ts";
+import type { InferenceEvent } from "../../core/inference/event.ts";
+import { asFault, type Fault } from "../../core/inference/fault.ts";
+import { noUsage } from "../../core/inference/usage.ts";
+import { limitHeaders } from "../../core/operations/limit-headers.ts";
+import type { Operation } from "../../core/store/ledger.ts";
+import type { Run } from "../../core/usage/run.ts";
 import { Bytes } from "./bytes.ts";
 import type { Around } from "./passing.ts";
 import { held_bytes_max } from "./reader.ts";

@@ -1,6 +1,6 @@
 /** The wire shapes of the passed operations. */
 import Type from "typebox";
-import { count, ModelId, oneOf, optional, text } from "../../protocol/shapes/contract.ts";
+import { count, ModelId, oneOf, optional, text } from "../../core/protocol/shapes/contract.ts";
 
 /** As many inputs as OpenAI's service takes. */
 export const inputs_max = 2048;

@@ -1,7 +1,7 @@
 /** POST /v1/embeddings */
-import { exampleAt } from "../../api/operations/examples.ts";
-import { UnreadableAnswer } from "../../protocol/parts-bound.ts";
-import { describe, invalid, type Violation } from "../../protocol/violation.ts";
+import { exampleAt } from "../../core/operations/examples.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { describe, invalid, type Violation } from "../../core/protocol/violation.ts";
 import { EmbeddingList, EmbeddingsRequest, forms, ids_max, inputs_max, tokenId_max } from "./contract.ts";
 import { passed } from "./passed.ts";
 import type { Checking, Inputs, Passing } from "./passing.ts";

@@ -1,11 +1,11 @@
 /** The side of a passed operation that faces engines, for one request. */
-import type { InferenceRequest } from "../../inference/request.ts";
-import { bearer } from "../../protocol/bearer.ts";
-import type { UpstreamCodec } from "../../protocol/codec.ts";
-import { dialects } from "../../protocol/dialects.ts";
-import { errorOf, refusalFault } from "../../protocol/refusal.ts";
-import { unsupportedByEngine } from "../../protocol/unsupported.ts";
-import { singleForms } from "../../protocol/wire-forms.ts";
+import type { InferenceRequest } from "../../core/inference/request.ts";
+import { bearer } from "../../core/protocol/bearer.ts";
+import type { UpstreamCodec } from "../../core/protocol/codec.ts";
+import { dialects } from "../../core/protocol/dialects.ts";
+import { errorOf, refusalFault } from "../../core/protocol/refusal.ts";
+import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
+import { singleForms } from "../../core/protocol/wire-forms.ts";
 import type { PassedWire, Passing } from "./passing.ts";
 import { PassedReader } from "./reader.ts";
 

@@ -1,20 +1,19 @@
 /** Makes an operation of a `Passing`: the whole path of a request that is passed on. */
 import type { TSchema } from "typebox";
-import { planOf } from "../../admission/allowance.ts";
-import type { Dependencies } from "../../api/dependencies.ts";
-import { inferenceBody } from "../../api/inference-body.ts";
-import { keyHeader } from "../../api/kept/key.ts";
-import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../api/openapi/headers.ts";
-import { type Content, type Example, jsonType, type Operation, operation } from "../../api/operation.ts";
-import type { Principal } from "../../auth/verdict.ts";
-import type { JsonBody } from "../../body/read.ts";
-import type { Call } from "../../http/call.ts";
-import type { Answer } from "../../http/frame.ts";
-import { giveBackBody } from "../../http/shed.ts";
-import { Fault } from "../../inference/fault.ts";
-import { contract } from "../../protocol/contract.ts";
-import { isObject, type JsonObject } from "../../protocol/json.ts";
-import { type Violation, violationFault } from "../../protocol/violation.ts";
+import { planOf } from "../../core/admission/allowance.ts";
+import type { Principal } from "../../core/auth/verdict.ts";
+import type { JsonBody } from "../../core/body/read.ts";
+import type { Call } from "../../core/http/call.ts";
+import type { Answer } from "../../core/http/frame.ts";
+import { giveBackBody } from "../../core/http/shed.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
+import { inferenceBody } from "../../core/operations/inference-body.ts";
+import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
+import { contract } from "../../core/protocol/contract.ts";
+import { isObject, type JsonObject } from "../../core/protocol/json.ts";
+import { type Violation, violationFault } from "../../core/protocol/violation.ts";
 import { headersOf, wholeAnswer } from "./answer.ts";
 import type { PassedWire, Passing } from "./passing.ts";
 import { preparePassed } from "./prepare.ts";
@@ -105,6 +104,8 @@ function pass<Wire extends PassedWire>(
     return wholeAnswer(run, around, headersOf(run, passing.operation), () => giveBackBody(call));
   });
 }
+
+const keyHeader = "idempotency-key";
 
 /** No answer of these operations is kept, so that a key could not keep its promise. */
 function refuseKey({ request }: Call, { operation: name }: Passing<never>): void {

@@ -2,13 +2,13 @@
  * An operation whose engines speak its shape already. Request and answer are passed on and not translated: everything by
  * which one such operation differs from another is a value of `Passing`.
  */
-import type { ModelKind } from "../../inference/model.ts";
-import type { Usage } from "../../inference/usage.ts";
-import type { ResponseIdentity, UpstreamAsk } from "../../protocol/codec.ts";
-import type { Dialect } from "../../protocol/dialect.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { Report } from "../../protocol/report.ts";
-import type { Operation } from "../../store/ledger.ts";
+import type { ModelKind } from "../../core/inference/model.ts";
+import type { Usage } from "../../core/inference/usage.ts";
+import type { ResponseIdentity, UpstreamAsk } from "../../core/protocol/codec.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
+import type { JsonObject } from "../../core/protocol/json.ts";
+import type { Report } from "../../core/protocol/report.ts";
+import type { Operation } from "../../core/store/ledger.ts";
 import type { Sifting } from "./sieve.ts";
 
 /** A request that has been checked. */

@@ -1,18 +1,18 @@
 /** Decides whether a passed request may run, and under which conditions: the checks of `prepare` in the same order. */
-import { activePlan, outputTokensAllowed, requireContext } from "../../admission/allowance.ts";
-import type { Dependencies } from "../../api/dependencies.ts";
-import { limitHeaders } from "../../api/limit-headers.ts";
-import { sessionOf } from "../../api/session.ts";
-import type { Principal } from "../../auth/verdict.ts";
-import type { JsonBody } from "../../body/read.ts";
-import type { Call } from "../../http/call.ts";
-import { reserve, reserveAnswer } from "../../http/shed.ts";
-import type { InferenceRequest, Passed } from "../../inference/request.ts";
-import { assertCapable } from "../../routing/catalog.ts";
-import { allowedModel } from "../../routing/model-names.ts";
-import type { Operation } from "../../store/ledger.ts";
-import type { RateReadings } from "../../store/rates.ts";
-import type { RunRequest } from "../../usage/run.ts";
+import { activePlan, outputTokensAllowed, requireContext } from "../../core/admission/allowance.ts";
+import type { Principal } from "../../core/auth/verdict.ts";
+import type { JsonBody } from "../../core/body/read.ts";
+import type { Call } from "../../core/http/call.ts";
+import { reserve, reserveAnswer } from "../../core/http/shed.ts";
+import type { InferenceRequest, Passed } from "../../core/inference/request.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { limitHeaders } from "../../core/operations/limit-headers.ts";
+import { sessionOf } from "../../core/operations/session.ts";
+import { assertCapable } from "../../core/routing/catalog.ts";
+import { allowedModel } from "../../core/routing/model-names.ts";
+import type { Operation } from "../../core/store/ledger.ts";
+import type { RateReadings } from "../../core/store/rates.ts";
+import type { RunRequest } from "../../core/usage/run.ts";
 import { engineCodec, HeldWire } from "./engine.ts";
 import type { Inputs, PassedWire, Passing } from "./passing.ts";
 

@@ -2,9 +2,9 @@
  * Reads an engine's answer that is passed on, and holds it back until it is known to be right, or until it is large: after
  * that, no other engine can be asked. Pure.
  */
-import type { InferenceEvent } from "../../inference/event.ts";
-import type { AnswerReader, ResponseIdentity } from "../../protocol/codec.ts";
-import { UnreadableAnswer } from "../../protocol/parts-bound.ts";
+import type { InferenceEvent } from "../../core/inference/event.ts";
+import type { AnswerReader, ResponseIdentity } from "../../core/protocol/codec.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import type { Checking } from "./passing.ts";
 import { Sieve } from "./sieve.ts";
 

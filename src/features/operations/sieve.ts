@@ -3,7 +3,7 @@
  * byte for byte as the engine wrote them. A list of vectors is never parsed and never in memory as a whole. JSON that is
  * none (`NaN` included), or that has another form, is an UnreadableAnswer. Pure.
  */
-import { UnreadableAnswer } from "../../protocol/parts-bound.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { Bytes } from "./bytes.ts";
 
 /** A field of an item. */

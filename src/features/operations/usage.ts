@@ -1,6 +1,6 @@
 /** Reads what engines report about an input that has no output. Pure. */
-import { isObject, type JsonObject } from "../../protocol/json.ts";
-import { plainCount, type Report, reportOf } from "../../protocol/report.ts";
+import { isObject, type JsonObject } from "../../core/protocol/json.ts";
+import { plainCount, type Report, reportOf } from "../../core/protocol/report.ts";
 
 /** Null if there is no count. Some engines say 0 where they have not counted. */
 export function inputReport(usage: unknown): Report | null {

@@ -2,7 +2,7 @@
 
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { UpstreamProtocol } from "../../../src/upstream/codecs.ts";
+import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 import { CannotRun } from "../edition.ts";
 import { pythonWith, succeed } from "../virtual-environment.ts";
 import { type Server, startServer } from "./server.ts";

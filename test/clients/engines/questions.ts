@@ -1,9 +1,9 @@
 // What each engine is asked directly, in each of its protocols, and what the tiny model of model.py says to it. The raw
 // answers are recorded (record.ts); test/engines/recorded.test.ts holds the codecs to them without an engine.
 
-import type { StopReason } from "../../../src/inference/event.ts";
-import type { FaultCode } from "../../../src/inference/fault.ts";
-import type { UpstreamProtocol } from "../../../src/upstream/codecs.ts";
+import type { StopReason } from "../../../src/core/inference/event.ts";
+import type { FaultCode } from "../../../src/core/inference/fault.ts";
+import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
 
 /** What the codec has to read from the engine's answer. What is left out, or undefined, is not looked at. */
 export interface Want {

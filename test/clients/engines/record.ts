@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type UpstreamProtocol, upstreamCodecs } from "../../../src/upstream/codecs.ts";
+import { type UpstreamProtocol, upstreamCodecs } from "../../../src/core/upstream/codecs.ts";
 import type { RealEngine } from "./engines.ts";
 import { questionsOf } from "./questions.ts";
 

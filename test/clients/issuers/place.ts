@@ -1,7 +1,7 @@
 // A node on Postgres whose issuer is a real provider, with a real browser before both.
 
 import postgres from "postgres";
-import { launchBrowser, openTab, type Tab } from "../../console/chromium.ts";
+import { launchBrowser, openTab, type Tab } from "../../admin/console/chromium.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { type Laptop, laptop, type Typed } from "../../harness/laptop.ts";
 import { secretKey } from "../../harness/people-node.ts";

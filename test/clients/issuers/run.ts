@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
 import { countsOf } from "../../../scripts/counts.ts";
-import { noBrowser } from "../../console/chromium.ts";
+import { noBrowser } from "../../admin/console/chromium.ts";
 import { CannotRun, type Edition, type Suite } from "../edition.ts";
 import { dexProgram, type Installed, keycloakFolder } from "./programs.ts";
 

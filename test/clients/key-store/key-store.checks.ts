@@ -3,7 +3,7 @@
  * `npm run test:clients -- key-store`.
  */
 import { expect, test } from "bun:test";
-import { KeyStoreAway, systemKeyStore } from "../../../src/cli/sign-in/key-store.ts";
+import { KeyStoreAway, systemKeyStore } from "../../../src/admin/cli/sign-in/key-store.ts";
 
 const store = systemKeyStore(process.env);
 if (typeof store === "string") throw new Error(store);

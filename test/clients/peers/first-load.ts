@@ -1,6 +1,6 @@
 // How much a browser loads of a gateway's console before anybody has signed in, each file as gzip makes it.
 import { gzipSync } from "node:zlib";
-import { launchBrowser } from "../../console/chromium.ts";
+import { launchBrowser } from "../../admin/console/chromium.ts";
 
 export interface FirstLoad {
   requests: number;

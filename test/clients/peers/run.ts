@@ -2,8 +2,8 @@
 // says of what doesn't. The SDKs have the simulator behind it, and the agents an engine with a script. `npm run peers -- GATEWAY console` measures the first load of its console.
 // docs/compared.md has what it found.
 
-import { noBrowser } from "../../console/chromium.ts";
-import { startConsoleNode } from "../../console/node.ts";
+import { noBrowser } from "../../admin/console/chromium.ts";
+import { startConsoleNode } from "../../admin/console/node.ts";
 import { startSimulator } from "../../harness/simulator.ts";
 import { codexIn } from "../codex/run.ts";
 import { fileIn, npmPackages } from "../npm-packages.ts";

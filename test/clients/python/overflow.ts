@@ -5,8 +5,8 @@
 import { join } from "node:path";
 import { command } from "../../../scripts/command.ts";
 import { countsOf } from "../../../scripts/counts.ts";
+import { type Answer, type EngineName, engineNames, engines } from "../../core/protocol/pairs/wires.ts";
 import { startSluice } from "../../harness/sluice.ts";
-import { type Answer, type EngineName, engineNames, engines } from "../../protocol/pairs/wires.ts";
 import type { Edition, Ran, Suite } from "../edition.ts";
 import { outsideTrap, watched } from "../traffic.ts";
 import { type PythonPackages, pythonFor } from "../virtual-environment.ts";

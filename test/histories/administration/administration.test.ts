@@ -2,7 +2,7 @@
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { times } from "../../harness/depth.ts";
-import { openDatabase } from "../../postgres/databases.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
 import { type Defect, defects, modelHistory } from "./model.ts";
 import { ownLimitsHistory } from "./own-limits.ts";
 import { runAdministration } from "./run.ts";

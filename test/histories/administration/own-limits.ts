@@ -1,15 +1,15 @@
 // Histories of an organization's administrator who may change the limits of all, on a database: what counts for herself never
 // rises by an act of hers. Others act between, so that there are raises, and teams to move to.
 
-import { management } from "../../../src/management/client.ts";
-import { ManagementError } from "../../../src/management/error.ts";
-import { ownLimitsOf } from "../../../src/management/own-limits.ts";
-import type { Management } from "../../../src/management/verbs.ts";
-import { administration, administrationStores } from "../../../src/postgres/administration.ts";
-import type { Database } from "../../../src/postgres/database.ts";
-import { people } from "../../../src/postgres/people.ts";
-import { idOf } from "../../../src/store/ids.ts";
-import { managementStores } from "../../management/stores.ts";
+import { management } from "../../../src/admin/management/client.ts";
+import { ManagementError } from "../../../src/admin/management/error.ts";
+import { ownLimitsOf } from "../../../src/admin/management/own-limits.ts";
+import type { Management } from "../../../src/admin/management/verbs.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import { administration, administrationStores } from "../../../src/stores/postgres/administration.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { people } from "../../../src/stores/postgres/people.ts";
+import { managementStores } from "../../admin/management/stores.ts";
 import { type Draw, drawnFrom } from "./acts.ts";
 import type { StoredHistory } from "./stored.ts";
 

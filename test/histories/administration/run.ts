@@ -1,6 +1,6 @@
 // Runs histories of people and operators for `npm run histories -- --administration`.
 
-import { openDatabase } from "../../postgres/databases.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
 import { modelHistory } from "./model.ts";
 import { ownLimitsHistory } from "./own-limits.ts";
 import { type StoredHistory, storedHistory } from "./stored.ts";

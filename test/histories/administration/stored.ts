@@ -1,14 +1,14 @@
 // The same histories with the product's own acts on a database: by themselves they come out as in the model, and at once they
 // leave an administrator.
 
-import { secretOf } from "../../../src/auth/key.ts";
-import { administration } from "../../../src/postgres/administration.ts";
-import { administratorsOutlook } from "../../../src/postgres/administrators.ts";
-import type { Database } from "../../../src/postgres/database.ts";
-import { people } from "../../../src/postgres/people.ts";
-import { scopes } from "../../../src/store/directory.ts";
-import { idOf } from "../../../src/store/ids.ts";
-import type { NamedMembership } from "../../../src/store/people.ts";
+import { secretOf } from "../../../src/core/auth/key.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import type { NamedMembership } from "../../../src/core/store/people.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { administratorsOutlook } from "../../../src/stores/postgres/administrators.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { people } from "../../../src/stores/postgres/people.ts";
 import { type Act, actsOf, drawnFrom, isIssuers, operators_max, people_max, type Role } from "./acts.ts";
 import { Model } from "./model.ts";
 

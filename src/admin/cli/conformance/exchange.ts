@@ -1,0 +1,97 @@
+/** One request to the server under test, and its answer, kept whole so that a report can show both. */
+import { SseDecoder } from "../../../core/sse/decode.ts";
+import type { SseMessage } from "../../../core/sse/message.ts";
+
+export interface TestRequest {
+  method: "GET" | "POST";
+  /** Below the base URL, with its `/v1`. */
+  path: string;
+  headers?: Record<string, string>;
+  /** A value is sent as JSON, a text as it is. */
+  body?: unknown;
+  /** Sends no key. */
+  anonymous?: boolean;
+}
+
+export interface Exchange {
+  request: TestRequest;
+  /** Null: there was no answer, and `problem` says why. */
+  status: number | null;
+  headers: Record<string, string>;
+  text: string;
+  /** Undefined: the answer is no JSON. */
+  json: unknown;
+  /** The messages of an event stream. Empty for every other answer. */
+  messages: SseMessage[];
+  problem: string | null;
+}
+
+export type Ask = (request: TestRequest) => Promise<Exchange>;
+
+/** A larger answer is cut off: no check needs as much. */
+const answer_bytes_max = 4 * 1024 * 1024;
+
+export function asking(base: URL, key: string | null, deadline_ms: number): Ask {
+  return async (request) => {
+    const exchange: Exchange = {
+      request,
+      status: null,
+      headers: {},
+      text: "",
+      json: undefined,
+      messages: [],
+      problem: null,
+    };
+    try {
+      const { method, path } = request;
+      const response = await fetch(new URL(path.replace(/^\//, ""), base), {
+        method,
+        headers: headersOf(request, key),
+        body: bodyOf(request.body),
+        redirect: "manual",
+        signal: AbortSignal.timeout(deadline_ms),
+      });
+      exchange.status = response.status;
+      exchange.headers = Object.fromEntries(response.headers);
+      await read(response, exchange);
+    } catch (thrown) {
+      exchange.problem = thrown instanceof Error ? thrown.message : String(thrown);
+    }
+    return exchange;
+  };
+}
+
+/** Sends the key under both names: servers of Anthropic's protocol read `x-api-key`, all others `authorization`. */
+function headersOf({ headers = {}, body, anonymous = false }: TestRequest, key: string | null): Record<string, string> {
+  const credentials = key === null || anonymous ? {} : { authorization: `Bearer ${key}`, "x-api-key": key };
+  const type = body === undefined ? {} : { "content-type": "application/json" };
+  return { ...type, ...credentials, ...headers };
+}
+
+function bodyOf(body: unknown): string | undefined {
+  if (body === undefined || typeof body === "string") return body;
+  return JSON.stringify(body);
+}
+
+async function read(response: Response, exchange: Exchange): Promise<void> {
+  const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+  const decoder = new SseDecoder();
+  const text = new TextDecoder();
+  let bytes = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > answer_bytes_max) throw new Error(`the answer is larger than ${answer_bytes_max} bytes`);
+    exchange.text += text.decode(chunk, { stream: true });
+    if (isStream) exchange.messages.push(...decoder.push(chunk));
+  }
+  exchange.json = parsed(exchange.text);
+}
+
+/** Undefined for a text that is no JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * The findings of `sluice doctor` about an engine. Any response shows that it runs. Only what would fail every request is a
+ * problem.
+ */
+import { notReady } from "../../config/engine.ts";
+import { simulatorName } from "../../config/simulator.ts";
+import { hostOf } from "../../core/routing/names.ts";
+import { answered, type Resolution, unresolved } from "../../core/routing/resolution.ts";
+import { Cancellation } from "../../core/time/cancellation.ts";
+import { isOwnName } from "../../core/upstream/http1/address.ts";
+import { client } from "../../core/upstream/http1/client.ts";
+import { resolve } from "../../core/upstream/resolve.ts";
+import type { Resolving, Upstream } from "../../core/upstream/target.ts";
+import { Warning } from "./warning.ts";
+
+const upstream_ms = 5000;
+
+/** Returns one sentence. Throws an Error for a problem, or a Warning. */
+export async function engineSays(upstream: Upstream): Promise<string> {
+  if (upstream.name === simulatorName) return "built in; runs with the server";
+  if (upstream.resolve) return replicasSay(upstream, upstream.resolve);
+  let status: number;
+  try {
+    const headers = keyHeaders(upstream);
+    const signal = AbortSignal.timeout(upstream_ms);
+    const response = await fetch(`${upstream.url}/models`, { headers, proxy: false, redirect: "manual", signal });
+    await response.body?.cancel();
+    status = response.status;
+  } catch (cause) {
+    const why = cause instanceof Error && cause.name === "TimeoutError" ? "does not respond" : "cannot be reached";
+    throw new Error(
+      `${upstream.url} ${why}; start the engine, or correct its url in sluice.yaml (or SLUICE_UPSTREAM_URL)`,
+    );
+  }
+  judge(status, upstream.url);
+  return `${upstream.url} responds`;
+}
+
+function keyHeaders({ apiKey }: Upstream): Record<string, string> {
+  return apiKey ? { authorization: `Bearer ${apiKey}`, "x-api-key": apiKey } : {};
+}
+
+function judge(status: number, where: string): void {
+  if (status === 401 || status === 403) {
+    throw new Error(
+      `${where} refuses the key (${status}); correct its api_key in sluice.yaml (or SLUICE_UPSTREAM_KEY)`,
+    );
+  }
+  const loading = notReady(status);
+  if (loading) throw new Warning(`${where} ${loading}; wait until it is ready`);
+  if (status >= 500) throw new Warning(`${where} returns ${status}; check the engine's log`);
+  if (status >= 300)
+    throw new Warning(`${where} responds, but does not list models (${status}); does the url end with /v1?`);
+}
+
+/** The addresses of the name, and which of them respond. */
+async function replicasSay(upstream: Upstream, how: Resolving): Promise<string> {
+  const { addresses, problem } = await resolvedNow(upstream, how);
+  const engines = client();
+  const statuses = await Promise.all(addresses.map((address) => statusAt(engines, upstream, address)));
+  engines.close();
+  for (const [index, status] of statuses.entries())
+    if (status !== null) judge(status, `${upstream.url} at ${addresses[index]}`);
+  const silent = addresses.filter((_, index) => statuses[index] === null);
+  const has = `${upstream.url} has ${addresses.length === 1 ? "one address" : `${addresses.length} addresses`}`;
+  if (silent.length === addresses.length) throw new Error(`${has}, and none responds: ${silent.join(", ")}`);
+  if (silent.length > 0) throw new Warning(`${has}, of which these do not respond: ${silent.join(", ")}`);
+  if (problem) throw new Warning(`${has} in use (${addresses.join(", ")}), ${remarks[problem]}`);
+  return `${has}, and each responds: ${addresses.join(", ")}`;
+}
+
+const remarks = {
+  many: "and more that get no requests: increase resolve.addresses_max",
+  own: "and others that lead to this machine, which are not asked",
+  failed: "and addresses of another family that its DNS servers cannot tell",
+  empty: "",
+} as const;
+
+async function resolvedNow(upstream: Upstream, how: Resolving): Promise<Resolution> {
+  const host = hostOf(upstream);
+  const answer = await resolve(host, how).catch((cause: unknown) => {
+    throw new Error(`the name ${host} cannot be resolved (${String(cause)}); see whether its DNS servers answer`);
+  });
+  const rules = { addresses_max: how.addresses_max, isOwn: isOwnName(host) };
+  const resolution = answered(unresolved, answer, rules, 0);
+  if (resolution.addresses.length > 0) return resolution;
+  throw new Error(
+    resolution.problem === "own"
+      ? `the name ${host} leads to this machine; if that is meant, let the url say localhost`
+      : `the name ${host} has no address; start the engines, or correct the url in sluice.yaml`,
+  );
+}
+
+async function statusAt(engines: ReturnType<typeof client>, upstream: Upstream, address: string) {
+  try {
+    const reply = await engines.get({
+      url: `${upstream.url}/models`,
+      address,
+      tls: upstream.tls ?? null,
+      connect_ms: upstream_ms,
+      headers: { ...keyHeaders(upstream), ...upstream.headers },
+      signal: Cancellation.timeout(upstream_ms),
+    });
+    reply.drop();
+    return reply.status;
+  } catch {
+    return null;
+  }
+}

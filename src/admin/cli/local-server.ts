@@ -1,0 +1,17 @@
+/** The server on this machine, by the environment that it was started with. */
+import { type Environment, type EnvironmentSettings, readEnvironment } from "../../config/environment.ts";
+import { readFileBounded } from "../../config/source.ts";
+
+/** Throws an Error for settings that are wrong. */
+export function localSettings(environment: Environment): EnvironmentSettings["server"] {
+  const read = readEnvironment(environment, readFileBounded);
+  if ("problems" in read) throw new Error(read.problems.join("; "));
+  return read.settings.server;
+}
+
+/** Hosts at which a server listens on all addresses. */
+export const anywhere = ["0.0.0.0", "::", ""];
+
+/** The host of a URL for a server that listens at this host. */
+export const urlHost = (host: string): string =>
+  anywhere.includes(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;

@@ -1,0 +1,76 @@
+/** The findings of `sluice doctor` about the operator's and the console's port: who reaches them, and whether they answer. */
+import { isIP } from "node:net";
+import type { Configuration, ServerSettings } from "../../config/configuration.ts";
+import { isPublicAddress } from "../../core/upstream/webhook.ts";
+import { anywhere, urlHost } from "./local-server.ts";
+import { Warning } from "./warning.ts";
+
+const answer_ms = 5000;
+
+/** The first address of the internet at which the host listens; null: it listens on this machine and private networks. */
+function publicAddress(host: string, addresses: readonly string[]): string | null {
+  const listening = anywhere.includes(host) ? addresses : [host];
+  return listening.find((address) => isIP(address.split("%")[0]!) !== 0 && isPublicAddress(address)) ?? null;
+}
+
+/** The metrics name no organizations, but models and their use. */
+export function operatorPortSays({ operator }: ServerSettings, addresses: readonly string[]): string {
+  const { host, port, tls } = operator!;
+  const seen = publicAddress(host, addresses);
+  if (seen === null) return `/metrics on ${host}, port ${port}`;
+  const tokens = tls === "proxy" ? ", and operators' tokens that pass no proxy can be read on the way" : "";
+  throw new Warning(
+    `port ${port} is public at ${seen}: everybody who reaches it can read /metrics${tokens}; set SLUICE_OPERATOR_HOST to a private address`,
+  );
+}
+
+/** A node with the embedded database serves a console for its own machine, once `sluice console` has requested it. */
+export async function consolePortSays(
+  { identity, server, storage }: Configuration,
+  addresses: readonly string[],
+  isRunning: boolean,
+): Promise<string> {
+  const { console, tls, trustedProxies } = server;
+  if (!console)
+    return storage.databaseUrl === null && identity?.consoleUrl == null
+      ? "for this machine alone; to open it, run: sluice console"
+      : "none; to have one, set SLUICE_CONSOLE_PORT";
+  const { host, port } = console;
+  const seen = publicAddress(host, addresses);
+  if (seen !== null && !tls && trustedProxies.length === 0)
+    throw new Warning(
+      `port ${port} is public at ${seen} without TLS; set SLUICE_TLS_CERTIFICATE_FILE, or have a proxy in front that speaks TLS, set SLUICE_CONSOLE_HOST to the address at which it asks, and SLUICE_TRUSTED_PROXIES to its own`,
+    );
+  const address = identity?.consoleUrl ?? `http${tls ? "s" : ""}://${urlHost(host)}:${port}`;
+  if (!isRunning || port === 0)
+    return `on ${host}, port ${port}, at ${address}; not asked, because the server does not run`;
+  const local = `http${tls ? "s" : ""}://${urlHost(host)}:${port}`;
+  const problem = await whyNoConsole(local, true);
+  if (problem !== null)
+    throw new Error(`${local}: ${problem}; restart the server with this environment, or correct SLUICE_CONSOLE_PORT`);
+  if (address === local) return `answers at ${address}`;
+  const further = await whyNoConsole(address, false);
+  if (further === null) return `answers on ${host}, port ${port}, and at ${address}`;
+  throw new Warning(
+    `answers on ${host}, port ${port}, but not from here at identity.console_url ${address}: ${further}; browsers need that address`,
+  );
+}
+
+/** Why no console answers there; null: one does. The certificate of our own server is not verified. */
+async function whyNoConsole(origin: string, isOwn: boolean): Promise<string | null> {
+  try {
+    const response = await fetch(`${origin}/session/ways`, {
+      proxy: false,
+      redirect: "manual",
+      signal: AbortSignal.timeout(answer_ms),
+      tls: { rejectUnauthorized: !isOwn },
+    });
+    const ways: unknown = await response.json().catch(() => null);
+    const isConsole = response.ok && typeof ways === "object" && ways !== null && "issuers" in ways;
+    return isConsole ? null : `something else answers (${response.status})`;
+  } catch (cause) {
+    return cause instanceof Error && cause.name === "TimeoutError"
+      ? `no answer within ${answer_ms / 1000} s`
+      : "nothing answers";
+  }
+}

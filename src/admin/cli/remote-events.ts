@@ -1,0 +1,48 @@
+/** The answers of a verb that another node sends as events, for `--watch` with `--server`. */
+
+import { SseDecoder } from "../../core/sse/decode.ts";
+import { untilAborted } from "../../core/time/until-aborted.ts";
+import { managementPath } from "../http/gate.ts";
+import { ManagementError } from "../management/error.ts";
+import type { Verb } from "../management/verb.ts";
+import { jsonOf, reached } from "./calling.ts";
+import { type RemoteServer, refusalOf } from "./remote.ts";
+
+const again_ms = 1_000;
+/** How long a node may be away after its last event. */
+const away_ms_max = 60_000;
+
+/**
+ * Ends when `stopped` does. A stream that breaks off, or that its node ends because it stops, is begun anew: behind a
+ * balancer, another node answers.
+ */
+export async function* remoteAnswers(
+  server: RemoteServer,
+  { path, live }: Pick<Verb, "path" | "live">,
+  stopped: AbortSignal,
+): AsyncGenerator<unknown> {
+  let lastEvent_ms = Number.NEGATIVE_INFINITY;
+  while (!stopped.aborted) {
+    try {
+      for await (const { event, data } of messagesOf(server, path, stopped)) {
+        if (event === "error") throw new Error((JSON.parse(data) as { error: { message: string } }).error.message);
+        if (event !== live?.event) continue;
+        lastEvent_ms = performance.now();
+        yield JSON.parse(data);
+      }
+    } catch (cause) {
+      if (stopped.aborted) return;
+      if (cause instanceof ManagementError || performance.now() - lastEvent_ms > away_ms_max) throw cause;
+    }
+    await untilAborted(stopped, again_ms);
+  }
+}
+
+async function* messagesOf(server: RemoteServer, path: string, stopped: AbortSignal) {
+  const url = `${server.url.replace(/\/+$/, "")}${managementPath}${path}?format=events`;
+  const headers = { authorization: `Bearer ${server.token}` };
+  const response = await reached(server, () => fetch(url, { headers, redirect: "manual", signal: stopped }));
+  if (!response.ok) throw refusalOf(server, response.status, await jsonOf(response));
+  const decoder = new SseDecoder();
+  for await (const chunk of response.body!) yield* decoder.push(chunk);
+}

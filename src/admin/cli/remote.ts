@@ -1,0 +1,64 @@
+/** The verbs of another node over its operator's port, for `--server`. */
+import { managementPath } from "../http/gate.ts";
+import { client } from "../management/client.ts";
+import { ManagementError, refusalFrom } from "../management/error.ts";
+import type { Verb } from "../management/verb.ts";
+import type { Management } from "../management/verbs.ts";
+import { jsonOf, reached } from "./calling.ts";
+
+export interface RemoteServer {
+  /** The operator's port: `https://sluice.example:9090`. */
+  url: string;
+  token: string;
+}
+
+type Input = Record<string, unknown>;
+
+const call_ms = 60_000;
+/** A check of all records can take long. */
+const check_ms = 30 * 60_000;
+
+/** Sends nothing until a verb is called. */
+export function remoteManagement(server: RemoteServer, send: typeof fetch = fetch): Management {
+  return client(async (verb, json) => {
+    const { version, [verb.id ?? ""]: id, ...taken } = json as Input;
+    const response = await reached(server, () =>
+      send(urlOf(server, verb, id, taken), {
+        method: verb.method.toUpperCase(),
+        headers: {
+          authorization: `Bearer ${server.token}`,
+          "content-type": "application/json",
+          ...(typeof version === "number" ? { "if-match": `"${version}"` } : {}),
+        },
+        redirect: "manual",
+        signal: AbortSignal.timeout(verb.name === "checkUsage" ? check_ms : call_ms),
+        ...(verb.method === "get" ? {} : { body: JSON.stringify(taken) }),
+      }),
+    );
+    const body = await jsonOf(response);
+    if (!response.ok) throw refusalOf(server, response.status, body);
+    return body;
+  });
+}
+
+function urlOf({ url }: RemoteServer, { path, method }: Verb, id: unknown, taken: Input): string {
+  const query = new URLSearchParams();
+  if (method === "get") {
+    for (const [name, value] of Object.entries(taken)) query.set(name, String(value));
+  }
+  const filled = path.replace("{id}", encodeURIComponent(String(id)));
+  return `${url.replace(/\/+$/, "")}${managementPath}${filled}${query.size > 0 ? `?${query}` : ""}`;
+}
+
+export function refusalOf({ url }: RemoteServer, status: number, body: unknown): Error {
+  const error = (body as { error?: { message?: unknown; code?: unknown } } | null)?.error;
+  if (typeof error?.message !== "string") {
+    return new ManagementError(
+      `${url} answered ${status}, not as a management interface does. Is it the operator's port?`,
+    );
+  }
+  if (error.code === "route_not_found") {
+    return new ManagementError(`${url} has no management interface. Name the operator's port (SLUICE_OPERATOR_PORT).`);
+  }
+  return status >= 500 ? new Error(error.message) : refusalFrom(error.message, error.code);
+}

@@ -1,0 +1,157 @@
+/**
+ * THE MODULE CLI: the commands. `run` takes the words of a command line and returns the exit code.
+ *
+ * 0: success. 1: failure, with a one-line reason on stderr. 2: usage error. With `--json`, stdout holds one JSON value
+ * and nothing else, and no prompt appears. Commands use `Management` (src/admin/management/management.ts) and `Services`;
+ * connect.ts finds the data.
+ */
+import { type Command, CommanderError } from "commander";
+import { addAgentCommands, agentNames, withoutAgentsOptions } from "./agents/commands.ts";
+import { addApplyCommand } from "./apply.ts";
+import { addAuditCommands } from "./audit.ts";
+import { addCompletionCommand } from "./completion.ts";
+import { addConformanceCommand } from "./conformance/command.ts";
+import { addConsoleCommand } from "./console.ts";
+import type { CommandContext } from "./context.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { addExportCommand } from "./export.ts";
+import { addFleetCommand } from "./fleet.ts";
+import { addHealthcheckCommand } from "./healthcheck.ts";
+import { addInitCommand } from "./init.ts";
+import { addKeyCommands } from "./key.ts";
+import { addOrganizationCommands } from "./organization.ts";
+import { addPersonTryCommand } from "./person-try.ts";
+import { addServerCommands } from "./server.ts";
+import type { Services } from "./services.ts";
+import { addSignInCommands } from "./sign-in/commands.ts";
+import { oneLine } from "./terminal.ts";
+import { addTryCommand } from "./try.ts";
+import { TypedCommand } from "./typed-command.ts";
+import { addUpstreamCommands } from "./upstream.ts";
+import { addUsageCommands } from "./usage.ts";
+import { addVerbCommands } from "./verb-command.ts";
+
+/** `words` is what follows the program's name. Never throws. */
+export async function run(words: readonly string[], services: Services): Promise<number> {
+  const { terminal } = services;
+  let code = 0;
+  try {
+    // The schema is read from the migrations, which other commands need not load.
+    const isVersion = words.includes("--version") || words.includes("-V");
+    const version = isVersion ? `${services.version} (schema ${await services.schema()})` : services.version;
+    const program = commands({ ...services, version }, (exitCode) => {
+      code = exitCode;
+    });
+    const [first, ...others] = words;
+    // Commander's own `help` takes one word, but `help team create` has two.
+    const typed = first === "help" && others.length > 1 ? [...others, "--help"] : withoutAgentsOptions(words);
+    await program.parseAsync(typed, { from: "user" });
+    return code;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    terminal.err(`sluice: ${oneLine(thrown instanceof Error ? thrown.message : String(thrown)) || "failed"}\n`);
+    if (services.environment.SLUICE_DEBUG && thrown instanceof Error) terminal.err(`${thrown.stack}\n`);
+    return 1;
+  }
+}
+
+/** All commands, in the order of the help. */
+export function commands(of: Services, exitWith: (code: number) => void): Command {
+  const environment = { ...of.environment };
+  const services: Services = { ...of, environment };
+  const { terminal } = services;
+  const program = new TypedCommand("sluice")
+    .description("A model inference service that your team runs itself.")
+    .exitOverride()
+    .configureOutput({
+      writeOut: terminal.out,
+      writeErr: terminal.err,
+      getOutHelpWidth: () => terminal.width ?? 100,
+      getErrHelpWidth: () => terminal.width ?? 100,
+      getOutHasColors: () => terminal.color,
+      getErrHasColors: () => terminal.color,
+    })
+    .version(services.version, "-V, --version", "print the version, the commit and the schema")
+    .option("--server <url>", "administer another node, through its operator's port (or SLUICE_SERVER)")
+    .helpOption("-h, --help", "show help")
+    .helpCommand("help [command]", "show help for a command")
+    .addHelpText("after", generalExamples);
+  program.hook("preAction", (_, command) => {
+    const { server } = program.opts<{ server?: string }>();
+    if (server === undefined) return;
+    const [first = command.name()] = namesTo(command);
+    if (onTheNode.includes(first)) command.error(`error: ${first} works on the node itself, without --server`);
+    if (forClients.includes(first)) command.error(`error: ${first} calls no operator's port and takes no --server`);
+    environment.SLUICE_SERVER = server;
+  });
+  const context: CommandContext = { services, exitWith };
+  addServerCommands(program, context);
+  addInitCommand(program, context);
+  addOrganizationCommands(program, context);
+  addKeyCommands(program, context);
+  const group = (name: string, description: string, order: string[]) =>
+    addVerbCommands(program.command(name).description(description), context, order);
+  group("team", "manage teams: groups of an organization's keys with limits of their own", ["create"]);
+  group("plan", "show the plans in force, and manage those outside sluice.yaml", ["list", "show"]);
+  addUpstreamCommands(program, context);
+  group("config", "show the configuration in force", ["show"]);
+  group("node", "show the nodes that serve", ["list"]);
+  addFleetCommand(program, context);
+  addUsageCommands(program, context);
+  group("request", "look up inference requests", ["list", "show"]);
+  addAuditCommands(program, context);
+  group("notice", "manage webhooks that report usage and expiring keys", ["set"]);
+  group("operator", "manage operators, who may administer over HTTP", ["create"]);
+  const person = program
+    .command("person")
+    .description("show, limit, suspend and forget people who signed in through an issuer");
+  addVerbCommands(person, context, ["list", "show", addPersonTryCommand]);
+  group("membership", "give people memberships by hand, and take them", ["give"]);
+  addApplyCommand(program, context);
+  addExportCommand(program, context);
+  addSignInCommands(program, context);
+  addAgentCommands(program, context);
+  addTryCommand(program, context);
+  addConsoleCommand(program, context);
+  addDoctorCommand(program, context);
+  addHealthcheckCommand(program, context);
+  addConformanceCommand(program, context);
+  addCompletionCommand(program, context);
+  return program;
+}
+
+/** Commands that work on their own machine alone. */
+const onTheNode = [
+  "serve",
+  "simulator",
+  "migrate",
+  "openapi",
+  "init",
+  "console",
+  "doctor",
+  "healthcheck",
+  "conformance",
+  "completion",
+];
+
+/** Commands that call the API of clients. */
+const forClients = ["login", "logout", "token", ...agentNames];
+
+/** The words of a command, without the program's name. */
+function namesTo(command: Command): string[] {
+  return command.parent ? [...namesTo(command.parent), command.name()] : [];
+}
+
+const generalExamples = `
+Examples:
+  $ sluice serve
+  $ sluice org create acme --plan pro
+  $ sluice key create --org acme --name "build server" --scopes inference:create
+  $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
+  $ sluice --server https://sluice.example:9090 org list
+
+With --server or SLUICE_SERVER, commands act on another node and need an operator
+token in SLUICE_OPERATOR_TOKEN, or in a file that SLUICE_OPERATOR_TOKEN_FILE names.
+
+Exit codes: 0 success; 1 failure, with a one-line reason on stderr; 2 usage
+error. For help with a command, run: sluice help <command>`;

@@ -1,0 +1,90 @@
+/** The dependencies of the CLI: main.ts passes them in, and tests pass their own. */
+
+import type { Configuration, StorageSettings } from "../../config/configuration.ts";
+import type { Room } from "../../config/workers.ts";
+import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
+import type { ManagementStores } from "../management/context.ts";
+import type { SeenCertificate } from "./certificates.ts";
+import type { Prompts } from "./prompts.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface Services {
+  /** The version of this build, such as `0.2.0`. */
+  version: string;
+  /** The newest migration that it knows. */
+  schema(): Promise<string>;
+  /** The words that start this program. */
+  program: readonly [string, ...string[]];
+  terminal: Terminal;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** The operating system's user, for the audit log. */
+  user: string;
+  now_ms: () => number;
+  /** A UUIDv7, dashed. */
+  newUuid: () => string;
+  /** Random bytes from a cryptographic source. */
+  random: (bytes: number) => Uint8Array;
+  /** Called only if the terminal is interactive and a value is missing. */
+  prompts: () => Promise<Prompts>;
+
+  /** The storage settings, from the environment alone. */
+  storage(): StorageSettings;
+  /** Environment and sluice.yaml, validated; throws an Error that names line and field. */
+  configuration(): Promise<Configuration>;
+  /**
+   * Opens the database of these settings; an embedded one is created if there is none. Throws an Error if its schema is
+   * older or newer than this build's, and one whose `code` is `in_use` if another process holds the embedded database.
+   */
+  openStore(storage: StorageSettings): Promise<OpenStore>;
+  /** Migrates the database; returns the names of the migrations applied. */
+  migrate(storage: StorageSettings): Promise<string[]>;
+  /** Throws an Error that says what is wrong. */
+  inspectDatabase(storage: StorageSettings): Promise<Inspection>;
+  /** One sentence on its state; throws an Error that says what is wrong. */
+  inspectRedis(redisUrl: string): Promise<string>;
+  /** The memory and cores that the workers of a node may take here. */
+  room(configuration: Configuration): Room;
+  /** How many descriptors a process may open; null where the system does not say. */
+  descriptorLimit(): number | null;
+  /** The addresses of this machine's network interfaces. */
+  addresses(): readonly string[];
+  /** The certificates of this server and of the servers that it calls, as far as they can be read. */
+  certificates(configuration: Configuration): Promise<SeenCertificate[]>;
+
+  /** Asks an engine for its models and drafts a sluice.yaml for it. */
+  draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;
+  /** The OpenAPI document as it is checked in: JSON text that ends with a line break. */
+  openapi(of: "api" | "management"): Promise<string>;
+
+  /**
+   * Serves until stopped; returns the exit code. `migrate`: whether it may, if the settings allow it too.
+   * `waitForDatabase_ms`: how long it waits for Postgres; absent: as the settings say. `worker`: the number of this process
+   * among the workers of a node; absent: it is the node.
+   */
+  serve(options: { migrate: boolean; waitForDatabase_ms?: number; worker?: number }): Promise<number>;
+  simulate(options: { host: string; port: number }): Promise<{ url: string; stop(): Promise<void> }>;
+  /** Resolves when this process is asked to end (SIGINT, SIGTERM). */
+  untilStopped(): Promise<void>;
+}
+
+export interface Inspection {
+  /** One sentence. */
+  says: string;
+  /** How the schema compares with this build's; `problem` is null where it is the same. */
+  schema: { is: "current" | "older" | "newer" | "other"; problem: string | null };
+  /** Why nobody can administer, or soon; null: somebody can, or the schema is not this build's. */
+  administrators: string | null;
+}
+
+export interface OpenStore extends ManagementStores {
+  close(): Promise<void>;
+}
+
+export interface Draft {
+  /** The text of the file. */
+  yaml: string;
+  /** Public ids of the models found. */
+  models: string[];
+  /** The JSON Schema that the first line of the file names, to be written beside it. */
+  schema: string;
+}

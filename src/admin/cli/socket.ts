@@ -1,0 +1,253 @@
+/**
+ * The management socket of a running server: a Unix socket in the data folder that only its owner can open. The
+ * embedded database admits one process, so the CLI sends its verbs to the server that holds it, as JSON over HTTP: the name
+ * and the input of a verb, answered by its answer or a refusal. Everybody who can open the socket can do everything: only the
+ * file system guards it.
+ */
+import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Connection } from "../../core/http/call.ts";
+import type { Serve } from "../../core/http/frame.ts";
+import { client, type Transport } from "../management/client.ts";
+import { ManagementError, refusalFrom } from "../management/error.ts";
+import type { Verb } from "../management/verb.ts";
+import { type Management, verbs } from "../management/verbs.ts";
+import { userNumbered } from "./user.ts";
+
+/** Changes when a verb changes its meaning, so that a CLI and a server of different versions find out. */
+const protocol_version = 2;
+const body_bytes_max = 64 * 1024;
+const call_ms = 30_000;
+const probe_ms = 2000;
+const answer_ms = 15 * 60_000;
+const origin = "http://sluice";
+const tryPath = "/try";
+const actorHeader = "x-sluice-actor";
+const actorForm = /^cli:[\w.@+-]{1,64}$/;
+
+type Reply = { version: number } & ({ result: unknown } | { refusal: string; code?: string } | { failure: string });
+
+function socketPath(dataDir: string): { folder: string; path: string } {
+  const folder = join(resolve(dataDir), "admin");
+  return { folder, path: join(folder, "sluice.sock") };
+}
+
+/**
+ * Opens the socket in this data folder. The folder around the socket admits only its owner before the socket exists, so
+ * no other user can slip in. Throws an Error if another server has a socket here, if the folder belongs to another user,
+ * or if the path is too long for the system.
+ */
+export async function adminSocket(options: {
+  dataDir: string;
+  /** Acts for this actor: the folder's owner, and the name that the client gave. */
+  actAs: (actor: string) => Transport;
+  /** Tries models for this actor; absent: nobody can. */
+  tryAs?: (actor: string) => Serve;
+  /** Called with outages, which the caller gets as well. */
+  failed?: (cause: unknown) => void;
+}): Promise<{ path: string; stop(): Promise<void> }> {
+  const { folder, path } = socketPath(options.dataDir);
+  const owner = ownFolder(folder);
+  if (isSocket(path)) {
+    if (await isLive(path)) throw new Error(`another server already serves the data folder ${options.dataDir}`);
+    unlinkSync(path);
+  }
+  const server = listen(path, (request) => {
+    server.timeout(request, call_ms / 1000);
+    const { actAs, tryAs } = options;
+    if (tryAs && new URL(request.url).pathname === tryPath)
+      return tried(request, connectionOf(server, request), (claimed) => tryAs(actorOf(owner, claimed)));
+    return answer(request, { ...options, actAs: (claimed) => actAs(actorOf(owner, claimed)) });
+  });
+  chmodSync(path, 0o600);
+  return { path, stop: () => server.stop() };
+}
+
+/**
+ * The same verbs through the socket of a running server; null if none is running there. Throws a ManagementError if the
+ * socket is not this user's own or its server is another version.
+ */
+export async function socketManagement(options: SocketCaller): Promise<Management | null> {
+  const path = await liveSocket(options.dataDir);
+  return path === null ? null : client((verb, input) => call(path, options.actor, verb, input));
+}
+
+export interface SocketCaller {
+  dataDir: string;
+  actor: string;
+}
+
+/** A completion that the running server makes as this key, as the API answers it; null and errors as above. */
+export async function socketTry({
+  dataDir,
+  actor,
+}: SocketCaller): Promise<((keyId: string, body: string) => Promise<Response>) | null> {
+  const path = await liveSocket(dataDir);
+  if (path === null) return null;
+  const headers = { [actorHeader]: actor, "content-type": "application/json" };
+  return (keyId, body) =>
+    fetch(`${origin}${tryPath}?key=${encodeURIComponent(keyId)}`, {
+      method: "POST",
+      headers,
+      body,
+      unix: path,
+      keepalive: false,
+      signal: AbortSignal.timeout(answer_ms),
+    });
+}
+
+async function liveSocket(dataDir: string): Promise<string | null> {
+  const { folder, path } = socketPath(dataDir);
+  if (!isSocket(path)) return null;
+  assertOwn(folder, path);
+  return (await isLive(path)) ? path : null;
+}
+
+/** Makes the folder. Returns its owner's name. */
+function ownFolder(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const found = lstatSync(folder);
+  const user = process.getuid?.();
+  if (!found.isDirectory() || (user !== undefined && found.uid !== user)) {
+    throw new Error(`${folder} is not a folder that this user owns: remove it, or choose another SLUICE_DATA_DIR`);
+  }
+  chmodSync(folder, 0o700);
+  return userNumbered(found.uid);
+}
+
+/**
+ * Only the folder's owner can open the socket, so the owner is certain. The name that the client gives is only a claim.
+ */
+function actorOf(owner: string, claimed: string): string {
+  const name = claimed.slice("cli:".length);
+  return name === owner ? `cli:${owner}` : `cli:${owner} (claims ${name})`;
+}
+
+/** Called before anything is sent: a socket of another user would get the command, and its answer would be trusted. */
+function assertOwn(folder: string, path: string): void {
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  const [around, socket] = [lstatSync(folder), lstatSync(path)];
+  if (around.uid !== user || socket.uid !== user) throw ownedByAnother(path);
+  if (!around.isDirectory() || (around.mode & 0o077) !== 0) {
+    throw new ManagementError(`${folder} is open to other users: chmod 700 it once you know that its socket is yours.`);
+  }
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return lstatSync(path).isSocket();
+  } catch (cause) {
+    if (codeOf(cause) === "EACCES" || codeOf(cause) === "EPERM") throw ownedByAnother(path);
+    return false;
+  }
+}
+
+function listen(path: string, fetch: (request: Request) => Promise<Response>): Bun.Server<undefined> {
+  try {
+    return Bun.serve({ unix: path, maxRequestBodySize: body_bytes_max, fetch });
+  } catch (cause) {
+    if (codeOf(cause) !== "ENAMETOOLONG") throw cause;
+    throw new Error(`the data folder's path is too long for a socket: choose a shorter SLUICE_DATA_DIR`, { cause });
+  }
+}
+
+/** Clients of the socket are on this machine. */
+function connectionOf(server: Bun.Server<undefined>, request: Request): Connection {
+  return {
+    address: () => "127.0.0.1",
+    isLocal: () => true,
+    keepOpen: (isKept) => server.timeout(request, isKept ? 0 : call_ms / 1000),
+  };
+}
+
+async function tried(request: Request, connection: Connection, tryAs: (claimed: string) => Serve): Promise<Response> {
+  const claimed = request.headers.get(actorHeader) ?? "";
+  if (!actorForm.test(claimed)) return reply(400, { failure: "the actor is malformed" });
+  return tryAs(claimed)(request, connection);
+}
+
+async function answer(
+  request: Request,
+  { actAs, failed }: { actAs: (actor: string) => Transport; failed?: (cause: unknown) => void },
+): Promise<Response> {
+  if (request.method !== "POST") return reply(200, { result: null });
+  const command = await readCommand(request);
+  if (typeof command === "string") return reply(400, { failure: command });
+  try {
+    return reply(200, { result: await actAs(command.actor)(command.verb, command.input) });
+  } catch (cause) {
+    if (cause instanceof ManagementError) return reply(422, { refusal: cause.message, code: cause.code });
+    failed?.(cause);
+    return reply(500, { failure: cause instanceof Error ? cause.message : String(cause) });
+  }
+}
+
+/** The command in a request, or what is wrong with it. */
+async function readCommand(request: Request): Promise<{ actor: string; verb: Verb; input: unknown } | string> {
+  let body: unknown;
+  try {
+    body = await request.json();
+  } catch {
+    return "the body is not JSON, or is nested too deeply";
+  }
+  if (typeof body !== "object" || body === null) return "the body is not an object";
+  const { version, actor, verb, input } = body as Record<string, unknown>;
+  if (version !== protocol_version) return versionMismatch;
+  const known = verbs.find(({ name }) => name === verb);
+  if (!known) return "the verb is unknown";
+  if (typeof actor !== "string" || !actorForm.test(actor)) return "the actor is malformed";
+  if (typeof input !== "object" || input === null) return "the input is not an object";
+  return { actor, verb: known, input };
+}
+
+function reply(
+  status: number,
+  content: { result: unknown } | { refusal: string; code: string } | { failure: string },
+): Response {
+  return Response.json({ version: protocol_version, ...content } satisfies Reply, { status });
+}
+
+/** Whether a server listens: a killed one leaves its socket behind. */
+async function isLive(path: string): Promise<boolean> {
+  try {
+    const { version } = await exchange(path, { method: "GET" }, probe_ms);
+    if (version !== protocol_version) throw new ManagementError(versionMismatch);
+    return true;
+  } catch (cause) {
+    if (cause instanceof ManagementError) throw cause;
+    const code = codeOf(cause);
+    if (code === "EACCES" || code === "EPERM") throw ownedByAnother(path);
+    if (code === "ECONNREFUSED" || code === "ENOENT" || code === "FailedToOpenSocket") return false;
+    throw new ManagementError(`The server at ${path} does not respond. Check its log, or restart it.`);
+  }
+}
+
+async function call(path: string, actor: string, { name }: Verb, input: unknown): Promise<unknown> {
+  const body = JSON.stringify({ version: protocol_version, actor, verb: name, input });
+  const answer = await exchange(path, { method: "POST", body }, call_ms);
+  if ("refusal" in answer) throw refusalFrom(answer.refusal, answer.code);
+  if ("failure" in answer) throw new Error(`the running server failed: ${answer.failure}`);
+  return answer.result;
+}
+
+async function exchange(path: string, init: BunFetchRequestInit, wait_ms: number): Promise<Reply> {
+  const response = await fetch(`${origin}/`, {
+    ...init,
+    unix: path,
+    keepalive: false,
+    signal: AbortSignal.timeout(wait_ms),
+  });
+  return (await response.json()) as Reply;
+}
+
+const versionMismatch =
+  "The running server and this command are different versions of sluice. Use the same version for both.";
+
+function ownedByAnother(path: string): ManagementError {
+  return new ManagementError(`${path} belongs to another user. Run this command as the user that runs the server.`);
+}
+
+function codeOf(cause: unknown): string | null {
+  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : null;
+}

@@ -1,0 +1,72 @@
+/**
+ * `sluice upstream list` shows how a running server finds its engines now. That is the memory of its processes, so they are
+ * asked. `check` asks an engine itself. The other commands of the group are verbs.
+ */
+import type { Command } from "commander";
+import { grouped } from "../../core/inference/amounts.ts";
+import type { RouteView } from "../../core/routing/view.ts";
+import type { Column } from "../management/command.ts";
+import type { CommandContext } from "./context.ts";
+import { localSettings, urlHost } from "./local-server.ts";
+import { type JsonFlag, jsonOption, printJson } from "./option.ts";
+import { table } from "./table.ts";
+import { addCheckCommand } from "./upstream-check.ts";
+import { addVerbCommands } from "./verb-command.ts";
+
+const answer_ms = 5000;
+
+export function addUpstreamCommands(program: Command, context: CommandContext): void {
+  const group = program.command("upstream").description("show, check, drain and resume engines");
+  addVerbCommands(group, context, [addListCommand, addCheckCommand, "drain", "resume", "drained"]);
+}
+
+function addListCommand(group: Command, { services }: CommandContext): void {
+  group
+    .command("list")
+    .description("list routes with their health, load, and queue, as the server knows them now")
+    .option("--url <url>", "operator's URL of the server (default: by SLUICE_OPERATOR_HOST and SLUICE_OPERATOR_PORT)")
+    .addOption(jsonOption())
+    .action(async ({ url, json }: JsonFlag & { url?: string }) => {
+      const routes = await routesAt(url ?? operatorUrl(services.environment));
+      if (json) return printJson(services.terminal, routes);
+      const has = { REPLICA: routes.some(({ replica }) => replica), WORKER: routes.some(({ worker }) => worker) };
+      const listed = columns.filter(({ head }) => has[head as keyof typeof has] ?? true);
+      services.terminal.out(table(services.terminal, listed, routes));
+    });
+}
+
+/** A route as one process sees it: on a node of several workers, each reports its own. */
+type Route = RouteView & { worker?: number };
+
+const columns: Column<Route>[] = [
+  { head: "WORKER", cell: ({ worker }) => String(worker ?? "") },
+  { head: "UPSTREAM", cell: (route) => route.upstream },
+  { head: "REPLICA", cell: (route) => route.replica ?? "" },
+  { head: "MODEL", cell: (route) => route.model },
+  { head: "STATE", cell: (route) => route.state },
+  { head: "REQUESTS", cell: (route) => grouped(route.requests) },
+  { head: "TOKENS", cell: (route) => grouped(route.tokens), optional: true },
+  { head: "WAITING", cell: (route) => grouped(route.waiting) },
+];
+
+async function routesAt(origin: string): Promise<Route[]> {
+  if (!URL.canParse(origin) || !/^https?:$/.test(new URL(origin).protocol)) throw new Error(`'${origin}' is not a URL`);
+  const signal = AbortSignal.timeout(answer_ms);
+  const answer = await fetch(new URL("/readyz?verbose", origin), { proxy: false, redirect: "manual", signal }).catch(
+    () => null,
+  );
+  if (!answer) throw new Error(`nothing answers at ${origin}`);
+  const body = (await answer.json().catch(() => null)) as { routes?: unknown } | null;
+  if (Array.isArray(body?.routes)) return body.routes as Route[];
+  throw new Error(`${origin} names no routes: is it the operator's port (SLUICE_OPERATOR_PORT)?`);
+}
+
+function operatorUrl(environment: Readonly<Record<string, string | undefined>>): string {
+  const { operator } = localSettings(environment);
+  if (!operator) {
+    throw new Error(
+      "engines are shown on the operator's port alone: start the server with SLUICE_OPERATOR_PORT, and set it for this command too",
+    );
+  }
+  return `http://${urlHost(operator.host)}:${operator.port}`;
+}

@@ -1,0 +1,125 @@
+/**
+ * Follows the answer of a verb: an event stream has the answer now, and again whenever it has changed. An answer is read
+ * when the client has taken the one before, so a slow client misses some and none waits in memory. The stream ends with the
+ * event `error` when the node drains, the caller may no longer read, or the answer cannot be read.
+ */
+import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
+import { asFault, Fault } from "../../core/inference/fault.ts";
+import { comment, encodeSse } from "../../core/sse/encode.ts";
+
+export interface Followed {
+  event: string;
+  /** Resolves when it is time to read again, for all streams at the same time, so that they share their queries. */
+  beat(): Promise<void>;
+  heartbeat_ms: number;
+  /** Reads the answer as JSON text. Throws a Fault when the stream has to end. */
+  read(): Promise<string>;
+  /** The body of the event `error`. */
+  faultBody(fault: Fault): unknown;
+}
+
+/** The streams of this process that are open. */
+export interface Followers {
+  count: number;
+}
+
+const followers_max = 64;
+/** How long a client may leave an event unread. */
+const stalled_ms_max = 60_000;
+
+/** The first answer is read before the stream begins, so that a refusal has its true status. */
+export async function follow(followers: Followers, followed: Followed): Promise<StreamedAnswer> {
+  if (followers.count >= followers_max) {
+    throw new Fault("overloaded", `${followers_max} others follow this node already. Please try again later.`, {
+      retryAfterSeconds: 30,
+    });
+  }
+  followers.count += 1;
+  const first = await followed.read().catch((thrown: unknown) => {
+    followers.count -= 1;
+    throw thrown;
+  });
+  return eventStream({}, (owner) => {
+    const closed = () => {
+      followers.count -= 1;
+      owner.closed();
+    };
+    return new FollowSource(followed, first, { left: () => owner.left(), closed });
+  });
+}
+
+const text = new TextEncoder();
+
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
+/** This is a class: docs/design/runtime.md, Bun as a server. */
+class FollowSource implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #followed: Followed;
+  readonly #owner: StreamOwner;
+  #next: string | null;
+  #last = "";
+  #wrote_ms = performance.now();
+  #isClosed = false;
+  #stall: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(followed: Followed, first: string, owner: StreamOwner) {
+    this.#followed = followed;
+    this.#next = first;
+    this.#owner = owner;
+  }
+
+  async pull(controller: Controller): Promise<void> {
+    clearTimeout(this.#stall);
+    try {
+      const frame = await this.#frame();
+      if (this.#isClosed) return;
+      controller.enqueue(text.encode(frame));
+      this.#wrote_ms = performance.now();
+      this.#stall = setTimeout(() => this.#cut(controller), stalled_ms_max);
+    } catch (thrown) {
+      this.#end(controller, asFault(thrown));
+    }
+  }
+
+  cancel(): void {
+    if (this.#isClosed) return;
+    this.#owner.left();
+    this.#close();
+  }
+
+  /** Resolves with the next frame: an answer that has changed, or a heartbeat. */
+  async #frame(): Promise<string> {
+    const { event, beat, heartbeat_ms, read } = this.#followed;
+    for (;;) {
+      const data = this.#next ?? (await read());
+      this.#next = null;
+      if (data !== this.#last) {
+        this.#last = data;
+        return encodeSse({ event, data });
+      }
+      if (this.#isClosed || performance.now() - this.#wrote_ms >= heartbeat_ms) return comment("");
+      await beat();
+    }
+  }
+
+  #end(controller: Controller, fault: Fault): void {
+    if (this.#isClosed) return;
+    this.#close();
+    controller.enqueue(
+      text.encode(encodeSse({ event: "error", data: JSON.stringify(this.#followed.faultBody(fault)) })),
+    );
+    controller.close();
+  }
+
+  #cut(controller: Controller): void {
+    if (this.#isClosed) return;
+    this.#close();
+    controller.error(new Error(`the reader took nothing for ${stalled_ms_max} ms`));
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#stall);
+    this.#owner.closed();
+  }
+}

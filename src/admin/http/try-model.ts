@@ -1,0 +1,85 @@
+/**
+ * Tries a model: runs one chat completion for an administrator of a key, as that key, with its limits and a receipt, so that
+ * nobody needs the key itself. It is not a verb, because its answer is that of the API.
+ */
+import Type from "typebox";
+import { planOf } from "../../core/admission/allowance.ts";
+import { requireScope } from "../../core/auth/authenticate.ts";
+import type { Principal } from "../../core/auth/verdict.ts";
+import type { Call } from "../../core/http/call.ts";
+import type { Serve } from "../../core/http/frame.ts";
+import { chatAdapter, createChatCompletion } from "../../core/operations/chat.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { infer } from "../../core/operations/infer.ts";
+import { inferenceBody } from "../../core/operations/inference-body.ts";
+import { type Operation, operation } from "../../core/operations/operation.ts";
+import { queryOf } from "../../core/operations/path.ts";
+import { serveOperation } from "../../core/operations/serve-operation.ts";
+import { ChatCompletionRequest } from "../../core/protocol/openai-chat/contract.ts";
+import { validateChatRequest } from "../../core/protocol/openai-chat/validate.ts";
+import type { Actor } from "../../core/store/directory.ts";
+import { raisedRates } from "../../core/store/raise.ts";
+import { type CallerRole, localCaller } from "../management/caller.ts";
+import { keepers } from "../management/shapes.ts";
+import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls, type Trying } from "./gate.ts";
+
+export const tryName = "tryModel";
+const tryPath = `${managementPath}/try`;
+export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
+
+const summary = "Try a model";
+const body = inferenceBody(ChatCompletionRequest, { validate: validateChatRequest });
+
+export function tryModel(entrance: ManagementEntrance, trying: Trying): Operation {
+  return operation({
+    operationId: tryName,
+    method: "post",
+    path: tryPath,
+    tag: "Requests",
+    summary,
+    description: "Runs one chat completion as the key that `key` names, which the caller may administer.",
+    scope: null,
+    metered: chatAdapter.operation,
+    faults: [...createChatCompletion.faults, "missing_role", "resource_not_found"],
+    otherFaults: true,
+    examples: [],
+    success: {
+      description: "The completion, as the API answers it.",
+      headers: [],
+      content: { "text/event-stream": { schema: Type.String() } },
+    },
+    async handle(dependencies, call) {
+      requireTls(entrance, call);
+      const caller = await admitted(entrance, { roles: tryRoles, summary }, call);
+      const query = queryOf(call.request);
+      refuseUnknown(query, ["key"]);
+      const principal = await trying.principalFor(caller, query.get("key"), call.client);
+      call.identified({ ...caller.noted, organization: principal.organization.id, key: principal.key.id });
+      admit(dependencies, call, principal);
+      const read = await body.read(dependencies, call, principal.organization);
+      return infer(dependencies, call, { principal, body: read }, chatAdapter);
+    },
+  });
+}
+
+/**
+ * Tries models for the user who administers the node on its own machine. The file system has authenticated that user. Null if
+ * nobody can try a model.
+ */
+export function tryingHere(dependencies: Dependencies, entrance: ManagementEntrance): ((actor: Actor) => Serve) | null {
+  const { trying } = entrance;
+  if (!trying) return null;
+  return (actor) => {
+    const authenticate = async () => localCaller(actor);
+    return serveOperation(dependencies, tryModel({ ...entrance, authenticate }, trying));
+  };
+}
+
+/** Makes the checks that a request with the key itself would pass (serve-operation.ts). */
+function admit({ arrivals, bounds, catalog }: Dependencies, call: Call, principal: Principal): void {
+  requireScope(principal, "inference:create");
+  call.holds(bounds.memory.reservation(principal.key.id));
+  const plan = planOf(catalog().plans, principal.organization);
+  arrivals.take(principal.key.id, "inference", plan ? raisedRates(plan, principal.planRaise) : undefined);
+  call.keepOpen();
+}

@@ -1,0 +1,145 @@
+/** The rules for a file of organizations that its schema cannot express: between its values, and with what exists. Pure. */
+import { camelName } from "../../../core/schema/codec.ts";
+import type { Path } from "../../../core/schema/walk.ts";
+import { type Budget, noBudget } from "../../../core/store/budget.ts";
+import { noLimits, type Plan } from "../../../core/store/plan.ts";
+import type { BudgetedKey } from "../budgets.ts";
+import { ManagementError } from "../error.ts";
+import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
+import { plan_default } from "../organizations.ts";
+import type { Team } from "../team.ts";
+import { inheritedLimits, type PersonState } from "./state.ts";
+import type { Step } from "./step.ts";
+import { type Diff, type OrganizationEntry, ownOf } from "./wanted.ts";
+
+/** Checks an organization. Returns true if nothing of it is made, because its entry is wrong or it is closed. */
+export function checkOrganization(
+  diff: Diff,
+  { slug, path, wanted, state }: OrganizationEntry,
+  step: Step | null,
+): boolean {
+  const wrong = (at: Path, message: string) => {
+    diff.problems.push({ path: at, message });
+    return true;
+  };
+  const renamed = state ? undefined : diff.state.renamed.get(slug);
+  if (renamed !== undefined) return wrong(path, `is called '${renamed}' now; correct the file`);
+  const things = Object.keys({ ...wanted.teams, ...wanted.keys }).length;
+  if (wanted.status === "closed" && things > 0) {
+    return wrong(path, "is to be closed, which ends its keys and teams; take them out of the file");
+  }
+  if (state?.organization.status === "closed") {
+    const isMeant = wanted.status === "closed" || (step === null && things === 0);
+    const message = "is closed and cannot be changed; say so (status: closed), or take it out of the file";
+    return isMeant || wrong(path, message);
+  }
+  if (step) checkPlanName(diff, path, step);
+  if (step) checkHook(diff, path, step);
+  return false;
+}
+
+function checkPlanName({ wanted, state, problems }: Diff, path: Path, step: Step): void {
+  const plans = [...new Set([...state.plans.keys(), ...Object.keys(wanted.plans ?? {})])];
+  const to = step.differences.find(({ field }) => field === "plan")?.to;
+  const plan = to === undefined && step.action === "add" ? plan_default : to;
+  if (typeof plan !== "string" || plans.includes(plan)) return;
+  const message = `There is no plan '${plan}', which '${step.name}' is to have. There are: ${plans.join(", ")}.`;
+  problems.push({ path: [...path, "plan"], message });
+}
+
+function checkHook({ problems }: Diff, path: Path, { differences }: Step): void {
+  const changes = differences.filter(({ field }) => field.startsWith("notices."));
+  const isNew = changes.length > 0 && changes.every(({ from }) => from === null);
+  if (isNew && !changes.some(({ field }) => field === "notices.url")) {
+    problems.push({ path: [...path, "notices"], message: "is a new webhook, which needs its url" });
+  }
+}
+
+export function checkTeam(diff: Diff, entry: OrganizationEntry, step: Step, team: Team | null): void {
+  checkLimits(diff, entry, step, { field: "limits", before: team?.limits ?? noBudget, whose: "team" });
+  checkLimits(diff, entry, step, { field: "member_limits", before: team?.memberLimits ?? noBudget, whose: "person" });
+  checkLimits(diff, entry, step, { field: "key_limits", before: team?.keyLimits ?? noBudget, whose: "new key" });
+}
+
+export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step, key: BudgetedKey | null): void {
+  const { slug, wanted, state } = entry;
+  for (const { field, to } of step.differences) {
+    if (field === "expires" && typeof to === "string" && Date.parse(to) <= diff.options.now_ms) {
+      diff.problems.push({ path: [...step.path, field], message: `${to} is in the past` });
+    }
+    if (field === "team" && typeof to === "string" && !hasTeam(diff, entry, to)) {
+      diff.problems.push({ path: [...step.path, field], message: `there is no team '${to}' of ${slug}` });
+    }
+  }
+  const teamName = (wanted.keys?.[step.name]?.team as string | null | undefined) ?? null;
+  const written = wanted.teams?.[teamName ?? ""]?.key_limits as LimitChanges | null | undefined;
+  const inherited = state && written === undefined ? inheritedLimits(state, teamName) : noBudget;
+  checkLimits(diff, entry, step, { field: "limits", before: key?.limits ?? inherited, whose: "key" });
+}
+
+/** Checks what is to be set for a person, organization by organization. */
+export function checkPerson(diff: Diff, step: Step, now: PersonState): void {
+  const placed = step.differences.filter(({ field, to }) => field.includes(".") && to !== null);
+  for (const [place, [first]] of Map.groupBy(placed, ({ field }) => field.split(".", 2).join("."))) {
+    const [section = "", slug = ""] = place.split(".");
+    const entry = entryOf(diff, slug);
+    const wrong = (message: string) => diff.problems.push({ path: [...step.path, section, slug], message });
+    const missing = missingOrganization(diff, slug);
+    if (missing !== null) {
+      wrong(missing);
+    } else if (section === "limits") {
+      checkLimits(diff, entry, step, { field: place, before: now.limits.get(slug) ?? noBudget, whose: "person" });
+    } else {
+      const { team } = first!.to as { team?: string };
+      if (team !== undefined && !hasTeam(diff, entry, team)) wrong(`there is no team '${team}' of ${slug}`);
+    }
+  }
+}
+
+/** Why nothing can be set in the organization; null: it exists, or is made by this file. */
+function missingOrganization({ wanted, state }: Diff, slug: string): string | null {
+  const written = ownOf(wanted.organizations, slug);
+  if (written?.status === "closed") return `'${slug}' is to be closed`;
+  if (written || state.open.has(slug)) return null;
+  const renamed = state.renamed.get(slug);
+  return renamed === undefined ? `there is no organization '${slug}'` : `'${slug}' is called '${renamed}' now`;
+}
+
+function entryOf({ wanted, state }: Diff, slug: string): OrganizationEntry {
+  const written = ownOf(wanted.organizations, slug) ?? {};
+  return { slug, path: ["organizations", slug], wanted: written, state: state.organizations.get(slug) ?? null };
+}
+
+/** Whether the organization will have the team after all steps. */
+function hasTeam({ options }: Diff, { wanted, state }: OrganizationEntry, team: string): boolean {
+  if (wanted.teams && Object.hasOwn(wanted.teams, team)) return true;
+  const stays = !(options.prunes && wanted.teams);
+  return stays && state?.teams.some(({ name }) => name === team) === true;
+}
+
+/** Refuses, as the verbs would, limits above those of the plan, where any limit is changed. */
+function checkLimits(
+  diff: Diff,
+  entry: OrganizationEntry,
+  step: Step,
+  { field, before, whose }: { field: string; before: Budget; whose: string },
+): void {
+  const changes = step.differences.filter((one) => one.field.startsWith(`${field}.`));
+  if (changes.length === 0) return;
+  const changed = Object.fromEntries(changes.map((one) => [camelName(one.field.slice(field.length + 1)), one.to]));
+  try {
+    withinPlan(changedLimits(changed as LimitChanges, before), planOf(diff, entry), whose);
+  } catch (cause) {
+    if (!(cause instanceof ManagementError)) throw cause;
+    diff.problems.push({ path: [...step.path, ...field.split(".")], message: cause.message });
+  }
+}
+
+/** The plan that the organization will have, with its limits. */
+function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: OrganizationEntry): Plan | null {
+  const name =
+    wanted.plan === undefined ? (state ? state.organization.plan : plan_default) : (wanted.plan as string | null);
+  if (name === null) return null;
+  const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [camelName(limit), amount]);
+  return { ...noLimits, ...plans.get(name), ...Object.fromEntries(written), name };
+}

@@ -1,0 +1,160 @@
+/** The kinds of things that a file of organizations makes, and their fields in the order of the file. Pure. */
+import Type from "typebox";
+import { camelName, snakeName } from "../../../core/schema/codec.ts";
+import { type Budget, noBudget } from "../../../core/store/budget.ts";
+import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
+import type { PlanLimits } from "../../../core/store/plan.ts";
+import type { BudgetedKey } from "../budgets.ts";
+import type { Notices } from "../notices.ts";
+import { type Organization, plan_default } from "../organizations.ts";
+import * as parse from "../parse.ts";
+import type { Plan } from "../plans.ts";
+import { type LimitName, limitChanges, limitNames, name, nullable, oneOf } from "../shapes.ts";
+import type { Team } from "../team.ts";
+import { type VerbName, verbNamed } from "../verbs.ts";
+import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
+
+/** An organization with all its settings, which several verbs read. */
+export interface WholeOrganization extends Organization {
+  keyLimits: Budget | null;
+  memberLimits: Budget | null;
+  notices: Notices | null;
+}
+
+/** The limits that are set, by their names in the file. */
+export function limitsWritten(limits: Budget | PlanLimits | null): Partial<Record<LimitName, number>> {
+  const named = limitNames.map((limit) => [limit, limits?.[camelName(limit) as keyof Budget] ?? null] as const);
+  return Object.fromEntries(named.filter(([, amount]) => amount !== null));
+}
+
+/** No limit at all. */
+const noneLimited = Object.fromEntries(Object.keys(noBudget).map((limit) => [snakeName(limit), null]));
+
+export function limits<Now>(verb: VerbName, member: string, read: (now: Now) => Budget | null): Field<Now> {
+  return setBy(verb, member, {
+    schema: nullable(limitChanges("Null takes all limits away.")),
+    compares: "map",
+    read: (now) => limitsWritten(read(now)),
+    fresh: {},
+    normal: (value) => value ?? noneLimited,
+  });
+}
+
+const ofPlan = (limit: LimitName): Field<Plan> =>
+  setBy("updatePlan", limit, { read: (plan) => plan[camelName(limit) as keyof PlanLimits] ?? null, fresh: null });
+
+export const planKind: RemovableKind<Plan> = {
+  word: "plan",
+  creation: { verb: "createPlan", input: ({ name }) => ({ name }) },
+  subject: ({ name }) => ({ name }),
+  removes: "removePlan",
+  version: ({ version }) => version,
+  fields: Object.fromEntries(limitNames.map((limit) => [limit, ofPlan(limit)])),
+};
+
+const statusVerbs = {
+  active: "resumeOrganization",
+  suspended: "suspendOrganization",
+  closed: "closeOrganization",
+} as const satisfies Record<Organization["status"], VerbName>;
+
+const { url, shares, key_expiry_days } = verbNamed("setNotices").takes.properties;
+
+const notices: Field<WholeOrganization> = {
+  schema: nullable(Type.Object({ url, shares, key_expiry_days }, { additionalProperties: false })),
+  compares: "map",
+  read: ({ notices }) =>
+    notices && { url: notices.url, shares: notices.shares, key_expiry_days: notices.keyExpiryDays },
+  fresh: null,
+  normal: (value) => value && withNormalHook(value),
+  member: null,
+  sets: (value) =>
+    value === null ? { verb: "removeNotices", input: {} } : { verb: "setNotices", input: { ...(value as object) } },
+};
+
+function withNormalHook(value: { url?: string; shares?: number[] }): unknown {
+  const { url, shares } = value;
+  return {
+    ...value,
+    ...(url === undefined ? {} : { url: URL.parse(url)?.href ?? url }),
+    ...(shares === undefined ? {} : { shares: [...new Set(shares)].sort((one, other) => one - other) }),
+  };
+}
+
+export const organizationKind: Kind<WholeOrganization> = {
+  word: "organization",
+  creation: { verb: "createOrganization", input: ({ name: slug }) => ({ slug }) },
+  subject: ({ name: organization }) => ({ organization }),
+  version: ({ version }) => version,
+  fields: {
+    name: setBy("renameOrganization", "name", { schema: name("Display name."), read: (one) => one.name, fresh: null }),
+    plan: setBy("setPlan", "plan", { read: (one) => one.plan, fresh: plan_default }),
+    anchor: setBy("setAnchor", "anchor", {
+      read: (one) => (one.nextAnchor ?? one).anchorAt.toISOString(),
+      fresh: null,
+    }),
+    extra_usage_cap_units: setBy("setExtraUsage", "cap_units", {
+      read: ({ extraUsage }) => (extraUsage.enabled ? extraUsage.capUnits : null),
+      fresh: null,
+    }),
+    key_lifetime_max_days: setBy("updatePolicies", "key_lifetime_max_days", {
+      read: (one) => one.keyLifetimeMaxDays,
+      fresh: null,
+    }),
+    key_unused_max_days: setBy("updatePolicies", "key_unused_max_days", {
+      read: (one) => one.keyUnusedMaxDays,
+      fresh: null,
+    }),
+    keeps_content: setBy("updatePolicies", "keeps_content", {
+      schema: Type.Boolean(),
+      read: (one) => one.keepsContent,
+      fresh: true,
+    }),
+    key_limits: limits("updateKeyDefault", "limits", (one) => one.keyLimits),
+    member_limits: limits("updateMemberDefault", "limits", (one) => one.memberLimits),
+    notices,
+    status: {
+      schema: oneOf([...organizationStatuses]),
+      read: (one) => one.status,
+      fresh: "active",
+      member: null,
+      sets: (value) => ({ verb: statusVerbs[value as Organization["status"]], input: {} }),
+    },
+  },
+};
+
+export const teamKind: RemovableKind<Team> = {
+  word: "team",
+  creation: { verb: "createTeam", input: ({ organization, name }) => ({ organization, name }) },
+  subject: (_, team) => ({ team: team!.id }),
+  removes: "removeTeam",
+  version: ({ version }) => version,
+  fields: {
+    limits: limits("updateTeam", "limits", (team) => team.limits),
+    key_limits: limits("updateTeam", "key_limits", (team) => team.keyLimits),
+    member_limits: limits("updateTeam", "member_limits", (team) => team.memberLimits),
+  },
+};
+
+export const keyKind: RemovableKind<BudgetedKey> = {
+  word: "key",
+  creation: { verb: "createKey", input: ({ organization, name }) => ({ organization, name, own_name: true }) },
+  subject: (_, key) => ({ id: key!.id }),
+  removes: "revokeKey",
+  version: ({ version }) => version,
+  fields: {
+    scopes: setBy("updateKey", "scopes", { compares: "set", read: (key) => key.scopes, fresh: scopes }),
+    models: setBy("updateKey", "models", { compares: "set", read: (key) => key.allowedModels, fresh: null }),
+    expires: setBy("updateKey", "expires", { read: (key) => key.expiresAt?.toISOString() ?? null, fresh: null }),
+    owner: setBy("updateKey", "owner", { read: (key) => key.owner, fresh: null }),
+    labels: setBy("updateKey", "labels", { compares: "map", read: (key) => key.labels, fresh: {} }),
+    allowed_addresses: setBy("updateKey", "addresses", {
+      compares: "set",
+      read: (key) => key.allowedAddresses,
+      fresh: null,
+      normal: (value) => value && parse.networks(value as string[]),
+    }),
+    team: setBy("updateKeyBudget", "team", { read: (key) => key.team?.name ?? null, fresh: null }),
+    limits: limits("updateKeyBudget", "limits", (key) => key.limits),
+  },
+};

@@ -1,0 +1,133 @@
+/** The STATE with which a file is compared: the organizations that it names, and all things in them. */
+import { type Budget, noBudget } from "../../../core/store/budget.ts";
+import type { BudgetedKey } from "../budgets.ts";
+import { ManagementError } from "../error.ts";
+import type { Notices } from "../notices.ts";
+import type { Organization } from "../organizations.ts";
+import { allOf } from "../page.ts";
+import type { Person } from "../people.ts";
+import type { Plan } from "../plans.ts";
+import type { Team } from "../team.ts";
+import type { Management } from "../verbs.ts";
+import type { WholeOrganization } from "./kinds.ts";
+import { pooled } from "./pooled.ts";
+
+export interface OrganizationState {
+  organization: WholeOrganization;
+  teams: Team[];
+  /** Keys that are not revoked. */
+  keys: BudgetedKey[];
+}
+
+/** A person, with the limits of their own by the slugs of organizations that are not closed. */
+export interface PersonState {
+  person: Person;
+  limits: ReadonlyMap<string, Budget>;
+}
+
+export interface State {
+  plans: ReadonlyMap<string, Plan>;
+  /** By slug. */
+  organizations: ReadonlyMap<string, OrganizationState>;
+  /** Slugs that organizations had before, and the ones that they have now. */
+  renamed: ReadonlyMap<string, string>;
+  /** The slugs of all organizations that are not closed. */
+  open: ReadonlySet<string>;
+  people: readonly PersonState[];
+}
+
+/** The parts of an organization's state that are needed. A part that is not read is as in a new organization. */
+export interface Needs {
+  keyLimits: boolean;
+  memberLimits: boolean;
+  notices: boolean;
+  teams: boolean;
+  keys: boolean;
+}
+
+/** `by hand`: those for whom something was set by hand. */
+export type PeopleNeeded = "none" | "by hand" | "all";
+
+/** With more organizations than this, lists of everything take fewer calls than a list for each. */
+const eachOwn_max = 10;
+
+/** Reads the needed parts of each organization; null: none is needed. */
+export async function readState(
+  manage: Management,
+  needsOf: (organization: Organization) => Needs | null,
+  people: PeopleNeeded = "none",
+): Promise<State> {
+  const plans = (await manage.listPlans()).data;
+  const all = await allOf((page) => manage.pageOrganizations(page));
+  const needed = all.flatMap((organization) => {
+    const needs = needsOf(organization);
+    return needs ? [{ organization, needs }] : [];
+  });
+  const isLong = needed.length > eachOwn_max;
+  const listOf = <Item extends { organizationId: string }>(
+    what: "teams" | "keys",
+    list: (filter: { organization?: string }) => Promise<Item[]>,
+  ) => lists(isLong && needed.some(({ needs }) => needs[what]) ? list({}) : null, list);
+  const teamsOf = listOf("teams", (filter) => allOf((page) => manage.pageTeams({ ...filter, ...page })));
+  const keysOf = listOf("keys", (filter) => allOf((page) => manage.pageKeyBudgets({ ...filter, ...page })));
+  const states = await pooled(needed, async ({ organization, needs }): Promise<OrganizationState> => {
+    const { slug } = organization;
+    const keyLimits = needs.keyLimits ? (await manage.findKeyDefault({ organization: slug })).limits : null;
+    const memberLimits = needs.memberLimits ? (await manage.findMemberDefault({ organization: slug })).limits : null;
+    const notices = needs.notices ? await noticesOf(manage, slug) : null;
+    const keys = needs.keys ? await keysOf(organization) : [];
+    return {
+      organization: { ...organization, keyLimits, memberLimits, notices },
+      teams: needs.teams ? await teamsOf(organization) : [],
+      keys: keys.filter(({ state }) => state !== "revoked"),
+    };
+  });
+  const open = new Set(all.flatMap(({ slug, status }) => (status === "closed" ? [] : [slug])));
+  return {
+    plans: new Map(plans.map((plan) => [plan.name, plan])),
+    organizations: new Map(states.map((state) => [state.organization.slug, state])),
+    renamed: new Map(all.flatMap(({ slug, formerSlugs }) => formerSlugs.map((former) => [former, slug]))),
+    open,
+    people: await peopleOf(manage, people, open),
+  };
+}
+
+/** People for whom nothing was set by hand have no limits of their own. */
+async function peopleOf(manage: Management, needed: PeopleNeeded, open: ReadonlySet<string>): Promise<PersonState[]> {
+  if (needed === "none") return [];
+  const byHand = await allOf((page) => manage.pagePeople({ byHand: true, ...page }));
+  const set = await pooled(byHand, async ({ id }): Promise<PersonState> => {
+    const { limits, ...person } = await manage.findPerson({ person: id });
+    const own = limits.filter(({ isOwn, organization }) => isOwn && open.has(organization));
+    return { person, limits: new Map(own.map(({ organization, limits }) => [organization, limits])) };
+  });
+  if (needed === "by hand") return set;
+  const read = new Set(set.map(({ person }) => person.id));
+  const others = (await allOf((page) => manage.pagePeople(page))).filter(({ id }) => !read.has(id));
+  return [...set, ...others.map((person) => ({ person, limits: new Map() }))];
+}
+
+/** The list of one organization: a part of the list of all, where that is read, or one of its own. */
+function lists<Item extends { organizationId: string }>(
+  all: Promise<Item[]> | null,
+  list: (filter: { organization?: string }) => Promise<Item[]>,
+): (organization: Organization) => Promise<Item[]> {
+  const grouped = all?.then((items) => Map.groupBy(items, ({ organizationId }) => organizationId));
+  // A failure reaches the code that awaits it.
+  grouped?.catch(() => {});
+  return async ({ id, slug }) => (grouped ? ((await grouped).get(id) ?? []) : list({ organization: slug }));
+}
+
+async function noticesOf(manage: Management, organization: string): Promise<Notices | null> {
+  try {
+    return await manage.findNotices({ organization });
+  } catch (cause) {
+    if (cause instanceof ManagementError && cause.code === "resource_not_found") return null;
+    throw cause;
+  }
+}
+
+/** The limits that a new key of this team gets. */
+export function inheritedLimits({ organization, teams }: OrganizationState, team: string | null) {
+  return teams.find(({ name }) => name === team)?.keyLimits ?? organization.keyLimits ?? noBudget;
+}

@@ -1,0 +1,55 @@
+/** The wanted state: the file of organizations, and how it is to be compared. */
+import type { Path } from "../../../core/schema/walk.ts";
+import type { BudgetedKey } from "../budgets.ts";
+import type { Values } from "./kind.ts";
+import type { OrganizationState, State } from "./state.ts";
+import type { Problem } from "./step.ts";
+
+export type Section = Readonly<Record<string, Values>>;
+export type WantedOrganization = Values & { readonly teams?: Section; readonly keys?: Section };
+
+/** A person of the file. Memberships and limits stand under the slugs of organizations. */
+export interface WantedPerson {
+  readonly suspended?: boolean;
+  readonly role?: string | null;
+  readonly memberships?: Readonly<Record<string, Values | null>>;
+  readonly limits?: Readonly<Record<string, Values | null>>;
+}
+
+/** The file. A section or a field that is left out stays as it is. */
+export interface WantedFile {
+  plans?: Section;
+  organizations: Readonly<Record<string, WantedOrganization>>;
+  people?: Readonly<Record<string, WantedPerson>>;
+}
+
+export interface CompareOptions {
+  /** Whether the things that a section of the file does not name are removed, and what was given by hand is taken. */
+  prunes: boolean;
+  now_ms: number;
+  /** Whether the secret of this key was lost when an earlier run created it. */
+  isSecretLost?(key: BudgetedKey): boolean;
+}
+
+/** All that steps are derived from. Problems of the file are added to `problems`. */
+export interface Diff {
+  wanted: WantedFile;
+  state: State;
+  options: CompareOptions;
+  problems: Problem[];
+  /** The people of the file who have not signed in yet. */
+  absent: string[];
+}
+
+/** A member by a name that people choose, such as `constructor`. */
+export function ownOf<Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
+/** An organization of the file. `state` is null if it does not exist. */
+export interface OrganizationEntry {
+  slug: string;
+  path: Path;
+  wanted: WantedOrganization;
+  state: OrganizationState | null;
+}

@@ -1,0 +1,141 @@
+/** The audit log: who did what, chained by hash. */
+import Type from "typebox";
+import type { Value } from "../../core/schema/codec.ts";
+import type { Administration, AuditQuery } from "../../core/store/directory.ts";
+import { minute } from "../../core/time/written.ts";
+import { type Column, flag } from "./command.ts";
+import {
+  count,
+  examples,
+  id,
+  instant,
+  limitIn,
+  nullable,
+  oneOf,
+  partOf,
+  partOfNumbers,
+  readers,
+  words,
+} from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Audit");
+
+export const AuditEntry = Type.Object(
+  {
+    number: Type.Integer({ minimum: 1, description: "Without gaps." }),
+    at: instant("When it was done."),
+    actor: Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." }),
+    address: nullable(Type.String({ description: "Where it was asked from. Null: on the node." })),
+    action: Type.String(),
+    organization_id: nullable(id("org")),
+    subject: Type.String({ description: "The id of what it was done to." }),
+    details: Type.Unknown({ description: "What changed; `before` is what it was. No secrets." }),
+    hash: nullable(
+      Type.String({
+        pattern: "^[0-9a-f]{64}$",
+        description: "SHA-256 over the hash of the entry before and this one. Null: from before the chain.",
+      }),
+    ),
+  },
+  { $id: "AuditEntry" },
+);
+export type AuditEntry = Value<typeof AuditEntry>;
+export const AuditEntries = partOf(AuditEntry, "AuditEntries");
+
+const example: AuditEntry = {
+  number: 42,
+  at: examples.at,
+  actor: "operator:ann",
+  address: "192.0.2.7",
+  action: "organization.plan",
+  organizationId: examples.organization,
+  subject: examples.organization,
+  details: { plan: "pro", before: "starter" },
+  hash: examples.hash,
+};
+
+const auditColumns: Column<AuditEntry>[] = [
+  { head: "WHEN (UTC)", cell: (entry) => minute(entry.at) ?? "" },
+  { head: "WHO", cell: (entry) => entry.actor },
+  { head: "WHAT", cell: (entry) => entry.action, breaks: true },
+  { head: "SUBJECT", cell: (entry) => entry.subject },
+  { head: "DETAILS", cell: detailsOf, breaks: true, optional: true },
+];
+
+function detailsOf({ details }: AuditEntry): string {
+  return Object.entries(details as Record<string, unknown>)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" ");
+}
+
+export const auditVerbs = [
+  verb({
+    name: "pageAudit",
+    route: "GET /audit",
+    summary: "Read the audit log",
+    description:
+      "Newest first, or with `order=oldest` as it was written. An `organization-admin` sees the entries of their own organization, whose numbers then have gaps.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      ...partOfNumbers(),
+      organization: Type.Optional(words("Only acts on this organization (slug or ID).")),
+      actor: Type.Optional(words("Only acts of this actor.")),
+      action: Type.Optional(words("Only acts of this name.")),
+      order: Type.Optional(oneOf(["newest", "oldest"], { "x-must-be": "newest or oldest" })),
+    }),
+    answers: AuditEntries,
+    example: { takes: {}, answer: { data: [example], nextCursor: "42" } },
+    command: {
+      words: "audit list",
+      description: "list administrative actions, newest first",
+      takes: {
+        organization: flag("--org <org>", "list only actions on this organization (slug or ID)"),
+        limit: { ...flag("--limit <n>", "number of entries, 1 to 1000 (default: 50)"), fallback: 50 },
+      },
+      columns: auditColumns,
+      none: "The audit log is empty.\n",
+      parts: "one",
+    },
+    async act({ administration, narrowedTo }, input) {
+      const { actor, action, order } = input;
+      const organizationId = await narrowedTo(input.organization);
+      return partOfAudit(administration, { organizationId, actor, action, order }, input);
+    },
+  }),
+  verb({
+    name: "auditHead",
+    route: "GET /audit/head",
+    summary: "Read the head of the audit log's chain",
+    description:
+      "Keep it somewhere else: with it, `sluice audit verify` proves later that no entry up to this one was changed, removed or added.",
+    roles: ["admin", "viewer"],
+    faults: [],
+    takes: Type.Object({}),
+    answers: Type.Object({ number: count(), hash: Type.String() }, { $id: "AuditHead" }),
+    example: { takes: {}, answer: { number: 42, hash: examples.hash } },
+    command: {
+      words: "audit head",
+      description: "print the head of the log's chain; keep it elsewhere, for audit verify",
+      takes: {},
+      says: ({ number, hash }) => `${number}:${hash}\n`,
+    },
+    act: ({ administration }) => administration.auditHead(),
+  }),
+] as const;
+
+/** A part of the log, newest first unless the query says otherwise. The cursor is the number of the last entry. */
+export async function partOfAudit(
+  { listAudit }: Pick<Administration, "listAudit">,
+  query: Omit<AuditQuery, "limit" | "before" | "after">,
+  page: { limit?: number; cursor?: string },
+): Promise<Value<typeof AuditEntries>> {
+  const limit = limitIn(page);
+  const beyond = page.cursor === undefined ? undefined : Number(page.cursor);
+  const from = query.order === "oldest" ? { after: beyond } : { before: beyond };
+  const found = await listAudit({ ...query, ...from, limit: limit + 1 });
+  const data = found.slice(0, limit);
+  return { data, nextCursor: found.length > limit ? String(data.at(-1)!.number) : null };
+}

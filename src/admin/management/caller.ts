@@ -1,0 +1,36 @@
+/** The caller of a verb, over any transport: the role, and what the caller may see. */
+import type { Actor } from "../../core/store/directory.ts";
+import type { Operator, Role } from "../../core/store/operators.ts";
+
+/** A `member` sees only their own data, through a session of the console; all others see more. */
+export type CallerRole = Role | "member";
+
+export interface Caller {
+  role: CallerRole;
+  /** The name in messages: `operator ann`. */
+  name: string;
+  /** The name in the audit log. */
+  actor: Actor;
+  /** The one organization that the caller sees; null: all. */
+  within: string | null;
+  /** The one person that a `member` sees; null: everybody. */
+  person: string | null;
+  /** The fields for the log line of the request. */
+  noted: { operator: string } | { person: string };
+}
+
+export function operatorCaller({ id, name, role, organizationId }: Operator): Caller {
+  return {
+    role,
+    name: `operator ${name}`,
+    actor: `operator:${name}`,
+    within: organizationId,
+    person: null,
+    noted: { operator: id },
+  };
+}
+
+/** An administrator on the machine of the node. */
+export function localCaller(actor: Actor): Caller {
+  return { role: "admin", name: actor, actor, within: null, person: null, noted: { operator: actor } };
+}

@@ -1,0 +1,70 @@
+/** The form of the configuration that may be shown. */
+import Type from "typebox";
+import type { Value } from "../../core/schema/codec.ts";
+import { nullable } from "./shapes.ts";
+
+const whole = () => Type.Integer({ minimum: 0 });
+
+export const ShownConfiguration = Type.Object(
+  {
+    hash: Type.String({ description: "The same on all nodes with the same settings." }),
+    settings: Type.Record(Type.String(), Type.Unknown(), {
+      description: "Sections of `sluice.yaml` that have no secrets, with the defaults: docs/configuration.md.",
+    }),
+    server: Type.Object({
+      host: Type.String(),
+      port: Type.Integer(),
+      operator_port: nullable(Type.Integer()),
+      console_port: nullable(Type.Integer()),
+      workers: Type.Unknown({ description: "A number, or `auto`." }),
+      has_tls: Type.Boolean(),
+      trusted_proxies: Type.Array(Type.String()),
+    }),
+    storage: Type.Object({ database: Type.String(), has_redis: Type.Boolean() }),
+    models: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        context_tokens: whole(),
+        output_tokens_limit: whole(),
+        capabilities: Type.Array(Type.String()),
+        prices: Type.Object(
+          { input: whole(), cached_input: whole(), cache_write: whole(), output: whole() },
+          { description: "Micro-units for each token." },
+        ),
+        routes: Type.Array(
+          Type.Object({ upstream: Type.String(), model: Type.String(), priority: whole(), weight: whole() }),
+        ),
+      }),
+    ),
+    upstreams: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        url: Type.String(),
+        protocol: Type.String(),
+        has_key: Type.Boolean(),
+        headers: Type.Array(Type.String(), { description: "Their names." }),
+        settings: Type.Record(Type.String(), Type.Unknown(), { description: "Timeouts, capacity, checks and load." }),
+      }),
+    ),
+    identity: nullable(
+      Type.Object({
+        service_url: nullable(Type.String()),
+        console_url: nullable(Type.String()),
+        issuers: Type.Array(
+          Type.Object({
+            issuer: Type.String(),
+            client_id: nullable(Type.String()),
+            has_client_secret: Type.Boolean(),
+            audiences: Type.Array(Type.String()),
+          }),
+        ),
+        rules: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+          description: "In the order in which they count.",
+        }),
+      }),
+    ),
+    notices: Type.Array(Type.String(), { description: "Warnings." }),
+  },
+  { $id: "Configuration" },
+);
+export type ShownConfiguration = Value<typeof ShownConfiguration>;

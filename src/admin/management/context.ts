@@ -1,0 +1,203 @@
+/** The context of a verb: the stores, the actor, look-ups by name, and announcements to the nodes. */
+
+import { hashKey } from "../../core/auth/key.ts";
+import type { Actor, Administration, Key, Organization } from "../../core/store/directory.ts";
+import type { DrainAdministration } from "../../core/store/drain.ts";
+import type { Fleet } from "../../core/store/fleet.ts";
+import type { Ledger } from "../../core/store/ledger.ts";
+import type { NoticeAdministration } from "../../core/store/notice.ts";
+import type { Operators } from "../../core/store/operators.ts";
+import type { Repeat } from "../../core/store/page.ts";
+import type { PeopleAdministration } from "../../core/store/people.ts";
+import type { Plan, PlanAdministration } from "../../core/store/plan.ts";
+import type { RefusedRequests } from "../../core/store/refused.ts";
+import type { Standings } from "../../core/store/standing.ts";
+import type { Pricing } from "../../core/usage/pricing.ts";
+import { canonical } from "../store/audit-chain.ts";
+import type { RequestList } from "../store/request-list.ts";
+import type { ShownConfiguration } from "./configuration-shape.ts";
+import { fail } from "./error.ts";
+import type { NearOrganization } from "./fleet-shape.ts";
+import { type KeyAct, refuseByKind } from "./key-kinds.ts";
+import { nearestOrganizations } from "./nearest.ts";
+import * as parse from "./parse.ts";
+
+/** The part of the catalog in force that verbs need. */
+export interface ManagedCatalog {
+  plans: ReadonlyMap<string, Plan>;
+  /** Public ids. */
+  models: readonly string[];
+  /** The id of each alias. Absent: there are none. */
+  aliases?: ReadonlyMap<string, string> | undefined;
+  /** Names of upstreams. */
+  upstreams: readonly string[];
+  /** The price of units; absent or null: none is set. */
+  pricing?: Pricing | null;
+}
+
+/** Links that open the console of this node, for its own machine. */
+export interface ConsoleLinking {
+  link(actor: Actor): Promise<{ url: string; expiresAt: Date }>;
+}
+
+/** The stores that the verbs read and change. */
+export interface ManagementStores {
+  administration: Administration;
+  ledger: Pick<Ledger, "reading" | "check" | "sealed" | "lost" | "now" | "report" | "receiptOfAny">;
+  refused: Pick<RefusedRequests, "find">;
+  standings: Pick<Standings, "standings" | "nearest">;
+  requests: RequestList;
+  operators: Operators;
+  plans: PlanAdministration;
+  notices: NoticeAdministration;
+  drains: DrainAdministration;
+  fleet: Fleet;
+  people: PeopleAdministration;
+}
+
+export interface ManagementOptions extends ManagementStores {
+  /** Called only by verbs that need it. */
+  catalog: () => ManagedCatalog | Promise<ManagedCatalog>;
+  /** Reads the organizations nearest to a limit, perhaps one result for several callers. Absent: each call reads them. */
+  nearest?: (() => Promise<NearOrganization[]>) | undefined;
+  /** The configuration in force, without secrets. Absent: there is none here. */
+  configuration?: () => ShownConfiguration | Promise<ShownConfiguration>;
+  /** Null or absent: the actor is not on the machine of a node that has links. */
+  console?: ConsoleLinking | null;
+  /** The actor of the audit log: `operator:<name>`, `cli:<user>` or `service`. */
+  actor: Actor;
+  /** The one organization that the actor sees; null or absent: all. */
+  within?: string | null | undefined;
+  /** The only person whose data the actor sees, within the actor's organization; null or absent: everybody's. */
+  person?: string | null | undefined;
+  /** The idempotency key of a creation. */
+  repeatKey?: string | null | undefined;
+  now_ms: () => number;
+  /** A UUIDv7, dashed. */
+  newUuid: () => string;
+  /** Bytes from a cryptographic source. */
+  random: (bytes: number) => Uint8Array;
+  /**
+   * Informs this process that a key, an organization or a person has changed; the database informs the other nodes. A failure
+   * is harmless: caches last one second.
+   */
+  changed?: ((id: string) => void | Promise<void>) | undefined;
+}
+
+interface Owning {
+  organizationId: string;
+}
+
+export type ManagementContext = ReturnType<typeof managementContext>;
+
+export function managementContext(options: ManagementOptions) {
+  const { administration, within = null, person = null } = options;
+  /** Every verb finds its organization here. One that the actor does not see does not exist. */
+  async function organizationOf(name: string): Promise<Organization> {
+    const found = await administration.findOrganization(name);
+    if (found && isWithin(within, found.id)) return found;
+    const renamed = found ? null : await administration.formerOwner(name);
+    return noOrganization(name, renamed && isWithin(within, renamed.id) ? renamed : null);
+  }
+  async function keyOf(name: string): Promise<Key> {
+    if (name.startsWith("slk_")) fail("That is the API key itself. Specify its ID instead, which begins with 'key_'.");
+    const found = await administration.findKey(name);
+    return found && isWithin(within, found.organizationId) && isOwn(person, found.personId) ? found : noKey(name);
+  }
+  /** Adds the slugs of the organizations to what belongs to them. */
+  async function withSlugs<Owned extends Owning>(all: readonly Owned[]): Promise<(Owned & { organization: string })[]> {
+    const slugs = new Map<string, string>();
+    for (const { organizationId } of all) {
+      if (slugs.has(organizationId)) continue;
+      const found = await administration.findOrganization(organizationId);
+      if (!found) throw new Error(`the organization ${organizationId} is gone`);
+      slugs.set(organizationId, found.slug);
+    }
+    return all.map((one) => ({ ...one, organization: slugs.get(one.organizationId)! }));
+  }
+  return {
+    ...options,
+    within,
+    person,
+    nearest: options.nearest ?? (() => nearestOrganizations(options)),
+    organizationOf,
+    /** An organization in which something is to be made or changed. */
+    async openOrganization(slugOrId: string): Promise<Organization> {
+      const found = await organizationOf(slugOrId);
+      return found.status === "closed" ? isClosed(found.slug) : found;
+    },
+    async knownPlan(name: string): Promise<string> {
+      const plans = [...(await options.catalog()).plans.keys()];
+      if (plans.includes(name)) return name;
+      if (plans.length === 0) fail("The catalog has no plans. Add one under 'plans:' in sluice.yaml.");
+      return fail(`There is no plan '${parse.excerpt(name)}'. The catalog has: ${plans.join(", ")}.`);
+    },
+    /** The organization to which a list is narrowed: the named one, or the only one that the actor sees. */
+    async narrowedTo(slugOrId: string | undefined): Promise<string | undefined> {
+      if (slugOrId !== undefined) return (await organizationOf(slugOrId)).id;
+      return within ?? undefined;
+    },
+    isInSight: (organizationId: string | null) => isWithin(within, organizationId),
+    /** Whether the actor sees the keys of everybody, or the key is the person's whose data the actor sees. */
+    isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
+    /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
+    repeatOf(verb: string, input: unknown): Repeat | undefined {
+      const { repeatKey } = options;
+      if (repeatKey === null || repeatKey === undefined) return undefined;
+      return { keyHash: hashKey(repeatKey), requestHash: hashKey(canonical([verb, input])) };
+    },
+    /** The same key, unless its kind does not allow the act. */
+    async keyFor(name: string, act: KeyAct): Promise<Key> {
+      const found = await keyOf(name);
+      refuseByKind(found, act);
+      return found;
+    },
+    keyOf,
+    withSlugs,
+    withSlug: async <Owned extends Owning>(one: Owned) => (await withSlugs([one]))[0]!,
+    async announce(id: string): Promise<void> {
+      try {
+        await options.changed?.(id);
+      } catch {
+        // The change is stored; a node that was not informed sees it within a second.
+      }
+    },
+  };
+}
+
+function isOwn(person: string | null, owner: string | null): boolean {
+  return person === null || person === owner;
+}
+
+function isWithin(within: string | null, organizationId: string | null): boolean {
+  return within === null || within === organizationId;
+}
+
+/** `renamed` is the organization that had this slug before. */
+export function noOrganization(slugOrId: string, renamed: Organization | null = null): never {
+  const next = renamed ? `It was renamed to '${renamed.slug}'.` : "To list all organizations, run: sluice org list";
+  return fail(`There is no organization '${parse.excerpt(slugOrId)}'. ${next}`, "resource_not_found");
+}
+
+export function isClosed(slug: string): never {
+  return fail(`Organization '${slug}' is closed, and cannot be changed any more.`, "wrong_state");
+}
+
+export function noKey(id: string): never {
+  return fail(`There is no key '${parse.excerpt(id)}'. To list all keys, run: sluice key list`, "resource_not_found");
+}
+
+/** The refusal of an act after which nobody could administer. */
+export function lastAdministrator(): never {
+  return fail(
+    "Nobody could administer any more: no person with the role admin, and no operator with it and without an expiry. First make another admin.",
+    "wrong_state",
+  );
+}
+
+export function reusedKey(): never {
+  return fail(
+    "This Idempotency-Key came with another request before. Use a new one for each creation.",
+    "idempotency_key_reused",
+  );
+}

@@ -1,0 +1,187 @@
+/**
+ * A report as a FOCUS 1.2 dataset, the form in which finance reads the bills of all providers (docs/reports.md, FOCUS).
+ * The organization is the billing account, the team the sub account, the key the resource, the model the SKU. Each kind of
+ * token has a line of its own. Pure.
+ */
+
+import { costsAt, unitPrice } from "../../core/usage/pricing.ts";
+import { fail } from "./error.ts";
+import { type Charge, chargesOf } from "./focus-charges.ts";
+import { type Cell, csvCells, csvLine } from "./report-csv.ts";
+import type { Report, Row } from "./report-shape.ts";
+
+/** The groups of a FOCUS report: the period that is given, else days, and all that FOCUS has. */
+export function focusGroups(given: string | null): string {
+  const words = [...new Set(given?.split(",").map((word) => word.trim()))];
+  const period = words.length === 0 ? "day" : words[0];
+  if (words.length > 1 || (period !== "hour" && period !== "day" && period !== "month")) {
+    fail(
+      "A FOCUS report is by hour, day, or month; the other groups are given: organization, team, person, key, model, operation.",
+    );
+  }
+  return [period, "organization", "team", "person", "key", "model", "operation"].join(",");
+}
+
+type Price = NonNullable<Report["price"]>;
+
+/** The dataset line by line, names first. */
+export function reportFocus(report: Report): Iterable<string> {
+  const { price } = report;
+  if (!price) {
+    fail("A FOCUS report needs a price: set reports.currency and reports.price_per_million_units in sluice.yaml.");
+  }
+  return focusLines(report, price);
+}
+
+/** A row with its key, model and operation, and the price of the report. */
+interface ThingFacts {
+  row: Row;
+  isUsage: boolean;
+  unitPrice: string | null;
+  price: Price;
+}
+
+type Columns<Facts> = Record<string, (facts: Facts) => Cell>;
+
+/** Columns that follow from the key, the model and the operation. */
+const ofThing: Columns<ThingFacts> = {
+  BillingAccountId: ({ row }) => row.organizationId ?? null,
+  BillingAccountName: ({ row }) => row.organizationName ?? null,
+  BillingAccountType: () => "Organization",
+  BillingCurrency: ({ price }) => price.currency,
+  ChargeCategory: ({ isUsage }) => (isUsage ? "Usage" : "Adjustment"),
+  ChargeClass: () => null,
+  ChargeFrequency: ({ isUsage }) => (isUsage ? "Usage-Based" : "One-Time"),
+  ConsumedUnit: ({ isUsage }) => (isUsage ? "Tokens" : null),
+  ContractedUnitPrice: ({ unitPrice }) => unitPrice,
+  InvoiceId: () => null,
+  InvoiceIssuerName: ({ price }) => price.provider,
+  ListUnitPrice: ({ unitPrice }) => unitPrice,
+  PricingCategory: ({ isUsage }) => (isUsage ? "Standard" : null),
+  PricingUnit: ({ isUsage }) => (isUsage ? "Units" : null),
+  ProviderName: ({ price }) => price.provider,
+  PublisherName: ({ price }) => price.provider,
+  ResourceId: ({ row }) => row.keyId ?? null,
+  ResourceName: ({ row }) => row.key ?? null,
+  ResourceType: ({ row }) => (row.keyId ? "API key" : null),
+  ServiceCategory: () => "AI and Machine Learning",
+  ServiceName: () => "Model inference",
+  ServiceSubcategory: () => "Generative AI",
+  SkuId: ({ isUsage, row }) => (isUsage ? (row.model ?? null) : null),
+  SkuPriceDetails: ({ isUsage, row }) => (isUsage ? JSON.stringify({ x_Operation: row.operation }) : null),
+  SubAccountId: ({ row }) => row.teamId ?? null,
+  SubAccountName: ({ row }) => row.team ?? null,
+  SubAccountType: ({ row }) => (row.teamId ? "Team" : null),
+  Tags: ({ row }) => JSON.stringify(row.labels ?? {}),
+  x_Operation: ({ row }) => row.operation ?? null,
+  x_PersonId: ({ row }) => row.personId ?? null,
+  x_PersonName: ({ row }) => row.person ?? null,
+};
+
+/** Columns that follow from the period. */
+const ofPeriod: Columns<Period> = {
+  BillingPeriodEnd: (period) => period.billingEnd,
+  BillingPeriodStart: (period) => period.billingStart,
+  ChargePeriodEnd: (period) => period.end,
+  ChargePeriodStart: (period) => period.start,
+};
+
+/** Columns of each charge, in the order in which `chargeText` writes them. FOCUS has none with x_. */
+const ofCharge = [
+  ...["BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "ChargeDescription", "SkuMeter", "SkuPriceId"],
+  ...["ConsumedQuantity", "PricingQuantity", "x_Requests"],
+  ...["x_InputTokens", "x_CachedInputTokens", "x_CacheWriteTokens", "x_OutputTokens", "x_ReasoningTokens"],
+  ...["x_Units", "x_ExtraUnits", "x_UnchargedUnits"],
+];
+
+/** One text instead of cells: there are several hundred thousand of them. */
+function chargeText(facts: ThingFacts, charge: Charge, cost: string, written: (value: Cell) => string): string {
+  const { requests = 0, inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = charge.measures;
+  const { outputTokens = 0, reasoningTokens = 0, extraUnits = 0, unchargedUnits = 0 } = charge.measures;
+  const sums = `${requests},${inputTokens},${cachedInputTokens},${cacheWriteTokens},${outputTokens},${reasoningTokens},${charge.units},${extraUnits},${unchargedUnits}`;
+  const costs = `${cost},${cost},${cost},${cost}`;
+  if (!facts.isUsage) return `${costs},Entry of an operator,,,,,${sums}`;
+  const { meter, tokens, units } = charge;
+  const { model, operation } = facts.row;
+  const description = written(`${meter}: ${operation} with ${model}`);
+  return `${costs},${description},${meter},${written(`${model}: ${operation}: ${meter}`)},${tokens},${units},${sums}`;
+}
+
+function* focusLines({ rows, asOf }: Report, price: Price): Generator<string> {
+  yield csvLine([...ofCharge, ...Object.keys(ofPeriod), ...Object.keys(ofThing)]);
+  const costOf = costsAt(price.perMillionUnits);
+  const perUnit = unitPrice(price.perMillionUnits);
+  const written = csvCells();
+  const things = writtenOnce(ofThing, written);
+  const periods = writtenOnce(ofPeriod, written);
+  for (const row of rows) {
+    const isUsage = isUsageOf(row);
+    const facts = { row, isUsage, unitPrice: isUsage ? perUnit : null, price };
+    const thing = things(nameOf(row), () => facts);
+    const period = periods(row.day ?? row.month ?? row.hour?.toISOString() ?? "", () => periodOf(row, asOf));
+    for (const charge of chargesOf(row)) {
+      yield `${chargeText(facts, charge, costOf(charge.units), written)},${period},${thing}\r\n`;
+    }
+  }
+}
+
+/** A late settlement is usage of a key; an operator's entry is of none. */
+function isUsageOf({ operation, keyId = null }: Row): boolean {
+  return operation !== "adjustment" || keyId !== null;
+}
+
+/** Lines with the same name have the same cells of key, model and operation. */
+function nameOf({ organizationId, teamId, keyId, model, operation }: Row): string {
+  return `${organizationId} ${teamId} ${keyId} ${model} ${operation}`;
+}
+
+const kept_max = 10_000;
+
+/** Writes the cells that lines of one name have in common once for all of them. */
+function writtenOnce<Facts>(columns: Columns<Facts>, written: (value: Cell) => string) {
+  const cells = Object.values(columns);
+  const kept = new Map<string, string>();
+  return (name: string, facts: () => Facts): string => {
+    const known = kept.get(name);
+    if (known !== undefined) return known;
+    const given = facts();
+    const text = cells.map((cell) => written(cell(given))).join();
+    if (kept.size < kept_max) kept.set(name, text);
+    return text;
+  };
+}
+
+/** The period of a charge, and the month in which it is billed, in words of FOCUS. */
+interface Period {
+  start: string;
+  end: string;
+  billingStart: string;
+  billingEnd: string;
+}
+
+function periodOf(row: Row, asOf: Date): Period {
+  const startsAt = startOf(row) ?? asOf;
+  return {
+    start: seconds(startsAt),
+    end: seconds(endOf(row, startsAt)),
+    billingStart: seconds(monthOf(startsAt, 0)),
+    billingEnd: seconds(monthOf(startsAt, 1)),
+  };
+}
+
+function startOf({ hour, day, month }: Row): Date | null {
+  if (hour) return hour;
+  const first = day ?? (month && `${month}-01`);
+  return first ? new Date(first) : null;
+}
+
+function endOf({ hour, month }: Row, startsAt: Date): Date {
+  if (month) return monthOf(startsAt, 1);
+  return new Date(startsAt.getTime() + (hour ? 3_600_000 : 86_400_000));
+}
+
+function monthOf(at: Date, ahead: number): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + ahead));
+}
+
+const seconds = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;

@@ -1,0 +1,28 @@
+/** The organizations that have used most of a limit: docs/design/usage.md, Standing. */
+import type { Administration } from "../../core/store/directory.ts";
+import { type Standings, tightest } from "../../core/store/standing.ts";
+import type { NearOrganization } from "./fleet-shape.ts";
+
+const organizations_max = 5;
+
+interface Stores {
+  administration: Pick<Administration, "findOrganization">;
+  standings: Pick<Standings, "nearest">;
+}
+
+/** The nearest to its limit first. */
+export async function nearestOrganizations({ administration, standings }: Stores): Promise<NearOrganization[]> {
+  const found = await standings.nearest("organization", organizations_max);
+  const named = await Promise.all(
+    found.map(async (standing) => {
+      const most = tightest(standing);
+      if (!most || most.percent === 0) return [];
+      const organization = await administration.findOrganization(standing.id);
+      if (!organization) return [];
+      const { kind: window, percent: usagePercent } = most;
+      const { resetAt } = standing.windows[window];
+      return [{ organization: organization.slug, organizationId: organization.id, window, usagePercent, resetAt }];
+    }),
+  );
+  return named.flat();
+}

@@ -1,0 +1,290 @@
+/** Operators: who may administer over HTTP. A new token is answered once. Only an admin sees operators. */
+import Type from "typebox";
+import { key_random_bytes, newKey, secretOf } from "../../core/auth/key.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { idOf } from "../../core/store/ids.ts";
+import { type Operators, type Role, roles, type Operator as StoredOperator } from "../../core/store/operators.ts";
+import { minute } from "../../core/time/written.ts";
+import { type Column, flag, required } from "./command.ts";
+import { lastAdministrator, type ManagementContext, reusedKey } from "./context.ts";
+import { fail } from "./error.ts";
+import { partFrom } from "./page.ts";
+import * as parse from "./parse.ts";
+import { grace, rotated } from "./rotation.ts";
+import {
+  admins,
+  exampleSecret,
+  examples,
+  formed,
+  id,
+  life,
+  limitIn,
+  moment,
+  nullable,
+  once,
+  oneOf,
+  partOf,
+  partOfIds,
+  Secret,
+  words,
+} from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Operators");
+
+const { id: operatorId, ...rest } = {
+  id: id("op"),
+  name: Type.String(),
+  role: oneOf([...roles]),
+  organization_id: nullable(id("org")),
+  created_by: Type.String(),
+  ...life,
+  last_used_from: nullable(Type.String({ description: "An address." })),
+  secrets: Type.Array(Secret, { description: "Newest first." }),
+};
+export const Operator = Type.Object({ id: operatorId, ...rest }, { $id: "Operator" });
+export type Operator = Value<typeof Operator>;
+const NewOperator = Type.Object(
+  { id: operatorId, token: nullable(Type.String({ description: `The token. ${once}` })), ...rest },
+  { $id: "NewOperator" },
+);
+export type NewOperator = Value<typeof NewOperator>;
+
+const example: Operator = {
+  id: examples.operator,
+  name: "ann",
+  role: "organization-admin",
+  organizationId: examples.organization,
+  createdBy: "cli:root",
+  createdAt: examples.at,
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+  lastUsedFrom: null,
+  secrets: [{ prefix: "slo_9dWq", ...exampleSecret }],
+};
+const exampleNew: NewOperator = { ...example, token: `slo_${"x".repeat(38)}` };
+const one = { id: words("Name or ID of the operator.") };
+
+const operatorFlag = flag("<operator>", "name or ID of the operator");
+
+const operatorColumns: Column<Operator>[] = [
+  { head: "NAME", cell: ({ name }) => name },
+  { head: "ROLE", cell: ({ role }) => role },
+  { head: "STATE", cell: stateOf },
+  { head: "ID", cell: ({ id }) => id },
+  { head: "LAST USED (UTC)", cell: ({ lastUsedAt }) => minute(lastUsedAt) ?? "never", optional: true },
+  { head: "FROM", cell: ({ lastUsedFrom }) => lastUsedFrom ?? "", optional: true },
+  { head: "ORGANIZATION", cell: ({ organizationId }) => organizationId ?? "all", optional: true },
+];
+
+function stateOf({ revokedAt, expiresAt }: Operator, now_ms: number): string {
+  if (revokedAt) return "revoked";
+  return expiresAt && expiresAt.getTime() <= now_ms ? "expired" : "active";
+}
+
+const tokenWords = ({ token }: NewOperator, first: string) =>
+  `${first}\n\n  ${token}\n\nStore the token now; it is not shown again.\n`;
+
+export const operatorVerbs = [
+  verb({
+    name: "pageOperators",
+    route: "GET /operators",
+    summary: "List operators",
+    description: "In the order in which they were created.",
+    roles: admins,
+    faults: [],
+    takes: Type.Object(partOfIds("op")),
+    answers: partOf(Operator, "Operators"),
+    example: { takes: {}, answer: { data: [example], nextCursor: null } },
+    command: {
+      words: "operator list",
+      description: "list all operators",
+      takes: {},
+      columns: operatorColumns,
+      none: "There are no operators yet. To create one, run: sluice operator create NAME --role admin\n",
+      parts: "all",
+    },
+    async act({ operators }, input) {
+      const found = await operators.pageOperators({ limit: limitIn(input), after: input.cursor });
+      return partFrom(found, found.items, ({ id }) => id);
+    },
+  }),
+  verb({
+    name: "createOperator",
+    route: "POST /operators",
+    summary: "Create an operator",
+    description: "The answer has the token, this once. The name stays in the audit log and is never used again.",
+    roles: admins,
+    kind: "creation",
+    faults: ["resource_not_found", "already_exists", "idempotency_key_reused"],
+    takes: Type.Object({
+      name: formed(
+        /^[A-Za-z0-9_.@+-]{1,64}$/,
+        "a name of 1 to 64 letters, digits, and the characters . _ @ + -",
+        "1 to 64 letters, digits, and `.`, `_`, `@`, `+`, `-`.",
+      ),
+      role: oneOf([...roles]),
+      organization: Type.Optional(nullable(words("Slug or ID; of an `organization-admin`, and only of one."))),
+      expires: Type.Optional(nullable(moment("ISO 8601 with a time zone, or a date in UTC; else never."))),
+    }),
+    answers: NewOperator,
+    example: { takes: { name: "ann", role: "organization-admin", organization: "acme" }, answer: exampleNew },
+    command: {
+      words: "operator create",
+      description: "create an operator and print the token once",
+      takes: {
+        name: flag("<name>", "who it is, for the audit log: letters, digits, and . _ @ + -"),
+        role: { ...required("--role <role>", "what the operator may do"), hasChoices: true },
+        organization: flag("--org <org>", "slug or ID of the organization of an organization-admin"),
+        expires: flag(
+          "--expires <instant>",
+          "when it expires: ISO 8601 with a time zone, or a date in UTC (default: never)",
+        ),
+      },
+      says: (made) => tokenWords(made, `Created operator ${made.name} (${made.id}).`),
+      help: `
+Roles: admin may do everything, viewer may read everything, and
+organization-admin reads and manages the keys of one organization.
+
+Examples:
+  $ sluice operator create ann --role admin
+  $ sluice operator create acme-ci --role organization-admin --org acme --expires 2027-01-31`,
+    },
+    async act(context, input) {
+      const { operators, actor, newUuid, now_ms, repeatOf } = context;
+      const { name, role, expires } = input;
+      const expiresAt = expires == null ? null : parse.future(expires, now_ms());
+      const organizationId = await boundTo(context, role, input.organization ?? null);
+      const secret = newToken(context);
+      const made = await operators.createOperator({
+        id: idOf(newUuid(), "op_"),
+        name,
+        role,
+        organizationId,
+        expiresAt,
+        actor,
+        secret: secretOf(secret),
+        repeat: repeatOf("createOperator", input),
+      });
+      if (made === "name_taken") {
+        fail(
+          `There is or was an operator '${name}'. Choose another name: the audit log has this one.`,
+          "already_exists",
+        );
+      }
+      if (made === "reused") return reusedKey();
+      if ("repeated" in made) return { ...(await operatorOf(context, made.repeated)), token: null };
+      return { ...made, token: secret };
+    },
+  }),
+  verb({
+    name: "findOperator",
+    route: "GET /operators/{id}",
+    summary: "Show an operator",
+    description: "By name or ID; never the token.",
+    roles: admins,
+    faults: ["resource_not_found"],
+    takes: Type.Object(one),
+    answers: Operator,
+    example: { takes: { id: examples.operator }, answer: example },
+    act: (context, input) => operatorOf(context, input.id),
+  }),
+  verb({
+    name: "rotateOperator",
+    route: "POST /operators/{id}/rotate",
+    summary: "Give an operator a new token",
+    description: "The ID stays. The old token works until its grace ends, or until it is revoked.",
+    roles: admins,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({ ...one, grace }),
+    answers: NewOperator,
+    example: { takes: { id: examples.operator, grace: "1h" }, answer: exampleNew },
+    command: {
+      words: "operator rotate",
+      description: "give an operator a new token and print it once; the ID stays the same",
+      takes: {
+        id: operatorFlag,
+        grace: flag(
+          "--grace <time>",
+          "how long the old token keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
+        ),
+      },
+      says: (made) => tokenWords(made, `Rotated the token of operator ${made.name}.`),
+    },
+    async act(context, input) {
+      const before = await operatorOf(context, input.id);
+      const { operators } = context;
+      const secret = newToken(context);
+      const operator = await rotated(context, before, {
+        secret,
+        grace_ms: input.grace,
+        rotate: operators.rotateOperator,
+        revoke: (input) => revoked(context, input),
+        refusal: (why) => `The operator ${before.id} ${why}, and its token cannot be rotated. Create a new one.`,
+      });
+      return { ...(operator ?? noOperator(before.id)), token: secret };
+    },
+  }),
+  verb({
+    name: "revokeOperator",
+    route: "POST /operators/{id}/revoke",
+    summary: "Revoke an operator",
+    description:
+      "The next request is refused. Repeating it changes nothing. The last one who can administer is not revoked: rotate its token, or make another admin first.",
+    roles: admins,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      ...one,
+      old: Type.Optional(Type.Boolean({ description: "Only the tokens that a rotation replaced." })),
+    }),
+    answers: Operator,
+    example: { takes: { id: examples.operator }, answer: { ...example, revokedAt: examples.at } },
+    command: {
+      words: "operator revoke",
+      description: "revoke an operator; the next request is refused",
+      takes: { id: operatorFlag, old: flag("--old", "revoke only the old tokens that rotations replaced") },
+      says: ({ name }, { old }) => `Revoked ${old ? "the old tokens of " : ""}operator ${name}.\n`,
+    },
+    async act(context, input) {
+      const { id } = await operatorOf(context, input.id);
+      return (await revoked(context, { id, old: input.old === true, actor: context.actor })) ?? noOperator(id);
+    },
+  }),
+] as const;
+
+const newToken = ({ random }: ManagementContext) => newKey(random(key_random_bytes), "slo_");
+
+async function operatorOf({ operators }: ManagementContext, id: string): Promise<StoredOperator> {
+  if (id.startsWith("slo_"))
+    fail("That is the token itself. Specify the operator's ID instead, which begins with 'op_'.");
+  return (await operators.findOperator(id)) ?? noOperator(id);
+}
+
+async function revoked({ operators }: ManagementContext, input: Parameters<Operators["revokeOperator"]>[0]) {
+  const operator = await operators.revokeOperator(input);
+  return operator === "last_admin" ? lastAdministrator() : operator;
+}
+
+/** The organization of an `organization-admin`; null for the other roles, which are bound to none. */
+async function boundTo(
+  { organizationOf }: ManagementContext,
+  role: Role,
+  organization: string | null,
+): Promise<string | null> {
+  if (role === "organization-admin") {
+    if (organization === null) fail("An organization-admin needs an organization. Specify one.");
+    return (await organizationOf(organization)).id;
+  }
+  if (organization !== null) fail(`Only an organization-admin is bound to an organization, not the role ${role}.`);
+  return null;
+}
+
+function noOperator(id: string): never {
+  return fail(
+    `There is no operator '${parse.excerpt(id)}'. To list all operators, run: sluice operator list`,
+    "resource_not_found",
+  );
+}

@@ -1,0 +1,268 @@
+/** Changes of organizations: their names, state and plan, and what they ask of their keys. */
+import Type from "typebox";
+import type { Changed, Policies, Organization as StoredOrganization } from "../../core/store/directory.ts";
+import { units_max } from "../../core/store/ledger.ts";
+import { instant as instantWritten } from "../../core/time/written.ts";
+import { flag } from "./command.ts";
+import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
+import { fail } from "./error.ts";
+import { acme, Organization, organizationFlag, removedPlan, staleOrganization } from "./organizations.ts";
+import * as parse from "./parse.ts";
+import { admins, examples, moment, name, nullable, oneOrganization, slug, words } from "./shapes.ts";
+import { someChange, verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Organizations");
+
+const sent = { organization: "acme" };
+/** The fields that all these verbs have in common. */
+const change = {
+  roles: admins,
+  kind: "change",
+  faults: ["resource_not_found", "wrong_state", "version_conflict"],
+  answers: Organization,
+} as const;
+
+const statusWords = ({ slug, status }: StoredOrganization) => `Organization ${slug} is ${status}.\n`;
+
+/** Ten years: what is longer means never, and that is null. */
+const policyDays_max = 3650;
+const days = (description: string) =>
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: policyDays_max, description })));
+
+export const organizationChangeVerbs = [
+  verb({
+    name: "suspendOrganization",
+    route: "POST /organizations/{organization}/suspend",
+    summary: "Suspend an organization",
+    description: "Ends its running requests, and refuses new ones until it is resumed.",
+    ...change,
+    takes: Type.Object(oneOrganization),
+    example: { takes: sent, answer: { ...acme, status: "suspended", version: 2 } },
+    command: {
+      words: "org suspend",
+      description: "suspend an organization; its requests are refused until you resume it",
+      takes: { organization: organizationFlag },
+      says: statusWords,
+    },
+    act: (context, input) => withStatus(context, input, "suspended"),
+  }),
+  verb({
+    name: "resumeOrganization",
+    route: "POST /organizations/{organization}/resume",
+    summary: "Resume an organization",
+    description: "Its requests are served again.",
+    ...change,
+    takes: Type.Object(oneOrganization),
+    example: { takes: sent, answer: { ...acme, version: 3 } },
+    command: {
+      words: "org resume",
+      description: "resume a suspended organization",
+      takes: { organization: organizationFlag },
+      says: statusWords,
+    },
+    act: (context, input) => withStatus(context, input, "active"),
+  }),
+  verb({
+    name: "renameOrganization",
+    route: "PATCH /organizations/{organization}",
+    summary: "Rename an organization",
+    description:
+      "What is left out stays. Its ID, keys, records and reports stay too. Its old slug stops working, and is never given to another organization.",
+    ...change,
+    faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
+    takes: Type.Object(
+      {
+        ...oneOrganization,
+        slug: Type.Optional(nullable(slug("1 to 63 lowercase letters, digits, and hyphens."))),
+        name: Type.Optional(nullable(name("Display name."))),
+      },
+      someChange,
+    ),
+    example: {
+      takes: { ...sent, slug: "acme-eu" },
+      answer: { ...acme, slug: "acme-eu", formerSlugs: ["acme"], version: 2 },
+    },
+    command: {
+      words: "org rename",
+      description: "change the slug or the name of an organization; its ID, keys and records stay",
+      takes: {
+        organization: organizationFlag,
+        slug: flag("--slug <slug>", "new short name; the old one stops working, and is never given to another"),
+        name: flag("--name <name>", "new display name"),
+      },
+      needsOneOf: "--slug or --name",
+      versioned: "organization",
+      says: ({ id, slug, name }) => `Organization ${id} is now ${slug} (${name}).\n`,
+    },
+    async act(context, input) {
+      const { slug, name } = input;
+      if (slug == null && name == null) fail("Specify the organization's new slug or name.");
+      const names = { ...(slug == null ? {} : { slug }), ...(name == null ? {} : { name }) };
+      return changed(context, input, (id, version) =>
+        context.administration.renameOrganization(id, names, context.actor, version),
+      );
+    },
+  }),
+  verb({
+    name: "updatePolicies",
+    route: "PATCH /organizations/{organization}/policies",
+    summary: "Change how long an organization's keys live, and whether content is kept",
+    description:
+      "What is left out stays; null removes a limit. Limits apply at once, to existing keys too; keys that a limit ended work again when it is removed. If content is not kept, stored responses are deleted before this is answered.",
+    ...change,
+    takes: Type.Object(
+      {
+        ...oneOrganization,
+        key_lifetime_max_days: days("How long a key works from when it is made or rotated."),
+        key_unused_max_days: days("How long a key works from its last use, or from its creation."),
+        keeps_content: Type.Optional(nullable(Type.Boolean({ description: "False: no word is stored." }))),
+      },
+      someChange,
+    ),
+    example: {
+      takes: { ...sent, key_lifetime_max_days: 90 },
+      answer: { ...acme, keyLifetimeMaxDays: 90, version: 3 },
+    },
+    async act(context, input) {
+      const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = input;
+      const policies: Partial<Policies> = {
+        ...(keyLifetimeMaxDays === undefined ? {} : { keyLifetimeMaxDays }),
+        ...(keyUnusedMaxDays === undefined ? {} : { keyUnusedMaxDays }),
+        ...(keepsContent == null ? {} : { keepsContent }),
+      };
+      if (Object.keys(policies).length === 0) fail("Specify which policy to change.");
+      const updated = await changed(context, input, (id, version) =>
+        context.administration.setPolicies(id, policies, context.actor, version),
+      );
+      if (!updated.keepsContent) await context.administration.purgeContent(updated.id);
+      return updated;
+    },
+  }),
+  verb({
+    name: "closeOrganization",
+    route: "POST /organizations/{organization}/close",
+    summary: "Close an organization",
+    description:
+      "Permanent. Its keys are revoked, running requests end, and nothing can be created or changed in it. Its records and reports are kept for 13 months. After 15 months, everything is deleted except the audit log and its slug, which is never given to another. Repeating it changes nothing.",
+    ...change,
+    takes: Type.Object(oneOrganization),
+    example: {
+      takes: sent,
+      answer: { ...acme, status: "closed", plan: null, closedAt: examples.at, version: 4 },
+    },
+    async act(context, input) {
+      const { administration, actor, organizationOf } = context;
+      const organization = await organizationOf(input.organization);
+      const isRepeat = organization.status === "closed" && input.version === undefined;
+      const closed = isRepeat
+        ? organization
+        : await changed(context, input, (id, version) => administration.closeOrganization(id, actor, version));
+      await administration.purgeContent(closed.id);
+      return closed;
+    },
+  }),
+  verb({
+    name: "setPlan",
+    route: "PUT /organizations/{organization}/plan",
+    summary: "Change the plan",
+    description: "The new limits apply from the next request on; what was used still counts.",
+    ...change,
+    takes: Type.Object({
+      ...oneOrganization,
+      plan: nullable(words("Name of a plan. Null: none, so inference is refused.")),
+    }),
+    example: { takes: { ...sent, plan: "starter" }, answer: { ...acme, plan: "starter", version: 4 } },
+    async act(context, input) {
+      const plan = input.plan === null ? null : await context.knownPlan(input.plan);
+      return changed(context, input, (id, version) =>
+        context.administration.setOrganizationPlan(id, plan, context.actor, version),
+      );
+    },
+  }),
+  verb({
+    name: "setAnchor",
+    route: "PUT /organizations/{organization}/anchor",
+    summary: "Count weeks and months from another instant",
+    description: "From the end of the current month on.",
+    ...change,
+    takes: Type.Object({ ...oneOrganization, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
+    example: { takes: { ...sent, anchor: "2026-12-01" }, answer: { ...acme, version: 5 } },
+    command: {
+      words: "org anchor",
+      description: "count weeks and months from a new instant, once the current month ends",
+      takes: {
+        organization: organizationFlag,
+        anchor: flag("<instant>", "ISO 8601 with a time zone, or a date in UTC"),
+      },
+      says: ({ slug, anchorAt, nextAnchor }) =>
+        nextAnchor
+          ? `The months of ${slug} will count from ${instantWritten(nextAnchor.anchorAt)} when the current month ends, on ${instantWritten(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
+          : `The months of ${slug} count from ${instantWritten(anchorAt)}.\n`,
+      help: `
+Examples:
+  $ sluice org anchor acme 2026-12-01
+  $ sluice org anchor acme 2026-12-31T09:30:00+01:00`,
+    },
+    async act(context, input) {
+      const anchorAt = parse.anchor(input.anchor);
+      return changed(context, input, (id, version) =>
+        context.administration.setOrganizationAnchor(id, anchorAt, context.actor, version),
+      );
+    },
+  }),
+  verb({
+    name: "setExtraUsage",
+    route: "PUT /organizations/{organization}/extra-usage",
+    summary: "Allow or stop extra usage",
+    description: "With a cap in micro-units a billing month it is on, with null it is off.",
+    ...change,
+    takes: Type.Object({ ...oneOrganization, cap_units: nullable(Type.Integer({ minimum: 1, maximum: units_max })) }),
+    example: {
+      takes: { ...sent, cap_units: 20_000_000 },
+      answer: { ...acme, extraUsage: { enabled: true, capUnits: 20_000_000 }, version: 6 },
+    },
+    async act(context, input) {
+      const { capUnits } = input;
+      const extra = capUnits === null ? ({ enabled: false } as const) : ({ enabled: true, capUnits } as const);
+      return changed(context, input, (id, version) =>
+        context.administration.setExtraUsage(id, extra, context.actor, version),
+      );
+    },
+  }),
+] as const;
+
+interface Change {
+  organization: string;
+  version?: number;
+  /** The new slug, where it is one. */
+  slug?: string | null;
+}
+type Write = (id: string, version: number | null) => Promise<Changed | "no_plan" | "slug_taken">;
+
+async function changed(context: ManagementContext, input: Change, write: Write): Promise<StoredOrganization> {
+  const { administration, announce, organizationOf } = context;
+  const { id, slug } = await organizationOf(input.organization);
+  const updated = await write(id, input.version ?? null);
+  if (updated === "no_plan") return removedPlan();
+  if (updated === "slug_taken") {
+    const taken = parse.excerpt(input.slug ?? "");
+    return fail(`The slug '${taken}' is or was another organization's. Choose another one.`, "already_exists");
+  }
+  if (updated === "closed") return isClosed(slug);
+  if (updated === null) return noOrganization(slug);
+  if ("stale" in updated) return staleOrganization(administration, updated.stale, input.version);
+  await announce(id);
+  return updated;
+}
+
+async function withStatus(
+  context: ManagementContext,
+  input: Change,
+  status: "active" | "suspended",
+): Promise<StoredOrganization> {
+  const organization = await context.organizationOf(input.organization);
+  if (organization.status === status && input.version === undefined) return organization;
+  return changed(context, input, (id, version) =>
+    context.administration.setOrganizationStatus(id, status, context.actor, version),
+  );
+}

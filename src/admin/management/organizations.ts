@@ -1,0 +1,254 @@
+/** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts has what changes them. */
+import Type from "typebox";
+import { grouped } from "../../core/inference/amounts.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import {
+  type Administration,
+  organizationStatuses,
+  type Organization as StoredOrganization,
+} from "../../core/store/directory.ts";
+import { idOf } from "../../core/store/ids.ts";
+import { day, instant as instantWritten } from "../../core/time/written.ts";
+import { type Column, type Facts, flag } from "./command.ts";
+import { type ManagementContext, reusedKey } from "./context.ts";
+import { fail } from "./error.ts";
+import { partFrom } from "./page.ts";
+import { raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
+import {
+  admins,
+  examples,
+  id,
+  instant,
+  limitIn,
+  name,
+  nullable,
+  oneOf,
+  oneOrganization,
+  partOf,
+  partOfIds,
+  readers,
+  slug,
+  units,
+  version,
+  words,
+} from "./shapes.ts";
+import {
+  exampleStanding,
+  over,
+  overFlag,
+  standing,
+  standingColumn,
+  standingFacts,
+  withStanding,
+  withStandings,
+} from "./standing.ts";
+import { verbsOf } from "./verb.ts";
+import { lastChange, stale } from "./version.ts";
+
+const verb = verbsOf("Organizations");
+
+const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
+
+const fields = {
+  id: id("org"),
+  slug: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
+  former_slugs: Type.Array(Type.String(), { description: "Those that it had before. None is ever another's." }),
+  name: Type.String(),
+  status: oneOf([...organizationStatuses]),
+  plan: nullable(Type.String({ description: "Null: inference is refused." })),
+  anchor_at: instant("Where weeks and months are counted from."),
+  next_anchor: nullable(
+    Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
+  ),
+  extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()) }),
+  key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
+  key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
+  keeps_content: Type.Boolean({ description: "False: no text of a request or an answer is stored." }),
+  created_at: instant("When it was created."),
+  closed_at: nullable(instant("When it was closed.")),
+  version: version(),
+};
+export const Organization = Type.Object(fields, { $id: "Organization" });
+const OrganizationStanding = Type.Object(
+  { ...fields, standing: standing(), raise: raiseNow() },
+  { $id: "OrganizationStanding" },
+);
+type OrganizationStanding = Value<typeof OrganizationStanding>;
+export type Organization = Value<typeof Organization>;
+
+export const acme: Organization = {
+  id: examples.organization,
+  slug: "acme",
+  formerSlugs: [],
+  name: "Acme, Inc.",
+  status: "active",
+  plan: "pro",
+  anchorAt: examples.at,
+  nextAnchor: null,
+  extraUsage: { enabled: false, capUnits: null },
+  keyLifetimeMaxDays: null,
+  keyUnusedMaxDays: null,
+  keepsContent: true,
+  createdAt: examples.at,
+  closedAt: null,
+  version: 1,
+};
+
+const acmeNow: OrganizationStanding = { ...acme, standing: exampleStanding, raise: null };
+
+/** The plan of an organization that is created without naming one. */
+export const plan_default = "starter";
+
+export const organizationFlag = flag("<org>", "slug or ID of the organization");
+
+const organizationColumns: Column<OrganizationStanding>[] = [
+  { head: "SLUG", cell: (one) => one.slug },
+  { head: "NAME", cell: (one) => one.name, breaks: true },
+  { head: "STATUS", cell: (one) => one.status },
+  { head: "PLAN", cell: (one) => one.plan ?? "none" },
+  standingColumn,
+  raiseColumn,
+  { head: "ID", cell: (one) => one.id, optional: true },
+  { head: "CREATED", cell: (one) => day(one.createdAt), optional: true },
+];
+
+function organizationFacts(organization: Organization): Facts {
+  const { enabled, capUnits } = organization.extraUsage;
+  const cap = capUnits === null ? "on" : `on, up to ${grouped(capUnits)} units a billing month`;
+  const next = organization.nextAnchor;
+  return [
+    ["id", organization.id],
+    ["slug", organization.slug],
+    ["former slugs", organization.formerSlugs.join(", ") || null],
+    ["name", organization.name],
+    ["status", organization.status],
+    ["plan", organization.plan ?? "none: inference is refused"],
+    ["extra usage", enabled ? cap : "off"],
+    ["billing anchor", instantWritten(organization.anchorAt)],
+    ["next anchor", next && `${instantWritten(next.anchorAt)}, from ${instantWritten(next.countsFrom)} on`],
+    ...policyFacts(organization),
+    ["created", instantWritten(organization.createdAt)],
+    ["closed", instantWritten(organization.closedAt)],
+    ["version", String(organization.version)],
+  ];
+}
+
+export function policyFacts(organization: Organization): Facts {
+  const limit = (days: number | null) => (days === null ? "no limit" : `${days} days`);
+  return [
+    ["key lifetime", limit(organization.keyLifetimeMaxDays)],
+    ["unused keys", limit(organization.keyUnusedMaxDays)],
+    ["content", organization.keepsContent ? "kept" : "none is kept"],
+  ];
+}
+
+export const organizationVerbs = [
+  verb({
+    name: "pageOrganizations",
+    route: "GET /organizations",
+    summary: "List organizations",
+    description: "Oldest first. An `organization-admin` sees only their own.",
+    roles: readers,
+    faults: [],
+    takes: Type.Object({
+      ...partOfIds("org"),
+      status: Type.Optional(oneOf([...organizationStatuses], { "x-must-be": "active, suspended or closed" })),
+      plan: Type.Optional(words("Only organizations on this plan.")),
+      over,
+    }),
+    answers: partOf(OrganizationStanding, "Organizations"),
+    example: { takes: {}, answer: { data: [acmeNow], nextCursor: null } },
+    command: {
+      words: "org list",
+      description: "list all organizations",
+      takes: { over: overFlag("organizations") },
+      columns: organizationColumns,
+      none: ({ over }) =>
+        over === undefined
+          ? "There are no organizations yet. To create one, run: sluice org create SLUG\n"
+          : "There are no such organizations.\n",
+      parts: "all",
+    },
+    async act(context, input) {
+      const { administration, narrowedTo } = context;
+      const { status, plan, over, cursor } = input;
+      const organizationId = await narrowedTo(undefined);
+      const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, over };
+      const found = await administration.pageOrganizations(page);
+      return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
+    },
+  }),
+  verb({
+    name: "createOrganization",
+    route: "POST /organizations",
+    summary: "Create an organization",
+    description: "Its slug is unique. Without a plan it is on `starter`.",
+    roles: admins,
+    kind: "creation",
+    faults: ["already_exists", "idempotency_key_reused"],
+    takes: Type.Object({
+      slug: slug("1 to 63 lowercase letters, digits, and hyphens."),
+      name: Type.Optional(nullable(name("Display name; else the slug."))),
+      plan: Type.Optional(nullable(words("Name of a plan."))),
+    }),
+    answers: Organization,
+    example: { takes: { slug: "acme", name: "Acme, Inc.", plan: "pro" }, answer: acme },
+    async act({ administration, actor, knownPlan, newUuid, organizationOf, repeatOf }, input) {
+      const { slug } = input;
+      const created = await administration.createOrganization({
+        id: idOf(newUuid(), "org_"),
+        slug,
+        name: input.name ?? slug,
+        plan: await knownPlan(input.plan ?? plan_default),
+        actor,
+        repeat: repeatOf("createOrganization", input),
+      });
+      if (created === "slug_taken") return takenSlug(administration, slug);
+      if (created === "no_plan") return removedPlan();
+      if (created === "reused") return reusedKey();
+      return "repeated" in created ? organizationOf(created.repeated) : created;
+    },
+  }),
+  verb({
+    name: "findOrganization",
+    route: "GET /organizations/{organization}",
+    summary: "Show an organization",
+    description: "By its slug or ID; with what it has used of its limits.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object(oneOrganization),
+    answers: OrganizationStanding,
+    example: { takes: { organization: "acme" }, answer: acmeNow },
+    command: {
+      words: "org show",
+      description: "show an organization, and what it has used of its limits",
+      takes: { organization: organizationFlag },
+      says: (one) => [...organizationFacts(one), ...raiseFacts(one.raise), ...standingFacts(one.standing)],
+    },
+    act: async (context, input) => withStanding(context, await context.organizationOf(input.organization)),
+  }),
+] as const;
+
+async function takenSlug({ formerOwner }: ManagementContext["administration"], slug: string): Promise<never> {
+  const former = await formerOwner(slug);
+  return fail(
+    former
+      ? `The slug '${slug}' was that of '${former.slug}' before, and is not used again. Choose another slug.`
+      : `An organization '${slug}' already exists. Choose another slug.`,
+    "already_exists",
+  );
+}
+
+export function removedPlan(): never {
+  return fail("This plan was removed meanwhile. To list all plans, run: sluice plan list");
+}
+
+/** Refuses a change that was meant for an earlier version. */
+export async function staleOrganization(
+  administration: Pick<Administration, "listAudit">,
+  current: StoredOrganization,
+  read: number | undefined,
+): Promise<never> {
+  const last = await lastChange(administration, current);
+  return stale(`Organization '${current.slug}'`, { read, last }, Organization, current);
+}

@@ -1,0 +1,55 @@
+/** Lists in parts, each with the cursor of the next one. Pure. */
+import type { PageOf } from "../../core/store/page.ts";
+
+export interface Part<Item> {
+  data: Item[];
+  /** The cursor of the next part; null: this was the last. */
+  nextCursor: string | null;
+}
+
+export function partFrom<Found, Item>(
+  { items, hasMore }: PageOf<Found>,
+  records: readonly Item[],
+  cursorOf: (item: Found) => string,
+): Part<Item> {
+  const last = items.at(-1);
+  return { data: [...records], nextCursor: hasMore && last !== undefined ? cursorOf(last) : null };
+}
+
+/** All items of a list, part by part. */
+export async function allOf<Item>(
+  part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Part<Item> = await part({ limit: 1000, ...(cursor === null ? {} : { cursor }) });
+    items.push(...page.data);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return items;
+}
+
+/** The first items of a list, of which a part may have fewer than it could. */
+export async function firstOf<Item>(
+  part: (page: { limit: number; cursor?: string }) => Promise<Part<Item>>,
+  limit: number,
+  begin?: string,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | null | undefined = begin;
+  do {
+    const rest = limit - items.length;
+    const page: Part<Item> = await part({ limit: rest, ...(cursor === undefined ? {} : { cursor }) });
+    items.push(...page.data);
+    cursor = page.nextCursor;
+  } while (cursor !== null && items.length < limit);
+  return items;
+}
+
+/** Sorts by organization; ids sort by their time. */
+export function byOrganization<Owned extends { organizationId: string }>(items: readonly Owned[]): Owned[] {
+  return items.toSorted((one, other) =>
+    one.organizationId < other.organizationId ? -1 : Number(one.organizationId > other.organizationId),
+  );
+}

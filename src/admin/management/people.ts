@@ -1,0 +1,322 @@
+/** People: who came in by an issuer (docs/identity.md, People). */
+import Type from "typebox";
+import type { Value } from "../../core/schema/codec.ts";
+import { scopes } from "../../core/store/directory.ts";
+import { type KnownPerson, type PersonChanged, personKinds } from "../../core/store/people.ts";
+import { day, instant as instantWritten } from "../../core/time/written.ts";
+import { type Column, type Facts, flag } from "./command.ts";
+import { lastAdministrator, type ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { Membership, membershipWords } from "./membership.ts";
+import { partFrom } from "./page.ts";
+import * as parse from "./parse.ts";
+import { exampleLimits, limitFacts, limitsOf, PersonLimits } from "./person-limits.ts";
+import {
+  admins,
+  examples,
+  id,
+  instant,
+  limitIn,
+  nullable,
+  oneOf,
+  owners,
+  partOf,
+  partOfIds,
+  queryFlag,
+  readers,
+  version,
+  words,
+} from "./shapes.ts";
+import { over, overFlag } from "./standing.ts";
+import { verbsOf } from "./verb.ts";
+import { stale } from "./version.ts";
+
+const verb = verbsOf("People");
+
+const personFields = {
+  id: id("per"),
+  issuer: Type.String({ description: "The issuer that vouches for the person." }),
+  subject: nullable(Type.String({ description: "The issuer's name for the person. Null: forgotten." })),
+  kind: oneOf([...personKinds], { description: "`service`: a workload." }),
+  email: nullable(Type.String()),
+  is_email_verified: Type.Boolean({ description: "Whether the issuer says that the address is the person's." }),
+  name: nullable(Type.String()),
+  groups: Type.Array(Type.String(), {
+    description: "The groups of the last answer that had them. An `organization-admin` sees none.",
+  }),
+  state: oneOf(["active", "suspended", "forgotten"]),
+  created_at: instant("When the person first came."),
+  confirmed_at: instant("When the issuer last vouched for the person."),
+  memberships: Type.Array(Membership, { description: "At most one in an organization, and one for the service." }),
+  version: version(),
+};
+export const Person = Type.Object(personFields, { $id: "Person" });
+export type Person = Value<typeof Person>;
+export const PersonStanding = Type.Object(
+  {
+    ...personFields,
+    limits: Type.Array(PersonLimits, { description: "In each organization in which the person has limits." }),
+  },
+  { $id: "PersonStanding" },
+);
+export type PersonStanding = Value<typeof PersonStanding>;
+
+export const examplePerson: Person = {
+  id: `per_${"0".repeat(31)}6`,
+  issuer: "https://login.example",
+  subject: "248289761001",
+  kind: "person",
+  email: "ann@example.com",
+  isEmailVerified: true,
+  name: "Ann Example",
+  groups: ["research"],
+  state: "active",
+  createdAt: examples.at,
+  confirmedAt: examples.at,
+  memberships: [
+    {
+      organizationId: examples.organization,
+      organization: "acme",
+      team: { id: examples.team, name: "research" },
+      role: "member",
+      scopes: [...scopes],
+      models: null,
+      source: "rule",
+      createdAt: examples.at,
+      createdBy: "service",
+    },
+  ],
+  version: 1,
+};
+export const examplePersonNow: PersonStanding = { ...examplePerson, limits: [exampleLimits] };
+const one = { person: words("ID of the person.") };
+const sent = { person: examplePerson.id };
+export const personFlag = flag("<person>", "ID of the person (see: sluice person list)");
+
+const personColumns: Column<Person>[] = [
+  { head: "ID", cell: (person) => person.id },
+  { head: "NAME", cell: (person) => person.name ?? "", breaks: true },
+  { head: "E-MAIL", cell: (person) => person.email ?? "" },
+  { head: "STATE", cell: (person) => person.state },
+  { head: "MEMBERSHIPS", cell: (person) => person.memberships.map(membershipWords).join("; "), breaks: true },
+  { head: "CONFIRMED", cell: (person) => day(person.confirmedAt), optional: true },
+  { head: "KIND", cell: (person) => person.kind, optional: true },
+];
+
+export function personFacts(person: Person): Facts {
+  const email = person.email && `${person.email}${person.isEmailVerified ? "" : " (not verified)"}`;
+  return [
+    ["id", person.id],
+    ["name", person.name],
+    ["e-mail", email],
+    ["issuer", person.issuer],
+    ["subject", person.subject],
+    ["kind", person.kind],
+    ["groups", person.groups.join(", ") || null],
+    ["state", person.state],
+    ["came first", instantWritten(person.createdAt)],
+    ["confirmed", instantWritten(person.confirmedAt)],
+    ...(person.memberships.length === 0
+      ? ([["memberships", "none"]] as const)
+      : person.memberships.map((one) => ["membership", membershipWords(one)] as const)),
+    ["version", String(person.version)],
+  ];
+}
+
+/** The fields that the verbs that change a person have in common. */
+export const personChange = {
+  roles: admins,
+  kind: "change",
+  faults: ["resource_not_found", "wrong_state", "version_conflict"],
+  takes: Type.Object(one),
+  answers: Person,
+} as const;
+const onePerson = { takes: { person: personFlag }, versioned: "person", says: personFacts };
+
+export const personNowFacts = (person: PersonStanding): Facts => [...personFacts(person), ...limitFacts(person.limits)];
+
+export const personVerbs = [
+  verb({
+    name: "pagePeople",
+    route: "GET /people",
+    summary: "List people",
+    description: "Oldest first. An `organization-admin` sees those with a membership in their own organization.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      ...partOfIds("per"),
+      organization: Type.Optional(words("Slug or ID: only people with a membership there.")),
+      search: Type.Optional(words("A part of a name or an e-mail address, in any case.")),
+      suspended: queryFlag("True: only people who are suspended. False: the others."),
+      by_hand: queryFlag(
+        "True: only people for whom something was set by hand: a membership, limits of their own, or a suspension.",
+      ),
+      over,
+    }),
+    answers: partOf(Person, "People"),
+    example: { takes: {}, answer: { data: [examplePerson], nextCursor: null } },
+    command: {
+      words: "person list",
+      description: "list people who signed in through an issuer",
+      takes: {
+        organization: flag("--org <org>", "only people with a membership in this organization"),
+        search: flag("--search <text>", "a part of a name or an e-mail address"),
+        suspended: flag("--suspended", "only people who are suspended"),
+        byHand: flag(
+          "--by-hand",
+          "only people for whom something was set by hand: a membership, limits or a suspension",
+        ),
+        over: overFlag("people"),
+      },
+      columns: personColumns,
+      none: "There is nobody yet. People appear when they first come in by an issuer (docs/identity.md).\n",
+      parts: "all",
+    },
+    async act(context, input) {
+      const found = await context.people.pagePeople({
+        limit: limitIn(input),
+        after: input.cursor,
+        organizationId: await context.narrowedTo(input.organization),
+        search: input.search,
+        isSuspended: input.suspended,
+        isByHand: input.byHand,
+        over: input.over,
+      });
+      const seen = found.items.map((known) => personIn(context, known));
+      return partFrom(found, seen, ({ person }) => person.id);
+    },
+  }),
+  verb({
+    name: "findPerson",
+    route: "GET /people/{person}",
+    summary: "Show a person",
+    description:
+      "With the memberships in force, the limits that count, and what is used of them. A `member` sees only themselves.",
+    roles: owners,
+    faults: ["resource_not_found"],
+    takes: Type.Object(one),
+    answers: PersonStanding,
+    example: { takes: sent, answer: examplePersonNow },
+    command: {
+      words: "person show",
+      description: "show a person with the memberships in force, the limits, and what is used of them",
+      takes: { person: personFlag },
+      says: personNowFacts,
+    },
+    act: async (context, input) => personNow(context, await personOf(context, input.person)),
+  }),
+  verb({
+    name: "suspendPerson",
+    route: "POST /people/{person}/suspend",
+    summary: "Suspend a person",
+    description:
+      "The person's keys and tokens are refused on every node within a second until the person is resumed, what runs by them ends, and sessions of browsers end for good.",
+    ...personChange,
+    example: { takes: sent, answer: { ...examplePerson, state: "suspended", version: 2 } },
+    command: {
+      words: "person suspend",
+      description: "suspend a person: all keys, tokens and sessions, on every node within a second",
+      ...onePerson,
+    },
+    act: (context, input) => changed(context, input, context.people.suspendPerson),
+  }),
+  verb({
+    name: "resumePerson",
+    route: "POST /people/{person}/resume",
+    summary: "Resume a person",
+    description: "The person's keys and tokens work again. In a browser, the person signs in again.",
+    ...personChange,
+    example: { takes: sent, answer: { ...examplePerson, version: 3 } },
+    command: {
+      words: "person resume",
+      description: "resume a suspended person",
+      ...onePerson,
+    },
+    act: (context, input) => changed(context, input, context.people.resumePerson),
+  }),
+  verb({
+    name: "forgetPerson",
+    route: "POST /people/{person}/forget",
+    summary: "Forget a person",
+    description:
+      "Erases name, e-mail address, subject and groups for good, takes the memberships, and revokes the person's keys. Usage stays under the ID. If the issuer vouches for the person again, the same ID comes back.",
+    ...personChange,
+    example: {
+      takes: sent,
+      answer: {
+        ...examplePerson,
+        subject: null,
+        email: null,
+        isEmailVerified: false,
+        name: null,
+        groups: [],
+        memberships: [],
+        state: "forgotten",
+        version: 4,
+      },
+    },
+    command: {
+      words: "person forget",
+      description: "erase who a person is, and revoke the person's keys, for good",
+      ...onePerson,
+    },
+    act: (context, input) => changed(context, input, context.people.forgetPerson),
+  }),
+] as const;
+
+export async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
+  const found = await context.people.findPerson(name);
+  const isOther = context.person !== null && context.person !== found?.person.id;
+  const isInSight = found && !isOther && (context.within === null || visible(context, found).length > 0);
+  return isInSight ? found : noPerson(name);
+}
+
+const visible = ({ within }: ManagementContext, { memberships }: KnownPerson) =>
+  within === null ? memberships : memberships.filter(({ organizationId }) => organizationId === within);
+
+/** The person as the actor may see them: an organization's administrator does not learn about other organizations. */
+function personIn(context: ManagementContext, known: KnownPerson): Person {
+  const { person } = known;
+  const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;
+  return {
+    id,
+    issuer,
+    subject,
+    kind,
+    email,
+    isEmailVerified,
+    name,
+    createdAt,
+    confirmedAt,
+    version,
+    groups: context.within === null ? person.groups : [],
+    state: person.forgottenAt ? "forgotten" : person.suspendedAt ? "suspended" : "active",
+    memberships: visible(context, known),
+  };
+}
+
+export async function personNow(context: ManagementContext, known: KnownPerson): Promise<PersonStanding> {
+  return { ...personIn(context, known), limits: await limitsOf(context, known.person.id) };
+}
+
+type Act = (id: string, actor: string, version?: number) => Promise<PersonChanged>;
+
+export async function changed(
+  context: ManagementContext,
+  { person: name, version: read }: { person: string; version?: number | undefined },
+  act: Act,
+): Promise<Person> {
+  const after = await act(name, context.actor, read);
+  if (after === null) return noPerson(name);
+  if (after === "last_admin") return lastAdministrator();
+  if ("stale" in after) return stale(`Person ${name}`, { read }, Person, personIn(context, after.stale));
+  await context.announce(after.person.id);
+  return personIn(context, after);
+}
+
+function noPerson(name: string): never {
+  return fail(
+    `There is no person '${parse.excerpt(name)}'. To list all people, run: sluice person list`,
+    "resource_not_found",
+  );
+}

@@ -1,0 +1,349 @@
+/** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
+import Type from "typebox";
+import { grouped } from "../../core/inference/amounts.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { units_max } from "../../core/store/ledger.ts";
+import { type KnownPlan, noLimits, type PlanLimits } from "../../core/store/plan.ts";
+import { minute } from "../../core/time/written.ts";
+import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
+import { type Column, type Facts, flag } from "./command.ts";
+import { type ManagementContext, reusedKey } from "./context.ts";
+import { fail } from "./error.ts";
+import * as parse from "./parse.ts";
+import {
+  admins,
+  examples,
+  formed,
+  instant,
+  type LimitName,
+  limitFields,
+  limitNames,
+  nullable,
+  oneOf,
+  partOfNumbers,
+  readers,
+  version,
+  words,
+} from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+import { stale } from "./version.ts";
+
+const verb = verbsOf("Plans");
+
+export const Plan = Type.Object(
+  {
+    name: Type.String(),
+    source: oneOf(["file", "management"], {
+      description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
+    }),
+    version: version(),
+    changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
+    ...limitFields,
+  },
+  { $id: "Plan" },
+);
+export type Plan = Value<typeof Plan>;
+
+const pro: Plan = {
+  name: "pro",
+  source: "management",
+  version: 1,
+  changedAt: examples.at,
+  session: 1_000_000,
+  week: 10_000_000,
+  month: 40_000_000,
+  requestsPerMinute: 600,
+  tokensPerMinute: null,
+  concurrentRequests: 20,
+};
+const limitsBefore = {
+  session: 1_000_000,
+  week: 10_000_000,
+  month: 40_000_000,
+  requests_per_minute: 600,
+  tokens_per_minute: null,
+  concurrent_requests: 20,
+};
+
+const limit = (what: string) =>
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: units_max, description: `${what} Null: no limit.` })));
+const limits = {
+  session: limit("Micro-units in five hours."),
+  week: limit("Micro-units a week."),
+  month: limit("Micro-units a month."),
+  requests_per_minute: limit("Requests in any 60 seconds."),
+  tokens_per_minute: limit("Tokens in any 60 seconds."),
+  concurrent_requests: limit("Requests at a time."),
+};
+const one = { name: words("Name of the plan.") };
+
+const planFlag = flag("<name>", "name of the plan");
+const limitWords = (value: number | null) => (value === null ? "no limit" : grouped(value));
+
+const planColumns: Column<Plan>[] = [
+  { head: "PLAN", cell: (plan) => plan.name },
+  { head: "SESSION", cell: (plan) => limitWords(plan.session) },
+  { head: "WEEK", cell: (plan) => limitWords(plan.week) },
+  { head: "MONTH", cell: (plan) => limitWords(plan.month) },
+  { head: "REQUESTS/MIN", cell: (plan) => limitWords(plan.requestsPerMinute) },
+  { head: "TOKENS/MIN", cell: (plan) => limitWords(plan.tokensPerMinute), optional: true },
+  { head: "CONCURRENT", cell: (plan) => limitWords(plan.concurrentRequests), optional: true },
+  { head: "SOURCE", cell: (plan) => plan.source, optional: true },
+];
+
+function planFacts(plan: Plan): Facts {
+  return [
+    ...planColumns.map(({ head, cell }) => [head.toLowerCase(), cell(plan, 0)] as const),
+    ["version", String(plan.version)],
+    ["changed", minute(plan.changedAt) ?? "not in force yet"],
+  ];
+}
+
+const changeColumns: Column<AuditEntry>[] = [
+  { head: "TIME", cell: (entry) => minute(entry.at) ?? "" },
+  { head: "ACTOR", cell: (entry) => entry.actor },
+  { head: "ACTION", cell: (entry) => entry.action },
+  { head: "LIMITS", cell: changedLimits },
+];
+
+type WrittenLimits = Partial<Record<LimitName, number | null>> | null;
+
+/** Each limit that differs: `session 5,000, week no limit`. */
+function changedLimits({ details }: AuditEntry): string {
+  const { limits, before } = details as { limits?: WrittenLimits; before?: WrittenLimits };
+  if (!limits) return "removed";
+  const differing = limitNames.filter((name) => (limits[name] ?? null) !== (before?.[name] ?? null));
+  const from = (name: LimitName) => (before ? `${limitWords(before[name] ?? null)} → ` : "");
+  return differing.map((name) => `${name} ${from(name)}${limitWords(limits[name] ?? null)}`).join(", ") || "no limits";
+}
+
+export const planVerbs = [
+  verb({
+    name: "listPlans",
+    route: "GET /plans",
+    summary: "List plans",
+    description: "All that are in force.",
+    roles: readers,
+    faults: [],
+    takes: Type.Object({}),
+    answers: Type.Object({ data: Type.Array(Plan), next_cursor: nullable(Type.String()) }, { $id: "Plans" }),
+    example: { takes: {}, answer: { data: [pro], nextCursor: null } },
+    command: {
+      words: "plan list",
+      description: "list all plans",
+      takes: {},
+      columns: planColumns,
+      none: "The catalog has no plans. Add one under 'plans:' in sluice.yaml, or run: sluice plan create NAME\n",
+      parts: "one",
+    },
+    act: async (context) => ({ data: [...(await knownPlans(context)).values()], nextCursor: null }),
+  }),
+  verb({
+    name: "createPlan",
+    route: "POST /plans",
+    summary: "Create a plan",
+    description: "In force on every node within a second. What is left out is not limited.",
+    roles: admins,
+    kind: "creation",
+    faults: ["already_exists", "idempotency_key_reused"],
+    takes: Type.Object({
+      name: formed(
+        /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+        "a name of 1 to 63 letters, digits, and the characters . _ -, with a letter or digit first",
+        "1 to 63 letters, digits, and `.`, `_`, `-`.",
+      ),
+      ...limits,
+    }),
+    answers: Plan,
+    example: { takes: { name: "gold", session: 1_000_000, concurrent_requests: 20 }, answer: { ...pro, name: "gold" } },
+    command: {
+      words: "plan create",
+      description: "create a plan; it is in force on every node within a second",
+      takes: { name: planFlag },
+      limits: flag("--limit", "what it allows; what is left out is not limited"),
+      says: planFacts,
+      help: `
+Examples:
+  $ sluice plan create gold --limit session=5000000,week=20000000 --limit concurrent_requests=16
+  $ sluice org plan acme gold
+`,
+    },
+    async act(context, input) {
+      const { name } = input;
+      const known = (await knownPlans(context)).get(name);
+      const made = known
+        ? { standsIn: known.source }
+        : await context.plans.createPlan(
+            { ...noLimits, ...limitsIn(input), name },
+            context.actor,
+            context.repeatOf("createPlan", input),
+          );
+      if (made === "reused") return reusedKey();
+      if ("standsIn" in made) return nameTaken(name, made.standsIn);
+      return "repeated" in made ? foundPlan(context, made.repeated) : made;
+    },
+  }),
+  verb({
+    name: "findPlan",
+    route: "GET /plans/{name}",
+    summary: "Show a plan",
+    description: "As it is in force.",
+    roles: readers,
+    faults: ["resource_not_found"],
+    takes: Type.Object(one),
+    answers: Plan,
+    example: { takes: { name: "pro" }, answer: pro },
+    command: { words: "plan show", description: "show a plan", takes: { name: planFlag }, says: planFacts },
+    act: (context, { name }) => foundPlan(context, name),
+  }),
+  verb({
+    name: "updatePlan",
+    route: "PUT /plans/{name}/limits",
+    summary: "Change the limits of a plan",
+    description:
+      "What is left out stays. It counts on every node within a second, for running requests too. A plan of sluice.yaml is changed there.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object({ ...one, ...limits }),
+    answers: Plan,
+    example: { takes: { name: "pro", week: 5_000_000 }, answer: { ...pro, week: 5_000_000, version: 2 } },
+    command: {
+      words: "plan update",
+      description: "change the limits of a plan; they count at once, for running requests too",
+      takes: { name: planFlag },
+      limits: flag("--limit", "what it allows; what is left out stays"),
+      versioned: "plan",
+      says: planFacts,
+    },
+    async act(context, input) {
+      const { name, version } = input;
+      const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version ?? null);
+      if (updated === null) return notManaged(context, name);
+      if (updated === "of_file") return inFile(name);
+      return "stalePlan" in updated ? stalePlan(updated.stalePlan, version) : updated;
+    },
+  }),
+  verb({
+    name: "removePlan",
+    route: "POST /plans/{name}/remove",
+    summary: "Remove a plan",
+    description: "Refused while an organization is on it. Returns the plan as it was.",
+    roles: admins,
+    kind: "change",
+    faults: ["resource_not_found", "wrong_state", "version_conflict"],
+    takes: Type.Object(one),
+    answers: Plan,
+    example: { takes: { name: "pro" }, answer: pro },
+    command: {
+      words: "plan remove",
+      description: "remove a plan that no organization is on",
+      takes: { name: planFlag },
+      says: ({ name }) => `Removed plan '${name}'.\n`,
+    },
+    async act(context, { name, version }) {
+      const removed = await context.plans.removePlan(name, context.actor, version ?? null);
+      if (removed === null) return notManaged(context, name);
+      if (removed === "of_file") return inFile(name);
+      if ("stalePlan" in removed) return stalePlan(removed.stalePlan, version);
+      if (!("organizations" in removed)) return removed;
+      const { organizations, slugs } = removed;
+      const users = slugs.length < organizations ? [...slugs, "…"] : slugs;
+      return fail(
+        `Plan '${name}' is used by ${organizations} organization${organizations === 1 ? "" : "s"}: ${users.join(", ")}. To move them, run: sluice org plan ORG PLAN`,
+        "wrong_state",
+      );
+    },
+  }),
+  verb({
+    name: "planHistory",
+    route: "GET /plans/{name}/history",
+    summary: "Read the history of a plan",
+    description: "The audit log's entries about it, newest first, also of a plan of sluice.yaml or a removed one.",
+    roles: ["admin", "viewer"],
+    faults: ["resource_not_found"],
+    takes: Type.Object({ ...one, ...partOfNumbers() }),
+    answers: AuditEntries,
+    example: {
+      takes: { name: "pro" },
+      answer: {
+        data: [
+          {
+            number: 42,
+            at: examples.at,
+            actor: "operator:ann",
+            address: "192.0.2.7",
+            action: "plan.update",
+            organizationId: null,
+            subject: "pro",
+            details: { source: "management", limits: { ...limitsBefore, week: 5_000_000 }, before: limitsBefore },
+            hash: examples.hash,
+          },
+        ],
+        nextCursor: null,
+      },
+    },
+    command: {
+      words: "plan history",
+      description: "show the changes of a plan, newest first",
+      takes: {
+        name: flag("<name>", "name of the plan, also of one that was removed"),
+        limit: flag("--limit <n>", "number of changes, 1 to 1000 (default: 100)"),
+      },
+      columns: changeColumns,
+      none: "It has not changed since it came into force.\n",
+      parts: "one",
+    },
+    async act(context, input) {
+      const page = await partOfAudit(context.administration, { plan: input.name }, input);
+      if (page.data.length === 0 && input.cursor === undefined) await foundPlan(context, input.name);
+      return page;
+    },
+  }),
+] as const;
+
+/** The plans in force, by name. */
+async function knownPlans({ catalog, plans }: ManagementContext): Promise<Map<string, KnownPlan>> {
+  const ofCatalog = [...(await catalog()).plans.values()].map(
+    (plan): KnownPlan => ({ ...plan, source: "file", version: 1, changedAt: null }),
+  );
+  return new Map([...ofCatalog, ...(await plans.listPlans())].map((plan) => [plan.name, plan]));
+}
+
+async function foundPlan(context: ManagementContext, name: string): Promise<KnownPlan> {
+  const plans = await knownPlans(context);
+  const names = [...plans.keys()].join(", ");
+  return (
+    plans.get(name) ??
+    fail(`There is no plan '${parse.excerpt(name)}'. The catalog has: ${names}.`, "resource_not_found")
+  );
+}
+
+/** Refuses a plan that the store does not have: an unpublished file has it, or it does not exist. */
+async function notManaged(context: ManagementContext, name: string): Promise<never> {
+  await foundPlan(context, name);
+  return inFile(name);
+}
+
+const limitKeys = Object.keys(noLimits).filter((key): key is keyof PlanLimits => key !== "name");
+
+function limitsIn(input: { [Limit in keyof PlanLimits]?: number | null }): Partial<PlanLimits> {
+  const given = limitKeys.filter((key) => input[key] !== undefined);
+  return Object.fromEntries(given.map((key) => [key, input[key]]));
+}
+
+function nameTaken(name: string, source: KnownPlan["source"]): never {
+  const next = source === "file" ? "in sluice.yaml or among the defaults" : "already; to change it, update it";
+  return fail(`There is a plan '${name}' ${next}. A name stands in one place only.`, "already_exists");
+}
+
+function inFile(name: string): never {
+  return fail(
+    `Plan '${name}' stands in sluice.yaml or among the defaults. Change it there, and reload.`,
+    "wrong_state",
+  );
+}
+
+function stalePlan(current: KnownPlan, read: number | undefined): never {
+  return stale(`Plan '${current.name}'`, { read }, Plan, current);
+}

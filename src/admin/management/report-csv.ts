@@ -1,0 +1,70 @@
+/** A report as CSV: a stable format for spreadsheets (docs/reports.md). Pure. */
+import { snakeName } from "../../core/schema/codec.ts";
+import type { ReportGroup } from "../../core/store/report.ts";
+import type { Report, Row } from "./report-shape.ts";
+
+/** The report line by line, names first, with line ends as RFC 4180 wants them. */
+export function* reportCsv({ by, rows, total }: Report): Generator<string> {
+  const names = [...by.flatMap((group) => cellNames[group]), ...(Object.keys(total) as (keyof Row)[])];
+  const isByKey = by.includes("key");
+  yield csvLine([...names.map(snakeName), ...(isByKey ? ["labels"] : [])]);
+  const written = csvCells();
+  for (const row of rows) {
+    const cells = names.map((name) => row[name] ?? null) as Cell[];
+    if (isByKey) cells.push(JSON.stringify(row.labels ?? {}));
+    yield `${cells.map(written).join(",")}\r\n`;
+  }
+}
+
+const cellNames: Record<ReportGroup, readonly (keyof Row)[]> = {
+  organization: ["organizationId", "organization"],
+  team: ["teamId", "team"],
+  person: ["personId", "person"],
+  key: ["keyId", "key"],
+  model: ["model"],
+  operation: ["operation"],
+  outcome: ["outcome"],
+  hour: ["hour"],
+  day: ["day"],
+  month: ["month"],
+};
+
+export type Cell = string | number | Date | null;
+
+export function csvLine(cells: readonly Cell[]): string {
+  return `${cells.map(csvCell).join(",")}\r\n`;
+}
+
+const texts_max = 10_000;
+
+/** Writes the cells of one file. A text that comes again is escaped once. */
+export function csvCells(): (value: Cell) => string {
+  const texts = new Map<string, string>();
+  return (value) => {
+    if (typeof value !== "string" || isNumber.test(value)) return csvCell(value);
+    const written = texts.get(value);
+    if (written !== undefined) return written;
+    const cell = csvCell(value);
+    if (texts.size < texts_max) texts.set(value, cell);
+    return cell;
+  };
+}
+
+/**
+ * People choose names: a name that begins like a formula gets a quote before it, so that no spreadsheet computes it. In some
+ * countries spreadsheets split cells at semicolons, even within quotes: so a cell can begin behind each semicolon, tab and
+ * line end of a name.
+ */
+function csvCell(value: Cell): string {
+  if (value === null) return "";
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === "number") return String(value);
+  if (isNumber.test(value)) return value;
+  const text = value.replace(/^[\t\r\n]/, "'$&").replace(beginnings, "$&'");
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+const isNumber = /^-?\d+(\.\d+)?$/;
+
+/** The places where a formula would begin. In East Asia, letters of full width begin one, too. */
+const beginnings = /(?:^|[;\t\r\n])\s*(?=[=+\-@＝＋－＠])/g;

@@ -1,0 +1,78 @@
+/** A report of usage, as it is answered: docs/reports.md. */
+import Type from "typebox";
+import type { Value } from "../../core/schema/codec.ts";
+import { reportGroups } from "../../core/store/report.ts";
+import { count, id, instant, nullable, oneOf, units } from "./shapes.ts";
+import { standing } from "./standing.ts";
+
+const measures = {
+  requests: Type.Integer(),
+  input_tokens: Type.Integer(),
+  cached_input_tokens: Type.Integer(),
+  cache_write_tokens: Type.Integer(),
+  output_tokens: Type.Integer(),
+  reasoning_tokens: Type.Integer({ description: "Of the output tokens." }),
+  units: Type.Integer({ description: "Charged, entries of operators included." }),
+  extra_units: Type.Integer({ description: "Of these, as extra usage." }),
+  uncharged_units: Type.Integer(),
+  input_units: Type.Integer({ description: "Of the units, for input tokens. With the next three: docs/reports.md." }),
+  cached_input_units: Type.Integer(),
+  cache_write_units: Type.Integer(),
+  output_units: Type.Integer(),
+  cost: Type.Optional(Type.String({ description: "A decimal number, where a price is set." })),
+};
+
+/**
+ * A row has the members of the report's groups. It has `standing` if the report goes on until now and its rows are
+ * organizations, teams or keys.
+ */
+const Row = Type.Object(
+  {
+    organization_id: Type.Optional(Type.String()),
+    organization: Type.Optional(nullable(Type.String({ description: "Slug. Null: it is gone." }))),
+    organization_name: Type.Optional(nullable(Type.String())),
+    team_id: Type.Optional(nullable(Type.String({ description: "Null: the key was in no team." }))),
+    team: Type.Optional(nullable(Type.String({ description: "Name. Null: no team." }))),
+    person_id: Type.Optional(nullable(Type.String({ description: "Null: the key is nobody's." }))),
+    person: Type.Optional(
+      nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or forgotten." })),
+    ),
+    key_id: Type.Optional(nullable(Type.String({ description: "Null: an entry of an operator." }))),
+    key: Type.Optional(nullable(Type.String({ description: "Name. Null: the key is gone." }))),
+    labels: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "Those that the key has now." })),
+    model: Type.Optional(nullable(Type.String())),
+    operation: Type.Optional(nullable(Type.String())),
+    outcome: Type.Optional(nullable(Type.String())),
+    hour: Type.Optional(instant("The beginning of the hour.")),
+    day: Type.Optional(Type.String({ description: "In UTC, such as 2026-11-22." })),
+    month: Type.Optional(Type.String({ description: "In UTC, such as 2026-11." })),
+    ...measures,
+    standing: Type.Optional(standing()),
+  },
+  { $id: "UsageReportRow" },
+);
+export type Row = Value<typeof Row>;
+const Total = Type.Object(measures, { $id: "UsageReportTotal" });
+
+export const Report = Type.Object(
+  {
+    from: instant("The first moment."),
+    to: instant("The moment after the last."),
+    by: Type.Array(oneOf([...reportGroups])),
+    organization: nullable(Type.String({ description: "Slug. Null: of all organizations." })),
+    as_of: instant("The instant of which it tells."),
+    total: Total,
+    running: Type.Object(
+      { requests: count(), held_units: units() },
+      { description: "What was admitted in the span and still runs: in no row yet." },
+    ),
+    rows_left_out: Type.Integer({ minimum: 0, description: "Rows that are not there, since `largest` was asked for." }),
+    organization_id: nullable(id("org")),
+    price: nullable(
+      Type.Object({ currency: Type.String(), per_million_units: Type.Number(), provider: Type.String() }),
+    ),
+    rows: Type.Array(Row),
+  },
+  { $id: "UsageReport" },
+);
+export type Report = Value<typeof Report>;

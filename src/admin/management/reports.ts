@@ -1,0 +1,332 @@
+/** Reports of usage over time: docs/reports.md. */
+import Type from "typebox";
+import {
+  measures,
+  type ReportGroup,
+  type ReportMeasures,
+  type ReportRow,
+  reportGroups,
+} from "../../core/store/report.ts";
+import { costsAt } from "../../core/usage/pricing.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { focusGroups, reportFocus } from "./focus.ts";
+import * as parse from "./parse.ts";
+import { reportCsv } from "./report-csv.ts";
+import { Report, type Row } from "./report-shape.ts";
+import { examples, formed, owners, words } from "./shapes.ts";
+import { standingsOf } from "./standing.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Usage");
+
+const exampleTotal: Report["total"] = {
+  requests: 12,
+  inputTokens: 3400,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 900,
+  reasoningTokens: 0,
+  units: 700_000,
+  extraUnits: 0,
+  unchargedUnits: 0,
+  inputUnits: 340_000,
+  cachedInputUnits: 0,
+  cacheWriteUnits: 0,
+  outputUnits: 360_000,
+  cost: "0.028",
+};
+
+const hour = (description: string) =>
+  Type.Codec(
+    formed(
+      new RegExp(`^[0-9]{4}-[0-9]{2}$|${parse.instantForm.source}`),
+      "a date, a month such as 2026-11, or an instant with a time zone at a full hour in UTC",
+      description,
+    ),
+  )
+    .Decode(parse.hour)
+    .Encode((at) => at.toISOString());
+
+const group = `(${reportGroups.join("|")})`;
+const csvType = "text/csv; charset=utf-8";
+/** The rows for a day of a thousand keys and three models, for each day of a month. */
+const rows_max = 100_000;
+const day_ms = 24 * 3_600_000;
+
+export const reportVerbs = [
+  verb({
+    name: "reportUsage",
+    route: "GET /usage/report",
+    summary: "Add up usage in a period",
+    description:
+      "By any groups; equal to the records to the unit. Running requests are in `running`, and in no row. An `organization-admin` reads that of their own organization.",
+    roles: owners,
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      from: Type.Optional(hour("A date, a month (`2026-11`) or a full hour in UTC; else the first of this month.")),
+      to: Type.Optional(hour("The moment after the last; else tomorrow.")),
+      by: Type.Optional(
+        formed(
+          new RegExp(`^${group}( *, *${group})*$`),
+          `groups with commas between them: ${reportGroups.join(", ")}`,
+          "With commas: organization, team, person, key, model, operation, outcome, and one of hour, day, month.",
+        ),
+      ),
+      organization: Type.Optional(words("Slug or ID; else all.")),
+      largest: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: rows_max,
+          description:
+            "Only this many rows, those with the most units. `total` covers all rows, and `rows_left_out` counts the others.",
+        }),
+      ),
+    }),
+    answers: Report,
+    example: {
+      takes: {},
+      answer: {
+        from: examples.at,
+        to: examples.at,
+        by: ["organization"],
+        organization: null,
+        asOf: examples.at,
+        total: exampleTotal,
+        running: { requests: 0, heldUnits: 0 },
+        rowsLeftOut: 0,
+        organizationId: null,
+        price: { currency: "EUR", perMillionUnits: 0.04, provider: "Example AI" },
+        rows: [
+          {
+            organizationName: "Acme, Inc.",
+            organizationId: examples.organization,
+            organization: "acme",
+            ...exampleTotal,
+          },
+        ],
+      },
+    },
+    formats: {
+      csv: { description: "the rows alone.", type: csvType, filename: "usage.csv", write: reportCsv },
+      focus: {
+        description: "CSV of FOCUS 1.2, by day unless `by` is hour or month.",
+        type: csvType,
+        filename: "usage-focus.csv",
+        asks: ({ by, ...taken }) => ({ ...taken, by: focusGroups(by === undefined ? null : String(by)) }),
+        write: reportFocus,
+      },
+    },
+    act: reported,
+  }),
+] as const;
+
+interface ReportInput {
+  from?: Date;
+  to?: Date;
+  by?: string;
+  organization?: string;
+  largest?: number;
+}
+
+async function reported(context: ManagementContext, input: ReportInput): Promise<Report> {
+  const { catalog, ledger, narrowedTo, organizationOf } = context;
+  const { from, to } = spanOf(input, (await ledger.now()).getTime());
+  const by = groupsOf(input.by);
+  const one = await narrowedTo(input.organization);
+  const organization = one === undefined ? null : await organizationOf(one);
+  const found = await ledger.report({
+    from,
+    to,
+    by,
+    organizationId: organization?.id ?? null,
+    personId: context.person,
+    largest: input.largest,
+    rows_max,
+  });
+  if (found.rows === null) {
+    fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);
+  }
+  if (found.total === null) {
+    fail("The total is beyond 2^53 - 1 and cannot be reported exactly. Choose a shorter period, or one organization.");
+  }
+  const { pricing = null } = await catalog();
+  const costOf = pricing && costsAt(pricing.price_per_million_units);
+  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
+  return {
+    from,
+    to,
+    by,
+    organization: organization?.slug ?? null,
+    asOf: found.at,
+    total: withMeasures({}, found.total, costOf),
+    running: found.running,
+    rowsLeftOut: found.rowsLeftOut,
+    organizationId: organization?.id ?? null,
+    price: pricing && {
+      currency: pricing.currency,
+      perMillionUnits: pricing.price_per_million_units,
+      provider: pricing.provider,
+    },
+    rows: await withStanding(
+      context,
+      { by, isUntilNow: to > found.at, organizationId: organization?.id ?? null },
+      rows,
+    ),
+  };
+}
+
+/** The narrowest first. */
+const subjects = ["key", "person", "team", "organization"] as const satisfies readonly ReportGroup[];
+type Subject = (typeof subjects)[number];
+const isSubject = (group: ReportGroup): group is Subject => subjects.some((one) => one === group);
+
+interface Counted {
+  by: readonly ReportGroup[];
+  isUntilNow: boolean;
+  /** The one organization that the report is of. */
+  organizationId: string | null;
+}
+
+/** Adds the standing of each row's key, else its person, team or organization, where the rows are nothing else. */
+async function withStanding(
+  context: ManagementContext,
+  { by, isUntilNow, organizationId }: Counted,
+  rows: Row[],
+): Promise<Row[]> {
+  const subject = subjects.find((one) => by.includes(one));
+  if (!isUntilNow || !subject || !by.every(isSubject)) return rows;
+  // A person counts separately in each organization.
+  if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
+  // A member sees only the usage of their own limits and keys.
+  if (context.person !== null && subject !== "key" && subject !== "person") return rows;
+  const ids = subject === "person" ? await memberIds(context, organizationId, rows) : rows.map(idOf[subject]);
+  const standings = await standingsOf(
+    context,
+    ids.filter((id) => id != null),
+  );
+  return rows.map((row, at) => ({ ...row, standing: standings.get(ids[at] ?? "") ?? null }));
+}
+
+const idOf: Record<Exclude<Subject, "person">, (row: Row) => string | null | undefined> = {
+  key: ({ keyId }) => keyId,
+  team: ({ teamId }) => teamId,
+  organization: ({ organizationId }) => organizationId,
+};
+
+async function memberIds(
+  { people }: Pick<ManagementContext, "people">,
+  organizationId: string | null,
+  rows: readonly Row[],
+): Promise<(string | null)[]> {
+  const budgets = await people.memberBudgets([...new Set(rows.flatMap(({ personId }) => personId ?? []))]);
+  return rows.map((row) => {
+    const all = budgets.get(row.personId ?? "") ?? [];
+    const counted = all.find((one) => one.organizationId === (row.organizationId ?? organizationId));
+    return counted?.memberId ?? null;
+  });
+}
+
+/** The latest period last; within a period the largest first, and equal ones by the ids of their groups. */
+function largestFirst(one: ReportRow, other: ReportRow): number {
+  const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0) || other.units - one.units;
+  if (order !== 0) return order;
+  for (const nameOf of names) {
+    const [first, second] = [nameOf(one) ?? "", nameOf(other) ?? ""];
+    if (first !== second) return first < second ? -1 : 1;
+  }
+  return 0;
+}
+
+const names: readonly ((row: ReportRow) => string | null | undefined)[] = [
+  ({ organization }) => organization?.id,
+  ({ team }) => team?.id,
+  ({ person }) => person?.id,
+  ({ key }) => key?.id,
+  ({ model }) => model,
+  ({ operation }) => operation,
+  ({ outcome }) => outcome,
+];
+
+/** From the first of this month until now, by the store's clock, unless a span is given. */
+function spanOf(input: ReportInput, now: number): { from: Date; to: Date } {
+  const today = new Date(now - (now % day_ms));
+  const { from = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())) } = input;
+  const { to = new Date(today.getTime() + day_ms) } = input;
+  if (from.getTime() > now) fail(`The report begins at ${from.toISOString()}, in the future. Nothing was used yet.`);
+  if (to <= from) {
+    fail(
+      `The report ends at ${to.toISOString()} and begins at ${from.toISOString()}. It needs an end after its beginning; the end itself is not part of it.`,
+    );
+  }
+  return { from, to };
+}
+
+const periods = ["hour", "day", "month"] as const;
+
+/** The groups in the order given, each once. */
+function groupsOf(by = "organization"): ReportGroup[] {
+  const groups = [...new Set(by.split(",").map((word) => word.trim() as ReportGroup))];
+  const given = periods.filter((period) => groups.includes(period));
+  if (given.length > 1) fail(`A report is by one period, not by ${given.join(" and ")}.`);
+  return groups;
+}
+
+function rowShown(row: ReportRow, by: readonly ReportGroup[], costOf: Costs): Row {
+  const groups: Partial<Row> = by.includes("organization") ? { organizationName: row.organization?.name ?? null } : {};
+  for (const group of by) showGroup[group](groups, row);
+  return withMeasures(groups, row, costOf);
+}
+
+/** Each fills the same object: merging several objects for each of so many rows takes several times as long. */
+const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => void> = {
+  organization(listed, { organization }) {
+    listed.organizationId = organization?.id ?? "";
+    listed.organization = organization?.slug ?? null;
+  },
+  team(listed, { team }) {
+    listed.teamId = team?.id ?? null;
+    listed.team = team?.name ?? null;
+  },
+  person(listed, { person }) {
+    listed.personId = person?.id ?? null;
+    listed.person = person?.name ?? null;
+  },
+  key(listed, { key }) {
+    listed.keyId = key?.id ?? null;
+    listed.key = key?.name ?? null;
+    listed.labels = key?.labels ?? {};
+  },
+  model(listed, { model }) {
+    listed.model = model;
+  },
+  operation(listed, { operation }) {
+    listed.operation = operation;
+  },
+  outcome(listed, { outcome }) {
+    listed.outcome = outcome;
+  },
+  hour(listed, { startsAt }) {
+    listed.hour = startsAt!;
+  },
+  day(listed, { startsAt }) {
+    listed.day = startsAt!.toISOString().slice(0, 10);
+  },
+  month(listed, { startsAt }) {
+    listed.month = startsAt!.toISOString().slice(0, 7);
+  },
+};
+
+type Costs = ((units: number) => string) | null;
+
+function withMeasures<Groups extends object>(
+  groups: Groups,
+  row: ReportMeasures,
+  costOf: Costs,
+): Groups & Report["total"] {
+  const listed = groups as Groups & Report["total"];
+  const total: ReportMeasures = listed;
+  for (const name of measures) total[name] = row[name];
+  if (costOf) listed.cost = costOf(row.units);
+  return listed;
+}

@@ -1,0 +1,238 @@
+/** Single inference requests, with their receipts and routes. */
+import Type from "typebox";
+import { grouped, percentOf } from "../../core/inference/amounts.ts";
+import type { RejectedReport } from "../../core/inference/usage.ts";
+import { receiptShown, refusedShown } from "../../core/operations/receipt.ts";
+import { RequestReceipt } from "../../core/operations/receipt-shape.ts";
+import { decode, type Value } from "../../core/schema/codec.ts";
+import { type Receipt, type ReceiptWindow, windowKinds } from "../../core/store/ledger.ts";
+import { instant as instantWritten } from "../../core/time/written.ts";
+import { type Facts, flag } from "./command.ts";
+import { fail } from "./error.ts";
+import { count, examples, formed, id, instant, limit, nullable, owners, units } from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Requests");
+
+const ExactWindow = nullable(
+  Type.Object({
+    usage_percent_before: Type.Number(),
+    usage_percent_after: nullable(Type.Number()),
+    starts_at: instant("When it began."),
+    reset_at: instant("When it ends."),
+    limit: limit(),
+    used_before: units(),
+    used_after: nullable(units()),
+  }),
+);
+export const Request = Type.Object(
+  {
+    ...RequestReceipt.properties,
+    model: nullable(Type.String()),
+    windows: nullable(Type.Object({ session: ExactWindow, week: ExactWindow, month: ExactWindow })),
+    organization_id: nullable(id("org")),
+    organization: nullable(Type.String()),
+    route: nullable(
+      Type.Object({
+        upstream: Type.String(),
+        attempts: count(),
+        first_part_ms: nullable(Type.Number()),
+        tried: Type.Array(
+          Type.Object({
+            upstream: Type.String(),
+            replica: Type.Optional(Type.String({ description: "The engine's address, where its name has several." })),
+            outcome: Type.String(),
+            ms: Type.Number(),
+            continued: Type.Optional(
+              Type.Boolean({ description: "It went on with an answer that another engine had begun." }),
+            ),
+            said: Type.Optional(
+              Type.String({
+                description:
+                  "The engine's own text of its refusal, at most 500 characters, without credentials and quoted values.",
+              }),
+            ),
+          }),
+          { description: "Each attempt, where there was more than one, or its upstream has several addresses." },
+        ),
+      }),
+    ),
+    report_rejected: Type.Unknown({ description: "The engine's report that Sluice did not believe; else null." }),
+    duration_ms: nullable(Type.Number()),
+  },
+  { $id: "Request", description: "The receipt that the key's owner reads, and what only operators see." },
+);
+export type Request = Value<typeof Request>;
+
+export const requestVerbs = [
+  verb({
+    name: "findRequest",
+    route: "GET /requests/{id}",
+    summary: "Look up a request",
+    description: "By the `x-service-request-id` of its answer: outcome, route, timing and receipt.",
+    roles: owners,
+    faults: ["resource_not_found"],
+    takes: Type.Object({
+      id: formed(/^req_[0-9a-f]{32}$/, "a request ID, which begins with 'req_'", "ID of the request."),
+    }),
+    answers: Request,
+    example: {
+      takes: { id: examples.request },
+      answer: {
+        object: "service.request",
+        id: examples.request,
+        operation: "chat.completions",
+        model: null,
+        stream: null,
+        keyId: examples.key,
+        personId: null,
+        createdAt: examples.at.toISOString(),
+        endedAt: examples.at.toISOString(),
+        outcome: "refused",
+        stoppedBy: null,
+        errorCode: "usage_limit_reached",
+        attempts: null,
+        continued: false,
+        recovered: false,
+        settledLateAt: null,
+        detached: false,
+        replayOf: null,
+        usage: {
+          inputTokens: 0,
+          cachedInputTokens: 0,
+          cacheWriteTokens: 0,
+          outputTokens: 0,
+          reasoningTokens: 0,
+          source: "estimated",
+        },
+        prices: null,
+        units: { held: 0, charged: 0, uncharged: 0 },
+        billingSource: null,
+        windows: null,
+        organizationId: examples.organization,
+        organization: "acme",
+        route: null,
+        reportRejected: null,
+        duration_ms: null,
+      },
+    },
+    command: {
+      words: "request show",
+      description: "show the outcome, route, timing, and receipt of a request",
+      takes: { id: flag("<id>", "ID of the request, from its x-service-request-id header") },
+      says: requestFacts,
+    },
+    async act({ administration, isInSight, isKeyInSight, ledger, person, refused }, { id }) {
+      const receipt = await ledger.receiptOfAny(id);
+      const refusal = receipt ? null : await refused.find(id);
+      const owner = receipt?.organizationId ?? refusal?.organizationId;
+      const keyId = receipt?.keyId ?? refusal?.keyId ?? "";
+      if (owner === undefined || !isInSight(owner) || !(await isKeyInSight(keyId))) {
+        fail(
+          `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
+          "resource_not_found",
+        );
+      }
+      const organization = (await administration.findOrganization(owner))?.slug ?? null;
+      const own = receipt ? receiptShown(receipt) : refusedShown(refusal!);
+      // Members see neither the engine nor the usage of the organization.
+      const details = person === null ? detailsOf(receipt) : { ...detailsOf(receipt), ...hidden };
+      return decode(Request, { ...own, ...details, organization_id: owner, organization });
+    },
+  }),
+] as const;
+
+const hidden = { windows: null, route: null, report_rejected: null };
+
+/** The details of a request for operators alone; a refused request has none. */
+function detailsOf(receipt: Receipt | null) {
+  const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
+  return {
+    windows: windows && {
+      session: exact(windows.session),
+      week: exact(windows.week),
+      month: exact(windows.month),
+    },
+    route: route && {
+      upstream: route.upstream,
+      attempts: route.attempts,
+      first_part_ms: route.firstPart_ms,
+      tried: route.tried ?? [],
+    },
+    report_rejected: reportRejected,
+    duration_ms: createdAt && endedAt ? endedAt.getTime() - createdAt.getTime() : null,
+  };
+}
+
+/** The percentages that the owner reads, and the units that they are calculated from. */
+function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow) {
+  return {
+    usage_percent_before: percentOf(usedBefore, limit),
+    usage_percent_after: usedAfter === null ? null : percentOf(usedAfter, limit),
+    starts_at: startsAt.toISOString(),
+    reset_at: resetAt.toISOString(),
+    limit,
+    used_before: usedBefore,
+    used_after: usedAfter,
+  };
+}
+
+function requestFacts(request: Request): Facts {
+  const { route, usage, units, windows, reportRejected } = request;
+  const duration = (value: number | null | undefined) =>
+    value === null || value === undefined ? null : `${grouped(value)} ms`;
+  const attempts = (route?.tried ?? []).map(
+    ({ upstream, replica, outcome, ms, said }, index) =>
+      [
+        `attempt ${index + 1}`,
+        `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}${said ? `: ${said}` : ""}`,
+      ] as const,
+  );
+  const costs = request.prices
+    ? ([
+        [
+          "tokens",
+          `${usage.inputTokens} in, ${usage.cachedInputTokens} cached, ${usage.cacheWriteTokens} written, ${usage.outputTokens} out (${usage.reasoningTokens} reasoning); ${usage.source}`,
+        ],
+        [
+          "units",
+          `${grouped(units.charged)} charged, ${grouped(units.held)} held, ${grouped(units.uncharged)} uncharged`,
+        ],
+        ["report rejected", reportRejected ? describeReport(reportRejected as RejectedReport) : null],
+        ["billed to", request.billingSource],
+      ] as const)
+    : [];
+  return [
+    ["id", request.id],
+    ["organization", request.organization ?? request.organizationId],
+    ["key", request.keyId],
+    ["operation", `${request.operation}${request.stream ? ", streamed" : ""}`],
+    ["model", request.model],
+    ["outcome", [request.outcome, request.errorCode].filter(Boolean).join(": ")],
+    ["stopped by", request.stoppedBy],
+    ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
+    [
+      "settled late",
+      request.settledLateAt && `${request.settledLateAt}, by its own node; tokens and units are the sums`,
+    ],
+    ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
+    ...attempts,
+    ["started", request.createdAt],
+    ["first part after", duration(route?.firstPart_ms)],
+    ["ended after", duration(request.duration_ms)],
+    ...costs,
+    ...windowKinds.map((kind) => {
+      const window = windows?.[kind] ?? null;
+      const after = window?.usagePercentAfter ?? null;
+      const percents = window && `${window.usagePercentBefore} %${after === null ? "" : ` → ${after} %`}`;
+      return [kind, percents && `${percents}, resets ${instantWritten(window!.resetAt)}`] as const;
+    }),
+  ];
+}
+
+/** `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
+function describeReport({ input, output, said }: RejectedReport): string {
+  const flaws = [input && `input ${input}`, output && `output ${output}`].filter(Boolean).join(", ");
+  const words = Object.entries(said).map(([name, word]) => `${name} ${word}`);
+  return `${flaws}; said: ${words.join(", ")}`;
+}

@@ -1,0 +1,172 @@
+/** The schemas that verbs are described with. Pure. */
+import type { TSchema } from "typebox";
+import Type from "typebox";
+import { plainPattern } from "../../core/inference/plain-text.ts";
+import { count, instant as instantText, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { units_max } from "../../core/store/ledger.ts";
+import type { Role } from "../../core/store/operators.ts";
+import type { CallerRole } from "./caller.ts";
+import * as parse from "./parse.ts";
+
+const text = (chars_max: number, mustBe: string) => (description: string) =>
+  Type.String({ minLength: 1, maxLength: chars_max, pattern: plainPattern, description, "x-must-be": mustBe });
+
+/** Text on one line. */
+export const words = text(1000, "one line of 1 to 1000 characters");
+/** The ID of a model, an address or a network, in a list of them. */
+export const entry = () =>
+  Type.String({ minLength: 1, pattern: plainPattern, "x-must-be": "one line of at least one character" });
+/** A name that people choose. */
+export const name = text(200, "one line of 1 to 200 characters");
+
+/** Text that matches a pattern, which `mustBe` describes. */
+export const formed = (pattern: RegExp, mustBe: string, description: string) =>
+  Type.String({ pattern: pattern.source, description, "x-must-be": mustBe });
+
+/** A Boolean in a query. */
+export const queryFlag = (description: string) =>
+  Type.Optional(Type.Boolean({ description, "x-must-be": "'true' or 'false'" }));
+
+/** The input of a verb of one organization. */
+export const oneOrganization = { organization: words("Slug or ID.") };
+
+export const slug = (description: string) =>
+  formed(
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    "a slug: 1 to 63 lowercase letters, digits, and hyphens, with a letter or digit at both ends",
+    description,
+  );
+
+export const id = (prefix: string) => Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$` });
+export const units = () => Type.Integer({ minimum: 0, description: "Micro-units." });
+export const version = () => Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." });
+
+/** An instant as answers write it, and a Date in the program. */
+export const instant = (description: string) =>
+  Type.Codec(instantText(description))
+    .Decode((written) => new Date(written))
+    .Encode((at) => at.toISOString());
+
+/** An instant as people write it: with a time zone, or a date in UTC. */
+export const moment = (description: string) =>
+  Type.Codec(
+    formed(
+      parse.instantForm,
+      "an instant in ISO 8601 with a time zone, such as 2030-01-31T12:00:00Z, or a date (UTC)",
+      description,
+    ),
+  )
+    .Decode(parse.instant)
+    .Encode((at) => at.toISOString());
+
+/** A time such as `30m` or `7d`; milliseconds in the program. */
+export const duration = (description: string) =>
+  Type.Codec(formed(/^[0-9]{1,9}[smhd]$/, "a duration such as 30m, 1h, or 7d, up to 365d, or 0s for none", description))
+    .Decode(parse.duration)
+    .Encode((ms) => `${Math.round(ms / 1000)}s`);
+
+const limit = () => nullable(Type.Integer({ minimum: 0, description: "Null: no limit." }));
+export const limitNames = [
+  "session",
+  "week",
+  "month",
+  "requests_per_minute",
+  "tokens_per_minute",
+  "concurrent_requests",
+] as const;
+export type LimitName = (typeof limitNames)[number];
+const eachLimit = <Schema extends TSchema>(schema: () => Schema) =>
+  Object.fromEntries(limitNames.map((name) => [name, schema()])) as Record<LimitName, Schema>;
+
+/** The limits of a plan, a key or a team. */
+export const limitFields = eachLimit(limit);
+export const Limits = Type.Object(limitFields, { $id: "Limits", description: "In the units of a plan." });
+
+/** A limit that is left out stays as it is. */
+export function limitChanges(description: string) {
+  const amount = () => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: units_max })));
+  return Type.Object(eachLimit(amount), { description, propertyNames: oneOf(limitNames) });
+}
+
+/** A part of a list, and where the next part begins. */
+export function partOf<Item extends TSchema>(item: Item, $id: string) {
+  return Type.Object(
+    {
+      data: Type.Array(item),
+      next_cursor: Type.Union([Type.String(), Type.Null()], { description: "Null: this was the last page." }),
+    },
+    { $id },
+  );
+}
+
+export const page_max = 1000;
+const page_default = 100;
+
+/** The size of a part, and its cursor: in a list in the order of ids, the last id of the part before. */
+export function part(cursorForm: RegExp) {
+  return {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: page_max,
+        description: `How many at most; ${page_default} if absent.`,
+        "x-must-be": `a whole number from 1 to ${page_max}`,
+      }),
+    ),
+    cursor: Type.Optional(
+      formed(cursorForm, "the `next_cursor` of the part before", "`next_cursor` of the previous page."),
+    ),
+  };
+}
+export const partOfIds = (prefix: string) => part(new RegExp(`^${prefix}_[0-9a-f]{32}$`));
+export const partOfNumbers = () => part(/^[0-9]{1,15}$/);
+
+export function limitIn({ limit }: { limit?: number | undefined }): number {
+  return limit ?? page_default;
+}
+
+/** One secret of a key or an operator, as it may be shown. */
+export const Secret = Type.Object(
+  {
+    prefix: Type.String({ description: "The first 8 characters." }),
+    suffix: Type.String({ description: "The last 4 characters." }),
+    created_at: instant("When it was made."),
+    expires_at: nullable(instant("When a rotation's grace ends.")),
+    revoked_at: nullable(instant("When it was revoked.")),
+  },
+  { $id: "Secret", description: "One secret, as it may be shown." },
+);
+
+/** The life of a key or an operator. */
+export const life = {
+  created_at: instant("When it was created."),
+  expires_at: nullable(instant("When it expires.")),
+  revoked_at: nullable(instant("When it was revoked.")),
+  last_used_at: nullable(instant("When it was last used, about.")),
+};
+
+export const once = "In plain text, this once. Null if the request was a repeat: rotate to get another.";
+
+/** The values of the examples of the contract. */
+export const examples = {
+  organization: `org_${"0".repeat(31)}1`,
+  key: `key_${"0".repeat(31)}2`,
+  operator: `op_${"0".repeat(31)}3`,
+  request: `req_${"0".repeat(31)}4`,
+  team: `team_${"0".repeat(31)}5`,
+  at: new Date("2026-11-21T03:00:00.000Z"),
+  hash: "0123456789abcdef".repeat(4),
+};
+export const exampleSecret = { suffix: "x7Qd", createdAt: examples.at, expiresAt: null, revokedAt: null };
+
+/** The roles that may read the data of an organization. */
+export const readers = ["admin", "viewer", "organization-admin"] as const satisfies readonly Role[];
+/** The readers, and a `member` for their own data. */
+export const owners = [...readers, "member"] as const satisfies readonly CallerRole[];
+/** The roles that may change the data of an organization. */
+export const managers = ["admin", "organization-admin"] as const satisfies readonly Role[];
+/** The managers, and a `member` for their own data. */
+export const keepers = [...managers, "member"] as const satisfies readonly CallerRole[];
+export const admins = ["admin"] as const satisfies readonly Role[];
+
+export { count, limit, nullable, oneOf };

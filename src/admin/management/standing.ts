@@ -1,0 +1,151 @@
+/** The share of its limits that a subject has used, as verbs answer it and commands print it. */
+import Type from "typebox";
+import { grouped, percentOf } from "../../core/inference/amounts.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";
+import { type Standing as StoredStanding, tightest } from "../../core/store/standing.ts";
+import { minute } from "../../core/time/written.ts";
+import { type Column, type Facts, flag } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { type Raise, withRaises } from "./raise.ts";
+import { count, examples, instant, limit, nullable, units } from "./shapes.ts";
+
+export const Window = Type.Object(
+  {
+    usage_percent: Type.Number({ minimum: 0 }),
+    used: units(),
+    held: units(),
+    limit: limit(),
+    starts_at: instant("When it began."),
+    reset_at: instant("When it ends."),
+  },
+  { $id: "Window" },
+);
+export type Window = Value<typeof Window>;
+
+export const Standing = Type.Object(
+  {
+    usage_percent: nullable(Type.Number({ description: "Of the tightest limit. Null: no window is limited." })),
+    session: Window,
+    week: Window,
+    month: Window,
+    running_requests: count(),
+    concurrent_requests: limit(),
+  },
+  { $id: "Standing", description: "How much of its limits is used, now." },
+);
+export type Standing = Value<typeof Standing>;
+
+/** The member `standing` of an organization, a team or a key. Null: it has no limits. */
+export const standing = () => nullable(Standing);
+
+export const exampleWindow: Window = {
+  usagePercent: 12.5,
+  used: 125_000,
+  held: 0,
+  limit: 1_000_000,
+  startsAt: examples.at,
+  resetAt: examples.at,
+};
+export const exampleStanding: Standing = {
+  usagePercent: 12.5,
+  session: exampleWindow,
+  week: exampleWindow,
+  month: exampleWindow,
+  runningRequests: 3,
+  concurrentRequests: 20,
+};
+
+/** The member of a list's input that narrows it by standing. */
+export const over = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    description: "Only what has used this percentage of a window's limit, or more.",
+    "x-must-be": "a percentage from 1 to 100",
+  }),
+);
+export const overFlag = (things: string) =>
+  flag("--over <percent>", `only ${things} that have used at least this percentage of a limit, such as 80`);
+
+export function windowShown({ used, limit, ...bounds }: WindowReading): Window {
+  const { held, startsAt, resetAt } = bounds;
+  return { usagePercent: percentOf(used, limit), used, held, limit, startsAt, resetAt };
+}
+
+export function standingShown(standing: StoredStanding): Standing {
+  const { windows, running, concurrentRequests } = standing;
+  return {
+    usagePercent: tightest(standing)?.percent ?? null,
+    session: windowShown(windows.session),
+    week: windowShown(windows.week),
+    month: windowShown(windows.month),
+    runningRequests: running,
+    concurrentRequests,
+  };
+}
+
+/** The standings by id. Things without a limit have none. */
+export async function standingsOf(
+  { standings }: Pick<ManagementContext, "standings">,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Standing>> {
+  const found = await standings.standings(ids);
+  return new Map([...found].map(([id, one]) => [id, standingShown(one)]));
+}
+
+/** Adds to each thing its standing, null where nothing is limited, and its raise. */
+export async function withStandings<One extends { id: string }>(
+  context: Pick<ManagementContext, "standings" | "administration">,
+  all: readonly One[],
+): Promise<(One & { standing: Standing | null; raise: Raise | null })[]> {
+  const found = await standingsOf(
+    context,
+    all.map(({ id }) => id),
+  );
+  return withRaises(
+    context,
+    all.map((one) => ({ ...one, standing: found.get(one.id) ?? null })),
+  );
+}
+
+export async function withStanding<One extends { id: string }>(
+  context: Pick<ManagementContext, "standings" | "administration">,
+  one: One,
+): Promise<One & { standing: Standing | null; raise: Raise | null }> {
+  return (await withStandings(context, [one]))[0]!;
+}
+
+/** The share of the tightest limit, in a list. */
+export const standingColumn: Column<{ standing: Standing | null }> = {
+  head: "USED",
+  optional: true,
+  cell: ({ standing }) => shareInWords(standing),
+};
+
+export function shareInWords(standing: Standing | null): string {
+  return standing?.usagePercent == null ? "-" : `${standing.usagePercent} %`;
+}
+
+/** When the tightest limit resets; null if no window is limited. */
+export function tightestReset(standing: Standing | null): Date | null {
+  if (standing?.usagePercent == null) return null;
+  const limited = windowKinds.map((kind) => standing[kind]).filter(({ limit }) => limit !== null);
+  return limited.find(({ usagePercent }) => usagePercent === standing.usagePercent)?.resetAt ?? null;
+}
+
+/** A line for each limited window. */
+export function standingFacts(standing: Standing | null): Facts {
+  if (!standing) return [];
+  const { runningRequests, concurrentRequests } = standing;
+  return [
+    ...windowKinds.map((kind) => [`${kind} used`, inWords(standing[kind])] as const),
+    ["running", concurrentRequests === null ? null : `${grouped(runningRequests)} of ${grouped(concurrentRequests)}`],
+  ];
+}
+
+function inWords({ usagePercent, used, held, limit, resetAt }: Window): string | null {
+  if (limit === null) return null;
+  const reserved = held === 0 ? "" : `, ${grouped(held)} held`;
+  return `${usagePercent} %: ${grouped(used)} of ${grouped(limit)}${reserved}; resets ${minute(resetAt)} UTC`;
+}

@@ -1,0 +1,177 @@
+/**
+ * A VERB of management, as one value: its name and path, who may use it, what it takes and answers, what it refuses, and
+ * what it does. The routes, the clients, the socket, the contract and the command line derive from the list of these
+ * values (verbs.ts). To add a verb is to add one value to the list of its subject.
+ */
+import type { Static, TObject, TProperties, TSchema } from "typebox";
+import Type from "typebox";
+import type { FaultCode } from "../../core/inference/fault.ts";
+import { type Contract, contract } from "../../core/protocol/contract.ts";
+import { decode, encode, type Given, type Value } from "../../core/schema/codec.ts";
+import { units_max } from "../../core/store/ledger.ts";
+import type { CallerRole } from "./caller.ts";
+import type { Command } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { ManagementError } from "./error.ts";
+import type { KeyAct } from "./key-kinds.ts";
+
+/**
+ * `creation`: an idempotency key makes a repeat harmless. `change`: takes the version that was read, and is refused if
+ * there is another one by now.
+ */
+export type Kind = "reading" | "creation" | "change" | "act";
+type Method = "GET" | "POST" | "PUT" | "PATCH";
+
+export type Tag =
+  | "Organizations"
+  | "Keys"
+  | "Teams"
+  | "Plans"
+  | "Upstreams"
+  | "Fleet"
+  | "Usage"
+  | "Requests"
+  | "Audit"
+  | "Operators"
+  | "People"
+  | "Notices"
+  | "Console";
+
+const versionRead = {
+  version: Type.Optional(Type.Integer({ minimum: 1, maximum: units_max, description: "The version that was read." })),
+};
+/** All that the verb takes: a change also the version that was read. */
+type Input<How extends Kind, Takes extends TProperties> = TObject<
+  How extends "change" ? Takes & typeof versionRead : Takes
+>;
+
+export interface Declared<Name extends string, How extends Kind, Takes extends TProperties, Answers extends TSchema> {
+  /** It is the operation's id in the contract, too. */
+  name: Name;
+  /** Below `/management/v1`; a member of `takes` stands in its place: `PATCH /teams/{team}`. A `GET` only reads. */
+  route: `${Method} /${string}`;
+  summary: string;
+  description: string;
+  /** Who may use it. An `organization-admin` sees only their own organization, a `member` only their own data. */
+  roles: readonly [CallerRole, ...CallerRole[]];
+  /** Absent: it only reads. */
+  kind?: How;
+  /** The act on the key that `id` names, which the key's kind may refuse (key-kinds.ts). Absent: it names no key. */
+  onKey?: KeyAct;
+  /** The faults of the verb, beside those before it acts (api/management/gate.ts). */
+  faults: readonly FaultCode[];
+  /**
+   * A `get` takes it in the query, the others in the body; `someChange` is among the options of a body that may not be empty.
+   */
+  takes: TObject<Takes>;
+  answers: Answers;
+  /** An answer, and the JSON of its request. */
+  example: { takes: Static<TObject<Takes>>; answer: Value<Answers> };
+  /** How the command line offers it; absent where it has a command of its own making, or none. */
+  command?: Command<Given<Input<How, Takes>>, Value<Answers>>;
+  /** Other forms of the answer than JSON, by the name that the parameter `format` gives. */
+  formats?: Readonly<Record<string, Format<Answers>>>;
+  /** How the answer is followed with `format=events`; absent: it is not. */
+  live?: Live;
+  act(context: ManagementContext, input: Value<Input<How, Takes>>): Promise<Value<Answers>>;
+}
+
+/**
+ * An answer that is sent again as an event whenever it has changed. It is the same for all callers, and the input of the
+ * verb is empty, so that they share one reading.
+ */
+export interface Live {
+  /** The name of the events. */
+  event: string;
+  /** How often the answer is read, and whether the caller still may: less than a second, as everywhere. */
+  every_ms: number;
+}
+
+export interface Format<Answers extends TSchema> {
+  description: string;
+  /** Media type. */
+  type: string;
+  /** The name under which a browser saves it. */
+  filename: string;
+  /** Replaces the input by the one that this form needs. */
+  asks?(taken: Record<string, unknown>): Record<string, unknown>;
+  /** The form, line by line. */
+  write(answer: Value<Answers>): Iterable<string>;
+}
+
+export interface Verb<
+  Name extends string = string,
+  How extends Kind = Kind,
+  Takes extends TProperties = TProperties,
+  Answers extends TSchema = TSchema,
+> extends Declared<Name, How, Takes, Answers> {
+  method: Lowercase<Method>;
+  /** The path in the form of the contract: `/teams/{id}`. */
+  path: string;
+  /** The member of `takes` that stands in the place of `{id}`. */
+  id: string | null;
+  kind: How;
+  tag: Tag;
+  input: Input<How, Takes>;
+  /** Decodes what was sent. Throws a ManagementError that names the first member that is wrong. */
+  take(json: unknown): Value<Input<How, Takes>>;
+}
+
+/** The input and the answer of a verb, for its clients. */
+export type GivenTo<V> = V extends Verb<string, infer How, infer Takes, TSchema> ? Given<Input<How, Takes>> : never;
+export type AnswerOf<V> = V extends Verb<string, Kind, infer _, infer Answers> ? Value<Answers> : never;
+
+/** Makes the verbs of a section of the contract. */
+export function verbsOf(tag: Tag) {
+  return function verb<
+    const Name extends string,
+    Takes extends TProperties,
+    Answers extends TSchema,
+    const How extends Kind = "reading",
+  >(declared: Declared<Name, How, Takes, Answers>): Verb<Name, How, Takes, Answers> {
+    const { route, takes, onKey, kind = "reading" as How } = declared;
+    const [method = "", path = ""] = route.split(" ");
+    const version = kind === "change" ? versionRead : {};
+    const input = Type.Object({ ...takes.properties, ...version }) as unknown as Input<How, Takes>;
+    // The check is compiled when it is first needed: most processes use few of the verbs.
+    let compiled: Contract<unknown> | null = null;
+    return {
+      ...declared,
+      tag,
+      kind,
+      method: method.toLowerCase() as Lowercase<Method>,
+      path: path.replace(/\{\w+\}/, "{id}"),
+      id: /\{(\w+)\}/.exec(path)?.[1] ?? null,
+      input,
+      async act(context, given) {
+        if (onKey) await context.keyFor((given as { id: string }).id, onKey);
+        return declared.act(context, given);
+      },
+      take(json) {
+        compiled ??= contract(input as TSchema, { topLevel: "closed" });
+        const trimmed = withoutMargins(json);
+        if (!compiled.satisfied(trimmed)) {
+          const { code, message, param } = compiled.violation(trimmed);
+          throw new ManagementError(message, code, param ? { param } : {});
+        }
+        return decode(input, trimmed);
+      },
+    };
+  };
+}
+
+/** Performs the verb with the JSON of a request, and answers JSON. */
+export async function perform(one: Verb, context: ManagementContext, json: unknown): Promise<unknown> {
+  return encode(one.answers, await one.act(context, one.take(json)));
+}
+
+/** The rule for a body that has to change something. */
+export const someChange = { minProperties: 1, "x-must-be": "an object with at least one change" };
+
+/** Removes the spaces around each text of a request, which people paste. */
+export function withoutMargins(json: unknown): unknown {
+  if (typeof json === "string") return json.trim();
+  if (Array.isArray(json)) return json.map(withoutMargins);
+  if (typeof json !== "object" || json === null) return json;
+  return Object.fromEntries(Object.entries(json).map(([name, inner]) => [name, withoutMargins(inner)]));
+}

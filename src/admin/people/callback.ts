@@ -1,0 +1,36 @@
+/** Sends a browser to an issuer, and takes it back. Both places use it. */
+import { hashOf } from "../../features/identity/identity.ts";
+import { attempt_ms, beginSignIn, finishSignIn } from "../../features/identity/sign-in.ts";
+import { bounded } from "./bounded.ts";
+import { cookieIn, endCookie, setCookie } from "./cookies.ts";
+import { redirect } from "./html.ts";
+import type { Visit } from "./place.ts";
+
+/** Sends the browser to the issuer. `returnTo`: a path of this place. */
+export async function toIssuer(
+  { parts, place }: Visit,
+  { issuer, returnTo }: { issuer: string | null; returnTo: string },
+): Promise<Response> {
+  const { kind, redirectUri } = place;
+  const { url, cookie } = await beginSignIn(parts, { kind, issuer, redirectUri, returnTo });
+  return redirect(url.href, [setCookie(place.attempt, cookie, attempt_ms / 1000)]);
+}
+
+/** Takes the browser back. It gets a session with a new id, and its earlier session ends. */
+export async function fromIssuer(
+  { parts, place, call, query }: Visit,
+  endEarlier: (cookie: string) => Promise<unknown> = (cookie) => parts.sessions.end(hashOf(cookie)),
+): Promise<Response> {
+  const { kind, redirectUri } = place;
+  const { headers } = call.request;
+  const answer = new URL(`${redirectUri}?${query}`);
+  const cookie = cookieIn(headers, place.attempt);
+  const { secret, returnTo, code } = await bounded(parts, call, () => finishSignIn(parts, { kind, answer, cookie }));
+  const earlier = cookieIn(headers, place.session);
+  if (earlier) await endEarlier(earlier);
+  // A fragment stays in the browser, so that no log of a proxy has the code.
+  return redirect(code === null ? returnTo : `${returnTo}#code=${code}`, [
+    setCookie(place.session, secret),
+    endCookie(place.attempt),
+  ]);
+}

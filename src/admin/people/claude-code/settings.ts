@@ -1,0 +1,53 @@
+/**
+ * GET /managed/settings: the settings that Claude Code takes at a sign-in, if the operator wants it: the models that the
+ * caller may use, and the model for its small tasks, for which it knows only models of its maker.
+ */
+import { json } from "../../../core/http/json.ts";
+import type { Model } from "../../../core/inference/model.ts";
+import { authorize } from "../../../core/operations/authorize.ts";
+import type { Operation } from "../../../core/operations/operation.ts";
+import { notThere, unlisted } from "../../../core/operations/unlisted.ts";
+import type { IdentityParts } from "../../../features/identity/identity.ts";
+
+export function managedSettings({ identity }: Pick<IdentityParts, "identity">): Operation {
+  return unlisted({
+    id: "getManagedSettings",
+    method: "get",
+    path: "/managed/settings",
+    faultShape: "messages",
+    async handle(dependencies, call) {
+      const { key } = await authorize(dependencies, call, "any");
+      const models = [...dependencies.catalog().models.values()]
+        .filter(({ capabilities }) => capabilities.has("tools"))
+        .filter(({ id }) => key.allowedModels?.includes(id) ?? true);
+      if (!identity()?.claudeCodeSettings || models.length === 0) throw notThere(call);
+      const settings = settingsFor(models);
+      const checksum = `sha256:${Bun.SHA256.hash(canonical(settings), "hex")}`;
+      const headers = { etag: `"${checksum}"`, "cache-control": "no-store" };
+      if (call.request.headers.get("if-none-match") === headers.etag)
+        return new Response(null, { status: 304, headers });
+      return json(200, { uuid: key.id, checksum, settings }, headers);
+    },
+  });
+}
+
+function settingsFor(models: readonly Model[]) {
+  const { id, contextTokens } = models[0]!;
+  return {
+    model: id,
+    availableModels: models.map((model) => model.id),
+    env: {
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: id,
+      // Claude Code has one such limit for all models.
+      CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(contextTokens),
+    },
+  };
+}
+
+/** The value as JSON with sorted keys at every level and without spaces, as Claude Code writes it for its checksum. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([name, one]) => `${JSON.stringify(name)}:${canonical(one)}`).join(",")}}`;
+}

@@ -1,0 +1,59 @@
+/** Serves the files of the console: one document at the addresses of all pages, and assets whose names have a hash. */
+import { gzipSync } from "node:zlib";
+import { takesGzip } from "../../core/http/accept.ts";
+import { pathOf } from "../../core/operations/path.ts";
+import type { ConsoleFile, ConsoleFiles } from "../console/files.ts";
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
+const headers = {
+  "content-security-policy": policy,
+  "referrer-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+export const assetsPath = "/assets/{id}";
+
+export interface ConsolePages {
+  document(request: Request): Response;
+  /** Null: there is no such file. */
+  asset(request: Request): Response | null;
+}
+
+export function consolePages({ document, assets }: ConsoleFiles): ConsolePages {
+  const page = served({ bytes: new TextEncoder().encode(document), type: "text/html; charset=utf-8" }, "no-cache");
+  const files = new Map([...assets].map(([path, file]) => [path, served(file, "public, max-age=31536000, immutable")]));
+  return { document: page, asset: (request) => files.get(pathOf(request))?.(request) ?? null };
+}
+
+/** Reports whether the request is a browser's for a page, and not a program's for a path that does not exist. */
+export function wantsPage({ method, headers }: Request): boolean {
+  return (method === "GET" || method === "HEAD") && /\btext\/html\b/i.test(headers.get("accept") ?? "");
+}
+
+/** The file is compressed for the first client that takes gzip, and stays compressed. */
+function served({ bytes, type }: ConsoleFile, caching: string): (request: Request) => Response {
+  const own = new Uint8Array(bytes);
+  const etag = `"${Bun.hash(own).toString(36)}"`;
+  let zipped: Uint8Array<ArrayBuffer> | null = null;
+  return ({ headers: requestHeaders }) => {
+    const all = { ...headers, "content-type": type, "cache-control": caching, vary: "accept-encoding", etag };
+    if (requestHeaders.get("if-none-match")?.includes(etag)) return new Response(null, { status: 304, headers: all });
+    if (!takesGzip(requestHeaders.get("accept-encoding"))) return new Response(own, { headers: all });
+    zipped ??= new Uint8Array(gzipSync(own, { level: 9 }));
+    return new Response(zipped, { headers: { ...all, "content-encoding": "gzip" } });
+  };
+}

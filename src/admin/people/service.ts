@@ -1,0 +1,19 @@
+/** The endpoints of people and their devices on the port of the service. */
+
+import type { Operation } from "../../core/operations/operation.ts";
+import type { IdentityParts } from "../../features/identity/identity.ts";
+import { managedSettings } from "./claude-code/settings.ts";
+import { oauthUsage } from "./claude-code/usage.ts";
+import { deviceOperations } from "./device.ts";
+import { backchannelLogout } from "./leave.ts";
+import { oauthOperations } from "./oauth.ts";
+
+export function serviceOperations(parts: IdentityParts): Operation[] {
+  return [
+    ...oauthOperations(parts),
+    ...deviceOperations(parts),
+    backchannelLogout(parts),
+    managedSettings(parts),
+    oauthUsage,
+  ];
+}

@@ -1,0 +1,44 @@
+/**
+ * The caller that a session of the console stands for in the verbs of management. A person acts by one membership at a
+ * time: always by that of an `admin` of the service, else by the one in the organization that the request names, else by
+ * a role for the service, else by the first membership. Pure.
+ */
+
+import { Fault } from "../../core/inference/fault.ts";
+import type { KnownPerson, Membership } from "../../core/store/people.ts";
+import type { ConsoleSession } from "../../features/identity/console.ts";
+import { type Caller, localCaller, operatorCaller } from "../management/caller.ts";
+
+/** The header by which a page names the organization in which it acts, by slug or ID. */
+export const organizationHeader = "x-sluice-organization";
+
+export function callerOf(session: ConsoleSession, organization: string | null): Caller {
+  if (session.kind === "person") return personCaller(session.person.known, organization);
+  // The browser that opened the link of a node on its own machine acts as its user, as the commands there do.
+  return session.operator
+    ? operatorCaller(session.operator)
+    : { ...localCaller(`cli:${session.localUser}`), name: session.localUser };
+}
+
+function personCaller({ person, memberships }: KnownPerson, organization: string | null): Caller {
+  const { id } = person;
+  const { role, organizationId } = membershipFor(memberships, organization);
+  return {
+    role,
+    name: id,
+    actor: `person:${id}`,
+    within: organizationId,
+    person: role === "member" ? id : null,
+    noted: { person: id },
+  };
+}
+
+function membershipFor(memberships: readonly Membership[], named: string | null): Membership {
+  const service = memberships.find(({ organizationId }) => organizationId === null);
+  if (service?.role === "admin") return service;
+  const isNamed = (one: Membership) => one.organizationId === named || one.organization === named;
+  const own = memberships.find((one) => one.organizationId !== null && (named === null || isNamed(one)));
+  const found = named === null ? (service ?? own) : (own ?? service);
+  if (found) return found;
+  throw new Fault("missing_role", `You have no membership in the organization that '${organizationHeader}' names.`);
+}

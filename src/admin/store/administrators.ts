@@ -1,0 +1,32 @@
+/**
+ * ADMINISTRATORS of the service: people with the role `admin` who are not suspended, and operators with that role and without
+ * an expiry. No act takes the last one away; only time and the issuer can (docs/identity.md, The last administrator).
+ * Implemented by `postgres`.
+ */
+import { minute } from "../../core/time/written.ts";
+
+export interface AdministratorsOutlook {
+  /** Whether there is one. */
+  isLasting: boolean;
+  /**
+   * The last end that no act decided, past or to come: of an operator's expiry, or of a person's role that a rule no longer
+   * gives. Null: there is none.
+   */
+  endsAt: Date | null;
+  /** The store's clock at the reading. */
+  readAt: Date;
+}
+
+const warned_ms = 14 * 86_400_000;
+
+/** The end of the last administrator, shortly before or after it, and the way back; null: there is nothing to tell. Pure. */
+export function administratorsProblem({ isLasting, endsAt, readAt }: AdministratorsOutlook): string | null {
+  if (isLasting || endsAt === null) return null;
+  const left_ms = endsAt.getTime() - readAt.getTime();
+  if (Math.abs(left_ms) > warned_ms) return null;
+  const what =
+    left_ms > 0
+      ? `the last token that can administer expires at ${minute(endsAt)} UTC`
+      : `nobody can administer over the network since ${minute(endsAt)} UTC`;
+  return `${what}; on the machine of a node, run: sluice operator create NAME --role admin`;
+}

@@ -1,0 +1,71 @@
+/**
+ * THE CHAIN OF THE AUDIT LOG: the hash of each entry covers the entry and the hash before it. Anybody who keeps one
+ * hash can verify later that nothing before it was changed, removed or inserted. Pure.
+ */
+import type { AuditEntry, AuditHead } from "../../core/store/directory.ts";
+
+/** The hash that precedes the first entry. */
+export const chainBeginning = "0".repeat(64);
+
+/** An entry as it is shown and exported. The hash covers everything but `hash`. */
+export function auditShown(entry: AuditEntry) {
+  return { ...covered(entry), hash: entry.hash };
+}
+
+export type AuditLine = ReturnType<typeof auditShown>;
+
+function covered({ number, at, actor, address, action, organizationId, subject, details }: Omit<AuditEntry, "hash">) {
+  return {
+    number,
+    at: at.toISOString(),
+    actor,
+    address,
+    action,
+    organization_id: organizationId,
+    subject,
+    details,
+  };
+}
+
+/** The hash of an entry that follows one with this hash. */
+export function chainedHash(previous: string, entry: Omit<AuditEntry, "hash">): string {
+  return hashAfter(previous, covered(entry));
+}
+
+/**
+ * Finds the place where the chain of these lines breaks. The lines are in the order of their numbers, and `previous` is
+ * the head before the first of them. An entry without a hash was written before there was a chain.
+ */
+export function chainBreak(previous: AuditHead, lines: readonly AuditLine[]): { head: AuditHead } | { broken: string } {
+  let head = previous;
+  for (const line of lines) {
+    const { hash, ...rest } = line;
+    if (line.number !== head.number + 1) return { broken: `entry ${head.number + 1} is missing` };
+    if (hash === null && head.hash === chainBeginning) {
+      head = { number: line.number, hash: chainBeginning };
+      continue;
+    }
+    if (hash !== hashAfter(head.hash, rest)) {
+      return { broken: `entry ${line.number}, or one before it, is not what was written` };
+    }
+    head = { number: line.number, hash };
+  }
+  return { head };
+}
+
+function hashAfter(previous: string, line: Omit<AuditLine, "hash">): string {
+  return (Bun.SHA256.hash(`${previous}\n${canonical(line)}`) as Uint8Array).toHex();
+}
+
+/**
+ * JSON with the members of every object in the order of their names, so that differences between stores and languages
+ * do not matter.
+ */
+export function canonical(value: unknown): string {
+  if (value instanceof Date) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((one) => canonical(one ?? null)).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);
+  const members = Object.entries(value).filter(([, one]) => one !== undefined);
+  const inOrder = members.sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${inOrder.map(([name, one]) => `${JSON.stringify(name)}:${canonical(one)}`).join(",")}}`;
+}

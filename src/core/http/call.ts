@@ -1,0 +1,293 @@
+/** One HTTP request on its way through the service: its caller, its start, and the signal that ends its work. */
+
+import type { RequestTrace } from "../../features/telemetry/traces.ts";
+import type { Reservation } from "../body/memory.ts";
+import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
+import type { Usage } from "../inference/usage.ts";
+import type { BillingSource } from "../store/ledger.ts";
+import { Cancellation, type Signal } from "../time/cancellation.ts";
+import { type Pause, yieldFor } from "../time/yielding.ts";
+import type { Tried } from "../usage/engine-answer.ts";
+import type { Caller, Ended } from "../usage/run.ts";
+import type { Socket } from "./socket.ts";
+
+/** The facts about a request that the log has beside its line. They never hold content or a secret. */
+interface CallNotes {
+  organization?: string;
+  key?: string;
+  /** The operator who called the management interface. */
+  operator?: string;
+  /** The person who called it from the console. */
+  person?: string;
+  model?: string;
+  stream?: boolean;
+  /** The source that pays for an admitted inference request. */
+  source?: BillingSource;
+  outcome?: string;
+  usage?: Usage;
+  firstPart_ms?: number;
+  /** The engine that answered, or that was asked last. */
+  upstream?: string;
+  replica?: string;
+  attempts?: readonly Tried[];
+  /** The time spent waiting for room at engines. */
+  queued_ms?: number;
+  code?: string;
+  cause?: unknown;
+}
+
+/** The connection of a request. */
+export interface Connection {
+  /** The client's address, as far as the proxies in front are trusted (client-address.ts). */
+  address(): string;
+  /** Whether the peer is on this machine. */
+  isLocal(): boolean;
+  /** Lifts the runtime's own idle timeout, which would cut a quiet stream, or sets it again. */
+  keepOpen(isKept: boolean): void;
+  /** Makes it a WebSocket. False if the request does not ask for one in the proper form. */
+  upgrade?(socket: Socket, requestId: string): boolean;
+}
+
+export class Call implements Caller {
+  readonly started_ms = performance.now();
+  /** The client's address. The runtime no longer knows it once the connection is gone. */
+  readonly client: string;
+  readonly #notes: CallNotes = {};
+  readonly #work = new Cancellation();
+  readonly #halted = new Cancellation();
+  /** The parts of its work that end with it. A list costs a microsecond less than an AsyncDisposableStack. */
+  readonly #begun: (AsyncDisposable | Disposable)[] = [];
+  #pause: Pause = yieldFor;
+  #trace: RequestTrace | null = null;
+  #isStreaming = false;
+  #isBodyRead = false;
+  #left = false;
+  #isCancelled = false;
+  #isKeptOpen = false;
+  #headers: Readonly<Record<string, string>> = {};
+  /** The code with which its run ended. */
+  #runCode: string | null = null;
+  #memory: Reservation | null = null;
+  /** The memory of the kept text of its answer. */
+  #text: Reservation | null = null;
+
+  constructor(
+    /** `req_` + UUIDv7 hex, made here and never the client's. */
+    readonly requestId: string,
+    readonly request: Request,
+    /** The path as routed, for logs and metrics (`/v1/models/{id}`). */
+    readonly route: string,
+    readonly connection: Connection,
+  ) {
+    this.client = connection.address();
+  }
+
+  get notes(): Readonly<CallNotes> {
+    return this.#notes;
+  }
+
+  /** The trace of the request; null if it is not traced. */
+  get trace(): RequestTrace | null {
+    return this.#trace;
+  }
+
+  /** Ends the work of this request. Its reason is the Fault that ended it. */
+  get signal(): Signal {
+    return this.#work;
+  }
+
+  /** The same, but the client's departure does not end it. */
+  get halted(): Signal {
+    return this.#halted;
+  }
+
+  /** Whether the client has left, so that nobody reads the rest. */
+  get left(): boolean {
+    return this.#left;
+  }
+
+  /** Whether somebody has cancelled it, so that its answer counts as cancelled even if it is whole. */
+  get isCancelled(): boolean {
+    return this.#isCancelled;
+  }
+
+  /** Whether its status was sent and its answer continues. */
+  get isStreaming(): boolean {
+    return this.#isStreaming;
+  }
+
+  /** Whether its body was read to the end. */
+  get isBodyRead(): boolean {
+    return this.#isBodyRead;
+  }
+
+  /** The pause between two steps of work on its body. */
+  get pause(): Pause {
+    return this.#pause;
+  }
+
+  /** Whether its body is large, so that work on it takes turns. */
+  get takesTurns(): boolean {
+    return this.#pause !== yieldFor;
+  }
+
+  traced(trace: RequestTrace | null): void {
+    this.#trace = trace;
+  }
+
+  /** Records its caller. */
+  identified(who: Pick<CallNotes, "organization" | "key" | "operator" | "person">): void {
+    const { organization, key, operator, person } = who;
+    if (organization !== undefined) this.#notes.organization = organization;
+    if (key !== undefined) this.#notes.key = key;
+    if (operator !== undefined) this.#notes.operator = operator;
+    if (person !== undefined) this.#notes.person = person;
+    if (organization !== undefined && key !== undefined) this.#trace?.identified({ organization, key });
+  }
+
+  /** Records its model, and whether it asks for a stream. */
+  requested({ model, stream }: Pick<CallNotes, "model" | "stream">): void {
+    if (model !== undefined) this.#notes.model = model;
+    if (stream !== undefined) this.#notes.stream = stream;
+  }
+
+  /** The headers that its answer has whatever it will be, an error too: the retirement of the model that it names. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.#headers;
+  }
+
+  announces(headers: Readonly<Record<string, string>>): void {
+    this.#headers = headers;
+  }
+
+  bodyRead(): void {
+    this.#isBodyRead = true;
+  }
+
+  /** Work on its body now takes turns with that on the bodies of others. */
+  takeTurns(pause: Pause): void {
+    this.#pause = pause;
+  }
+
+  /** From now on the client's departure ends the work. */
+  watchClient(): void {
+    const { signal } = this.request;
+    if (signal.aborted) this.leave();
+    else signal.onabort = () => this.leave();
+  }
+
+  /** The client has left, or wants no answer any more. */
+  leave(reason = new Fault("internal_error", "The client closed the connection.")): void {
+    if (this.#work.aborted) return;
+    this.#left = true;
+    this.#work.abort(reason);
+  }
+
+  /** Somebody has cancelled it, who is not waiting for its answer. */
+  cancel(): void {
+    this.#isCancelled = true;
+    this.leave(new Fault("internal_error", "The response was cancelled."));
+  }
+
+  /** The service ends the work: for a drain, a lost lease or a refused grant. */
+  end(fault: Fault): void {
+    this.#halted.abort(fault);
+    this.#work.abort(fault);
+  }
+
+  granted(source: BillingSource): void {
+    this.#notes.source = source;
+  }
+
+  ended(ended: Ended): void {
+    const { outcome, usage, firstPart_ms, errorCode, upstream, replica, tried, queued_ms } = ended;
+    this.#trace?.answered(ended);
+    const notes = this.#notes;
+    notes.outcome = outcome;
+    notes.usage = usage;
+    notes.attempts = tried;
+    notes.queued_ms = queued_ms;
+    if (firstPart_ms !== null) notes.firstPart_ms = firstPart_ms;
+    if (upstream !== null) notes.upstream = upstream;
+    if (replica !== null) notes.replica = replica;
+    this.#runCode = errorCode;
+  }
+
+  /** Its answer is this fault. */
+  failed(fault: Fault): void {
+    this.#notes.code = fault.code;
+    if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
+  }
+
+  /** Its status was sent. The frame ends the request when its stream closes. */
+  streams(): void {
+    this.#isStreaming = true;
+  }
+
+  /** Adds a part of its work, which ends with the request if not before. The last part that began ends first. */
+  begins<Begun extends AsyncDisposable | Disposable>(begun: Begun): Begun {
+    this.#begun.push(begun);
+    return begun;
+  }
+
+  /** Ends each part of its work, even if another part throws, and resolves when all have ended. */
+  async finish(): Promise<void> {
+    const last = this.#begun.pop();
+    if (last) {
+      try {
+        if (Symbol.asyncDispose in last) await last[Symbol.asyncDispose]();
+        else last[Symbol.dispose]();
+      } finally {
+        await this.finish();
+      }
+      return;
+    }
+    // A failure before the status was sent is thrown, and its code is taken there.
+    if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
+  }
+
+  /** The status with which it ended, whatever status its stream began with; 499 if the client left. */
+  endStatus(status: number): number {
+    if (this.#left) return 499;
+    const { code } = this.#notes;
+    return this.#isStreaming && code !== undefined && code in faultCatalogue
+      ? faultCatalogue[code as FaultCode].status
+      : status;
+  }
+
+  /** Keeps the connection of a known caller open: a body may take long to arrive, and longer to be answered. */
+  keepOpen(): void {
+    this.#isKeptOpen = true;
+    this.connection.keepOpen(true);
+  }
+
+  /**
+   * Frees its memory and its connection. It is called before the last byte is written: later, the runtime would not
+   * learn of it, and the connection would stay idle for ever.
+   */
+  answered(): void {
+    this.#memory?.[Symbol.dispose]();
+    this.#text?.[Symbol.dispose]();
+    if (this.#isKeptOpen) this.connection.keepOpen(false);
+    this.#isKeptOpen = false;
+  }
+
+  /** The node's memory that it holds; null while its caller is unknown. */
+  get memory(): Reservation | null {
+    return this.#memory;
+  }
+
+  holds(memory: Reservation): void {
+    this.#memory = memory;
+    this.#text = memory.budget.reservation(memory.keyId);
+  }
+
+  /** Reports whether this many more bytes of its answer may be kept until the answer is complete. */
+  keepsText(bytes: number): boolean {
+    return this.#text !== null && this.#text.growTo(this.#text.bytes + bytes) === null;
+  }
+
+  elapsed_ms(): number {
+    return performance.now() - this.started_ms;
+  }
+}

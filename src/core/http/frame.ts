@@ -1,0 +1,207 @@
+/**
+ * The frame around every request: one request id, one place where a fault becomes an answer, one line in the log. Inside
+ * it, work is a straight line that returns a Response or throws a Fault.
+ */
+
+import type { Metrics } from "../../features/telemetry/metrics.ts";
+import type { RequestTrace, Traces } from "../../features/telemetry/traces.ts";
+import { SlowRefusal } from "../auth/unknown-credentials.ts";
+import type { UnreadBodies } from "../body/unread.ts";
+import { asFault, Fault } from "../inference/fault.ts";
+import type { Place } from "../time/present.ts";
+import { refuseAmbiguous } from "./ambiguous.ts";
+import type { Bounds } from "./bounds.ts";
+import { Call, type Connection } from "./call.ts";
+import { json } from "./json.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
+import { callersWords } from "./log-line.ts";
+import type { StreamedAnswer } from "./stream.ts";
+
+/** The parts of a node that the frame needs. */
+export interface FrameDependencies {
+  bounds: Pick<Bounds, "pressure" | "slowness" | "garbage">;
+  unread: UnreadBodies;
+  lifecycle: Lifecycle;
+  /** Null: nothing is traced. */
+  traces: Pick<Traces, "begin"> | null;
+  /**
+   * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer.
+   */
+  letsGo(): boolean;
+  metrics: Pick<Metrics, "request">;
+  log: Pick<Log, "request" | "event">;
+  /** 32 hex digits of a UUIDv7. */
+  newId(): string;
+}
+
+/** An answer is complete, or a stream that continues after its head was sent. */
+export type Answer = Response | StreamedAnswer;
+
+export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
+
+export interface Framed {
+  /** The path as routed, for logs and metrics. */
+  path: string;
+  /** Whether the request may be traced: probes are not. */
+  isTraced?: boolean;
+  faultBody: FaultBody;
+  faultHeaders?(fault: Fault, request: Request): Record<string, string>;
+  /** Called with a fault before it becomes the answer. */
+  failed?(call: Call, fault: Fault): void;
+  work(call: Call): Answer | Promise<Answer>;
+}
+
+export type Serve = (request: Request, connection: Connection) => Promise<Response>;
+
+/** A request that is open, and its place among the others. */
+interface Open {
+  call: Call;
+  place: Place<Call>;
+}
+
+export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
+  return async (request, connection) => {
+    const call = new Call(`req_${dependencies.newId()}`, request, framed.path, connection);
+    const open: Open = { call, place: dependencies.lifecycle.enter(call) };
+    if (framed.isTraced) call.traced(begunTrace(dependencies, call));
+    let response: Response;
+    let isSlow = false;
+    try {
+      response = await worked(dependencies, framed, open);
+    } catch (thrown) {
+      isSlow = thrown instanceof SlowRefusal;
+      response = answerFault(call, reported(asFault(thrown), call, framed), framed);
+    }
+    if (!call.isStreaming) {
+      if (!(await isWelcome(dependencies, call, isSlow))) response.headers.set("connection", "close");
+      call.answered();
+      ended(dependencies, open, response.status);
+    }
+    // So no connection is left that the end of the node could cut, and workers that share a port have equally many.
+    if (dependencies.lifecycle.draining || dependencies.letsGo()) response.headers.set("connection", "close");
+    for (const name in call.headers) response.headers.set(name, call.headers[name]!);
+    // This is the answer to a HEAD too: the runtime leaves out its body, and sends the length of GET's.
+    return identified(response, call.requestId);
+  };
+}
+
+/** Returns the answer of the work, which has ended then, unless a stream continues it. */
+async function worked(dependencies: FrameDependencies, { work }: Framed, open: Open): Promise<Response> {
+  const { call } = open;
+  try {
+    refuseAmbiguous(call.request.headers);
+    const answer = await work(call);
+    if (answer instanceof Response) return answer;
+    const response = answer.open({ left: () => call.leave(), closed: () => void closed(dependencies, open) });
+    call.streams();
+    return response;
+  } finally {
+    if (!call.isStreaming) await call.finish();
+  }
+}
+
+/** A stream has ended, or its client has left: its work ends, then the request. */
+async function closed(dependencies: FrameDependencies, open: Open): Promise<void> {
+  const { call } = open;
+  call.answered();
+  try {
+    await call.finish();
+  } catch (cause) {
+    dependencies.log.event("error", "unhandled", { request_id: call.requestId, cause: String(cause) });
+  }
+  ended(dependencies, open, 200);
+}
+
+/** The one end of every request: its place, its metrics, its trace and its line in the log. */
+function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, place }: Open, status: number): void {
+  lifecycle.leave(place);
+  bounds.garbage.lived(call.elapsed_ms(), lifecycle.openCount);
+  const endStatus = call.endStatus(status);
+  const code = call.left ? undefined : call.notes.code;
+  const traceId = call.trace?.sampledId;
+  metrics.request({ route: call.route, status: endStatus, code, seconds: call.elapsed_ms() / 1000, traceId });
+  call.trace?.end(endStatus, code);
+  log.request(call, status);
+}
+
+/**
+ * Reports whether its connection may serve another request: its body was read, and the wait of a slow refusal is over.
+ */
+async function isWelcome(
+  { unread, bounds: { pressure, slowness } }: FrameDependencies,
+  call: Call,
+  isSlow: boolean,
+): Promise<boolean> {
+  const isRead = call.isBodyRead || (await unread.discard(call.request, call.client, call.signal));
+  if (!isRead || pressure.descriptorsAreFew()) return false;
+  if (!isSlow) return true;
+  call.watchClient();
+  return slowness.wait(call.signal);
+}
+
+/** The fault of the answer. A defect in its handling must not leave the request open. */
+function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
+  try {
+    failed?.(call, fault);
+    return fault;
+  } catch (defect) {
+    return asFault(defect);
+  }
+}
+
+function begunTrace({ traces }: FrameDependencies, { requestId, request, route }: Call): RequestTrace | null {
+  if (traces === null) return null;
+  const { method, headers } = request;
+  return traces.begin({ id: requestId, method, route, headers, words: callersWords(headers) });
+}
+
+/**
+ * Every answer names its request in the headers of each family of clients, and forbids browsers to guess another type:
+ * docs/design/service.md, Identifiers and headers.
+ */
+export function identified(response: Response, requestId: string): Response {
+  response.headers.set("x-service-request-id", requestId);
+  response.headers.set("x-request-id", requestId);
+  response.headers.set("request-id", requestId);
+  response.headers.set("x-content-type-options", "nosniff");
+  return response;
+}
+
+/** `allow` names the methods of the path. */
+export function methodNotAllowed(method: string, allow: string): Fault {
+  const name = method === "HEAD" ? "GET" : method;
+  const named = /^[A-Z]{1,16}$/.test(name) ? name : "that method";
+  return new Fault("method_not_allowed", `This path does not support ${named}. It supports ${allow}.`, {
+    headers: { allow },
+  });
+}
+
+function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Framed): Response {
+  call.failed(fault);
+  return json(fault.status, faultBody(fault, call.requestId, call.request), {
+    ...(isFinal(fault) ? { "x-should-retry": "false" } : {}),
+    ...retryAfter(fault),
+    ...fault.details.headers,
+    ...faultHeaders?.(fault, call.request),
+  });
+}
+
+/**
+ * Reports whether the same request cannot succeed within a minute: clients that obey stop at once, instead of
+ * hammering.
+ */
+function isFinal({ status, details }: Fault): boolean {
+  if (status === 429 || status >= 500) return (details.retryAfterSeconds ?? 0) > 60;
+  return true;
+}
+
+/**
+ * How long to wait. A limit that a minute does not mend names no wait, since clients sleep for as long as it says, for days
+ * and in silence: docs/errors.md, usage_limit_reached. The body says when the limit resets.
+ */
+export function retryAfter(fault: Fault): Record<string, string> {
+  const { retryAfterSeconds } = fault.details;
+  if (retryAfterSeconds === undefined || (fault.status === 429 && isFinal(fault))) return {};
+  return { "retry-after": String(Math.ceil(retryAfterSeconds)) };
+}

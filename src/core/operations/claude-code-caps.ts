@@ -1,0 +1,38 @@
+/** The limits of a caller that Claude Code shows: the windows of organization, team and key that have one. Pure. */
+import {
+  type SubjectReading,
+  type WindowKind,
+  type WindowReading,
+  type WindowReadings,
+  windowKinds,
+} from "../store/ledger.ts";
+
+export interface Cap {
+  kind: WindowKind;
+  used: number;
+  limit: number;
+  /** Unix seconds. Headers and `/api/oauth/usage` have to say the same second, or Claude Code shows no amounts. */
+  resetsAt_s: number;
+}
+
+export function capsOf(windows: WindowReadings, subjects: readonly Pick<SubjectReading, "windows">[] = []): Cap[] {
+  const all = [...subjects.map((one) => one.windows), windows];
+  return all.flatMap((readings) => windowKinds.flatMap((kind) => capOf(kind, readings[kind])));
+}
+
+function capOf(kind: WindowKind, { used, limit, resetAt }: Pick<WindowReading, "used" | "limit" | "resetAt">): Cap[] {
+  return limit === null ? [] : [{ kind, used, limit, resetsAt_s: secondsOf(resetAt) }];
+}
+
+const secondsOf = (instant: Date) => Math.ceil(instant.getTime() / 1000);
+
+/** The limit of which the largest share is used; null if there is none. */
+export function fullest(caps: readonly Cap[]): Cap | null {
+  return caps.reduce<Cap | null>((most, one) => (most && shareOf(most) >= shareOf(one) ? most : one), null);
+}
+
+/** The share of the limit that is used: 0 if nothing is, and 1 for a limit of 0. */
+export const shareOf = ({ used, limit }: Pick<Cap, "used" | "limit">) => (limit <= 0 ? 1 : Math.max(0, used) / limit);
+
+/** Claude Code's names of periods. It has none for five hours. */
+export const periods: Partial<Record<WindowKind, string>> = { week: "weekly", month: "monthly" };

@@ -1,0 +1,75 @@
+/**
+ * Reports limits to Claude Code when it is signed in here: in headers, from which it makes its notices, and in the error by
+ * which it recognizes the end of a window. It computes nothing from the headers of this family, which suits our fixed
+ * windows.
+ */
+import { credentialOf } from "../auth/credential.ts";
+import { isToken } from "../auth/key.ts";
+import type { Fault } from "../inference/fault.ts";
+import type { MessagesError } from "../protocol/anthropic-messages/contract.ts";
+import { encodeFault } from "../protocol/anthropic-messages/fault.ts";
+import type { Granted, WindowKind } from "../store/ledger.ts";
+import { capsOf, fullest, periods, shareOf } from "./claude-code-caps.ts";
+
+const family = "anthropic-ratelimit-unified";
+const thresholds = [0.95, 0.75] as const;
+
+/** Reports whether the caller has the access token of a sign-in, and not a key. The credential was checked before. */
+export function isSignedIn(headers: Headers): boolean {
+  try {
+    return isToken("slt_", credentialOf(headers));
+  } catch {
+    return false;
+  }
+}
+
+/** The headers of the fullest limit. None if there is no limit: Claude Code shows nothing then. */
+export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" | "subjects">): Record<string, string> {
+  const cap = fullest(capsOf(windows, subjects));
+  if (!cap) return {};
+  // A request that passes has room, whatever is held beside it.
+  const share = Math.min(0.99, Math.floor(shareOf(cap) * 100) / 100);
+  const passed = thresholds.find((one) => share >= one);
+  const status = passed === undefined ? "allowed" : "allowed_warning";
+  return {
+    [`${family}-status`]: status,
+    [`${family}-representative-claim`]: "overage",
+    [`${family}-overage-status`]: status,
+    [`${family}-overage-utilization`]: share.toFixed(2),
+    ...(passed === undefined ? {} : { [`${family}-overage-surpassed-threshold`]: String(passed) }),
+    [`${family}-reset`]: String(cap.resetsAt_s),
+    [`${family}-overage-reset`]: String(cap.resetsAt_s),
+  };
+}
+
+/** Without the status, Claude Code takes the refusal for a busy minute, and retries for ever. */
+export function refusalHeaders({ code, details }: Fault, { headers }: Request): Record<string, string> {
+  if (code !== "usage_limit_reached") return {};
+  const status = { [`${family}-status`]: "rejected" };
+  const { resets_at: resetsAt, window } = details.body ?? {};
+  // A request that exceeds a whole limit has no reset.
+  if (resetsAt === undefined) return status;
+  const reset = { ...status, [`${family}-reset`]: String(resetsAt) };
+  if (!isSignedIn(headers)) return reset;
+  const period = periods[window as WindowKind];
+  // Without claim and overage status, Claude Code shows our message and not one of its own.
+  return {
+    ...reset,
+    [`${family}-overage-reset`]: String(resetsAt),
+    [`${family}-overage-utilization`]: "1",
+    [`${family}-overage-surpassed-threshold`]: "1",
+    ...(period === undefined ? {} : { [`${family}-overage-period`]: period }),
+    [`${family}-overage-disabled-reason`]: "org_spend_cap_reached",
+  };
+}
+
+/** The end of a window, for a sign-in: Claude Code shows one sentence. */
+export function messagesFault(fault: Fault, requestId: string, { headers }: Request): MessagesError {
+  const body = encodeFault(fault, requestId);
+  if (fault.code !== "usage_limit_reached" || !isSignedIn(headers)) return body;
+  return { ...body, error: { ...body.error, type: "billing_error", message: inOneSentence(body.error.message) } };
+}
+
+function inOneSentence(message: string): string {
+  return message.replaceAll(/\. ([A-Z])/g, (_, first: string) => `; ${first.toLowerCase()}`);
+}

@@ -1,0 +1,83 @@
+/** The parts of a node that the operations need; `src/node/node.ts` makes the value. */
+
+import type { KeptParts } from "../../features/responses/parts.ts";
+import type { ResponseStore } from "../../features/responses/store/responses.ts";
+import type { Metrics } from "../../features/telemetry/metrics.ts";
+import type { Arrivals } from "../admission/arrivals.ts";
+import type { Standings } from "../auth/standing.ts";
+import type { Principal } from "../auth/verdict.ts";
+import type { BodyLimits } from "../body/read.ts";
+import type { Bounds } from "../http/bounds.ts";
+import type { FrameDependencies } from "../http/frame.ts";
+import type { Log } from "../http/log.ts";
+import type { ImageSettings } from "../inference/image-url.ts";
+import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
+import type { Catalog } from "../routing/catalog.ts";
+import type { RouteView } from "../routing/view.ts";
+import type { Ledger } from "../store/ledger.ts";
+import type { Rates } from "../store/rates.ts";
+import type { TokenCounter } from "../tokens/counter.ts";
+import type { InputEstimate } from "../usage/input-estimate.ts";
+import type { Pricing } from "../usage/pricing.ts";
+import type { RefusedLog } from "../usage/refused.ts";
+import type { Runs } from "../usage/run.ts";
+import type { Readiness } from "./readiness.ts";
+
+export interface Dependencies extends FrameDependencies {
+  /** The catalog in force. A plan that did not change stays the same object. */
+  catalog(): Catalog;
+  authenticate(headers: Headers, address: string): Promise<Principal>;
+  /** Ends running requests whose caller has lost the right to them. */
+  standings: Pick<Standings, "begin">;
+  arrivals: Arrivals;
+  runs: Runs;
+  ledger: Pick<Ledger, "windows" | "budgets" | "receipt">;
+  rates: Pick<Rates, "read">;
+  /** Receipts of requests that were refused. */
+  refused: Pick<RefusedLog, "add" | "find">;
+  inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
+  /** The stored responses that can be continued. */
+  responses: { store: ResponseStore; settings(): ResponseSettings };
+  /** The answers that are kept, so that they can be read again. */
+  kept: KeptParts;
+  tokenCounter: Pick<TokenCounter, "examine">;
+  /** The price of units. Null if the configuration has none. */
+  pricing(): Pricing | null;
+  messages(): MessagesOptions;
+  /** The images that an engine may be asked to fetch. */
+  images(): ImageSettings;
+  limits: ServingLimits;
+  bounds: Bounds;
+  readiness: Readiness["results"];
+  /** The routes as each process of this node sees them, for operators only. */
+  routes(): Promise<readonly RouteView[]>;
+  /** The hash of the configuration in force. */
+  configurationHash(): string;
+  documentation: Documentation;
+  metrics: Metrics;
+  log: Log;
+}
+
+export interface Documentation {
+  /** The contract for the catalog in force, as JSON text. */
+  openapi(): string;
+  page(): Promise<Response>;
+  /** The script of the page, for a request with these headers. */
+  script(requestHeaders: Headers): Promise<Response>;
+}
+
+interface ResponseSettings {
+  /** If false, no response is stored, and none is found. */
+  store: boolean;
+  /** The limit of all stored responses of an organization. */
+  organization_bytes_max: number;
+}
+
+interface ServingLimits extends BodyLimits {
+  /** How long a connection may be silent, and how long the head of a request may take. */
+  idle_ms: number;
+  /** How long the 200 of a stream is held back for the first part of the answer. */
+  first_event_hold_ms: number;
+  /** The longest silence on a stream before a heartbeat. */
+  heartbeat_ms: number;
+}

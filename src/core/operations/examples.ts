@@ -1,0 +1,56 @@
+/** Makes the examples of operations, and has the parts that several of them share. */
+import type { ModelKind } from "../inference/model.ts";
+import { type Example, type ExampleRequest, jsonType } from "./operation.ts";
+
+interface GetOptions extends Omit<ExampleRequest, "path" | "body"> {
+  /** The media type of the answer. */
+  contentType?: string;
+}
+
+/** An example of a GET. `path` may be a function of a model's id. */
+export function getExample(
+  name: string,
+  summary: string,
+  path: string | ((modelId: string) => string),
+  { contentType = jsonType, ...more }: GetOptions = {},
+): Example {
+  const pathFor = typeof path === "string" ? () => path : path;
+  return { name, summary, needs: [], request: (id) => ({ path: pathFor(id), ...more }), status: 200, contentType };
+}
+
+/** Makes examples of a POST to `path`. A model with the needed capabilities is put into the body. */
+export function exampleAt(path: string, kind: ModelKind = "chat") {
+  return (
+    name: string,
+    summary: string,
+    needs: Example["needs"],
+    body: Record<string, unknown>,
+    contentType = jsonType,
+  ): Example => ({
+    name,
+    summary,
+    needs,
+    kind,
+    request: (model) => ({ path, body: { model, ...body } }),
+    status: 200,
+    contentType,
+  });
+}
+
+export const weather = {
+  name: "get_weather",
+  description: "The weather at a place.",
+  schema: { type: "object", properties: { place: { type: "string" } }, required: ["place"] },
+  question: { role: "user", content: "What is the weather in Oslo?" },
+};
+
+/** The schema of a structured output. */
+export const citySchema = {
+  type: "object",
+  properties: { city: { type: "string" }, country: { type: "string" } },
+  required: ["city", "country"],
+  additionalProperties: false,
+};
+
+/** A PNG of one red pixel, in base64. */
+export const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";

@@ -1,0 +1,205 @@
+/**
+ * AN OPERATION as one value: its path, its scope, its input and answers, its faults, its examples and its handler. The
+ * list in operations.ts mounts these values, guards them and describes them in the OpenAPI document. A new operation is
+ * one new file and one new entry there.
+ */
+import type { Static, TObject, TSchema } from "typebox";
+import type { Tag as ManagementTag } from "../../admin/management/verb.ts";
+import type { Principal } from "../auth/verdict.ts";
+import type { Call } from "../http/call.ts";
+import type { Answer } from "../http/frame.ts";
+import type { Fault, FaultCode } from "../inference/fault.ts";
+import type { Model, ModelKind } from "../inference/model.ts";
+import type { Capability } from "../inference/request.ts";
+import type { Scope } from "../store/directory.ts";
+import type { IdPrefix } from "../store/ids.ts";
+import type { Operation as MeteredOperation } from "../store/ledger.ts";
+import type { ContentOwner } from "./adapter.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { HeaderName } from "./headers.ts";
+
+/** The part of the catalog in force that the document needs. */
+export interface ContractModel extends Pick<Model, "id" | "capabilities" | "extraParams" | "kind"> {
+  aliases?: readonly string[];
+}
+
+/** The model that examples name. The document has the first one of the catalog in its place. */
+export const anyModel = "vendor/model";
+
+/** `any`: a key is needed, whatever its scopes. `null`: no key is needed. */
+export type RequiredScope = Scope | "any" | null;
+
+interface Declared<
+  Required extends RequiredScope,
+  Params extends TObject,
+  Query extends TObject,
+  Headers extends TObject,
+  Body,
+> {
+  operationId: string;
+  method: "get" | "post" | "put" | "patch" | "delete";
+  /** The path in OpenAPI's form: `/v1/models/{id}`. */
+  path: string;
+  /**
+   * The prefix of ids in its path; other paths do not belong to this operation. Empty: any id without a slash. Absent: any
+   * id, which must be the end of the path.
+   */
+  idPrefix?: IdPrefix | "";
+  tag: Tag;
+  summary: string;
+  description: string;
+  scope: Required;
+  /** Its name in the ledger, if it is metered. Then its refusals are counted, and have receipts. */
+  metered?: MeteredOperation;
+  /** An object of parameters for each place that has any. parameters.ts lists the keywords that describe them. */
+  params?: Params;
+  query?: Query;
+  headers?: Headers;
+  request?: RequestBody<Body>;
+  success: Success;
+  /**
+   * Every code with which its handler or its body may refuse or fail; those of the credential follow from `scope`. Each
+   * status among them is one JSON answer.
+   */
+  faults: readonly FaultCode[];
+  /** Whether other error statuses, in the same shape, are described by `default`. */
+  otherFaults: boolean;
+  /** The headers of a 429 that a limit causes. */
+  limitRefusalHeaders?: readonly HeaderName[];
+  /** The shape of its refusals; `error` by default. */
+  faultShape?: FaultShape;
+  /** The headers of a fault for its clients, beyond those of all operations. */
+  faultHeaders?(fault: Fault, request: Request): Record<string, string>;
+  /** Replaces a refusal by the one that clients of this operation get. */
+  refusedAs?(fault: Fault): Fault;
+  examples: readonly Example[];
+  /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
+  handle(
+    dependencies: Dependencies,
+    call: Call,
+    input: Input<Required, Params, Query, Headers, Body>,
+  ): Answer | Promise<Answer>;
+}
+
+/** The input of a handler, which is checked before it is called. */
+export interface Input<Required, Params extends TObject, Query extends TObject, Headers extends TObject, Body> {
+  principal: Required extends null ? null : Principal;
+  /** The parameters as they were sent, percent-encoded. */
+  params: Static<Params>;
+  query: Static<Query>;
+  headers: Static<Headers>;
+  body: Body;
+}
+
+/**
+ * `schema` describes the body. `read` reads it from the request within bounds, and checks it. Throws the Fault of its
+ * first offence.
+ */
+export interface RequestBody<Body> {
+  schema: TSchema;
+  read(dependencies: Dependencies, call: Call, organization: ContentOwner): Promise<Body>;
+}
+
+export type Operation = Declared<RequiredScope, TObject, TObject, TObject, unknown>;
+
+type Nothing = TObject<Record<never, never>>;
+
+/** The faults of the checks before the handler. */
+function credentialFaults(scope: RequiredScope): readonly FaultCode[] {
+  if (scope === null) return [];
+  return [
+    "missing_api_key",
+    "invalid_api_key",
+    "expired_api_key",
+    "revoked_api_key",
+    ...(scope === "any" ? [] : ["missing_scope" as const]),
+    "organization_suspended",
+    "person_suspended",
+    "address_not_allowed",
+  ];
+}
+
+/** The types of the handler follow from the declaration. */
+export function operation<
+  Required extends RequiredScope,
+  Params extends TObject = Nothing,
+  Query extends TObject = Nothing,
+  Headers extends TObject = Nothing,
+  Body = null,
+>(declared: Declared<Required, Params, Query, Headers, Body>): Operation {
+  const { path, idPrefix } = declared;
+  if (idPrefix === undefined && /\{id\}./.test(path))
+    throw new Error(
+      `${path} needs an idPrefix ("" if ids have none): only an id at the end of a path may hold slashes.`,
+    );
+  const faults = [...credentialFaults(declared.scope), ...declared.faults];
+  return { ...declared, faults } as unknown as Operation;
+}
+
+/**
+ * `messages`, `responses`: the form of that protocol. `client`: `Error`, or the form of Messages, depending on the
+ * client.
+ */
+export type FaultShape = "error" | "messages" | "responses" | "client";
+
+export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;
+
+interface Success {
+  /** 200 by default. */
+  status?: 101;
+  description: string;
+  /** The body of this status, by media type. */
+  content: Record<string, Content>;
+  headers: readonly HeaderName[];
+  /** Further statuses that are an answer and not a fault (`/readyz` answers 503 in a form of its own). */
+  also?: Record<number, Omit<Success, "status" | "also">>;
+}
+
+/**
+ * `schema` describes a JSON body, or the data of each event of a stream, in the order that `grammar` states. `example`
+ * is shown.
+ */
+export interface Content {
+  schema: TSchema;
+  grammar?: StreamGrammar;
+  description?: string;
+  example?: unknown;
+}
+
+export const jsonType = "application/json";
+
+/** A JSON answer with the status 200. */
+export function jsonSuccess(description: string, content: Content, headers: readonly HeaderName[] = []): Success {
+  return { description, headers, content: { [jsonType]: content } };
+}
+
+export type StreamGrammar = "chat" | "messages" | "responses";
+
+/** A request that works as written, on a model of the catalog with the capabilities that it needs. */
+export interface Example {
+  /** Its key in the document, such as `streamed`. */
+  name: string;
+  summary: string;
+  needs: readonly Capability[];
+  /** The kind of its model; absent: `chat`. */
+  kind?: ModelKind;
+  request(modelId: string): ExampleRequest;
+  /** The status and media type of the answer. */
+  status: number;
+  contentType: string;
+}
+
+export interface ExampleRequest {
+  path: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+/** The first model of the catalog that has what an example needs; null if there is none. */
+export function exampleModel(
+  models: readonly ContractModel[],
+  { needs, kind = "chat" }: Pick<Example, "needs" | "kind">,
+): string | null {
+  const ofKind = models.filter((model) => (model.kind ?? "chat") === kind);
+  return ofKind.find((model) => needs.every((need) => model.capabilities.has(need)))?.id ?? null;
+}

@@ -1,0 +1,146 @@
+/**
+ * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up to
+ * the point at which units would be held, and throws the Fault of a refusal. For a request that repeats an earlier one, the
+ * result is the earlier answer.
+ */
+
+import type { EarlierResponse } from "../../features/responses/current-response.ts";
+import type { Follower } from "../../features/responses/follower.ts";
+import type { Keeping } from "../../features/responses/keeping.ts";
+import type { keyHeader } from "../../features/responses/key.ts";
+import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
+import type { Principal } from "../auth/verdict.ts";
+import type { JsonBody } from "../body/read.ts";
+import type { Call } from "../http/call.ts";
+import { reserve, reserveAnswer } from "../http/shed.ts";
+import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
+import { withoutLostHints } from "../inference/hints.ts";
+import { refuseImages } from "../inference/image-url.ts";
+import { mediaOf } from "../inference/media.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { beyondAll } from "../protocol/engine-bounds.ts";
+import { assertCapable, type CatalogModel } from "../routing/catalog.ts";
+import { allowedModel } from "../routing/model-names.ts";
+import type { Operation } from "../store/ledger.ts";
+import type { RateReadings } from "../store/rates.ts";
+import { stepwise } from "../time/yielding.ts";
+import type { RunRequest } from "../usage/run.ts";
+import type { Adapter, InferenceWire } from "./adapter.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { limitHeaders } from "./limit-headers.ts";
+import { sessionOf } from "./session.ts";
+
+export interface Prepared<Wire> extends RunRequest {
+  /** The part of the body that the answer needs, with stored items in place of references to them. */
+  wire: Wire;
+}
+
+/** An inference request from the frame: authorized, its body checked. */
+export interface InferenceInput<Wire> {
+  principal: Principal;
+  body: JsonBody<Wire>;
+  headers?: { [keyHeader]?: string };
+}
+
+/** A request that repeats an earlier one. */
+export interface Repeated<Wire> {
+  earlier: Follower | EarlierResponse;
+  /** The part of its body that the answer needs. */
+  wire: Wire;
+}
+
+/** Only a request whose answer is kept can repeat another. */
+type RepeatedIf<Kept, Wire> = Kept extends Keeping ? Repeated<Wire> : never;
+
+export async function prepare<Wire extends InferenceWire, Reply, Kept extends Keeping | null>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body }: InferenceInput<Wire>,
+  adapter: Adapter<Wire, Reply>,
+  keeping: Kept,
+): Promise<Prepared<Wire> | RepeatedIf<Kept, Wire>> {
+  const { operation, codec } = adapter;
+  const catalog = dependencies.catalog();
+  const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
+  const resolved = adapter.resolve && (await adapter.resolve(body.value, principal));
+  const wire = resolved?.wire ?? body.value;
+  const askedBytes = body.bytes + (resolved?.bytes ?? 0);
+  reserve(dependencies, call, askedBytes);
+  const steps = codec.request.decodingSteps?.(wire);
+  const decoded = steps ? await stepwise(steps, askedBytes, call.pause) : codec.request.decode(wire);
+  dependencies.bounds.garbage.translated(askedBytes);
+  await call.pause(askedBytes);
+  const beyond = beyondAll(decoded);
+  if (beyond) throw beyond;
+  assertCapable(model, decoded);
+  refuseImages(decoded, dependencies.images());
+  const request = withoutLostHints(decoded, model);
+  request.model = model.id;
+  call.requested({ model: model.id, stream: request.stream });
+  const earlier = keeping && (await keeping.begin());
+  if (earlier) return { earlier, wire: codec.request.remainder(wire) } as RepeatedIf<Kept, Wire>;
+
+  const plan = activePlan(catalog.plans, principal.organization);
+  const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;
+  const inputTokens = dependencies.inputEstimate.tokens(model, request, inputBytes);
+  const media = mediaOf(request);
+  const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
+  requireContext(model, request.compaction ? expected : inputTokens);
+  return {
+    requestId: call.requestId,
+    principal,
+    operation,
+    wire: codec.request.remainder(wire),
+    request,
+    model,
+    plan,
+    inputTokens,
+    media,
+    inputBytes,
+    own: body.own,
+    inputTokensExpected: Math.min(expected, inputTokens),
+    outputTokensAllowed: Math.max(
+      outputTokensAllowed(model, inputTokens),
+      request.compaction ? summaryTokens(model) : 1,
+    ),
+    identity: {
+      responseId: adapter.idPrefix + dependencies.newId(),
+      createdAtSeconds: Math.floor(Date.now() / 1000),
+      model: body.value.model,
+    },
+    affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
+    rateHeaders: rateHeadersOf(operation),
+    holdAnswer: answerHold(dependencies, call),
+  };
+}
+
+function answerHold(dependencies: Dependencies, call: Call): NonNullable<RunRequest["holdAnswer"]> {
+  return (bytes) => reserveAnswer(dependencies, call, bytes);
+}
+
+/**
+ * The size of a conversation that is to be summarized. The part that is not expected to fit beside its summary is left out
+ * before; the engine may find that still more has to go (usage/compacting.ts).
+ */
+async function fittedBytes(
+  { inputEstimate }: Dependencies,
+  { pause }: Call,
+  model: CatalogModel,
+  request: InferenceRequest,
+): Promise<number> {
+  const bytes = bytesOf(request.turns);
+  const expected = inputEstimate.expected(model, mediaOf(request), bytes);
+  const room = model.contextTokens - summaryTokens(model);
+  await pause(bytes);
+  if (expected <= room) return bytes;
+  leaveOut(request, room / expected);
+  return bytesOf(request.turns);
+}
+
+/**
+ * This is a function of its own, because a closure that lives as long as the answer would keep the variables of
+ * `prepare`, and so the body.
+ */
+function rateHeadersOf(operation: Operation) {
+  return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
+}

@@ -1,0 +1,62 @@
+/** The operations that count the tokens of an input: a worker parses the body, checks it and counts. */
+import type { TSchema } from "typebox";
+import { findReferences } from "../../features/responses/records.ts";
+import type { Principal } from "../auth/verdict.ts";
+import { readJsonBytes } from "../body/read.ts";
+import type { Call } from "../http/call.ts";
+import { reserve, takesTurns } from "../http/shed.ts";
+import type { Catalog } from "../routing/catalog.ts";
+import { allowedModel, answeringModelOrNull, retirementHeadersOf } from "../routing/model-names.ts";
+import type { ExamineRequest } from "../tokens/examine.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { RequestBody } from "./operation.ts";
+
+/** The sentences about a count in the descriptions of its operations. */
+export const countTerms =
+  "It costs nothing, opens no usage window, and is not held to the limits of the plan. A key can send ten times the requests per minute of its plan, and at least 1,200.";
+
+/** A body that a worker parses and checks. */
+export function countedBody(schema: TSchema): RequestBody<Uint8Array> {
+  return {
+    schema,
+    read(dependencies, call) {
+      const hold = (held: number) => reserve(dependencies, call, held);
+      return readJsonBytes(call.request, dependencies.limits, hold, takesTurns(dependencies, call));
+    },
+  };
+}
+
+/** The input tokens of the request in `body`, counted with the stored items to which it refers. Throws Faults. */
+export async function countedTokens(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body }: { principal: Principal; body: Uint8Array },
+  request: Pick<ExamineRequest, "of" | "options">,
+): Promise<number> {
+  const catalog = dependencies.catalog();
+  const now_ms = Date.now();
+  const question = { ...request, tokenizers: tokenizersOf(catalog, now_ms) };
+  let bytes = body.byteLength;
+  let examined = await dependencies.tokenCounter.examine({ ...question, body });
+  call.announces(retirementHeadersOf(catalog, examined.model));
+  const model = allowedModel(catalog, examined.model, principal.key.allowedModels, now_ms);
+  call.requested({ model: model.id });
+  if (examined.refers) {
+    const { references, body } = examined.refers;
+    const { found, bytes: more } = await findReferences(dependencies, references, principal);
+    bytes += more;
+    examined = await dependencies.tokenCounter.examine({ ...question, body, found });
+  }
+  const { media, textTokens } = examined;
+  return textTokens === null ? dependencies.inputEstimate.expected(model, media, bytes) : textTokens + media.tokens;
+}
+
+/** The tokenizer of each model that has one, by all names of the model. */
+function tokenizersOf(catalog: Catalog, now_ms: number): Record<string, string> {
+  const tokenizers: Record<string, string> = {};
+  for (const name of [...catalog.models.keys(), ...(catalog.aliases?.keys() ?? [])]) {
+    const tokenizer = answeringModelOrNull(catalog, name, now_ms)?.tokenizer;
+    if (tokenizer !== undefined) tokenizers[name] = tokenizer;
+  }
+  return tokenizers;
+}

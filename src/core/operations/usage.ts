@@ -1,0 +1,78 @@
+/** GET /v1/service/usage: the three windows of the organization, with the values that admission uses. */
+import { planOf } from "../admission/allowance.ts";
+import { json } from "../http/json.ts";
+import { percentOf } from "../inference/amounts.ts";
+import { type SubjectReading, type WindowReading, windowKinds } from "../store/ledger.ts";
+import { noLimits } from "../store/plan.ts";
+import type { RateReading, RateReadings } from "../store/rates.ts";
+import { getExample } from "./examples.ts";
+import { jsonSuccess, operation } from "./operation.ts";
+import { type BudgetWindows, UsageRecord } from "./shapes.ts";
+
+export const getUsage = operation({
+  operationId: "getUsage",
+  method: "get",
+  path: "/v1/service/usage",
+  tag: "Usage",
+  summary: "Read the usage windows",
+  description:
+    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key, you as its owner, or its team has limits beside the organization's, `key`, `person` and `team` show them.",
+  scope: "usage:read",
+  success: jsonSuccess("The three windows.", {
+    schema: UsageRecord,
+    example: {
+      object: "service.usage",
+      session: { usage_percent: 12.5, reset_at: "2026-11-21T08:00:00.000Z" },
+      week: { usage_percent: 3.07, reset_at: "2026-11-26T09:30:00.000Z" },
+      month: { usage_percent: 1, reset_at: "2026-12-19T09:30:00.000Z" },
+    },
+  }),
+  faults: [],
+  otherFaults: true,
+  examples: [getExample("usage", "The windows of this key's organization", "/v1/service/usage")],
+  async handle({ catalog, ledger, rates }, _call, { principal: { key, organization, rates: own } }) {
+    const plan = planOf(catalog().plans, organization) ?? noLimits;
+    const [windows, budgets, readings] = await Promise.all([
+      ledger.windows(organization.id, plan),
+      ledger.budgets(organization.id, key.id),
+      own.length === 0 ? [] : rates.read(organization.id, own),
+    ]);
+    const minutes = own.map(({ limitedBy }, place) => [limitedBy, minutesBody(readings[place]!, new Date())] as const);
+    const limited = (subject: SubjectReading["subject"]): BudgetWindows => ({
+      ...windowsBody(budgets.find((one) => one.subject === subject)),
+      ...minutes.find(([limitedBy]) => limitedBy === subject)?.[1],
+    });
+    return json(200, {
+      object: "service.usage",
+      session: windowBody(windows.session),
+      week: windowBody(windows.week),
+      month: windowBody(windows.month),
+      ...unlessEmpty("key", limited("key")),
+      ...unlessEmpty("person", limited("person")),
+      ...unlessEmpty("team", limited("team")),
+    });
+  },
+});
+
+const unlessEmpty = (name: SubjectReading["subject"], limited: BudgetWindows) =>
+  Object.keys(limited).length > 0 ? { [name]: limited } : {};
+
+/** Only the windows that have a limit: the others say nothing beyond those of the organization. */
+function windowsBody(budget: SubjectReading | undefined): BudgetWindows {
+  if (!budget) return {};
+  const limited = windowKinds.filter((kind) => budget.windows[kind].limit !== null);
+  return Object.fromEntries(limited.map((kind) => [kind, windowBody(budget.windows[kind])]));
+}
+
+function minutesBody({ requests, tokens }: RateReadings, now: Date): BudgetWindows {
+  const body = ({ limit, remaining, reset_ms }: RateReading) =>
+    windowBody({ limit, used: limit - remaining, resetAt: new Date(now.getTime() + reset_ms) });
+  return {
+    ...(requests ? { requests_per_minute: body(requests) } : {}),
+    ...(tokens ? { tokens_per_minute: body(tokens) } : {}),
+  };
+}
+
+function windowBody({ used, limit, resetAt }: Pick<WindowReading, "used" | "limit" | "resetAt">) {
+  return { usage_percent: percentOf(used, limit), reset_at: resetAt.toISOString() };
+}

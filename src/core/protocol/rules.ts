@@ -1,0 +1,118 @@
+/**
+ * Rules between the fields of a body. The first broken one, in document order, is reported. A rule that JSON Schema can state
+ * is declared once, as a Relation: the contract publishes its schema, and the validator checks its rules, which explain an
+ * offence better than a schema can. test/core/http/accepted.test.ts compares the two.
+ */
+import { isGiven } from "./json.ts";
+import { type Violation, violationFault } from "./violation.ts";
+
+/** Returns the violation if the body breaks the rule, else null. It is reported at the place of the rule's field. */
+export type Rule<Body> = (body: Body) => Violation | null;
+export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
+
+/** The body, if it breaks no rule. Throws the fault of the first rule that it breaks. */
+export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Body {
+  const broken = firstBrokenRule(body, rules);
+  if (broken) throw violationFault(broken);
+  return body;
+}
+
+/** Checks only the rules whose field is given. */
+function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
+  let first: Violation | null = null;
+  let position = Number.POSITIVE_INFINITY;
+  let keys: string[] | null = null;
+  for (const [field, rule] of rules) {
+    if (!isGiven(body[field])) continue;
+    const violation = rule(body);
+    if (!violation) continue;
+    keys ??= Object.keys(body);
+    const at = keys.indexOf(field);
+    if (at >= position) continue;
+    first = violation;
+    position = at;
+  }
+  return first;
+}
+
+// ---- rules that the contract publishes -------------------------------------------------------------------------------
+
+/** `schema` applies to the whole object if it has `field`, even as null. */
+export interface Relation<Field extends string> {
+  field: Field;
+  schema: Readonly<Record<string, unknown>>;
+  rules: Rules<Partial<Record<Field, unknown>>>;
+}
+
+/** `field` may be given only with `other`, or only if `other` is `value`. */
+export function requires<Field extends string>(field: Field, other: Field, value?: unknown): Relation<Field> {
+  const met = value === undefined ? present(other) : { properties: { [other]: { const: value } }, required: [other] };
+  const [condition, remedy] = value === undefined ? [`'${other}'`, "Add"] : [`'${other}' to be ${value}`, "Set"];
+  const message = `'${field}' requires ${condition}. ${remedy} '${other}', or remove '${field}'.`;
+  return {
+    field,
+    schema: { anyOf: [absent(field), met] },
+    rules: [
+      [
+        field,
+        (body) => {
+          const isMet = value === undefined ? isGiven(body[other]) : body[other] === value;
+          return isMet ? null : { code: "invalid_value", param: field, message };
+        },
+      ],
+    ],
+  };
+}
+
+/** At most one of the two may be given. The offence is the one that was written second. */
+export function excludes<Field extends string>(older: Field, newer: Field): Relation<Field> {
+  const later = (field: Field, other: Field): Rule<Partial<Record<Field, unknown>>> => {
+    const message = `'${field}' and '${other}' cannot be combined. Send only one of them ('${newer}' is the newer name).`;
+    return (body) => {
+      if (!isGiven(body[other])) return null;
+      const keys = Object.keys(body);
+      if (keys.indexOf(field) < keys.indexOf(other)) return null;
+      return { code: "mutually_exclusive", param: field, message };
+    };
+  };
+  return {
+    field: older,
+    schema: { anyOf: [absent(older), absent(newer)] },
+    rules: [
+      [older, later(older, newer)],
+      [newer, later(newer, older)],
+    ],
+  };
+}
+
+/** `schema` applies to each item of the array `field`. The validator has a rule of its own that explains an offence. */
+export function eachItem<Field extends string>(field: Field, schema: object): Relation<Field> {
+  return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
+}
+
+/** `schema` holds for every value that fits `condition`. */
+export function when(condition: object, schema: object) {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  return { if: condition, then: schema };
+}
+
+/** The field is there, and is not null. */
+export const present = (field: string) => ({
+  properties: { [field]: { not: { type: "null" } } },
+  required: [field],
+});
+
+const absent = (field: string) => ({ properties: { [field]: { type: "null" } } });
+
+/** The rules of relations, for the validator. */
+export function rulesOf<Field extends string>(relations: readonly Relation<Field>[]) {
+  return relations.flatMap(({ rules }) => rules) satisfies Rules<Partial<Record<Field, unknown>>>;
+}
+
+/**
+ * The schemas of relations, for the contract. Generators of clients ignore `dependentSchemas`, whereas an `allOf` or a
+ * `oneOf` would change the types that they write.
+ */
+export function published(relations: readonly Relation<string>[]) {
+  return { dependentSchemas: Object.fromEntries(relations.map(({ field, schema }) => [field, schema])) };
+}

@@ -1,0 +1,125 @@
+/** Examines the body of a request for a count. It runs in the worker. */
+
+import { parseJsonBody } from "../body/parse.ts";
+import type { AnswerPart } from "../inference/answer-part.ts";
+import { type Media, mediaOf } from "../inference/media.ts";
+import type { InferenceRequest } from "../inference/request.ts";
+import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
+import { validateCountTokens } from "../protocol/anthropic-messages/validate.ts";
+import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
+import { decodeRequest as decodeResponses } from "../protocol/openai-responses/decode-request.ts";
+import {
+  type Found,
+  type References,
+  referencesOf,
+  refersTo,
+  withResolved,
+} from "../protocol/openai-responses/references.ts";
+import { validateInputTokens } from "../protocol/openai-responses/validate.ts";
+import { countPrompt } from "./count.ts";
+import { chatOf } from "./prompt.ts";
+import {
+  answers,
+  isTokenizer,
+  promptedTokens,
+  type TokenizerName,
+  templates,
+  type Vocabularies,
+} from "./tokenizers.ts";
+
+export interface ExamineRequest {
+  /** It was scanned before (src/core/body/scan.ts). */
+  body: Uint8Array;
+  /** `chat` and `answer`: a request and an answer that were made here; the others are requests for a count. */
+  of: "messages" | "responses" | "chat" | "answer";
+  /** The stored items that the body refers to (`Examined.refers`). */
+  found?: Found;
+  options: MessagesOptions;
+  /** Name of a known tokenizer, by model id. */
+  tokenizers: Readonly<Record<string, string>>;
+}
+
+export interface Examined {
+  model: string;
+  /** The tokens of text, tools and template; null if the model's tokenizer is not known. */
+  textTokens: number | null;
+  media: Media;
+  /** Set if nothing was counted, because the body refers to stored items: ask again with them. */
+  refers?: { references: References; body: Uint8Array };
+  /** The tokens of an answer that are reasoning. */
+  reasoningTokens?: number;
+}
+
+/** The form in which an answer is sent to the worker. */
+export interface Answer {
+  model: string;
+  parts: readonly AnswerPart[];
+}
+
+const noMedia: Media = { bytes: 0, tokens: 0 };
+
+/** Throws the Fault of the body's first offence. */
+export async function examine(asked: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
+  const { body, options, found } = asked;
+  switch (asked.of) {
+    case "chat":
+      return examineChat(asked, vocabularies);
+    case "answer":
+      return examineAnswer(asked, vocabularies);
+    case "messages":
+      return examineRequest(decodeRequest(validateCountTokens(parseJsonBody(body)), options), asked, vocabularies);
+    case "responses": {
+      const wire = validateInputTokens(parseJsonBody(body));
+      const references = referencesOf(wire);
+      if (!refersTo(references)) return examineRequest(decodeResponses(wire), asked, vocabularies);
+      if (!found) return { model: wire.model, textTokens: null, media: noMedia, refers: { references, body } };
+      return examineRequest(decodeResponses(withResolved(wire, found)), asked, vocabularies);
+    }
+  }
+}
+
+async function examineRequest(
+  request: InferenceRequest,
+  { tokenizers }: ExamineRequest,
+  vocabularies: Vocabularies,
+): Promise<Examined> {
+  const media = mediaOf(request);
+  const { model } = request;
+  const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
+  // A request that this engine would refuse is counted as far as it is understood.
+  const wire = openaiChatUpstream.request.encode(
+    { ...request, nativeNeeds: [] },
+    { model, stream: false, outputTokens_max: 1 },
+  );
+  const textTokens = await countChat(JSON.parse(JSON.stringify(wire)), name, vocabularies);
+  return { model, textTokens, media };
+}
+
+async function examineChat({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
+  const wire = parseJsonBody(body) as Record<string, unknown>;
+  const model = String(wire.model);
+  const name = tokenizers[model];
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
+  return { model, textTokens: await countChat(wire, name, vocabularies), media: noMedia };
+}
+
+async function examineAnswer({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
+  const { model, parts } = parseJsonBody(body) as unknown as Answer;
+  const name = tokenizers[model];
+  if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
+  const count = await vocabularies[name]();
+  const tokensOf = (some: readonly AnswerPart[]) => countPrompt(answers[name](some), count);
+  const reasoningTokens = tokensOf(parts.filter(({ kind }) => kind === "reasoning"));
+  const otherTokens = tokensOf(parts.filter(({ kind }) => kind !== "reasoning"));
+  const textTokens = Math.max(0, reasoningTokens + otherTokens - (parts.length > 0 ? promptedTokens[name] : 0));
+  return { model, textTokens, media: noMedia, reasoningTokens: Math.min(reasoningTokens, textTokens) };
+}
+
+async function countChat(
+  wire: Record<string, unknown>,
+  name: TokenizerName,
+  vocabularies: Vocabularies,
+): Promise<number> {
+  return countPrompt(templates[name](chatOf(wire)), await vocabularies[name]());
+}

@@ -1,0 +1,87 @@
+/**
+ * TOKENS: how many tokens an input is, by the vocabulary and the chat template of the model that reads it. It is used
+ * for counts (`count_tokens`), and to charge a client that left, in a worker of its own; holds are sized by an estimate
+ * (src/core/usage/input-estimate.ts). A prompt here is what a template makes of a chat request, as far as it can be counted:
+ * texts, each between two special tokens, and the number of all other tokens.
+ */
+import type { AnswerPart } from "../inference/answer-part.ts";
+import { isObject } from "../protocol/json.ts";
+
+export interface Prompt {
+  /** Special tokens, role names, and words of the template that are the same in every prompt. */
+  fixed: number;
+  texts: string[];
+}
+
+/** A message of chat completions, as engines are sent it; missing fields are "" or empty. */
+export interface ChatMessage {
+  role: string;
+  /** The text of each part. */
+  texts: string[];
+  reasoning: string;
+  calls: { name: string; arguments: string }[];
+  /** For a result, the name of the tool. */
+  toolName: string;
+}
+
+export interface ChatTool {
+  name: string;
+  description: string;
+  /** JSON Schema of its arguments. */
+  parameters: Record<string, unknown> | null;
+  /** The tools as engines are sent them. */
+  wire: unknown;
+}
+
+export interface Chat {
+  messages: ChatMessage[];
+  tools: ChatTool[];
+}
+
+export type Template = (chat: Chat) => Prompt;
+
+/** The form in which a model writes its answer: its parts are between the same special tokens as in a prompt. */
+export type AnswerTemplate = (parts: readonly AnswerPart[]) => Prompt;
+
+/** The parts of a chat completions body that are counted. */
+export function chatOf(body: Record<string, unknown>): Chat {
+  const names = new Map<string, string>();
+  const messages = objectsIn(body.messages).map((message): ChatMessage => {
+    const calls = objectsIn(message.tool_calls).map((call) => {
+      const called = isObject(call.function) ? call.function : {};
+      names.set(text(call.id), text(called.name));
+      return { name: text(called.name), arguments: text(called.arguments) };
+    });
+    return {
+      role: text(message.role),
+      texts: textsOf(message.content),
+      reasoning: text(message.reasoning_content),
+      calls,
+      toolName: names.get(text(message.tool_call_id)) ?? "",
+    };
+  });
+  const tools = objectsIn(body.tools).map((wire): ChatTool => {
+    const tool = isObject(wire.function) ? wire.function : {};
+    const { name, description, parameters } = tool;
+    return {
+      name: text(name),
+      description: text(description),
+      parameters: isObject(parameters) ? parameters : null,
+      wire,
+    };
+  });
+  return { messages, tools };
+}
+
+function textsOf(content: unknown): string[] {
+  if (typeof content === "string") return content === "" ? [] : [content];
+  return objectsIn(content).flatMap((part) => (typeof part.text === "string" ? [part.text] : []));
+}
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,43 @@
+/** Tokens of workloads, which an issuer has signed for this service (RFC 7523). */
+
+import { token_chars_max } from "../../core/auth/credential.ts";
+import type { Claims, Issuer } from "../../core/auth/identity.ts";
+import { type IdentityParts, identityOf } from "./identity.ts";
+import { IssuerRefused } from "./issuer-clients.ts";
+import { checked, issuerIn } from "./verified.ts";
+
+export interface Assertion {
+  issuer: Issuer;
+  claims: Claims;
+  /** When it ends, by the clock of the node. */
+  ends_ms: number;
+}
+
+const assertion_ms_max = 24 * 3_600_000;
+/** Claims that ID tokens have and access tokens don't. */
+const idTokenClaims = ["nonce", "at_hash", "c_hash"];
+
+/**
+ * An access token of a trusted issuer, for an audience of its settings. An ID token is for a client and a logout token has
+ * events, so neither passes. Throws NotConfigured, IssuerRefused, IssuerAway.
+ */
+export async function verifiedAssertion(
+  parts: Pick<IdentityParts, "identity" | "issuers" | "now_ms">,
+  token: string,
+): Promise<Assertion> {
+  if (token.length > token_chars_max) throw new IssuerRefused("the assertion is too long");
+  const issuer = identityOf(parts).issuers.find((one) => one.issuer === issuerIn(token) && one.audiences.length > 0);
+  if (!issuer) throw new IssuerRefused("the assertion is of no issuer whose tokens are accepted");
+  const { claims, typ } = await checked(await parts.issuers.of(issuer), token, [...issuer.audiences], {
+    maxTokenAge: assertion_ms_max / 1000,
+  });
+  if (claims.events !== undefined || /^(application\/)?logout\+jwt$/i.test(typ ?? ""))
+    throw new IssuerRefused("a logout token is no assertion");
+  if (idTokenClaims.some((name) => Object.hasOwn(claims, name)))
+    throw new IssuerRefused("an ID token is for the client that signed somebody in, and no assertion");
+  const ends_ms = (claims.exp as number) * 1000;
+  const lasts_ms = ends_ms - parts.now_ms();
+  if (lasts_ms > assertion_ms_max) throw new IssuerRefused("the assertion lasts longer than 24 hours");
+  if (lasts_ms <= 0) throw new IssuerRefused("the assertion has expired");
+  return { issuer, claims, ends_ms };
+}

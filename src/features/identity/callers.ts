@@ -1,0 +1,66 @@
+/** Callers with a token of their issuer in the place of a key (docs/identity.md, Tokens of an issuer as keys). */
+import { confirmPerson, NoSubject } from "../../core/auth/confirm.ts";
+import { unauthorized } from "../../core/auth/credential.ts";
+import type { TokenVerifier, VerifiedToken } from "../../core/auth/identity-tokens.ts";
+import { judged, membershipNamed } from "../../core/auth/rules.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import { idOf } from "../../core/store/ids.ts";
+import { verifiedAssertion } from "./assertions.ts";
+import { type IdentityParts, identityOf, NotConfigured } from "./identity.ts";
+import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
+
+/** Verifies tokens of callers, whose people and keys are made at first sight. */
+export function callerTokens(parts: IdentityParts): TokenVerifier {
+  return {
+    settings() {
+      const identity = parts.identity();
+      return identity?.issuers.some(({ audiences }) => audiences.length > 0) ? identity : null;
+    },
+    async verify(token) {
+      try {
+        return await callerOf(parts, token);
+      } catch (thrown) {
+        if (thrown instanceof IssuerRefused || thrown instanceof NotConfigured || thrown instanceof NoSubject)
+          throw refused(thrown);
+        throw thrown instanceof IssuerAway ? away(thrown) : thrown;
+      }
+    },
+  };
+}
+
+/** If no rule knows the caller, nothing is stored. */
+async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedToken> {
+  const { people, newUuid } = parts;
+  const identity = identityOf(parts);
+  const { issuer, claims, ends_ms } = await verifiedAssertion(parts, token);
+  const rule = judged(identity, issuer, claims).calling;
+  if (!rule) throw new IssuerRefused("no rule admits the token");
+  const { person, memberships } = await confirmPerson({ people, identity, newUuid }, issuer, claims);
+  const { organization } = rule;
+  const found = membershipNamed(memberships, organization);
+  if (!found) throw new IssuerRefused(`there is no organization ${organization}`);
+  const key = await people.tokenKey({
+    id: idOf(newUuid(), "key_"),
+    personId: person.id,
+    organization: found.organizationId,
+  });
+  if (!key) throw new IssuerRefused(`the organization ${organization} is gone, or the membership in it`);
+  return { keyHash: key.secretHash, issuedAt_ms: (claims.iat as number) * 1000, lasts_ms: ends_ms - parts.now_ms() };
+}
+
+/** The same words, whatever was wrong; the cause goes to the log alone. */
+function refused(cause: Error): Fault {
+  const { code, message, details } = unauthorized(
+    "invalid_api_key",
+    "This identity token is not valid here: it has expired, is not for this service, or no rule admits it. Get a new one, or ask your administrator.",
+  );
+  return new Fault(code, message, { ...details, cause });
+}
+
+function away(cause: Error): Fault {
+  return new Fault(
+    "storage_unavailable",
+    "The service cannot check identity tokens at the moment, because their issuer does not answer. Please try again.",
+    { retryAfterSeconds: 2, cause },
+  );
+}

@@ -1,0 +1,133 @@
+/**
+ * Sessions of the console, of a person or of an operator. Each needs two secrets: one in a cookie, which the browser sends to
+ * every port of the host, and one that only the page has, which it sends as a header. Rules: docs/console.md, Sessions.
+ */
+import { operatorNow } from "../../core/auth/operator.ts";
+import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import type { Operator, Operators } from "../../core/store/operators.ts";
+import { hashOf, type IdentityParts, secretText } from "./identity.ts";
+import type { ConsoleLinks } from "./links.ts";
+import { type CurrentSession, currentSession, lifeOf } from "./sessions.ts";
+import type { SessionLife } from "./store/browser-sessions.ts";
+import type { OperatorSession, OperatorSessions } from "./store/operator-sessions.ts";
+
+export interface ConsoleParts {
+  /** Null: nobody comes in by an issuer. */
+  people: IdentityParts | null;
+  sessions: OperatorSessions;
+  operators: Pick<Operators, "operatorOf">;
+  /** The operator of a token that somebody typed. Throws Fault. */
+  typedToken(token: string, address: string): Promise<Operator>;
+  /** Null: there are no links, since this port is not on the own machine alone. */
+  links: ConsoleLinks | null;
+  /** The addresses of the console, the one to show first; none before it listens. */
+  origins(): readonly string[];
+  /** The address at which clients reach the service. */
+  serviceUrl(): string;
+  /** Bounds what codes and secrets that nobody knows may cost. */
+  unknown: UnknownCredentials;
+  random(bytes: number): Uint8Array;
+}
+
+interface Sealed {
+  /** The hash of the cookie. */
+  hash: Uint8Array;
+  secretHash: Uint8Array | null;
+}
+
+/** `operator` null: somebody who opened the link of a node on the own machine. */
+export type ConsoleSession =
+  | (Sealed & { kind: "person"; person: CurrentSession })
+  | (Sealed & { kind: "operator"; operator: Operator | null; localUser: string });
+
+const hour_ms = 3_600_000;
+const defaultLife: SessionLife = { idle_ms: 8 * hour_ms, whole_ms: 24 * hour_ms };
+/** How long the code of a sign-in waits for its page. */
+const code_ms = 60_000;
+
+export function consoleLife({ people }: Pick<ConsoleParts, "people">): SessionLife {
+  const settings = people?.identity() ?? null;
+  return settings ? lifeOf(settings, "console") : defaultLife;
+}
+
+/** Both secrets of a session, for its cookie and for its page. */
+export interface NewSession {
+  cookie: string;
+  secret: string;
+}
+
+const secretForm = /^[A-Za-z0-9_-]{43}$/;
+
+/** The session of a cookie; null: there is none. It is no proof of anything without the page's secret. */
+export async function consoleSession(
+  parts: ConsoleParts,
+  cookie: string | null,
+  address: string,
+): Promise<ConsoleSession | null> {
+  if (cookie === null || !secretForm.test(cookie)) return null;
+  const hash = hashOf(cookie);
+  const person = parts.people?.identity() ? await currentSession(parts.people, "console", cookie) : null;
+  if (person) return { kind: "person", hash, secretHash: person.session.secretHash, person };
+  const found = await parts.sessions.find(hash, consoleLife(parts));
+  return found && operatorSession(parts, found, address);
+}
+
+async function operatorSession(
+  parts: ConsoleParts,
+  { hash, secretHash, of }: OperatorSession,
+  address: string,
+): Promise<ConsoleSession | null> {
+  if ("localUser" in of)
+    return parts.links && { kind: "operator", hash, secretHash, operator: null, localUser: of.localUser };
+  try {
+    const operator = await operatorNow(parts.operators, of.tokenHash, address);
+    return { kind: "operator", hash, secretHash, operator, localUser: operator.name };
+  } catch (thrown) {
+    if (!(thrown instanceof Fault && thrown.status === 401)) throw thrown;
+    await parts.sessions.end(hash);
+    return null;
+  }
+}
+
+/** Whether a page knows the secret of this session. */
+export function isPageSecret({ secretHash }: ConsoleSession, sent: string | null): boolean {
+  // Hashes are compared, so the time that it takes tells nothing of the secret.
+  return sent !== null && secretForm.test(sent) && secretHash !== null && Buffer.from(hashOf(sent)).equals(secretHash);
+}
+
+/** The secret of the page, for the code that its sign-in gave to this browser; null: the code is another's, used or old. */
+export async function redeemCode(
+  { people, random }: ConsoleParts,
+  { cookie, code }: { cookie: string | null; code: string },
+): Promise<string | null> {
+  if (!people || cookie === null || !secretForm.test(cookie) || !secretForm.test(code)) return null;
+  const secret = secretText(random);
+  const session = { hash: hashOf(cookie), codeHash: hashOf(code), secretHash: hashOf(secret), young_ms: code_ms };
+  return (await people.sessions.redeem(session)) ? secret : null;
+}
+
+/** Signs in by an operator's token, which is kept nowhere. Throws Fault. */
+export async function operatorSignIn(parts: ConsoleParts, token: string, address: string): Promise<NewSession> {
+  await parts.typedToken(token, address);
+  return begun(parts, { tokenHash: hashOf(token) });
+}
+
+/** Signs in by the link of a node on the own machine; null: its code is used, old or none. */
+export async function linkSignIn(parts: ConsoleParts, code: string): Promise<NewSession | null> {
+  const localUser = parts.links?.redeem(code) ?? null;
+  return localUser === null ? null : begun(parts, { localUser });
+}
+
+async function begun({ sessions, random }: ConsoleParts, of: OperatorSession["of"]): Promise<NewSession> {
+  const [cookie, secret] = [secretText(random), secretText(random)];
+  await sessions.begin({ hash: hashOf(cookie), secretHash: hashOf(secret), of });
+  return { cookie, secret };
+}
+
+/** Ends the session of this cookie, a person's or an operator's. */
+export async function endConsoleSession({ people, sessions }: ConsoleParts, cookie: string | null): Promise<void> {
+  if (cookie === null) return;
+  const hash = hashOf(cookie);
+  await Promise.all([people?.sessions.end(hash), sessions.end(hash)]);
+}

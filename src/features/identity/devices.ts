@@ -1,0 +1,107 @@
+/**
+ * The way of a device (RFC 8628): it asks and gets two codes, somebody who is signed in in a browser types the short one and
+ * approves, and the device gets its tokens for the long one.
+ */
+
+import type { Membership } from "../../core/store/people.ts";
+import { hashOf, type IdentityParts, secretText } from "./identity.ts";
+import type { CurrentSession } from "./sessions.ts";
+import type { DeviceRequestLimits, PendingDevice } from "./store/device-requests.ts";
+
+export interface DeviceAuthorization {
+  deviceCode: string;
+  /** For people: `BCDF-GHJK`. */
+  userCode: string;
+  lasts_s: number;
+  interval_s: number;
+}
+
+const lasts_s = 600;
+const interval_s = 5;
+const limits: DeviceRequestLimits = { of_address_max: 10, all_max: 10_000 };
+
+/** "full": the address, or all together, have too many that wait. */
+export async function requestDevice(
+  { devices, random }: IdentityParts,
+  { agent, address }: Pick<PendingDevice, "agent" | "address">,
+): Promise<DeviceAuthorization | "full"> {
+  const deviceCode = secretText(random);
+  const userCode = newUserCode(random);
+  const added = await devices.add(
+    {
+      deviceHash: hashOf(deviceCode),
+      userHash: hashOf(userCode),
+      agent,
+      address,
+      lasts_ms: lasts_s * 1000,
+      interval_s,
+    },
+    limits,
+  );
+  return added === "full" ? "full" : { deviceCode, userCode, lasts_s, interval_s };
+}
+
+/** Without vowels, so that no word appears. */
+const characters = "BCDFGHJKLMNPQRSTVWXZ";
+const userCode_chars = 8;
+
+function newUserCode(random: IdentityParts["random"]): string {
+  let code = "";
+  while (code.length < userCode_chars)
+    // 240 is the last multiple of 20: bytes above it would favour the first ones.
+    for (const byte of random(16)) if (byte < 240 && code.length < userCode_chars) code += characters[byte % 20];
+  return withHyphen(code);
+}
+
+const withHyphen = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;
+
+/** As people type it, in either case, with spaces or without the hyphen; null: it is no such code. */
+export function userCodeIn(text: string): string | null {
+  if (text.length > 64) return null;
+  const code = text.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
+  return code.length === userCode_chars && [...code].every((one) => characters.includes(one)) ? withHyphen(code) : null;
+}
+
+const wrong_max = 10;
+const wrong_ms = 10 * 60_000;
+
+/** The device that has this code. "too_many": this address or this person has tried too many wrong ones. */
+export async function findDevice(
+  { devices, uses }: IdentityParts,
+  { text, address, personId }: { text: string; address: string; personId: string },
+): Promise<{ code: string; device: PendingDevice } | "none" | "too_many"> {
+  const tries = [
+    ["user code of an address", address],
+    ["user code of a person", personId],
+  ] as const;
+  // Each try counts before it is looked at, so that many at once are no more than many in a row.
+  const counts = await Promise.all(tries.map(([about, value]) => uses.count(about, value, wrong_ms)));
+  if (counts.some((count) => count > wrong_max)) return "too_many";
+  const code = userCodeIn(text);
+  const device = code === null ? null : await devices.find(hashOf(code));
+  if (code === null || device === null) return "none";
+  await Promise.all(tries.map(([about, value]) => uses.uncount(about, value)));
+  return { code, device };
+}
+
+/** The organizations for which somebody may approve a device. */
+export function placesOf({ known }: Pick<CurrentSession, "known">): Membership[] {
+  return known.memberships.filter(({ organizationId }) => organizationId !== null);
+}
+
+/** False: nothing waits under this code, or the person is not a member of this organization. The session ends, since its tokens go on to the device. */
+export async function approveDevice(
+  { devices, sessions }: IdentityParts,
+  current: CurrentSession,
+  { code, organizationId }: { code: string; organizationId: string },
+): Promise<boolean> {
+  if (!placesOf(current).some((one) => one.organizationId === organizationId)) return false;
+  const { hash, personId, issuerSession, tokens } = current.session;
+  const isDone = await devices.approve(hashOf(code), { personId, organizationId, issuerSession, tokens });
+  if (isDone) await sessions.end(hash);
+  return isDone;
+}
+
+export function denyDevice({ devices }: IdentityParts, code: string): Promise<boolean> {
+  return devices.deny(hashOf(code));
+}

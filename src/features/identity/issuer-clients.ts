@@ -1,0 +1,156 @@
+/**
+ * THE MODULE IDENTITY: how people come in by their issuers. This file is the client of an issuer, with what its discovery
+ * document says; sign-in.ts is the way of a browser, sessions.ts what a cookie stands for, devices.ts and tokens.ts the
+ * way of a device.
+ */
+import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as keysFetch } from "jose";
+import {
+  allowInsecureRequests,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  clockTolerance,
+  customFetch,
+  discovery,
+  None,
+  type ServerMetadata,
+} from "openid-client";
+import type { Issuer } from "../../core/auth/identity.ts";
+
+/** The issuer did not answer, or not as an issuer does. Nothing is known of who asked, and nothing ends. */
+export class IssuerAway extends Error {}
+
+/** The issuer said no, or what came does not hold. */
+export class IssuerRefused extends Error {}
+
+export interface IssuerClient {
+  issuer: Issuer;
+  configuration: Configuration;
+  metadata: Readonly<ServerMetadata>;
+  /** The key of a token, by its header. One that is not known is asked for once in half a minute. */
+  keys: JWTVerifyGetKey;
+}
+
+export interface IssuerClients {
+  /** Throws IssuerAway. */
+  of(issuer: Issuer): Promise<IssuerClient>;
+}
+
+const answer_s = 5;
+const answer_bytes_max = 1024 * 1024;
+/** How long a discovery document counts, and how long a failure to get it does. */
+const known_ms = 10 * 60_000;
+const failed_ms = 2_000;
+const keys_ms = 10 * 60_000;
+const unknownKey_ms = 30_000;
+/** How far the clock of an issuer may be from ours. */
+export const clockTolerance_s = 30;
+
+interface Known {
+  client: Promise<IssuerClient>;
+  until_ms: number;
+}
+
+/** `now_ms` is monotonic. */
+export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClients {
+  const known = new Map<string, Known>();
+  return {
+    of(issuer) {
+      // A reload may change any setting of it.
+      const name = JSON.stringify(issuer);
+      const found = known.get(name);
+      if (found && now_ms() < found.until_ms) return found.client;
+      for (const [other, { until_ms }] of known) if (until_ms <= now_ms()) known.delete(other);
+      const client = discovered(issuer);
+      const entry: Known = { client, until_ms: now_ms() + known_ms };
+      known.set(name, entry);
+      client.catch(() => {
+        entry.until_ms = now_ms() + failed_ms;
+      });
+      return client;
+    },
+  };
+}
+
+async function discovered(issuer: Issuer): Promise<IssuerClient> {
+  const url = new URL(issuer.issuer);
+  // Settings allow this on the same machine alone.
+  const execute = url.protocol === "http:" ? [allowInsecureRequests] : [];
+  const options = { execute, timeout: answer_s, [customFetch]: boundedFetch };
+  try {
+    const metadata = (await discovery(url, clientOf(issuer), undefined, None(), options)).serverMetadata();
+    if (metadata.issuer !== issuer.issuer) throw new Error(`it says that it is ${metadata.issuer}`);
+    if (!metadata.jwks_uri) throw new Error("its discovery document has no jwks_uri");
+    requireAddresses(metadata, url.protocol);
+    const configuration = new Configuration(
+      metadata,
+      clientOf(issuer),
+      { [clockTolerance]: clockTolerance_s },
+      authenticationOf(issuer, metadata),
+    );
+    configuration.timeout = answer_s;
+    configuration[customFetch] = boundedFetch;
+    for (const extension of execute) extension(configuration);
+    const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), {
+      timeoutDuration: answer_s * 1000,
+      cooldownDuration: unknownKey_ms,
+      cacheMaxAge: keys_ms,
+      [keysFetch]: boundedFetch,
+    });
+    return { issuer, configuration, metadata, keys };
+  } catch (cause) {
+    throw new IssuerAway(`the issuer ${issuer.issuer} cannot be used: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+const addresses = [
+  "authorization_endpoint",
+  "token_endpoint",
+  "userinfo_endpoint",
+  "end_session_endpoint",
+  "jwks_uri",
+] as const;
+
+/** Browsers are sent to two of these, so none may be a script, or less safe than the issuer's own address. */
+function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string): void {
+  for (const name of addresses) {
+    const address = metadata[name];
+    if (address === undefined) continue;
+    const found = typeof address === "string" ? URL.parse(address)?.protocol : undefined;
+    if (found !== "https:" && !(found === "http:" && protocol === "http:"))
+      throw new Error(`${name} of its discovery document is not an https address`);
+  }
+}
+
+/** One that nobody signs in by still has a name for itself in the library. */
+const clientOf = ({ clientId }: Issuer) => clientId ?? "none";
+
+/** Basic is the standard's default; some issuers take the body alone. */
+function authenticationOf({ clientSecret }: Issuer, metadata: Readonly<ServerMetadata>) {
+  if (clientSecret === null) return None();
+  const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+  return methods.includes("client_secret_basic") || !methods.includes("client_secret_post")
+    ? ClientSecretBasic(clientSecret)
+    : ClientSecretPost(clientSecret);
+}
+
+/** An answer that is too long breaks off. */
+async function boundedFetch(url: string, options: object): Promise<Response> {
+  const response = await fetch(url, options as RequestInit);
+  let bytes = 0;
+  const bounded = response.body?.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(piece, controller) {
+        bytes += piece.byteLength;
+        if (bytes > answer_bytes_max) controller.error(new Error("the answer of the issuer is too long"));
+        else controller.enqueue(piece);
+      },
+    }),
+  );
+  return new Response(bounded ?? null, { status: response.status, headers: response.headers });
+}
+
+export function reasonOf(cause: unknown): string {
+  const inner = cause instanceof Error && cause.cause instanceof Error ? `: ${cause.cause.message}` : "";
+  return (cause instanceof Error ? cause.message : String(cause)) + inner;
+}

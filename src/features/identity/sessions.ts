@@ -1,0 +1,120 @@
+/** Sessions of browsers, which a cookie names. The issuer of each is asked again every hour. */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Identity } from "../../core/auth/identity.ts";
+import { subjectIn } from "../../core/auth/rules.ts";
+import type { KnownPerson } from "../../core/store/people.ts";
+import { endSessionUrl } from "./grants.ts";
+import {
+  confirmedAgain,
+  hashOf,
+  type IdentityParts,
+  identityOf,
+  issuerNamed,
+  NotAdmitted,
+  openTokens,
+  requireAdmission,
+} from "./identity.ts";
+import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
+import type { EndedAtIssuer, KnownSession, SessionKind, SessionLife } from "./store/browser-sessions.ts";
+import { issuerIn, verifiedLogoutToken } from "./verified.ts";
+
+export interface CurrentSession {
+  session: KnownSession;
+  known: KnownPerson;
+  /** A secret that each of our forms sends back. */
+  formSecret(): string;
+}
+
+const confirmed_ms_max = 3_600_000;
+/** The longest that a question to an issuer takes. */
+const claim_ms = 30_000;
+const device_ms = 10 * 60_000;
+
+export function lifeOf({ sessionIdle_ms, sessionMax_ms }: Identity, kind: SessionKind): SessionLife {
+  return kind === "device"
+    ? { idle_ms: device_ms, whole_ms: device_ms }
+    : { idle_ms: sessionIdle_ms, whole_ms: sessionMax_ms };
+}
+
+const secretForm = /^[A-Za-z0-9_-]{43}$/;
+
+/** Null: nobody is signed in. Throws NotConfigured. */
+export async function currentSession(
+  parts: IdentityParts,
+  kind: SessionKind,
+  secret: string | null,
+): Promise<CurrentSession | null> {
+  const identity = identityOf(parts);
+  if (secret === null || !secretForm.test(secret)) return null;
+  const session = await parts.sessions.find(hashOf(secret), kind, lifeOf(identity, kind));
+  if (!session) return null;
+  try {
+    if (!issuerNamed(identity, session.issuer)) throw new IssuerRefused("its issuer is not in the settings any more");
+    const known = (await confirmedIfDue(parts, session)) ?? (await parts.people.findPerson(session.personId));
+    if (!known) throw new IssuerRefused("the person is gone");
+    requireAdmission(known);
+    return { session, known, formSecret: () => formSecretOf(secret) };
+  } catch (thrown) {
+    if (!(thrown instanceof IssuerRefused || thrown instanceof NotAdmitted)) throw thrown;
+    await parts.sessions.end(session.hash);
+    return null;
+  }
+}
+
+/** Null: it was not due, another is asking, or the issuer is away, for which nobody is sent away. */
+async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
+  if (session.readAt.getTime() - session.confirmedAt.getTime() < confirmed_ms_max) return null;
+  const kept = openTokens(parts, session.tokens);
+  if (!kept || !(await parts.sessions.claim(session.hash, claim_ms))) return null;
+  try {
+    const { known, tokens } = await confirmedAgain(parts, session, kept);
+    await parts.sessions.confirmed(session.hash, tokens);
+    return known;
+  } catch (thrown) {
+    if (thrown instanceof IssuerAway) return null;
+    throw thrown;
+  }
+}
+
+/** It follows from the cookie alone, which no page of another origin can read. */
+function formSecretOf(secret: string): string {
+  return createHmac("sha256", secret).update("form").digest("base64url");
+}
+
+export function isFormSecret({ formSecret }: CurrentSession, sent: string | null): boolean {
+  const [ours, theirs] = [Buffer.from(formSecret()), Buffer.from(sent ?? "")];
+  return ours.length === theirs.length && timingSafeEqual(ours, theirs);
+}
+
+/** Ends the session. Returns the issuer's page for leaving there, too; null if it has none or is away. */
+export async function endSession(parts: IdentityParts, secret: string, returnTo: string): Promise<URL | null> {
+  const ended = await parts.sessions.end(hashOf(secret));
+  const issuer = ended && issuerNamed(identityOf(parts), ended.issuer);
+  if (!issuer) return null;
+  return parts.issuers.of(issuer).then(
+    (client) => endSessionUrl(client, returnTo),
+    () => null,
+  );
+}
+
+/**
+ * A back-channel logout. With `sid`, the sessions and sign-ins of that session of the issuer end; with `sub` alone, all of
+ * the person's, and nothing that was issued to the person before counts. Throws NotConfigured, IssuerRefused, IssuerAway.
+ */
+export async function leave(parts: IdentityParts, token: string): Promise<{ sessions: number; signIns: number }> {
+  const issuer = issuerNamed(identityOf(parts), issuerIn(token));
+  if (!issuer) throw new IssuerRefused("the token is of no issuer by which people sign in");
+  const logout = await verifiedLogoutToken(await parts.issuers.of(issuer), token, parts.uses);
+  if (logout.issuerSession !== null)
+    return ended(parts, { issuer: issuer.issuer, issuerSession: logout.issuerSession });
+  const subject = subjectIn(issuer, logout.claims);
+  const found = subject === null ? null : await parts.people.personOf(issuer.issuer, subject);
+  if (!found) return { sessions: 0, signIns: 0 };
+  await parts.people.endIssued(found.person.id, "service");
+  return ended(parts, { personId: found.person.id });
+}
+
+async function ended({ sessions, signIns }: IdentityParts, who: EndedAtIssuer) {
+  const [one, other] = await Promise.all([sessions.endAtIssuer(who), signIns.endAtIssuer(who, "issuer_logout")]);
+  return { sessions: one, signIns: other };
+}

@@ -1,0 +1,93 @@
+/** Tokens that an issuer has signed, verified: ID tokens and logout tokens. Each is for our client, and no other kind. */
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
+import type { Claims } from "../../core/auth/identity.ts";
+import { isPlain } from "../../core/inference/plain-text.ts";
+import { clockTolerance_s, IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
+import { isFirst, type UseCounts } from "./store/use-counts.ts";
+
+/** Throws IssuerRefused, or IssuerAway where its keys cannot be had. The library has compared issuer, nonce and the like. */
+export async function verifiedIdToken(client: IssuerClient, token: string): Promise<Claims> {
+  const claims = await verified(client, token, {});
+  if (claims.events !== undefined) throw new IssuerRefused("a token with events is no ID token");
+  return claims;
+}
+
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout";
+const logoutAge_s = 120;
+
+/** A logout of one session at the issuer, or of all sessions of a subject. */
+export interface Logout {
+  /** The claims that say whose it is. */
+  claims: Claims;
+  issuerSession: string | null;
+}
+
+/**
+ * A logout token (OpenID Connect Back-Channel Logout, 2.6). It counts once, for two minutes. Throws IssuerRefused or
+ * IssuerAway.
+ */
+export async function verifiedLogoutToken(client: IssuerClient, token: string, uses: UseCounts): Promise<Logout> {
+  const claims = await verified(client, token, { maxTokenAge: logoutAge_s });
+  const { events, sid, sub, jti, nonce } = claims as JWTPayload & { events?: unknown; sid?: unknown; nonce?: unknown };
+  const event = isObject(events) ? events[logoutEvent] : undefined;
+  if (!isObject(event)) throw new IssuerRefused("the token is no logout token: it has no such event");
+  if (nonce !== undefined) throw new IssuerRefused("a logout token has no nonce");
+  if (typeof jti !== "string" || jti === "") throw new IssuerRefused("the logout token has no jti");
+  if (typeof sid === "string" && !isPlain(sid)) throw new IssuerRefused("the sid of the logout token is no plain text");
+  if (typeof sid !== "string" && typeof sub !== "string") throw new IssuerRefused("the token has neither sid nor sub");
+  const lasts_ms = (logoutAge_s + 2 * clockTolerance_s) * 1000;
+  if (!(await isFirst(uses, "logout token", `${client.issuer.issuer}\n${jti}`, lasts_ms)))
+    throw new IssuerRefused("the logout token was used before");
+  return { claims, issuerSession: typeof sid === "string" ? sid : null };
+}
+
+/** Says whose keys to ask for. Nothing else of the token counts before they have verified it. */
+export function issuerIn(token: string): string {
+  try {
+    return decodeJwt(token).iss ?? "";
+  } catch {
+    return "";
+  }
+}
+
+async function verified(client: IssuerClient, token: string, checks: JWTVerifyOptions): Promise<Claims> {
+  const { clientId } = client.issuer;
+  if (clientId === null) throw new IssuerRefused("nobody signs in by this issuer");
+  return (await checked(client, token, [clientId], checks)).claims;
+}
+
+/** The claims of a token that this issuer has signed for one of these audiences. Throws IssuerRefused, IssuerAway. */
+export async function checked(
+  client: IssuerClient,
+  token: string,
+  audience: string[],
+  checks: JWTVerifyOptions = {},
+): Promise<{ claims: Claims; typ: string | undefined }> {
+  const { issuer, algorithms } = client.issuer;
+  try {
+    const { payload, protectedHeader } = await jwtVerify(token, client.keys, {
+      issuer,
+      audience,
+      algorithms: [...algorithms],
+      clockTolerance: clockTolerance_s,
+      requiredClaims: ["iat", "exp"],
+      ...checks,
+    });
+    return { claims: payload, typ: protectedHeader.typ };
+  } catch (cause) {
+    throw cause instanceof errors.JOSEError && !isOutage(cause)
+      ? new IssuerRefused(`the token of ${issuer} does not hold: ${cause.message}`, { cause })
+      : new IssuerAway(`the keys of ${issuer} cannot be had: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+/** The generic error is of an answer that is no key set. */
+function isOutage(error: errors.JOSEError): boolean {
+  return (
+    error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid || error.code === "ERR_JOSE_GENERIC"
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

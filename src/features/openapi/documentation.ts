@@ -1,0 +1,26 @@
+/** The contract as clients get it: rendered once for each catalog, with the page that shows it. */
+
+import type { Documentation } from "../../core/operations/dependencies.ts";
+import type { Catalog } from "../../core/routing/catalog.ts";
+import { contract } from "../../node/operations.ts";
+import { renderOpenapi } from "./document.ts";
+import { docsPage, docsScript } from "./page.ts";
+
+/** `version`: the version of the contract. */
+export function documentation(catalog: () => Catalog, version: string): Documentation {
+  let rendered: Catalog | null = null;
+  let text = "";
+  return {
+    /** A reload makes a new catalog; until then the text stays. */
+    openapi() {
+      const current = catalog();
+      if (rendered !== current) {
+        text = renderOpenapi(contract, [...current.models.values()], version);
+        rendered = current;
+      }
+      return text;
+    },
+    page: docsPage(),
+    script: docsScript(),
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * BACKGROUND: a response that runs without its client, who fetches it now and then (docs/protocols.md, Background
+ * responses). Its state is a row of the database, so that any node can answer with it, and cancel it.
+ */
+import type { Call } from "../../core/http/call.ts";
+import type { Answer } from "../../core/http/frame.ts";
+import { json } from "../../core/http/json.ts";
+import type { InferenceEvent } from "../../core/inference/event.ts";
+import { asFault, type Fault } from "../../core/inference/fault.ts";
+import { framesAfter } from "../../core/protocol/openai-responses/broken-stream.ts";
+import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
+import { currentResponse } from "./current-response.ts";
+import { Follower } from "./follower.ts";
+import type { Keeping } from "./keeping.ts";
+import type { KeepingNeeds } from "./needs.ts";
+import type { Kept } from "./store/kept.ts";
+
+type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
+
+/** Answers at once, and goes on with the work, with which the request ends. */
+export function inBackground(
+  call: Call,
+  begun: object,
+  headers: Record<string, string>,
+  work: () => Promise<void>,
+): Answer {
+  return {
+    open(owner) {
+      call.connection.keepOpen(false);
+      void work().finally(() => owner.closed());
+      return json(200, begun, headers);
+    },
+  };
+}
+
+/** Passes the events on. If they end in a failure, the background response ends with that failure. */
+export async function* endsWithFailure(events: Events, keeping: Keeping): Events {
+  let hasPart = false;
+  let failure: Fault | null = null;
+  const fails = async () => {
+    if (failure) await keeping.fails(failure, hasPart);
+  };
+  try {
+    for await (const batch of events) {
+      hasPart ||= batch.some(({ type }) => type === "part-start");
+      const last = batch.at(-1);
+      if (last?.type === "response-failed") failure = last.fault;
+      yield batch;
+      // The text is in the log by now, and the run is not settled yet.
+      await fails();
+    }
+  } catch (thrown) {
+    failure ??= asFault(thrown);
+    throw thrown;
+  } finally {
+    await fails();
+  }
+}
+
+/** Cancels a response that runs, on any node. Returns the response as it is then. */
+export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
+  const { answers, open } = needs.kept;
+  const response = await currentResponse(needs, kept);
+  if (response === null || (response.status !== "in_progress" && response.status !== "queued")) return response;
+  const text = JSON.stringify({ ...response, status: "cancelled" });
+  if (await answers.end(kept.requestId, { state: "ended", bytes: text.length, response: text }))
+    for (const one of open) if (one.requestId === kept.requestId) one.cancel();
+  const now = await answers.find(kept.requestId);
+  return now && currentResponse(needs, now);
+}
+
+/** Follows the events of a background response after this number, until its end. Null if it was not created as a stream. */
+export async function followed(
+  needs: KeepingNeeds,
+  call: Call,
+  kept: Kept,
+  after: number,
+): Promise<{ follower: Follower; excerpt: (text: string) => string } | null> {
+  const follower = new Follower(needs, call, kept);
+  if (!(await follower.opened()) || !follower.head.stream) return null;
+  return { follower, excerpt: (text) => framesAfter(text, after) };
+}

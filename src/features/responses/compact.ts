@@ -1,0 +1,52 @@
+/** POST /v1/responses/compact: the model summarizes a conversation. It is an inference like any other. */
+
+import type { Adapter } from "../../core/operations/adapter.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { limitHeaderNames, limitRefusalHeaderNames, usageHeaderNames } from "../../core/operations/headers.ts";
+import { infer } from "../../core/operations/infer.ts";
+import { inferenceBody } from "../../core/operations/inference-body.ts";
+import { jsonSuccess, operation } from "../../core/operations/operation.ts";
+import { compacted, compactRequests, path } from "../../core/operations/responses-examples.ts";
+import { openaiCompactCaller } from "../../core/protocol/openai-responses/codec.ts";
+import {
+  CompactedResponse,
+  CompactRequest,
+  type ResponsesRequest,
+} from "../../core/protocol/openai-responses/contract.ts";
+import { validateCompactRequest } from "../../core/protocol/openai-responses/validate.ts";
+import { resolveReferences } from "./records.ts";
+
+const metered = "responses";
+
+function compactAdapter(dependencies: Dependencies): Adapter<ResponsesRequest, CompactedResponse> {
+  return {
+    operation: metered,
+    idPrefix: "resp_",
+    codec: openaiCompactCaller,
+    resolve: (wire, caller) => resolveReferences(dependencies, wire, caller),
+  };
+}
+
+export const compactResponse = operation({
+  operationId: "compactResponse",
+  method: "post",
+  path: `${path}/compact`,
+  tag: "Inference",
+  summary: "Compact a conversation",
+  description:
+    'Has the model write a summary of the conversation from which it can go on, and answers it as one item `compaction`, behind the newest messages of the user. It is metered like any response, and not stored. If the conversation does not fit into the model\'s context, its oldest messages are left out, and the summary says so. A streamed compaction is `POST /v1/responses` with `{"type": "compaction_trigger"}` as the last item.',
+  scope: "inference:create",
+  metered,
+  request: inferenceBody(CompactRequest, { validate: validateCompactRequest }),
+  success: jsonSuccess("What to go on from.", { schema: CompactedResponse, example: compacted }, [
+    ...usageHeaderNames,
+    "x-service-usage-source",
+    ...limitHeaderNames,
+  ]),
+  faults: ["model_not_allowed"],
+  otherFaults: true,
+  limitRefusalHeaders: limitRefusalHeaderNames,
+  faultShape: "responses",
+  examples: compactRequests,
+  handle: (dependencies, call, input) => infer(dependencies, call, input, compactAdapter(dependencies)),
+});

@@ -1,0 +1,134 @@
+/** Reads the current state of a background response: for its client, and for a request that repeats the one that began it. */
+import type { Call } from "../../core/http/call.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import { WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
+import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
+import { encodeFailure } from "../../core/protocol/openai-responses/fault.ts";
+import { passed } from "../../core/time/clock.ts";
+import {
+  abandoned,
+  answerLost,
+  available,
+  isUngranted,
+  type KeepingNeeds,
+  poll_ms,
+  settled_ms_max,
+  textOf,
+} from "./needs.ts";
+import type { LogName } from "./store/answer-log.ts";
+import type { Kept } from "./store/kept.ts";
+
+/** The background response that an earlier request with the same key began. */
+export class EarlierResponse {
+  readonly name: LogName;
+  readonly response: ResponseObject;
+
+  constructor(name: LogName, response: ResponseObject) {
+    this.name = name;
+    this.response = response;
+  }
+}
+
+/**
+ * The current state of a background response. It has failed if the node that ran it is gone. One that failed or was
+ * cancelled has the text that its log has: so much was delivered.
+ */
+export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
+  if (kept.response === null) return null;
+  const begun = JSON.parse(kept.response) as ResponseObject;
+  const isGone = kept.state === "open" && (await isAbandoned(needs, kept));
+  const response = (isGone && (await endedAsGone(needs, kept, begun))) || begun;
+  const isCutShort = response.status === "failed" || response.status === "cancelled";
+  return isCutShort ? { ...response, output: await delivered(needs, kept, begun) } : response;
+}
+
+/** The items in the log of a background response; none if it has no log. */
+async function delivered(
+  { kept: { logs } }: KeepingNeeds,
+  name: LogName,
+  begun: ResponseObject,
+): Promise<ResponseObject["output"]> {
+  const written = new WrittenStream(begun);
+  // The first entry is the head.
+  for (let next = 1; ; ) {
+    const entries = await logs.read(name, next);
+    if (entries === "lost" || entries.length === 0) return written.output;
+    written.saw(textOf(entries));
+    if (entries.at(-1)!.isEnd) return written.output;
+    next += entries.length;
+  }
+}
+
+/**
+ * Ends the response of a node that is gone. It frees the key, unless the response was charged: then only its end was lost.
+ * Null if the response goes on: its node was only slow. A response begins after its grant, so the ledger knows it by now.
+ */
+export async function endedAsGone(
+  { kept: { answers }, ledger }: KeepingNeeds,
+  { requestId, organizationId }: LogName,
+  begun: ResponseObject,
+): Promise<ResponseObject | null> {
+  const receipt = await ledger.receipt(organizationId, requestId);
+  if (receipt !== null && receipt.endedAt === null) return null;
+  const isCharged = receipt !== null && !receipt.recovered && receipt.units.charged > 0;
+  const failed = failedResponse(begun, isCharged ? endLost() : gone(), requestId);
+  const text = JSON.stringify(failed);
+  await answers.end(requestId, { state: "ended", bytes: text.length, response: text, freesClaim: !isCharged });
+  return (await responseIn(answers, requestId)) ?? failed;
+}
+
+/** The response of this request in the store. */
+async function responseIn(answers: KeepingNeeds["kept"]["answers"], requestId: string): Promise<ResponseObject | null> {
+  const kept = await answers.find(requestId);
+  return kept?.response ? (JSON.parse(kept.response) as ResponseObject) : null;
+}
+
+/** A background response that failed. */
+export function failedResponse(begun: ResponseObject, fault: Fault, requestId: string): ResponseObject {
+  return { ...begun, status: "failed", error: encodeFailure(fault, requestId) };
+}
+
+/**
+ * The response that the earlier request began, once it has begun. Null if its key is free: that request was refused, or its
+ * response has failed and was not charged. Throws Faults.
+ */
+export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kept): Promise<EarlierResponse | null> {
+  const { answers } = needs.kept;
+  for (;;) {
+    const now = await available(needs, answers.find(kept.requestId));
+    if (now === null || now.body === null) return null;
+    if (now.state === "lost") throw answerLost();
+    const response = await available(needs, currentResponse(needs, now));
+    if (response && response.status !== "failed") return new EarlierResponse(now, response);
+    // A response that fails gives up its claim with its end, unless it was charged.
+    if (response && now.state === "ended") throw answerLost();
+    if (response) continue;
+    if (await available(needs, isAbandoned(needs, now))) await abandoned(needs, now);
+    if (call.request.signal.aborted) call.leave();
+    call.signal.throwIfAborted();
+    await passed(needs.kept.clock, poll_ms);
+  }
+}
+
+async function isAbandoned(needs: KeepingNeeds, { organizationId, requestId, age_ms }: Kept): Promise<boolean> {
+  const receipt = await needs.ledger.receipt(organizationId, requestId);
+  if (receipt === null) return isUngranted(needs, age_ms);
+  if (receipt.endedAt === null) return false;
+  const ran_ms = receipt.endedAt.getTime() - receipt.createdAt.getTime();
+  return receipt.recovered || Math.abs(age_ms - ran_ms) > settled_ms_max;
+}
+
+/** The fault of a response whose node settled it, but whose end the store did not take. */
+function endLost(): Fault {
+  return new Fault("storage_unavailable", "The answer could not be kept, and is lost. It was charged.", {
+    retryAfterSeconds: 1,
+  });
+}
+
+export function gone(): Fault {
+  return new Fault(
+    "upstream_unavailable",
+    "The answer was cut short, because the node that wrote it is gone. It was not charged beyond what was delivered. Send the request again.",
+    { retryAfterSeconds: 1 },
+  );
+}

@@ -1,0 +1,153 @@
+/**
+ * Streams a kept answer to the client that asked for it. The answer goes on at the pace of its log, with or without the
+ * client. Only if it can no longer be read again does it wait for the client, and end when the client leaves.
+ */
+import type { Call } from "../../core/http/call.ts";
+import {
+  eventStream,
+  framesOf,
+  nextOf,
+  type Primed,
+  type SseOptions,
+  type StreamedAnswer,
+  type StreamOwner,
+} from "../../core/http/stream.ts";
+import { asFault } from "../../core/inference/fault.ts";
+import { isTerminal } from "../../core/inference/terminal.ts";
+import type { Keeping } from "./keeping.ts";
+
+/** How much text may wait for a client before it counts as memory of the request, in code units. */
+const waiting_free = 64 * 1024;
+
+export function keptStream(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): StreamedAnswer {
+  return eventStream(options.headers, (owner) => {
+    const client = new FirstClient(call, keeping, owner);
+    void run(stream, options, keeping, client);
+    return client;
+  });
+}
+
+/** Writes the whole answer to its log. It has no client who waits for it. */
+export function logged(stream: Primed, options: SseOptions, keeping: Keeping): Promise<void> {
+  return run(stream, options, keeping, nobody);
+}
+
+const nobody = { take() {}, taken: () => Promise.resolve(), end() {} };
+
+/** Writes the whole answer to its log, and to its client as long as the client stays. */
+async function run(
+  stream: Primed,
+  { encoder, heartbeat_ms }: SseOptions,
+  keeping: Keeping,
+  client: Pick<FirstClient, "take" | "taken" | "end">,
+): Promise<void> {
+  let wrote_ms = performance.now();
+  const say = (text: string, isFailure = false) => {
+    if (text === "") return;
+    wrote_ms = performance.now();
+    keeping.write(text, isFailure);
+    client.take(text);
+  };
+  const beats = setInterval(() => {
+    if (performance.now() - wrote_ms >= heartbeat_ms) say(encoder.heartbeat());
+  }, heartbeat_ms / 4);
+  try {
+    if (stream.pending) say(encoder.heartbeat());
+    for (;;) {
+      const { done, value: batch } = await nextOf(stream);
+      if (done) return;
+      say(framesOf(encoder, batch), batch.at(-1)?.type === "response-failed");
+      // The log is whole before the run is settled: what was charged can be read again.
+      if (batch.some(isTerminal)) await keeping.end();
+      await keeping.room();
+      await client.taken();
+    }
+  } catch (thrown) {
+    say(framesOf(encoder, [{ type: "response-failed", fault: asFault(thrown) }]), true);
+  } finally {
+    clearInterval(beats);
+    await keeping.end();
+    client.end();
+  }
+}
+
+const utf8 = new TextEncoder();
+
+/** This is a class: docs/design/runtime.md, Bun as a server. */
+class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #call: Call;
+  readonly #keeping: Keeping;
+  readonly #owner: StreamOwner;
+  #waiting = "";
+  #isOver = false;
+  #hasLeft = false;
+  #isClosed = false;
+  #wake: (() => void) | null = null;
+  #drained: (() => void) | null = null;
+
+  constructor(call: Call, keeping: Keeping, owner: StreamOwner) {
+    this.#call = call;
+    this.#keeping = keeping;
+    this.#owner = owner;
+  }
+
+  take(text: string): void {
+    if (this.#hasLeft) return;
+    this.#waiting += text;
+    // A client that is too slow for the memory that is left is cut off, and can ask again.
+    if (this.#keeping.goesOn && this.#waiting.length > waiting_free && !this.#call.keepsText(text.length * 2)) {
+      this.#hasLeft = true;
+      this.#waiting = "";
+    }
+    this.#wake?.();
+  }
+
+  /** Resolves when the answer may go on. */
+  async taken(): Promise<void> {
+    if (this.#keeping.goesOn || this.#isOver) return;
+    if (this.#hasLeft) return this.#call.leave();
+    if (this.#waiting === "") return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
+  /** The answer is over. */
+  end(): void {
+    this.#isOver = true;
+    if (this.#hasLeft) this.#close();
+    this.#wake?.();
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    while (this.#waiting === "" && !this.#isOver && !this.#hasLeft) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#waiting !== "") {
+      controller.enqueue(utf8.encode(this.#waiting));
+      this.#waiting = "";
+      this.#drained?.();
+      return;
+    }
+    if (this.#hasLeft) return controller.error(new Error("the client is too slow"));
+    this.#close();
+    controller.close();
+  }
+
+  cancel(): void {
+    this.#hasLeft = true;
+    this.#waiting = "";
+    this.#drained?.();
+    if (this.#isOver) this.#close();
+    else if (!this.#keeping.goesOn) this.#call.leave();
+  }
+
+  /** Ends the request, before the last byte is written. */
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#owner.closed();
+  }
+}

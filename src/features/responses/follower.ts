@@ -1,0 +1,201 @@
+/**
+ * Reads the log of another request's answer from its first entry to its end, while that request runs on any node. The ledger
+ * shows whether that node is gone: then another node settles its hold.
+ */
+import type { Call } from "../../core/http/call.ts";
+import type { Fault } from "../../core/inference/fault.ts";
+import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
+import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
+import { passed } from "../../core/time/clock.ts";
+import { endedAsGone } from "./current-response.ts";
+import {
+  abandoned,
+  answered,
+  answerLost,
+  available,
+  goesOn,
+  isUngranted,
+  type KeepingNeeds,
+  type LogHead,
+  poll_ms,
+  settled_ms_max,
+  textOf,
+} from "./needs.ts";
+import type { LogEntry, LogName } from "./store/answer-log.ts";
+import type { Kept } from "./store/kept.ts";
+
+/** How often a reader without news finds out whether the writer is still there. */
+const look_ms = 2_000;
+
+/**
+ * Why there will be no more entries: `free`: the first request was refused or failed, and its key is free. `dead`: its
+ * node is gone, and nothing was charged. `lost`: the log is incomplete.
+ */
+export type Fate = "free" | "dead" | "lost";
+
+export class Follower {
+  readonly #needs: KeepingNeeds;
+  readonly #call: Call;
+  readonly #kept: Kept;
+  readonly #began_ms: number;
+  #next = 0;
+  #head: LogHead | null = null;
+  /** Entries that were read but not taken. */
+  #unread: LogEntry[] = [];
+  #looked_ms = Number.NEGATIVE_INFINITY;
+  #settled_ms: number | null = null;
+
+  constructor(needs: KeepingNeeds, call: Call, kept: Kept) {
+    this.#needs = needs;
+    this.#call = call;
+    this.#kept = kept;
+    this.#began_ms = this.#now_ms;
+  }
+
+  get name(): LogName {
+    return this.#kept;
+  }
+
+  get #now_ms(): number {
+    return this.#needs.kept.clock.now_ms();
+  }
+
+  /** The identity of the answer, as its node wrote it. */
+  get identity(): ResponseIdentity | undefined {
+    return this.#head?.identity;
+  }
+
+  get head(): LogHead {
+    return this.#head!;
+  }
+
+  /**
+   * Waits for the first text of the answer; for that of a stream, `first_event_hold_ms` at most. False if the key is free,
+   * so that it can be claimed again. Throws Faults.
+   */
+  async begun(): Promise<boolean> {
+    const first = await this.read();
+    if (typeof first === "string") return this.#over(first);
+    this.#head = JSON.parse(first.shift()!.text) as LogHead;
+    this.#unread = first;
+    if (first.length > 0) return true;
+    const hold_ms = this.#head.stream ? this.#needs.limits.first_event_hold_ms : Number.POSITIVE_INFINITY;
+    const entries = await this.read(this.#now_ms + hold_ms);
+    if (typeof entries === "string") return this.#over(entries);
+    this.#unread = entries;
+    return true;
+  }
+
+  /** Reads the head of the log. False if there is none. */
+  async opened(): Promise<boolean> {
+    const first = await this.#needs.kept.logs.read(this.#kept, 0);
+    if (first === "lost" || first.length === 0) return false;
+    this.#next = first.length;
+    this.#head = JSON.parse(first.shift()!.text) as LogHead;
+    this.#unread = first;
+    return true;
+  }
+
+  /** The next entries; none when the time is over. Throws when the reader has left. */
+  async read(until_ms = Number.POSITIVE_INFINITY): Promise<LogEntry[] | Fate> {
+    if (this.#unread.length > 0) return this.#unread.splice(0);
+    const { logs } = this.#needs.kept;
+    for (;;) {
+      if (this.#call.request.signal.aborted) this.#call.leave();
+      this.#call.signal.throwIfAborted();
+      const entries = await available(this.#needs, logs.read(this.#kept, this.#next));
+      if (entries === "lost") return "lost";
+      this.#next += entries.length;
+      if (entries.length > 0 || this.#now_ms >= until_ms) return entries;
+      const fate = await available(this.#needs, this.#fate());
+      if (fate !== null) return this.#last(fate);
+      await passed(this.#needs.kept.clock, poll_ms);
+    }
+  }
+
+  /** Frees the key of a node that is gone. A background response stays, with the status `failed`. */
+  async bury(): Promise<void> {
+    const { answers } = this.#needs.kept;
+    const kept = await available(this.#needs, answers.find(this.#kept.requestId));
+    if (!kept?.response) return abandoned(this.#needs, this.#kept);
+    // Its node had stored the response, and died before it was charged: the response stays, and the key is free.
+    if (kept.state === "ended") return void (await available(this.#needs, answers.abandon(kept.requestId)));
+    const begun = JSON.parse(kept.response) as ResponseObject;
+    if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
+  }
+
+  /**
+   * The end of a log whose writer is gone: this failure, after what was read so far. Another reader may have ended it, or
+   * the writer after all: then what stands there, so that all readers get the same.
+   */
+  async ended(ending: StreamEnding, fault: Fault): Promise<string> {
+    const { requestId } = this.#kept;
+    const { clock, logs } = this.#needs.kept;
+    let text = "";
+    try {
+      for (;;) {
+        const entry = { text: ending.end(fault, requestId), isEnd: true };
+        const appended = await answered(clock, logs.append(this.#kept, this.#next, entry));
+        const entries = appended === "appended" ? [entry] : await answered(clock, logs.read(this.#kept, this.#next));
+        if (entries === "lost" || entries.length === 0) break;
+        this.#next += entries.length;
+        text += textOf(entries);
+        if (entries.at(-1)!.isEnd) return text;
+        ending.saw(textOf(entries));
+      }
+    } catch (cause) {
+      this.#needs.log.event("warn", "answer_unkept", { request_id: requestId, cause: String(cause) });
+    }
+    return text + ending.end(fault, requestId);
+  }
+
+  async #over(fate: Fate): Promise<false> {
+    if (fate === "dead") await this.bury();
+    if (fate === "lost") {
+      const { answers } = this.#needs.kept;
+      const { requestId } = this.#kept;
+      const kept = await available(this.#needs, answers.find(requestId));
+      // A background response goes on without its log.
+      if (!kept?.response) await available(this.#needs, answers.end(requestId, { state: "lost", bytes: 0 }));
+      // The claim of an answer whose log is whole says `ended`, and stays.
+      throw answerLost();
+    }
+    return false;
+  }
+
+  /** Reads entries that were written before the fate was known. */
+  async #last(fate: Fate): Promise<LogEntry[] | Fate> {
+    const entries = await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));
+    if (entries === "lost" || entries.length === 0) return fate;
+    this.#next += entries.length;
+    return entries;
+  }
+
+  /** Null while the writer may go on. */
+  async #fate(): Promise<Fate | null> {
+    const now_ms = this.#now_ms;
+    if (now_ms - this.#looked_ms < look_ms) return null;
+    this.#looked_ms = now_ms;
+    const { requestId, organizationId, age_ms } = this.#kept;
+    const kept = await this.#needs.kept.answers.find(requestId);
+    if (kept === null || (this.#kept.body !== null && kept.body === null)) return "free";
+    if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
+    const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
+    if (kept.state === "ended") {
+      if (!this.#isLate(now_ms)) return null;
+      return receipt?.recovered && receipt.units.charged === 0 ? "dead" : "lost";
+    }
+    if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
+    if (receipt.endedAt === null) return null;
+    if (receipt.recovered) return receipt.units.charged === 0 || kept.responseId !== null ? "dead" : "lost";
+    // Its node has settled it, and is about to say how it ended.
+    if (!this.#isLate(now_ms)) return null;
+    return receipt.units.charged === 0 ? "dead" : "lost";
+  }
+
+  /** Whether the end of the log has been missing for too long. */
+  #isLate(now_ms: number): boolean {
+    this.#settled_ms ??= now_ms;
+    return now_ms - this.#settled_ms >= settled_ms_max;
+  }
+}

@@ -1,0 +1,342 @@
+/**
+ * One answer that is kept: it holds the claim of its idempotency key, writes its log, and decides at its end whether the
+ * key is free again. Rules: docs/protocols.md, Repeating a request.
+ */
+import type { Principal } from "../../core/auth/verdict.ts";
+import type { Call } from "../../core/http/call.ts";
+import { asFault, Fault } from "../../core/inference/fault.ts";
+import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
+import { passed } from "../../core/time/clock.ts";
+import type { Fetched } from "../../core/usage/meter.ts";
+import type { Run } from "../../core/usage/run.ts";
+import type { Unkept } from "../telemetry/metrics.ts";
+import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
+import { Follower } from "./follower.ts";
+import { LogWriter } from "./log-writer.ts";
+import { answered, answerLost, available, type KeepingNeeds, type LogHead, poll_ms, unavailable } from "./needs.ts";
+import type { OpenAnswer } from "./parts.ts";
+import type { LogName } from "./store/answer-log.ts";
+import type { Claim, Kept } from "./store/kept.ts";
+
+/** How many times the end of a background response is written if the store does not confirm it. */
+const ends_max = 3;
+
+interface KeptAs {
+  /** Null if the request has no idempotency key. */
+  claim: Claim | null;
+  isBackground: boolean;
+  isStream: boolean;
+}
+
+export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
+  readonly #needs: KeepingNeeds;
+  readonly #call: Call;
+  readonly #name: LogName;
+  readonly #kept: KeptAs;
+  #writer: LogWriter | null = null;
+  #isClaimed = false;
+  #end: Promise<void> | null = null;
+  #begun: ResponseObject | null = null;
+  #isFinished = false;
+  /** The store has the whole background response. */
+  #isWhole = false;
+  #run: Pick<Run, "confirmed" | "isLost"> | null = null;
+  /** The failure that ends the log, if the ledger says that this run was charged. */
+  #withheld: string | null = null;
+  /** Why the background response has failed. */
+  #failure: Fault | null = null;
+
+  /** Throws the Fault of an organization that keeps no content. */
+  constructor(needs: KeepingNeeds, call: Call, { organization }: Principal, kept: KeptAs) {
+    const asks = kept.isBackground ? "background" : "idempotency-key";
+    if (!organization.keepsContent) {
+      throw new Fault(
+        "unsupported_feature",
+        `Your organization keeps no content, so no answer can be read again. Send the request without '${asks}'.`,
+        { param: asks },
+      );
+    }
+    this.#needs = needs;
+    this.#call = call;
+    this.#name = { requestId: call.requestId, organizationId: organization.id };
+    this.#kept = kept;
+  }
+
+  get isBackground(): boolean {
+    return this.#kept.isBackground;
+  }
+
+  /** Whether a request with the same key gets this answer. */
+  get isRepeatable(): boolean {
+    return this.#kept.claim !== null;
+  }
+
+  /** Whether its text is in the log as it is produced. One that a key asks for again is whole, or begins anew. */
+  get asProduced(): boolean {
+    return this.#kept.isStream || !this.isRepeatable;
+  }
+
+  /** Null if it is not a background response. */
+  get fetched(): Fetched | null {
+    return this.isBackground ? this : null;
+  }
+
+  /** Called when the run has begun. The run is disposed before this is. */
+  follows(run: Pick<Run, "confirmed" | "isLost">): void {
+    this.#run = run;
+  }
+
+  get requestId(): string {
+    return this.#name.requestId;
+  }
+
+  /** Makes it a background response, which others can read from now on. */
+  async respond(begun: ResponseObject): Promise<void> {
+    this.#begun = begun;
+    const { answers } = this.#needs.kept;
+    const isOpen = await available(this.#needs, answers.respond(this.requestId, begun.id, JSON.stringify(begun)));
+    if (!isOpen) throw claimGone();
+  }
+
+  /** Ends the background response. False if it was cancelled before. */
+  async finish(response: ResponseObject): Promise<boolean> {
+    this.#isWhole = await this.#finish(response, false);
+    return this.#isWhole;
+  }
+
+  async #finish(response: ResponseObject, freesClaim: boolean): Promise<boolean> {
+    this.#isFinished = true;
+    const { answers, clock } = this.#needs.kept;
+    const text = JSON.stringify(response);
+    const end = { state: "ended", bytes: this.#writer?.bytes ?? text.length, response: text, freesClaim } as const;
+    // A second attempt may find the end that the first one wrote.
+    const isEnd = async () =>
+      (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;
+    for (let time = 1; ; time++) {
+      try {
+        return await answered(clock, isEnd());
+      } catch (cause) {
+        this.#failed(cause);
+        if (time === ends_max) return false;
+        await passed(clock, poll_ms);
+      }
+    }
+  }
+
+  /**
+   * Ends the background response as failed. Its key stays taken if the response was streamed and has a part. Otherwise the
+   * response ends when the key becomes free.
+   */
+  async fails(fault: Fault, hasPart: boolean): Promise<void> {
+    if (!this.#begun || this.#isFinished) return;
+    this.#failure ??= fault;
+    const freesClaim = this.isRepeatable && (this.#mayBeFree || !(hasPart && this.#kept.isStream));
+    if (!freesClaim) await this.#finish(failedResponse(this.#begun, fault, this.requestId), false);
+  }
+
+  cancel(): void {
+    if (!this.#isFinished) this.#call.cancel();
+  }
+
+  /** Its answer is not the end of the response, because another end was stored before: that counts for its receipt, too. */
+  async endedBefore(): Promise<void> {
+    const stored = await this.#needs.kept.answers.find(this.requestId).catch(() => null);
+    const status = stored?.response && (JSON.parse(stored.response) as ResponseObject).status;
+    if (status === "cancelled") this.#call.cancel();
+  }
+
+  /** Takes the claim, or returns the answer that another request with the same key has begun. Throws Faults. */
+  async begin(): Promise<Follower | EarlierResponse | null> {
+    const { answers, open, room, settings } = this.#needs.kept;
+    if (open.size >= settings().open_max) throw tooMany();
+    open.add(this);
+    for (;;) {
+      const earlier = await available(this.#needs, answers.begin({ ...this.#name, claim: this.#kept.claim }));
+      if (earlier === "begun") {
+        this.#isClaimed = true;
+        room.ask(this.#name.organizationId);
+        return null;
+      }
+      if (earlier.body !== this.#kept.claim?.body) throw reused();
+      if (earlier.state === "lost") throw answerLost();
+      const found = await this.#found(earlier);
+      if (found) return found;
+    }
+  }
+
+  /** The answer of the earlier request; null if its key is free by now. */
+  async #found(earlier: Kept): Promise<Follower | EarlierResponse | null> {
+    const { isBackground, isStream } = this.#kept;
+    if (isBackground && !isStream) return earlierResponse(this.#needs, this.#call, earlier);
+    const follower = new Follower(this.#needs, this.#call, earlier);
+    return (await follower.begun()) ? follower : null;
+  }
+
+  /** Writes the head of the log. Called before the answer is read. Throws Faults. */
+  async open(head: LogHead): Promise<void> {
+    const { answers, logs, settings, clock } = this.#needs.kept;
+    const { answer_bytes_max } = settings();
+    const writer = new LogWriter({
+      logs,
+      name: this.#name,
+      bytes_max: answer_bytes_max,
+      clock,
+      lost: (why, cause) => this.#lost(why, cause),
+    });
+    if ((await available(this.#needs, answers.find(this.#name.requestId)))?.state !== "open") throw claimGone();
+    await available(this.#needs, writer.open(JSON.stringify(head)));
+    this.#writer = writer;
+  }
+
+  /** Whether the log is complete so far. If it is not, only the first client gets the answer. */
+  get isKept(): boolean {
+    return this.#writer !== null && !this.#writer.isLost;
+  }
+
+  /** Whether the answer goes on when its client leaves, because it can be read again by its key, or fetched by its id. */
+  get goesOn(): boolean {
+    return this.isBackground || this.isKept;
+  }
+
+  /** `isFailure`: the answer ends with this. */
+  write(text: string, isFailure = false): void {
+    if (isFailure && this.#mayBeFree) this.#withheld = text;
+    else this.#writer?.write(text);
+  }
+
+  /**
+   * Whether the key may be free, although its answer has begun: another node may have settled the run, and then charged it
+   * nothing.
+   */
+  get #mayBeFree(): boolean {
+    return this.isRepeatable && this.#run?.isLost === true;
+  }
+
+  /** Resolves when all that was written so far can be read: true; or never can: false. */
+  async stored(): Promise<boolean> {
+    return (await this.#writer?.stored()) ?? false;
+  }
+
+  /** Resolves when the log can take more. */
+  async room(): Promise<void> {
+    await this.#writer?.room();
+  }
+
+  /** Resolves when the log is whole, or lost. The run is settled after that. */
+  end(): Promise<void> {
+    this.#end ??= this.#endLog();
+    return this.#end;
+  }
+
+  async #endLog(): Promise<void> {
+    const writer = this.#writer;
+    if (!writer || writer.isLost || this.#withheld !== null) return;
+    await writer.end();
+    if (writer.isLost) return;
+    this.#needs.metrics.kept(writer.bytes);
+    // A background response ends with its object.
+    if (!this.#begun) await this.#ended("ended", writer.bytes);
+  }
+
+  /** A key is free again if its request was refused, or failed before the first part of its answer. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { answers, logs, open } = this.#needs.kept;
+    open.delete(this);
+    if (!this.#isClaimed) return;
+    const { outcome } = this.#call.notes;
+    try {
+      if (this.#freesClaim) await this.#free();
+      const wentOn = outcome !== undefined && this.#call.request.signal.aborted;
+      // Nobody follows a response that is not streamed, and it is whole without its log.
+      if (this.#isWhole && this.#writer && !this.#kept.isStream) await logs.remove([this.#name]);
+      if (wentOn && !this.#begun) await answers.writeNote(this.#name, { kind: "detached" });
+    } catch (cause) {
+      this.#failed(cause);
+    }
+  }
+
+  /**
+   * Frees the key once the settlement is confirmed. Otherwise, if this node died in between, another one would charge the
+   * recovered usage, beside the next run of the key.
+   */
+  async #free(): Promise<void> {
+    const { answers, logs, clock } = this.#needs.kept;
+    if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());
+    const isCharged = this.#mayBeFree && (await this.#isCharged());
+    if (this.#begun) {
+      const fault = this.#failure ?? asFault(this.#call.signal.reason);
+      await this.#finish(failedResponse(this.#begun, fault, this.requestId), !isCharged);
+    }
+    if (this.#withheld !== null) {
+      if (isCharged) await this.#endWithheld(this.#withheld);
+      else await answers.abandon(this.#name.requestId);
+    } else if (!this.#begun) {
+      await answers.free(this.#name.requestId);
+      await logs.remove([this.#name]);
+    }
+  }
+
+  async #isCharged(): Promise<boolean> {
+    const { kept, ledger } = this.#needs;
+    const receipt = await answered(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
+    return receipt !== null && receipt.units.charged > 0;
+  }
+
+  /** This node has settled the run after all, so its failure is part of the answer. */
+  async #endWithheld(failure: string): Promise<void> {
+    this.#withheld = null;
+    this.write(failure);
+    await this.#endLog();
+  }
+
+  get #freesClaim(): boolean {
+    if (this.#withheld !== null) return true;
+    if (this.#begun) return !this.#isFinished;
+    const { outcome, firstPart_ms } = this.#call.notes;
+    if (!this.#writer || outcome === undefined) return true;
+    return (outcome === "failed" && firstPart_ms === undefined) || this.#isUndelivered;
+  }
+
+  /** An answer that was not streamed is delivered whole, or not at all. */
+  get #isUndelivered(): boolean {
+    const { outcome, stream } = this.#call.notes;
+    return outcome === "failed" && stream !== true;
+  }
+
+  #lost(why: Unkept, cause: unknown): void {
+    this.#failed(cause);
+    this.#needs.metrics.unkept(why);
+    // A background response goes on: it can be fetched without its log.
+    void (this.isBackground ? Promise.resolve() : this.#ended("lost", 0))
+      .then(() => this.#needs.kept.logs.remove([this.#name]))
+      .catch(this.#failed);
+  }
+
+  async #ended(state: "ended" | "lost", bytes: number): Promise<void> {
+    const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
+    await answered(this.#needs.kept.clock, work).catch(this.#failed);
+  }
+
+  readonly #failed = (cause: unknown): void => {
+    this.#needs.log.event("warn", "answer_unkept", { request_id: this.#name.requestId, cause: String(cause) });
+  };
+}
+
+/** This node was away for so long that another one has freed the claim: this answer must not be delivered. */
+function claimGone(): Fault {
+  return unavailable(new Error("the claim is gone"));
+}
+
+function tooMany(): Fault {
+  return new Fault("overloaded", "The service keeps too many answers at this moment. Please try again.", {
+    retryAfterSeconds: 5,
+  });
+}
+
+function reused(): Fault {
+  return new Fault(
+    "idempotency_key_reused",
+    "Another request came with this 'idempotency-key' before. Use a new key for each new request.",
+    { param: "idempotency-key" },
+  );
+}

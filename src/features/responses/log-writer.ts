@@ -1,0 +1,154 @@
+/**
+ * Writes the log of one answer in batches. Only the end of the answer waits for it. If the store is away, it tries again for a
+ * while; after that the log is lost, and the answer goes on without it.
+ */
+
+import { type Clock, passed } from "../../core/time/clock.ts";
+import { within } from "../../core/time/deadline.ts";
+import type { Unkept } from "../telemetry/metrics.ts";
+import type { AnswerLogs, LogEntry, LogName } from "./store/answer-log.ts";
+
+/** How long text waits for more text of the same batch. */
+const batch_ms = 100;
+/** The most text of one entry, in code units. */
+const entry_max = 64 * 1024;
+/** The most text that may wait for the store before the answer waits too, in code units. */
+const waiting_max = 4 * entry_max;
+const retry_ms = 250;
+/** How long a store may be away. */
+const patience_ms = 10_000;
+/** How long the end of an answer waits for its log. */
+const end_ms_max = 2_000;
+
+interface LogWriting {
+  logs: AnswerLogs;
+  name: LogName;
+  bytes_max: number;
+  clock: Clock;
+  /** Called once, if the log is lost. */
+  lost(why: Unkept, cause: unknown): void;
+}
+
+export class LogWriter {
+  readonly #writing: LogWriting;
+  #waiting = "";
+  #number = 0;
+  #bytes = 0;
+  #isEnding = false;
+  #isLost = false;
+  #cancelTimer: (() => void) | null = null;
+  #sending: Promise<void> | null = null;
+  /** Resolved when the text that waits now is stored, or lost. */
+  #stored: PromiseWithResolvers<void> | null = null;
+
+  constructor(writing: LogWriting) {
+    this.#writing = writing;
+  }
+
+  /** The size of the log. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Writes the first entry. Throws if the store does not take it. */
+  async open(text: string): Promise<void> {
+    const { logs, name } = this.#writing;
+    const work = logs.append(name, 0, { text, isEnd: false });
+    const appended = await this.#inTime(work);
+    if (appended !== "appended") throw new Error(`the log of the answer is ${appended}`);
+    this.#number = 1;
+    this.#bytes = Buffer.byteLength(text);
+  }
+
+  /** Adds whole frames. */
+  write(text: string): void {
+    if (this.#isLost || text === "") return;
+    this.#bytes += Buffer.byteLength(text);
+    if (this.#bytes > this.#writing.bytes_max) {
+      this.#lose("size", new Error(`larger than ${this.#writing.bytes_max} bytes`));
+      return;
+    }
+    this.#waiting += text;
+    if (this.#waiting.length >= entry_max) this.#send();
+    else this.#cancelTimer ??= this.#writing.clock.after(batch_ms, () => this.#send());
+  }
+
+  /** Resolves when all that was written so far is stored: true; or when the log is lost: false. */
+  async stored(): Promise<boolean> {
+    if (this.#waiting !== "") this.#stored ??= Promise.withResolvers();
+    await (this.#stored?.promise ?? this.#sending);
+    return !this.#isLost;
+  }
+
+  /** Resolves when more text may be written: an engine may be faster than the store. */
+  async room(): Promise<void> {
+    while (!this.#isLost && this.#waiting.length > waiting_max) await this.#sending;
+  }
+
+  /** Resolves when the whole log is stored, or lost. */
+  async end(): Promise<void> {
+    if (this.#isLost || this.#isEnding) return;
+    this.#isEnding = true;
+    this.#send();
+    try {
+      await this.#inTime(this.#sending ?? Promise.resolve());
+    } catch (cause) {
+      this.#lose("store", cause);
+    }
+  }
+
+  #inTime<Value>(work: Promise<Value>): Promise<Value> {
+    return within(work, end_ms_max, "the log of the answer", undefined, this.#writing.clock);
+  }
+
+  #send(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = null;
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    while (!this.#isLost) {
+      const text = this.#waiting;
+      const isEnd = this.#isEnding;
+      if (text === "" && !isEnd) return;
+      const stored = this.#stored;
+      this.#waiting = "";
+      this.#stored = null;
+      await this.#append({ text, isEnd });
+      stored?.resolve();
+      if (isEnd) return;
+    }
+  }
+
+  async #append(entry: LogEntry): Promise<void> {
+    const { logs, name, clock } = this.#writing;
+    const until_ms = clock.now_ms() + patience_ms;
+    while (!this.#isLost) {
+      try {
+        const appended = await logs.append(name, this.#number, entry);
+        if (appended !== "appended") this.#lose("store", new Error(`the log is ${appended}`));
+        this.#number += 1;
+        return;
+      } catch (cause) {
+        if (clock.now_ms() >= until_ms) return this.#lose("store", cause);
+        await passed(clock, retry_ms);
+      }
+    }
+  }
+
+  #lose(why: Unkept, cause: unknown): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#waiting = "";
+    this.#cancelTimer?.();
+    this.#stored?.resolve();
+    this.#writing.lost(why, cause);
+  }
+}

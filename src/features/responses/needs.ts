@@ -1,0 +1,78 @@
+/** Types and faults that the writers and the readers of kept answers share. */
+import { Fault } from "../../core/inference/fault.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import type { ResponseIdentity } from "../../core/protocol/codec.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { within } from "../../core/time/deadline.ts";
+import type { LogEntry, LogName } from "./store/answer-log.ts";
+
+/** How long a request waits for an answer of the stores. */
+const claim_ms_max = 3_000;
+/** How often a reader asks for more. */
+export const poll_ms = 100;
+/** How long after its settlement a log may still be without its end, and a response may still say that it runs. */
+export const settled_ms_max = 10_000;
+
+/** The time from the claim to the admission, with a margin. */
+const admission_ms = 5_000;
+
+/**
+ * Reports whether a claim of this age that has no grant will never get one, because its node is gone. A node that was only
+ * slow finds its claim gone before it delivers anything. A negative age counts as well: the store's clock was set back.
+ */
+export function isUngranted({ kept }: Pick<KeepingNeeds, "kept">, age_ms: number): boolean {
+  return Math.abs(age_ms) > kept.grant_ms() + admission_ms;
+}
+
+export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log" | "metrics">;
+
+/** The first entry of a log. */
+export interface LogHead {
+  stream: boolean;
+  /** Absent in logs of earlier versions. */
+  identity?: ResponseIdentity;
+  headers: Record<string, string>;
+}
+
+export function textOf(entries: readonly LogEntry[]): string {
+  return entries.map(({ text }) => text).join("");
+}
+
+export function answerLost(): Fault {
+  return new Fault(
+    "idempotency_answer_lost",
+    "The answer to the first request with this 'idempotency-key' is no longer there: it was too large to be kept, made room for others, or was lost. It was charged then. Use a new key to ask again.",
+    { param: "idempotency-key" },
+  );
+}
+
+/** Throws if the store does not answer in time. */
+export function answered<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {
+  return within(work, claim_ms_max, "the store of answers", undefined, clock);
+}
+
+/** Waits for the stores. Throws the fault that a client gets while they are away. */
+export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, work: Promise<Value>): Promise<Value> {
+  try {
+    return await answered(kept.clock, work);
+  } catch (cause) {
+    throw unavailable(cause);
+  }
+}
+
+/** Frees the key that a node left behind. Throws if that node is there again, and has a grant by now. */
+export async function abandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
+  if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
+}
+
+/** A client that repeats a request whose node was only slow asks once more. */
+export function goesOn(): Fault {
+  return unavailable(new Error("the first request goes on"));
+}
+
+export function unavailable(cause: unknown): Fault {
+  return new Fault("storage_unavailable", "The service cannot keep an answer now. Please try again.", {
+    retryAfterSeconds: 1,
+    cause,
+  });
+}

@@ -1,0 +1,35 @@
+/** The parts of a node that kept answers need, and their limits. */
+
+import type { Clock } from "../../core/time/clock.ts";
+import type { Room } from "./room.ts";
+import type { AnswerLogs } from "./store/answer-log.ts";
+import type { KeptAnswers } from "./store/kept.ts";
+
+export interface KeptParts {
+  answers: KeptAnswers;
+  logs: AnswerLogs;
+  settings(): KeptLimits;
+  /** How long an admission may take. */
+  grant_ms(): number;
+  clock: Clock;
+  /** The answers that this node keeps and that have not ended. */
+  open: Set<OpenAnswer>;
+  room: Pick<Room, "ask">;
+}
+
+export interface OpenAnswer {
+  readonly requestId: string;
+  /** A background response: another node may cancel it. */
+  readonly isBackground: boolean;
+  /** Ends the work on it. Does nothing once it has ended. */
+  cancel(): void;
+}
+
+interface KeptLimits {
+  /** The limit of the log of one answer. */
+  answer_bytes_max: number;
+  /** The limit of all ended logs of an organization. */
+  organization_bytes_max: number;
+  /** The limit of answers that one node keeps at once. */
+  open_max: number;
+}

@@ -1,0 +1,196 @@
+/**
+ * Stored responses are looked up before a request is decoded, and written before its caller has the end of the answer,
+ * so that the next request finds it on any node.
+ */
+
+import type { Principal } from "../../core/auth/verdict.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import type { InputItem, ResponseObject, ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
+import {
+  type Found,
+  historyOf,
+  isInputId,
+  itemOf,
+  itemsById,
+  type References,
+  referencesOf,
+  refersTo,
+  type StoredTurn,
+  storable,
+  withResolved,
+} from "../../core/protocol/openai-responses/references.ts";
+import { within } from "../../core/time/deadline.ts";
+import { yieldFor } from "../../core/time/yielding.ts";
+import type { KeptResponse, KeptTurn, Maker, Reader } from "./store/responses.ts";
+
+/** How long the end of an answer waits to be stored; after that it is sent all the same. */
+const keep_ms_max = 2_000;
+
+type Needs = Pick<Dependencies, "responses" | "limits" | "log">;
+
+/** Whose stored responses the caller reads. */
+export function readerOf({ organization, person }: Principal): Reader {
+  return { organizationId: organization.id, personId: person?.id ?? null };
+}
+
+export interface Resolved {
+  wire: ResponsesRequest;
+  /** The size of the stored items. */
+  bytes: number;
+}
+
+/** A conversation in the memory of this node. */
+export interface History {
+  items: readonly InputItem[];
+  bytes: number;
+}
+
+/**
+ * The request with its references resolved. `inMemory` is the conversation of its previous response, if this node has it.
+ * Throws `previous_response_not_found`, `context_length_exceeded` or 503.
+ */
+export async function resolveReferences(
+  dependencies: Needs,
+  request: ResponsesRequest,
+  caller: Principal,
+  inMemory: History | null = null,
+): Promise<Resolved> {
+  const keeps = caller.organization.keepsContent && dependencies.responses.settings().store;
+  const wire = keeps ? request : { ...request, store: false };
+  const references = referencesOf(wire);
+  if (!refersTo(references)) return { wire, bytes: 0 };
+  const { found, bytes } = inMemory
+    ? await findOthers(dependencies, references, caller, inMemory)
+    : await findReferences(dependencies, references, caller);
+  const whole = withResolved(wire, found);
+  await yieldFor(bytes);
+  return { wire: whole, bytes };
+}
+
+/** The stored items to which the references refer, and their size. Throws the Faults of `resolveReferences`. */
+export async function findReferences(
+  dependencies: Needs,
+  references: References,
+  caller: Principal,
+): Promise<{ found: Found; bytes: number }> {
+  if (!caller.organization.keepsContent) throw keepsNothing(references);
+  if (!dependencies.responses.settings().store) return { found: { history: null, items: new Map() }, bytes: 0 };
+  const [history, referred] = await Promise.all([
+    historyFound(dependencies, references.previousResponseId, readerOf(caller)),
+    itemsFound(dependencies, references.items, readerOf(caller)),
+  ]);
+  return { found: { history: history.items, items: referred.items }, bytes: history.bytes + referred.bytes };
+}
+
+/** The items of the conversation in memory, and from the store those that it lacks. */
+async function findOthers(
+  dependencies: Needs,
+  { items: referred }: References,
+  caller: Principal,
+  inMemory: History,
+): Promise<{ found: Found; bytes: number }> {
+  const own = itemsById(inMemory.items);
+  const others = { previousResponseId: null, items: referred.filter(({ id }) => !own.has(id)) };
+  const stored = refersTo(others) ? await findReferences(dependencies, others, caller) : null;
+  const items = new Map([...own, ...(stored?.found.items ?? [])]);
+  return { found: { history: inMemory.items, items }, bytes: inMemory.bytes + (stored?.bytes ?? 0) };
+}
+
+function keepsNothing({ previousResponseId, items }: References): Fault {
+  return new Fault(
+    "previous_response_not_found",
+    "Your organization keeps no content, so no response can be continued or referred to. Send the whole conversation as 'input'.",
+    { param: previousResponseId === null ? items[0]!.param : "previous_response_id" },
+  );
+}
+
+async function historyFound(dependencies: Needs, id: string | null, reader: Reader) {
+  if (id === null) return { items: [], bytes: 0 };
+  const bytes_max = dependencies.limits.body_bytes_max;
+  const turns = await lookUp(() => dependencies.responses.store.conversation(reader, id, bytes_max));
+  if (turns === "not_found") return { items: null, bytes: 0 };
+  if (turns === "too_long") throw tooLong("previous_response_id");
+  const { parsed, bytes } = await parsedTurns(turns);
+  return { items: historyOf([...parsed.values()]), bytes };
+}
+
+async function itemsFound(dependencies: Needs, references: References["items"], reader: Reader) {
+  const ids = references.flatMap(({ responseId }) => (responseId === null ? [] : [responseId]));
+  const options = { inputs: references.some(({ id }) => isInputId(id)), bytes_max: dependencies.limits.body_bytes_max };
+  const turns = ids.length === 0 ? [] : await lookUp(() => dependencies.responses.store.turns(reader, ids, options));
+  if (turns === "too_long") throw tooLong("input");
+  const { parsed, bytes } = await parsedTurns(turns);
+  const items = new Map<string, InputItem>();
+  for (const { id, responseId } of references) {
+    const turn = responseId === null ? undefined : parsed.get(responseId);
+    const item = turn && itemOf(turn, id);
+    if (item) items.set(id, item);
+  }
+  return { items, bytes };
+}
+
+async function parsedTurns(turns: readonly KeptTurn[]) {
+  const parsed = new Map<string, StoredTurn>();
+  let bytes = 0;
+  for (const { id, input, output } of turns) {
+    parsed.set(id, { input: JSON.parse(input), output: JSON.parse(output) });
+    const size = Buffer.byteLength(input) + Buffer.byteLength(output);
+    bytes += size;
+    await yieldFor(size);
+  }
+  return { parsed, bytes };
+}
+
+function tooLong(param: string): Fault {
+  return new Fault(
+    "context_length_exceeded",
+    "The stored conversation exceeds the context window: it is larger than the limit of a request body. Start a new conversation with the items that you still need.",
+    { param },
+  );
+}
+
+/** Returns a function that stores the answer, and never throws; null if the request forbids it. */
+export function saver(
+  dependencies: Needs,
+  wire: ResponsesRequest,
+  maker: Maker,
+): ((answer: ResponseObject) => Promise<void>) | null {
+  if (wire.store === false) return null;
+  const { organization_bytes_max } = dependencies.responses.settings();
+  return async (answer) => {
+    try {
+      const kept = keptOf(wire, answer);
+      if (!kept) return;
+      const work = dependencies.responses.store.keep(maker, kept, organization_bytes_max);
+      if (!(await within(work, keep_ms_max, "the store of responses")))
+        throw new Error(`larger than ${organization_bytes_max} bytes`);
+    } catch (cause) {
+      dependencies.log.event("warn", "response_unkept", { response_id: answer.id, cause: String(cause) });
+    }
+  };
+}
+
+function keptOf(wire: ResponsesRequest, answer: ResponseObject): KeptResponse | null {
+  const turn = storable(wire, answer);
+  if (!turn) return null;
+  return {
+    id: turn.id,
+    previousId: turn.previousResponseId,
+    input: JSON.stringify(turn.input),
+    output: JSON.stringify(turn.output),
+    response: JSON.stringify(turn.response),
+  };
+}
+
+/** Throws the fault that a client gets while the store is away. */
+export async function lookUp<Value>(look: () => Promise<Value>): Promise<Value> {
+  try {
+    return await look();
+  } catch (cause) {
+    throw new Fault("storage_unavailable", "The service cannot look up stored responses now. Please try again.", {
+      retryAfterSeconds: 1,
+      cause,
+    });
+  }
+}

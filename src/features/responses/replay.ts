@@ -1,0 +1,153 @@
+/**
+ * REPLAY: answers a request with the answer of an earlier one that had the same key and body: the same bytes, from the
+ * first. It calls no engine, and is not charged.
+ */
+import type { Principal } from "../../core/auth/verdict.ts";
+import type { Call } from "../../core/http/call.ts";
+import type { Answer } from "../../core/http/frame.ts";
+import { json, jsonText } from "../../core/http/json.ts";
+import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
+import { asFault } from "../../core/inference/fault.ts";
+import type { Adapter, InferenceWire } from "../../core/operations/adapter.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import type { Repeated } from "../../core/operations/prepare.ts";
+import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
+import { comment } from "../../core/sse/encode.ts";
+import { hexOf } from "../../core/store/ids.ts";
+import type { Operation } from "../../core/store/ledger.ts";
+import { EarlierResponse, gone } from "./current-response.ts";
+import type { Fate, Follower } from "./follower.ts";
+import { answerLost, textOf } from "./needs.ts";
+
+export async function replay<Wire extends InferenceWire, Reply>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, earlier, wire }: Repeated<Wire> & { principal: Principal },
+  { operation, idPrefix, codec }: Adapter<Wire, Reply>,
+): Promise<Answer> {
+  call.watchClient();
+  dependencies.metrics.replayed();
+  noteReplay(dependencies, call, principal, { operation, replayOf: earlier.name.requestId });
+  const named = { "x-service-replay-of": earlier.name.requestId };
+  if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
+  const headers = { ...earlier.head.headers, ...named };
+  if (!earlier.head.stream) return jsonText(200, await wholeText(earlier), headers);
+  const ending = codec.stream.ending(wire, earlier.identity ?? unknownIdentity(earlier, idPrefix, wire));
+  return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, ending });
+}
+
+/** Writes the receipt, which names the request whose answer it was. Nothing waits for it. */
+function noteReplay(
+  { kept, log }: Dependencies,
+  { requestId, notes }: Call,
+  { key, organization }: Principal,
+  { operation, replayOf }: { operation: Operation; replayOf: string },
+): void {
+  const note = {
+    kind: "replay",
+    replayOf,
+    keyId: key.id,
+    operation,
+    model: notes.model ?? "",
+    stream: notes.stream === true,
+  } as const;
+  kept.answers
+    .writeNote({ requestId, organizationId: organization.id }, note)
+    .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
+}
+
+/** That of an answer whose node did not write it, because it ran an earlier version. It is the same for each repeat. */
+function unknownIdentity({ name }: Follower, idPrefix: string, { model }: InferenceWire): ResponseIdentity {
+  const hex = hexOf(name.requestId, "req_");
+  // A UUIDv7 begins with the milliseconds.
+  const createdAtSeconds = Math.floor(Number.parseInt(hex.slice(0, 12), 16) / 1000);
+  return { responseId: idPrefix + hex, createdAtSeconds, model };
+}
+
+async function wholeText(earlier: Follower): Promise<string> {
+  let text = "";
+  for (;;) {
+    const entries = await earlier.read();
+    if (typeof entries === "string") throw answerLost();
+    for (const entry of entries) text += entry.text;
+    if (entries.at(-1)?.isEnd) return text;
+  }
+}
+
+interface ReplayOptions {
+  headers: Record<string, string>;
+  heartbeat_ms: number;
+  /** Writes the end of a stream whose writer is gone. */
+  ending: StreamEnding;
+  /** Returns the part of the text that is sent. By default, all of it is. */
+  excerpt?(text: string): string;
+}
+
+export function replayed(earlier: Follower, options: ReplayOptions): StreamedAnswer {
+  return eventStream(options.headers, (owner) => new ReplaySource(earlier, options, owner));
+}
+
+const encoder = new TextEncoder();
+const silence = encoder.encode(comment("waiting"));
+
+/** This is a class: docs/design/runtime.md, Bun as a server. */
+class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #earlier: Follower;
+  readonly #options: ReplayOptions;
+  readonly #owner: StreamOwner;
+  #isClosed = false;
+
+  constructor(earlier: Follower, options: ReplayOptions, owner: StreamOwner) {
+    this.#earlier = earlier;
+    this.#options = options;
+    this.#owner = owner;
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      for (;;) {
+        const entries = await this.#earlier.read(performance.now() + this.#options.heartbeat_ms);
+        if (this.#isClosed) return;
+        if (typeof entries === "string") return await this.#break(controller, entries);
+        if (entries.length === 0) return controller.enqueue(silence);
+        const all = textOf(entries);
+        this.#options.ending.saw(all);
+        const text = this.#options.excerpt?.(all) ?? all;
+        const isOver = entries.at(-1)!.isEnd;
+        if (isOver) this.#close();
+        if (text !== "") controller.enqueue(encoder.encode(text));
+        if (isOver) controller.close();
+        if (isOver || text !== "") return;
+      }
+    } catch (thrown) {
+      this.#end(controller, this.#options.ending.end(asFault(thrown), this.#earlier.name.requestId));
+    }
+  }
+
+  cancel(): void {
+    this.#owner.left();
+    this.#close();
+  }
+
+  /** Ends the stream of a log that has no end. If its node is gone, the key is free before the client reads the failure. */
+  async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
+    const { ending } = this.#options;
+    const { name } = this.#earlier;
+    if (fate === "lost") return this.#end(controller, ending.end(answerLost(), name.requestId));
+    if (fate === "dead") await this.#earlier.bury();
+    this.#end(controller, await this.#earlier.ended(ending, gone()));
+  }
+
+  #end(controller: ReadableStreamDefaultController<Uint8Array>, failure: string): void {
+    if (this.#isClosed) return;
+    this.#close();
+    controller.enqueue(encoder.encode(failure));
+    controller.close();
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#owner.closed();
+  }
+}

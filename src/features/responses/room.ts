@@ -1,0 +1,53 @@
+/**
+ * Removes the oldest answers of organizations that exceed their limit. It asks the store once a second for all
+ * organizations with new answers, because each such query reads every answer of its organization.
+ */
+
+import type { Clock } from "../../core/time/clock.ts";
+import { gathered } from "../../core/time/gathered.ts";
+import type { AnswerLogs } from "./store/answer-log.ts";
+import type { KeptAnswers } from "./store/kept.ts";
+
+const pause_ms = 1_000;
+
+export interface Room {
+  /** Has the answers of this organization checked, because it has a new one. */
+  ask(organizationId: string): void;
+  /** Stops. Resolves when no check is running. */
+  stop(): Promise<void>;
+}
+
+interface RoomParts {
+  answers: Pick<KeptAnswers, "makeRoom">;
+  logs: Pick<AnswerLogs, "remove">;
+  organization_bytes_max(): number;
+  failed(cause: unknown): void;
+  clock?: Pick<Clock, "after">;
+}
+
+export function roomOf({ answers, logs, organization_bytes_max, failed, clock }: RoomParts): Room {
+  const grown = new Set<string>();
+
+  async function look(organizationId: string): Promise<void> {
+    try {
+      await logs.remove(await answers.makeRoom(organizationId, organization_bytes_max()));
+    } catch (cause) {
+      failed(cause);
+    }
+  }
+
+  const looks = gathered(async () => {
+    const due = [...grown];
+    grown.clear();
+    for (const organizationId of due) await look(organizationId);
+    return grown.size > 0 ? pause_ms : null;
+  }, clock);
+
+  return {
+    ask(organizationId) {
+      grown.add(organizationId);
+      looks.ask(pause_ms);
+    },
+    stop: looks.stop,
+  };
+}

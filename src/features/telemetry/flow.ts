@@ -1,0 +1,62 @@
+/** The rates of a process: how much its counters rose in the last half minute. Pure. */
+import type { Figures } from "../../core/store/fleet.ts";
+import type { Bucket, Instruments } from "./registry.ts";
+
+export type Rates = Omit<Figures, "running" | "waiting">;
+
+/** The counters at one moment. */
+export interface Reading {
+  at_ms: number;
+  inputTokens: number;
+  outputTokens: number;
+  requests: number;
+  failures: number;
+  firstParts: Bucket[];
+}
+
+const window_ms = 30_000;
+
+export interface Flow {
+  /** Adds a reading, and returns the rates until then. */
+  add(reading: Reading): Rates;
+}
+
+export function flow(): Flow {
+  let readings: Reading[] = [];
+  return {
+    add(now) {
+      // One reading that is older than the window stays, so that the readings span all of it.
+      const first = readings.findLastIndex(({ at_ms }) => at_ms <= now.at_ms - window_ms);
+      readings = [...readings.slice(Math.max(0, first)), now];
+      return ratesBetween(readings[0]!, now);
+    },
+  };
+}
+
+function ratesBetween(first: Reading, now: Reading): Rates {
+  const seconds = (now.at_ms - first.at_ms) / 1000;
+  const rate = (name: "inputTokens" | "outputTokens" | "requests" | "failures") =>
+    seconds > 0 ? (now[name] - first[name]) / seconds : 0;
+  return {
+    inputTokensPerSecond: rate("inputTokens"),
+    outputTokensPerSecond: rate("outputTokens"),
+    requestsPerSecond: rate("requests"),
+    failuresPerSecond: rate("failures"),
+    firstParts: now.firstParts
+      .map(({ upTo, count }, at) => ({ within_s: upTo, requests: count - first.firstParts[at]!.count }))
+      .filter(({ requests }) => requests > 0),
+  };
+}
+
+/** The counters of a process now. */
+export function readingOf({ sum, buckets }: Pick<Instruments, "sum" | "buckets">, at_ms: number): Reading {
+  const output = sum("inference_tokens_total", { class: "output" });
+  return {
+    at_ms,
+    inputTokens: sum("inference_tokens_total") - output,
+    outputTokens: output,
+    requests: sum("inference_requests_total"),
+    failures: sum("inference_requests_total", { outcome: "failed" }),
+    firstParts: buckets("inference_time_to_first_part_seconds"),
+  };
+}

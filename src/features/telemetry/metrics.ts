@@ -1,0 +1,286 @@
+/** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+
+import type { Loss } from "../../core/protocol/codec.ts";
+import type { DrainSeen } from "../../core/routing/drained.ts";
+import type { Problem } from "../../core/routing/resolution.ts";
+import type { SharedLimit } from "../../core/routing/seen.ts";
+import type { Tally } from "../../core/routing/tallies.ts";
+import type { RouteView } from "../../core/routing/view.ts";
+import type { SettleAnswer } from "../../core/store/ledger.ts";
+import type { StoreName, StoreWatcher } from "../../core/store/watcher.ts";
+import type { AttemptKind } from "../../core/upstream/attempt.ts";
+import type { Waited } from "../../core/usage/attempts.ts";
+import { divergence } from "../../core/usage/divergence.ts";
+import type { Ended } from "../../core/usage/run.ts";
+import { unchargedAttempts } from "../../core/usage/uncharged.ts";
+import { largest } from "./largest.ts";
+import { other } from "./metric.ts";
+import { type Instruments, instruments, type Reading } from "./registry.ts";
+import type { LabelsOf, NameOf } from "./table.ts";
+import type { Format } from "./text.ts";
+
+export interface Metrics extends StoreWatcher {
+  request(ended: EndedRequest): void;
+  /** A run has ended. `traceId`: that of its request, if it is traced. */
+  inference(ended: Ended, traceId?: string): void;
+  /** A credential was refused, with this fault's code. */
+  unauthenticated(code: string): void;
+  /** A request was refused because the node's memory or descriptors are used up. */
+  shed(what: Shed): void;
+  /** The log of an answer is whole, and has so many bytes. */
+  kept(bytes: number): void;
+  /** An answer could not be kept to its end. */
+  unkept(why: Unkept): void;
+  /** A request got the answer of an earlier one. */
+  replayed(): void;
+  /**
+   * The decision about one inference request of a known caller: granted from `plan` or `extra`, or refused with a
+   * fault's code.
+   */
+  decision(decision: "granted" | "refused", reason: string): void;
+  /** The ledger was asked for a grant. */
+  grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
+  /** A batch of this many commands was sent to the ledger. */
+  batch(commands: number, ms: number, isAnswered: boolean): void;
+  /** A batch got the locks of its organizations, after this time. */
+  locked(ms: number): void;
+  /** An attempt at an engine has ended. */
+  attempt(upstream: string, outcome: AttemptKind): void;
+  /** An engine gave a reason for the end of an answer that nobody knows. */
+  unknownReason(upstream: string): void;
+  /** An engine was not sent a thing of this kind as the caller wrote it. */
+  partLost(upstream: string, loss: Loss): void;
+  /** An engine has sent more than the answer to a request. */
+  strayed(upstream: string): void;
+  /** An engine has begun to answer, this long after it was asked. */
+  firstPart(upstream: string, seconds: number): void;
+  /** A request has waited for room at an engine. */
+  waited(wait: Waited): void;
+  /** The state of the routes, read for each scrape. */
+  routes(read: () => RouteView[]): void;
+  /** How attempts ended at the engines behind one name, read for each scrape. */
+  tallies(read: () => readonly Tally[]): void;
+  /** The current addresses of an upstream whose name is resolved again and again, read for each scrape. */
+  addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
+  /** The slots of this process in limits that the fleet shares, read for each scrape. */
+  shares(read: () => readonly SharedLimit[]): void;
+  /** The engines that are drained, read for each scrape. */
+  drains(read: () => readonly DrainSeen[]): void;
+  /** Such a name was resolved; null: without a problem. */
+  resolved(upstream: string, problem: Problem | null): void;
+  /** Counts the settled holds of nodes that are gone. */
+  recovered(requests: number): void;
+  /** Counts confirmed settlements that the database no longer had. */
+  receiptsLost(count: number): void;
+  /** Counts the units that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
+  settled(answer: SettleAnswer): void;
+  /** The function that reads the value of a metric for each scrape. */
+  read: Instruments["read"];
+  revocationPropagation(seconds: number): void;
+  sum: Instruments["sum"];
+  buckets: Instruments["buckets"];
+  render(format: Format): Promise<string>;
+  values: Instruments["values"];
+}
+
+/** Why an answer could not be kept: it was too large, or the store of its log was away or had forgotten it. */
+export type Unkept = LabelsOf<"http_answers_unkept_total">["why"];
+
+export interface EndedRequest {
+  /** The path as routed. */
+  route: string;
+  /** The status with which it ended, though its stream may have begun with 200. */
+  status: number;
+  /** The code of its fault; absent if it did not fail. */
+  code?: string | undefined;
+  seconds: number;
+  traceId?: string | undefined;
+}
+
+/** `key`, `node`, `process`: of memory. */
+export type Shed = "key" | "node" | "process" | "descriptors";
+
+export interface MetricsSettings {
+  /** The version of the build. */
+  version: string;
+  /** Whether only the operator reads them: clients must see neither the names of engines nor other organizations. */
+  isPrivate: boolean;
+  /** The number of organizations that may be reported by name. */
+  organizations_max(): number;
+}
+
+export function prometheusMetrics({ version, isPrivate, organizations_max }: MetricsSettings): Metrics {
+  const { inc, observe, read, sum, buckets, render, values } = instruments();
+  const organizations = largest(() => (isPrivate ? organizations_max() : 0), Date.now, other);
+  const diverged = divergence();
+  const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
+  read("build_info", () => [[{ version }, 1]]);
+  read("usage_organization_units", () =>
+    organizations.read().map(({ organization, units }) => [{ organization }, units]),
+  );
+  read("usage_organization_requests", () =>
+    organizations.read().map(({ organization, requests }) => [{ organization }, requests]),
+  );
+  read("usage_report_divergence", () =>
+    diverged
+      .read()
+      .map(({ model, quantile, ratio }) => [{ model, statistic: quantile === "0.5" ? "p50" : "p99" }, ratio]),
+  );
+  return {
+    ...storeMetrics(inc, observe),
+    request({ route, status, code = "", seconds, traceId }) {
+      inc("http_requests_total", { route, status: String(status), code });
+      observe("http_request_duration_seconds", { route }, seconds, traceId);
+    },
+    inference(ended, traceId) {
+      answered({ inc, observe }, ended, traceId);
+      const { model, upstream, divergence, reportRejected } = ended;
+      if (upstream !== null)
+        for (const [of, field] of tokenClasses)
+          inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, ended.usage[field]);
+      for (const { upstream, outcome, inputTokens } of unchargedAttempts(ended))
+        inc("upstream_uncharged_tokens_total", { upstream: named(upstream), outcome }, inputTokens);
+      organizations.add(ended.organizationId, ended.units);
+      if (divergence !== null) diverged.observe(model, divergence);
+      for (const half of ["input", "output"] as const) {
+        const kind = reportRejected?.[half];
+        if (kind) inc("usage_reports_rejected_total", { upstream: named(upstream), half, kind });
+      }
+    },
+    partLost: (upstream, loss) => inc("upstream_losses_total", { upstream: named(upstream), loss }),
+    attempt: (upstream, outcome) => inc("upstream_attempts_total", { upstream: named(upstream), outcome }),
+    unknownReason: (upstream) => inc("upstream_unknown_reasons_total", { upstream: named(upstream) }),
+    strayed: (upstream) => inc("upstream_stray_answer_total", { upstream: named(upstream) }),
+    firstPart: (upstream, seconds) =>
+      observe("upstream_time_to_first_part_seconds", { upstream: named(upstream) }, seconds),
+    waited: ({ model, outcome, ms }) => observe("upstream_queue_wait_seconds", { model, outcome }, ms / 1000),
+    unauthenticated: (code) => inc("authentication_failures_total", { code }),
+    kept: (bytes) => inc("http_kept_bytes_total", {}, bytes),
+    unkept: (why) => inc("http_answers_unkept_total", { why }),
+    replayed: () => inc("http_replays_total", {}),
+    shed: (full) => inc("http_shed_total", { full }),
+    decision: (decision, reason) => inc("admission_decisions_total", { decision, reason }),
+    grant: (answer, wait_ms) => observe("admission_grant_wait_seconds", { answer }, wait_ms / 1000),
+    batch(commands, ms, isAnswered) {
+      observe("admission_batch_commands", {}, commands);
+      observe("admission_batch_duration_seconds", {}, ms / 1000);
+      if (!isAnswered) inc("admission_batch_failures_total", {});
+    },
+    locked: (ms) => observe("admission_batch_lock_wait_seconds", {}, ms / 1000),
+    settled(answer) {
+      if (answer.answer === "already") return;
+      if (answer.answer === "late") inc("usage_settled_late_total", {});
+      inc("usage_units_total", { class: "charged" }, answer.charged);
+      inc("usage_units_total", { class: "uncharged" }, answer.uncharged);
+    },
+    recovered: (requests) => inc("usage_recovered_total", {}, requests),
+    receiptsLost: (count) => inc("usage_receipts_lost_total", {}, count),
+    routes(views) {
+      const each = <Name extends NameOf<"gauge">>(name: Name, of: (view: RouteView) => [LabelsOf<Name>, number]) =>
+        read(name, (() =>
+          views().map((view) => of({ ...view, upstream: named(view.upstream) }))) as () => Reading<Name>);
+      each("upstream_routes", ({ model, upstream, state }) => [{ model, upstream, state }, 1]);
+      each("upstream_requests_in_flight", ({ model, upstream, requests }) => [{ model, upstream }, requests]);
+      each("upstream_queue_length", ({ model, upstream, waiting }) => [{ model, upstream }, waiting]);
+      each("upstream_tokens_in_flight", ({ model, upstream, tokens }) => [{ model, upstream }, tokens]);
+      const ofReplicas = <Of>(of: (view: RouteView & { replica: string }) => Of) =>
+        views().flatMap((view) => (isPrivate && view.replica ? [of({ ...view, replica: view.replica })] : []));
+      read("upstream_replica_routes", () =>
+        ofReplicas(({ upstream, replica, state }) => [{ upstream, replica, state }, 1] as const),
+      );
+      read("upstream_replica_requests_in_flight", () =>
+        ofReplicas(({ upstream, replica, requests }) => [{ upstream, replica }, requests] as const),
+      );
+    },
+    tallies(tallies) {
+      read("upstream_replica_attempts_total", () =>
+        (isPrivate ? tallies() : []).map(({ attempts, ...labels }) => [labels, attempts] as const),
+      );
+    },
+    shares(shares) {
+      const sums = () => {
+        const all = new Map<string, { held: number; isApart: boolean }>();
+        for (const { upstream, held, isApart } of shares()) {
+          const known = all.get(named(upstream)) ?? { held: 0, isApart: false };
+          all.set(named(upstream), { held: known.held + held, isApart: known.isApart || isApart });
+        }
+        return [...all];
+      };
+      read("upstream_slots", () => sums().map(([upstream, { held }]) => [{ upstream }, held] as const));
+      read("upstream_slots_apart", () =>
+        sums().map(([upstream, { isApart }]) => [{ upstream }, isApart ? 1 : 0] as const),
+      );
+    },
+    addresses(addresses) {
+      read("upstream_addresses", () =>
+        addresses().map(([upstream, count]) => [{ upstream: named(upstream) }, count] as const),
+      );
+    },
+    drains(drains) {
+      read("upstream_drained_since_seconds", () => drainedSince(drains(), isPrivate));
+    },
+    resolved: (upstream, problem) =>
+      inc("upstream_resolutions_total", { upstream: named(upstream), outcome: problem ?? "answered" }),
+    read,
+    revocationPropagation: (seconds) => observe("key_revocation_propagation_seconds", {}, seconds),
+    sum,
+    buckets,
+    render,
+    values,
+  };
+}
+
+/** On the port of clients, which see no names, only the drain that has lasted longest is reported. */
+function drainedSince(
+  drains: readonly DrainSeen[],
+  isPrivate: boolean,
+): [LabelsOf<"upstream_drained_since_seconds">, number][] {
+  const open = drains
+    .filter(({ until }) => until === null)
+    .map(({ upstream, replica, drainedAt }) => ({
+      upstream,
+      replica: replica ?? "",
+      since: drainedAt.getTime() / 1000,
+    }));
+  if (isPrivate) return open.map(({ since, ...labels }) => [labels, since]);
+  return open.length > 0 ? [[{ upstream: "", replica: "" }, Math.min(...open.map(({ since }) => since))]] : [];
+}
+
+/** Records the answer of a run that has ended. */
+function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
+  const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
+  inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
+  for (const [of, field] of tokenClasses) inc("inference_tokens_total", { model, class: of }, usage[field]);
+  inc("inference_reasoning_tokens_total", { model }, usage.reasoningTokens);
+  observe("inference_duration_seconds", { model }, total_ms / 1000, traceId);
+  if (firstPart_ms !== null) {
+    observe("inference_time_to_first_part_seconds", { model }, firstPart_ms / 1000, traceId);
+  }
+  const perToken_s = perOutputToken_s(ended);
+  if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
+}
+
+/** The classes of tokens, by their label and their member of usage. */
+const tokenClasses = [
+  ["input", "inputTokens"],
+  ["cached_input", "cachedInputTokens"],
+  ["cache_write", "cacheWriteTokens"],
+  ["output", "outputTokens"],
+] as const;
+
+/** Null if the answer was not a flow: it came whole, broke off, or has at most one token. */
+export function perOutputToken_s({ stream, outcome, usage, firstPart_ms, total_ms }: Ended): number | null {
+  if (!stream || outcome !== "completed" || firstPart_ms === null || usage.outputTokens < 2) return null;
+  return Math.max(0, total_ms - firstPart_ms) / 1000 / (usage.outputTokens - 1);
+}
+
+function storeMetrics(inc: Instruments["inc"], observe: Instruments["observe"]): StoreWatcher {
+  return {
+    answered(store: StoreName, ms, failure) {
+      observe("store_statement_duration_seconds", { store }, ms / 1000);
+      if (failure) inc("store_statement_failures_total", { store, fault: failure });
+    },
+    opened: (store) => inc("store_connections_opened_total", { store }),
+    lost: (store) => inc("store_connections_lost_total", { store }),
+  };
+}

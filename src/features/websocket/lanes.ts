@@ -1,0 +1,38 @@
+/** The lanes of a WebSocket: the responses of one lane follow one another, and lanes run side by side. */
+import { Fault } from "../../core/inference/fault.ts";
+
+/** A place in a lane, from `join` to its disposal. */
+export interface LanePlace extends Disposable {
+  /** Resolves when all places before it have been left. */
+  readonly turn: Promise<void>;
+}
+
+export class Lanes {
+  readonly #lanes_max: number;
+  /** By lane: resolves when the last place has been left. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  constructor(lanes_max: number) {
+    this.#lanes_max = lanes_max;
+  }
+
+  /** Throws Fault `concurrency_limit_exceeded` if it would be a lane too many. */
+  join(lane: string): LanePlace {
+    const before = this.#last.get(lane);
+    if (!before && this.#last.size >= this.#lanes_max) throw tooMany(this.#lanes_max);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#last.set(lane, promise);
+    return {
+      turn: before ?? Promise.resolve(),
+      [Symbol.dispose]: () => {
+        if (this.#last.get(lane) === promise) this.#last.delete(lane);
+        resolve();
+      },
+    };
+  }
+}
+
+function tooMany(lanes_max: number): Fault {
+  const message = `This connection already runs ${lanes_max} responses side by side. Wait until one of them has ended.`;
+  return new Fault("concurrency_limit_exceeded", message, { param: "stream_id", retryAfterSeconds: 1 });
+}

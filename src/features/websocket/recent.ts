@@ -1,0 +1,65 @@
+/**
+ * Keeps the newest conversation of each lane in memory as long as its WebSocket is open, so that the next response can
+ * continue it though it is not stored. The memory is bounded; a conversation that does not fit is not kept.
+ */
+import type { Reservation } from "../../core/body/memory.ts";
+
+interface Conversation {
+  responseId: string;
+  /** Its items as JSON. */
+  items: string;
+  bytes: number;
+}
+
+export class Recent implements Disposable {
+  readonly #memory: Reservation;
+  readonly #bytes_max: number;
+  readonly #lanes_max: number;
+  /** By lane, the oldest first. */
+  readonly #kept = new Map<string, Conversation>();
+  #bytes = 0;
+
+  constructor(memory: Reservation, { bytes_max, lanes_max }: { bytes_max: number; lanes_max: number }) {
+    this.#memory = memory;
+    this.#bytes_max = bytes_max;
+    this.#lanes_max = lanes_max;
+  }
+
+  /** The items of the conversation that ends in this response. */
+  find(responseId: string): { items: string; bytes: number } | null {
+    for (const kept of this.#kept.values()) if (kept.responseId === responseId) return kept;
+    return null;
+  }
+
+  /** Keeps the conversation in place of the one before in its lane. */
+  keep(lane: string, responseId: string, items: string): void {
+    this.#remove(lane);
+    const bytes = Buffer.byteLength(items);
+    if (bytes > this.#bytes_max) return;
+    for (const [oldest] of this.#kept) {
+      if (this.#bytes + bytes <= this.#bytes_max && this.#kept.size < this.#lanes_max) break;
+      this.#remove(oldest);
+    }
+    if (this.#memory.growTo(this.#bytes + bytes) !== null) return;
+    this.#bytes += bytes;
+    this.#kept.set(lane, { responseId, items, bytes });
+  }
+
+  /** After a response that continued it has failed, its client sends the whole conversation again. */
+  evict(responseId: string): void {
+    for (const [lane, kept] of this.#kept) if (kept.responseId === responseId) this.#remove(lane);
+  }
+
+  [Symbol.dispose](): void {
+    this.#kept.clear();
+    this.#memory[Symbol.dispose]();
+  }
+
+  #remove(lane: string): void {
+    const kept = this.#kept.get(lane);
+    if (!kept) return;
+    this.#kept.delete(lane);
+    this.#bytes -= kept.bytes;
+    this.#memory.shrinkTo(this.#bytes);
+  }
+}

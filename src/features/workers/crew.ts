@@ -1,0 +1,167 @@
+/**
+ * The workers of a node: starts them, replaces those that end, and ends when none can start any more or all were told
+ * to stop.
+ */
+import type { Log } from "../../core/http/log.ts";
+import type { FileRead, Order } from "./messages.ts";
+import { isQuick, pauseAfter } from "./pause.ts";
+
+/** A process that was started. */
+export interface Child {
+  send(order: Order): void;
+  kill(): void;
+  /** Its exit code, and the signal that ended it. */
+  ended: Promise<{ code: number; signal: string | null }>;
+}
+
+export interface Worker {
+  number: number;
+  child: Child;
+  /** Null if it does not accept connections yet. */
+  serving_ms: number | null;
+  /** The reason why it cannot admit requests. */
+  problem: string | null;
+  /** Open requests, on average. */
+  open: number;
+  silent_s: number;
+  /** The configuration file with which it started. */
+  file: FileRead | null;
+}
+
+export interface CrewParts {
+  workers: number;
+  start(worker: () => Worker, number: number): Child;
+  log: Pick<Log, "event">;
+  now_ms(): number;
+  /** A worker has ended; a replacement may follow. */
+  gone(number: number): void;
+}
+
+export interface Crew {
+  serving(): Worker[];
+  serves(worker: Worker, url: string): void;
+  /** The number of workers that ended after they had served. */
+  deaths(): number;
+  stop(signal: NodeJS.Signals): void;
+  /** Resolves with the URL when every worker serves or has tried to start; null if none can start. */
+  began: Promise<string | null>;
+  /** The exit code of the node, when no worker is left. */
+  ended: Promise<number>;
+}
+
+type End = Awaited<Child["ended"]>;
+
+export function crew(parts: CrewParts): Crew {
+  const { workers, log, now_ms } = parts;
+  const running = new Map<number, Worker>();
+  /** How many processes of each number ended at once, one after another. */
+  const quick = new Map<number, number>();
+  const pauses = new Set<ReturnType<typeof setTimeout>>();
+  /**
+   * The workers whose first attempt to start is over, and those that wait for another attempt because the last one
+   * failed.
+   */
+  const tried = new Set<number>();
+  const unstarted = new Set<number>();
+  const began = Promise.withResolvers<string | null>();
+  const ended = Promise.withResolvers<number>();
+  let url: string | null = null;
+  let deaths = 0;
+  let exitCode = 0;
+  let isStopping = false;
+
+  function start(number: number): void {
+    unstarted.delete(number);
+    const child = parts.start(() => worker, number);
+    const worker: Worker = { number, child, serving_ms: null, problem: null, open: 0, silent_s: 0, file: null };
+    running.set(number, worker);
+    void child.ended.then((end) => lost(worker, end));
+  }
+
+  function lost(worker: Worker, end: End): void {
+    running.delete(worker.number);
+    parts.gone(worker.number);
+    if (isStopping) left(worker, end);
+    else if (isReplaceable(worker)) replace(worker, end);
+    else {
+      // It has reported its reason; the program that started the node decides what follows.
+      clearPauses();
+      began.resolve(null);
+      ended.resolve(codeOf(end) || 1);
+    }
+  }
+
+  /** A worker that was told to stop has ended. If it failed, so did the node: what it held is settled by others. */
+  function left({ number, serving_ms }: Worker, end: End): void {
+    const code = serving_ms === null ? 0 : codeOf(end);
+    if (code !== 0) log.event("error", "worker_lost", { worker: number, ...causeOf(end) });
+    exitCode = Math.max(exitCode, code);
+    if (running.size === 0) ended.resolve(exitCode);
+  }
+
+  /** Reports whether a worker is replaced. It is not if none could start: the reason will not go away by itself. */
+  function isReplaceable({ number, serving_ms }: Worker): boolean {
+    attempted(number);
+    if (serving_ms === null) unstarted.add(number);
+    else deaths += 1;
+    return unstarted.size < tried.size;
+  }
+
+  function replace({ number, serving_ms }: Worker, end: End): void {
+    const failures = isQuick(serving_ms === null ? null : now_ms() - serving_ms) ? (quick.get(number) ?? 0) + 1 : 0;
+    quick.set(number, failures);
+    const again_ms = pauseAfter(failures);
+    log.event("error", "worker_lost", { worker: number, ...causeOf(end), again_ms });
+    const pause = setTimeout(() => {
+      pauses.delete(pause);
+      start(number);
+    }, again_ms);
+    pauses.add(pause);
+  }
+
+  /** Whether it serves or not, its first attempt is over. */
+  function attempted(number: number): void {
+    tried.add(number);
+    if (url !== null && tried.size === workers) began.resolve(url);
+  }
+
+  function clearPauses(): void {
+    for (const pause of pauses) clearTimeout(pause);
+  }
+
+  // Starts the first one alone: it brings the schema up to date, and a reason why it cannot start is reported once.
+  start(1);
+  return {
+    serving: () => [...running.values()].filter(({ serving_ms }) => serving_ms !== null),
+    serves(worker, at) {
+      worker.serving_ms = now_ms();
+      unstarted.delete(worker.number);
+      log.event("info", "worker_serving", { worker: worker.number });
+      const isFirst = url === null;
+      url ??= at;
+      if (isFirst) for (let number = 2; number <= workers; number++) start(number);
+      attempted(worker.number);
+    },
+    deaths: () => deaths,
+    stop(signal) {
+      isStopping = true;
+      clearPauses();
+      for (const { serving_ms, child } of running.values()) {
+        if (serving_ms !== null) child.send({ order: "stop", signal });
+        // It has admitted nothing yet.
+        else child.kill();
+      }
+      if (running.size === 0) ended.resolve(exitCode);
+    },
+    began: began.promise,
+    ended: ended.promise,
+  };
+}
+
+function causeOf({ code, signal }: End) {
+  return signal === null ? { code } : { signal };
+}
+
+function codeOf({ code, signal }: End): number {
+  return signal === null ? code : 1;
+}

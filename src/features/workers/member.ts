@@ -1,0 +1,159 @@
+/** A worker's side of the channel: its orders, its reports, and its questions to the other workers. */
+import type { RouteView } from "../../core/routing/view.ts";
+import type { NodeIdentity } from "../../core/store/fleet.ts";
+import { within } from "../../core/time/deadline.ts";
+import type { Format, Told } from "../telemetry/text.ts";
+import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
+import { surplusOf } from "./surplus.ts";
+
+const sample_ms = 100;
+const samples_per_word = 10;
+/** Longer than the supervisor waits for the others. */
+const answer_ms = 5000;
+
+/** The channel to the supervisor. */
+export interface Channel {
+  send(word: Word): void;
+  onOrder(take: (order: Order) => void): void;
+  /** The supervisor is gone. */
+  onLost(lost: () => void): void;
+}
+
+/** The report of a serving process about itself. */
+export interface Own {
+  /** The reason why it cannot admit requests exactly; null if it can. */
+  problem(): string | null;
+  openCount(): number;
+  values(): Told[];
+  routes(): RouteView[];
+}
+
+export interface Member {
+  number: number;
+  /** The node's: all workers have the same. */
+  identity: NodeIdentity;
+  workers: number;
+  port: number;
+  operatorPort: number | null;
+  /** Whether others serve, and another one takes its place if it cannot start. */
+  isReplaced: boolean;
+  /** The contents of sluice.yaml, now or at the last reload. */
+  file(): FileRead;
+  /** The metrics of all workers, for a client that asks the node. */
+  metrics(format: Format): Promise<string>;
+  routes(): Promise<WorkerRoute[]>;
+  node(): NodeState;
+  /** Whether the connection of this answer should be closed, so that its client may connect to another worker. */
+  letsGo(): boolean;
+  onReload(reload: () => void): void;
+  /** Proposes a new configuration: all workers take it, or none does. */
+  agree(problems: readonly string[]): Promise<readonly string[]>;
+  /** Starts the reports to the supervisor. */
+  serving(url: string, own: Own): void;
+  /** Resolves with the reason to stop. Called again when it must not wait for its requests any longer. */
+  stopAsked(): Promise<NodeJS.Signals>;
+  isAlone(): boolean;
+}
+
+/**
+ * Resolves when the supervisor has sent the configuration to start with. `signalled`: a signal to this process itself.
+ */
+export async function joined(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
+  const begun = Promise.withResolvers<Extract<Order, { order: "begin" }>>();
+  const stopped = Promise.withResolvers<NodeJS.Signals>();
+  const hurried = Promise.withResolvers<NodeJS.Signals>();
+  const questions = new Map<number, (answer: string | WorkerRoute[]) => void>();
+  const reloads: (() => void)[] = [];
+  let nextQuestion = 0;
+  let file: FileRead = { bytes: null };
+  let node: NodeState = { wanted: 1, serving: 1, deaths: 0, failing: [], open_mean: 0 };
+  /** The verdicts by round. One may arrive before this worker has voted. */
+  const verdicts = new Map<number, PromiseWithResolvers<readonly string[]>>();
+  const rounds: number[] = [];
+  let own: Own | null = null;
+  let open = 0;
+  let surplus = 0;
+  let isAlone = false;
+  let stops = 0;
+
+  function tell(question: number, what: "values" | "routes"): void {
+    if (own) channel.send({ word: "told", question, told: what === "values" ? own.values() : own.routes() });
+  }
+  channel.onOrder((order) => {
+    if (order.order === "begin") {
+      file = order.file;
+      begun.resolve(order);
+    } else if (order.order === "reload") {
+      file = order.file;
+      rounds.push(order.round);
+      verdicts.set(order.round, Promise.withResolvers());
+      for (const reload of reloads) reload();
+    } else if (order.order === "verdict") verdicts.get(order.round)?.resolve(order.problems);
+    else if (order.order === "tell") tell(order.question, order.what);
+    else if (order.order === "answer") questions.get(order.question)?.(order.answer);
+    else if (order.order === "know") {
+      node = order.node;
+      surplus = surplusOf(open, node.open_mean);
+    } else if (order.order === "stop") stopped.resolve(order.signal);
+    else if (order.order === "hurry") hurried.resolve("SIGTERM");
+  });
+  channel.onLost(() => {
+    isAlone = true;
+    for (const { resolve } of verdicts.values()) resolve(["the supervisor is gone"]);
+    // It stops without the delay for balancers: a replacement may be started, and needs the port.
+    stopped.resolve("SIGINT");
+  });
+  void signalled.then(stopped.resolve);
+  channel.send({ word: "here" });
+  const { identity, workers, port, operatorPort, isReplaced } = await begun.promise;
+
+  async function ask(what: Format | "routes"): Promise<string | WorkerRoute[]> {
+    const question = nextQuestion++;
+    const { promise, resolve } = Promise.withResolvers<string | WorkerRoute[]>();
+    questions.set(question, resolve);
+    channel.send({ word: "asks", question, what });
+    return within(promise, answer_ms, "the supervisor").finally(() => questions.delete(question));
+  }
+
+  return {
+    number,
+    identity,
+    workers,
+    port,
+    operatorPort,
+    isReplaced,
+    file: () => file,
+    metrics: async (format) => (await ask(format)) as string,
+    routes: async () => (await ask("routes")) as WorkerRoute[],
+    node: () => node,
+    letsGo() {
+      if (surplus === 0) return false;
+      surplus -= 1;
+      return true;
+    },
+    onReload: (reload) => void reloads.push(reload),
+    async agree(problems) {
+      const round = rounds.shift()!;
+      if (!isAlone) channel.send({ word: "vote", round, problems });
+      const verdict = await verdicts.get(round)!.promise;
+      verdicts.delete(round);
+      return verdict;
+    },
+    serving(url, itself) {
+      own = itself;
+      channel.send({ word: "serving", url });
+      let [sum, samples] = [0, 0];
+      const sampling = setInterval(() => {
+        sum += itself.openCount();
+        samples += 1;
+        if (samples < samples_per_word) return;
+        open = sum / samples;
+        [sum, samples] = [0, 0];
+        channel.send({ word: "well", problem: itself.problem(), open });
+      }, sample_ms);
+      sampling.unref();
+    },
+    stopAsked: () => (stops++ === 0 ? stopped.promise : hurried.promise),
+    isAlone: () => isAlone,
+  };
+}

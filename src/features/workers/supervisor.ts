@@ -1,0 +1,192 @@
+/**
+ * The supervisor watches the workers of a node, passes signals on, and combines their reports. It serves no request
+ * itself, so that no request can end it.
+ */
+import type { Log } from "../../core/http/log.ts";
+import type { RouteView } from "../../core/routing/view.ts";
+import type { NodeIdentity } from "../../core/store/fleet.ts";
+import { merger } from "../telemetry/merged.ts";
+import type { Format, Told } from "../telemetry/text.ts";
+import { type Ballot, ballot } from "./ballot.ts";
+import { type Child, crew, type Worker } from "./crew.ts";
+import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
+import { questions } from "./questions.ts";
+
+const second_ms = 1000;
+const told_ms = 2000;
+const ballot_ms = 15_000;
+/** A worker that has sent nothing for this many seconds hangs: it is killed, and its requests are settled by others. */
+const silence_s_max = 30;
+/** After this many seconds of silence a worker counts as not ready: clients that connect to it may have to wait. */
+const silence_s_ready = 5;
+
+export interface SupervisorParts {
+  identity: NodeIdentity;
+  workers: number;
+  port: number;
+  operatorPort: number | null;
+  /** Reads the contents of sluice.yaml now. */
+  readFile(): FileRead;
+  start(worker: number, hear: (word: Word) => void): Child;
+  log: Pick<Log, "event">;
+  now_ms(): number;
+}
+
+export interface Supervisor {
+  /**
+   * Resolves with the URL when every worker serves or has tried to start; null if none can start, and `ended` has the
+   * exit code.
+   */
+  began: Promise<string | null>;
+  /** All workers read the file again, and take it or leave it. */
+  reload(): void;
+  /** The workers drain. Called again, they stop at once. */
+  stop(signal: NodeJS.Signals): void;
+  /** The exit code of the node, when no worker is left. */
+  ended: Promise<number>;
+}
+
+export function supervisor(parts: SupervisorParts): Supervisor {
+  const { identity, workers, port, operatorPort, log, now_ms } = parts;
+  const telling = askingAll();
+  const all = crew({
+    workers,
+    log,
+    now_ms,
+    start: (worker, number) => parts.start(number, (word) => hear(worker(), word)),
+    gone(number) {
+      telling.gone(number);
+      reloading.gone(number);
+      tellState();
+    },
+  });
+  const reloading = reloads(parts, all.serving);
+  let isStopping = false;
+
+  function hear(worker: Worker, word: Word): void {
+    if (word.word === "here") {
+      worker.file = reloading.file();
+      const isReplaced = all.serving().length > 0;
+      worker.child.send({ order: "begin", identity, workers, port, operatorPort, isReplaced, file: worker.file });
+    } else if (word.word === "serving") {
+      all.serves(worker, word.url);
+      tellState();
+      reloading.serves(worker);
+    } else if (word.word === "well") Object.assign(worker, { problem: word.problem, open: word.open, silent_s: 0 });
+    else if (word.word === "vote") reloading.vote(worker.number, word);
+    else if (word.word === "told") telling.told(worker.number, word.question, word.told);
+    else void answer(worker, word);
+  }
+
+  async function answer({ child }: Worker, { question, what }: Extract<Word, { word: "asks" }>): Promise<void> {
+    const serving = all.serving();
+    const answer = await (what === "routes" ? telling.routes(serving) : telling.metrics(serving, what));
+    child.send({ order: "answer", question, answer });
+  }
+
+  function state(): NodeState {
+    const serving = all.serving();
+    const failing = serving.flatMap((worker) => {
+      const problem = problemOf(worker);
+      return problem === null ? [] : [{ worker: worker.number, problem }];
+    });
+    const open_mean = serving.reduce((sum, { open }) => sum + open, 0) / Math.max(1, serving.length);
+    return { wanted: workers, serving: serving.length, deaths: all.deaths(), failing, open_mean };
+  }
+  const tellState = () => toAll({ order: "know", node: state() }, all.serving());
+
+  const ticking = setInterval(() => {
+    for (const worker of all.serving()) {
+      worker.silent_s += 1;
+      if (worker.silent_s < silence_s_max) continue;
+      log.event("error", "worker_silent", { worker: worker.number, seconds: silence_s_max });
+      worker.child.kill();
+    }
+    tellState();
+  }, second_ms);
+  void all.ended.then(() => clearInterval(ticking));
+
+  return {
+    began: all.began,
+    ended: all.ended,
+    reload: reloading.reload,
+    stop(signal) {
+      if (isStopping) toAll({ order: "hurry" }, all.serving());
+      else all.stop(signal);
+      isStopping = true;
+    },
+  };
+}
+
+function problemOf({ problem, silent_s }: Worker): string | null {
+  return silent_s > silence_s_ready ? `has said nothing for ${silent_s} s` : problem;
+}
+
+function toAll(order: Order, workers: Iterable<Worker>): void {
+  for (const { child } of workers) child.send(order);
+}
+
+/** Merges the answers of all workers, for a client that asked one of them. */
+function askingAll() {
+  const asked = questions<Told[] | RouteView[]>(told_ms);
+  const merging = merger();
+  const ask = (workers: readonly Worker[], what: "values" | "routes") =>
+    asked.ask(
+      workers.map(({ number }) => number),
+      (question) => toAll({ order: "tell", question, what }, workers),
+    );
+  return {
+    async metrics(workers: readonly Worker[], format: Format): Promise<string> {
+      return merging.text((await ask(workers, "values")) as Map<number, Told[] | null>, format);
+    },
+    async routes(workers: readonly Worker[]): Promise<WorkerRoute[]> {
+      const told = (await ask(workers, "routes")) as Map<number, RouteView[] | null>;
+      return [...told].flatMap(([worker, routes]) => (routes ?? []).map((one) => ({ ...one, worker })));
+    },
+    told: asked.told,
+    gone(worker: number) {
+      asked.gone(worker);
+      merging.gone(worker);
+    },
+  };
+}
+
+/** The file in force, and the vote over another one: one at a time. */
+function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () => Worker[]) {
+  let file = readFile();
+  let round = 0;
+  let voting: Ballot | null = null;
+  let isWanted = false;
+
+  function over(next: FileRead, problems: readonly string[]): void {
+    if (problems.length === 0) file = next;
+    voting = null;
+    toAll({ order: "verdict", round, problems }, serving());
+    if (!isWanted) return;
+    isWanted = false;
+    reload(readFile());
+  }
+
+  function reload(next: FileRead): void {
+    const voters = serving();
+    isWanted = voting !== null;
+    if (isWanted || voters.length === 0) return;
+    round += 1;
+    toAll({ order: "reload", round, file: next }, voters);
+    const numbers = voters.map(({ number }) => number);
+    voting = ballot(numbers, ballot_ms, (problems) => over(next, problems));
+  }
+
+  return {
+    file: () => file,
+    reload: () => reload(readFile()),
+    /** It may still have been starting when the others took another file. */
+    serves(worker: Worker) {
+      if (worker.file !== file) reload(file);
+    },
+    vote(worker: number, vote: { round: number; problems: readonly string[] }) {
+      if (vote.round === round) voting?.vote(worker, vote.problems);
+    },
+    gone: (worker: number) => voting?.leave(worker),
+  };
+}

@@ -1,0 +1,172 @@
+/** Mounts the operations, each at its method and path. Only http, api and the simulator know Elysia. */
+import { Elysia } from "elysia";
+import type { ManagementEntrance } from "../admin/http/gate.ts";
+import { managementServed } from "../admin/http/mounted.ts";
+import { type ConsoleServed, mountedConsole } from "../admin/people/console.ts";
+import { wantsPage } from "../admin/people/files.ts";
+import { serviceOperations } from "../admin/people/service.ts";
+import { type ConnectionDependencies, RuntimeConnection } from "../core/http/connection.ts";
+import {
+  type FrameDependencies,
+  type Framed,
+  frame,
+  identified,
+  methodNotAllowed,
+  type Serve,
+} from "../core/http/frame.ts";
+import { hostsNamed, otherHost } from "../core/http/host.ts";
+import { json } from "../core/http/json.ts";
+import { Fault } from "../core/inference/fault.ts";
+import type { Dependencies } from "../core/operations/dependencies.ts";
+import { faultBodyOf } from "../core/operations/fault-body.ts";
+import { liveness, readiness } from "../core/operations/health.ts";
+import type { Operation } from "../core/operations/operation.ts";
+import { hasId, isIdThere, pathOf } from "../core/operations/path.ts";
+import { serveOperation } from "../core/operations/serve-operation.ts";
+import { notServed, unknownPath } from "../core/operations/unknown-path.ts";
+import { unservedAt } from "../core/operations/unserved.ts";
+import { encodeFault } from "../core/protocol/openai-chat/fault.ts";
+import type { IdentityParts } from "../features/identity/identity.ts";
+import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
+
+/** The service for clients. `metrics` says whether /metrics is on this port. `people`: absent if nobody can sign in. */
+export function app(dependencies: Dependencies, options: { metrics: boolean; people?: IdentityParts | null }) {
+  return mount(dependencies, [
+    ...operations,
+    ...unlistedOperations,
+    ...(options.people ? serviceOperations(options.people) : []),
+    ...(options.metrics ? metricsOperations : []),
+  ]);
+}
+
+/** The console, on a port of its own. Its pages share one document, and the app in the browser knows their addresses. */
+export function consoleApp(dependencies: Dependencies, served: ConsoleServed) {
+  const { operations: own, page } = mountedConsole(served);
+  return mount(dependencies, [...own, liveness, readiness], { page });
+}
+
+/** The operations of the operator's port, which answers only under its own names. */
+export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
+  const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
+  return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });
+}
+
+interface Mounting {
+  /** Reports whether a `Host` is one of the port's. Absent: every one is. */
+  answersTo?: (host: string | null) => boolean;
+  /** The answer to browsers that ask for a page at any other path. */
+  page?: Framed;
+}
+
+interface Routing extends Mounting {
+  serve(operation: Operation): Serve;
+  /** The answer at paths that no operation has. */
+  nowhere: Framed;
+}
+
+export type RoutingDependencies = FrameDependencies & ConnectionDependencies;
+
+/** Mounts operations: each with its scope, its guards and its description. */
+export function mount(dependencies: Dependencies, mounted: readonly Operation[], mounting: Mounting = {}) {
+  const serve = (operation: Operation) => serveOperation(dependencies, operation);
+  return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted)) });
+}
+
+/** Routes each request to the operation at its method and path. */
+export function routed(
+  dependencies: RoutingDependencies,
+  mounted: readonly Operation[],
+  { serve: serveOf, nowhere: notThere, answersTo = () => true, page }: Routing,
+) {
+  const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
+  // The frame answers faults, so this is a defect of the frame itself.
+  elysia.onError(({ error }) => {
+    const requestId = `req_${dependencies.newId()}`;
+    dependencies.log.event("error", "unhandled", { request_id: requestId, cause: String(error) });
+    const fault = new Fault("internal_error", "The service failed to handle this request. Please try again.");
+    return identified(json(500, encodeFault(fault, requestId)), requestId);
+  });
+  const nowhere = frame(dependencies, notThere);
+  const paged = page ? frame(dependencies, page) : nowhere;
+  const unknown: Serve = (request, connection) => (wantsPage(request) ? paged : nowhere)(request, connection);
+  const misdirected = frame(dependencies, otherHost);
+  const route = (method: string, pattern: string, serve: Serve, detail: object) =>
+    elysia.route(
+      method,
+      pattern,
+      ({ request, server }) => {
+        const serving = answersTo(request.headers.get("host")) ? serve : misdirected;
+        return serving(request, new RuntimeConnection(dependencies, request, server));
+      },
+      {
+        parse: "none",
+        detail,
+      },
+    );
+  for (const here of atEachPath(mounted)) {
+    const [first] = here;
+    const pattern = patternOf(first);
+    const whereIdIs = (serve: Serve): Serve =>
+      hasId(first)
+        ? (request, connection) => (isIdThere(first, request) ? serve : unknown)(request, connection)
+        : serve;
+    for (const operation of here) {
+      const { operationId, tag, summary, description } = operation;
+      const serve = whereIdIs(serveOf(operation));
+      for (const method of methodsOf(operation))
+        route(method, pattern, serve, { operationId, tags: [tag], summary, description });
+    }
+    route("ALL", pattern, whereIdIs(otherRequests(dependencies, here, serveOf)), { hide: true });
+  }
+  route("ALL", "/*", unknown, { hide: true });
+  return elysia;
+}
+
+function atEachPath(mounted: readonly Operation[]): [Operation, ...Operation[]][] {
+  return [...Map.groupBy(mounted, ({ path }) => path).values()] as [Operation, ...Operation[]][];
+}
+
+function firstAtEach(mounted: readonly Operation[]): Operation[] {
+  return atEachPath(mounted).map(([first]) => first);
+}
+
+/** HEAD is a GET to all handlers, so that its headers and its length are the same. */
+function methodsOf({ method }: Operation): string[] {
+  return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];
+}
+
+/** Serves the requests of a path that belong to none of its operations: upgrades, and methods that it lacks. */
+function otherRequests(
+  dependencies: RoutingDependencies,
+  here: readonly [Operation, ...Operation[]],
+  serveOf: Routing["serve"],
+): Serve {
+  const refuse = otherMethod(dependencies, here);
+  const upgrade = upgrades.find(({ path }) => path === here[0].path);
+  if (!upgrade) return refuse;
+  const serve = serveOf(upgrade);
+  return (request, connection) => (asksForUpgrade(request) ? serve : refuse)(request, connection);
+}
+
+function asksForUpgrade({ method, headers }: Request): boolean {
+  return method === "GET" && /\bwebsocket\b/i.test(headers.get("upgrade") ?? "");
+}
+
+function otherMethod(dependencies: RoutingDependencies, here: readonly [Operation, ...Operation[]]): Serve {
+  const [{ path, faultShape }] = here;
+  const allow = here.flatMap(methodsOf).join(", ");
+  return frame(dependencies, {
+    path,
+    faultBody: faultBodyOf(faultShape),
+    work({ request }) {
+      const asked = pathOf(request);
+      const unserved = hasId({ path }) ? unservedAt(asked) : null;
+      throw unserved ? notServed(asked, unserved) : methodNotAllowed(request.method, allow);
+    },
+  });
+}
+
+/** An id without a prefix may hold slashes, as ids of models do. */
+function patternOf({ path, idPrefix }: Operation): string {
+  return path.replace("{id}", idPrefix === undefined ? "*" : ":id");
+}

@@ -1,0 +1,187 @@
+/**
+ * MEMORY: state that a single node does not share. Sliding rates: for each limited organization, team and key a queue
+ * of entries, oldest first, and their sums.
+ */
+import {
+  countedSingly,
+  hopelessLimit,
+  minute_ms,
+  type RateCount,
+  type RateLimits,
+  type Rates,
+  readingsOf,
+  refusalOf,
+  tightestOf,
+} from "../../core/store/rates.ts";
+
+interface Entry {
+  /** It counts until just before this instant. */
+  end_ms: number;
+  requests: number;
+  tokens: number;
+  /** The requests of this second that share it; null if it belongs to one request. */
+  second: number | null;
+}
+
+interface Queue {
+  entries: Entry[];
+  /** Entries before this one have ended. */
+  head: number;
+  requests: number;
+  tokens: number;
+}
+
+/** `now_ms` is monotonic. */
+export function memoryRates(now_ms: () => number): Rates {
+  const queues = new Map<string, Queue>();
+  let swept_ms = now_ms();
+
+  function queueOf(id: string): Queue {
+    const known = queues.get(id);
+    if (known) return known;
+    const queue: Queue = { entries: [], head: 0, requests: 0, tokens: 0 };
+    queues.set(id, queue);
+    return queue;
+  }
+
+  /** Forgets subjects without entries once a minute, to make room for others. */
+  function sweep(at_ms: number): void {
+    if (at_ms - swept_ms < minute_ms) return;
+    swept_ms = at_ms;
+    for (const [id, queue] of queues) {
+      prune(queue, at_ms);
+      if (queue.entries.length === 0) queues.delete(id);
+    }
+  }
+
+  function prunedQueueOf(id: string, at_ms: number): Queue {
+    const queue = queueOf(id);
+    prune(queue, at_ms);
+    return queue;
+  }
+
+  return {
+    async take(request) {
+      const hopeless = hopelessLimit(request);
+      if (hopeless) return hopeless;
+      const at_ms = Math.floor(now_ms());
+      sweep(at_ms);
+      const { subjects, tokens_min } = request;
+      const places = subjects.map(({ id, limits }): Place => ({ queue: prunedQueueOf(id, at_ms), limits }));
+      const tokens = Math.max(tokens_min, Math.min(request.tokens, ...places.map(tokensLeft)));
+      if (!places.every((place) => hasRoom(place, tokens))) {
+        return refusalOf(
+          places.map((place) => countOf(place, at_ms, tokens_min)),
+          subjects,
+        );
+      }
+      const taken = places.map((place) => ({ ...place, entry: entered(place, at_ms, tokens) }));
+      const change = async (requests: number, more: number) => {
+        for (const one of taken) changeEntry(one, requests, more, now_ms());
+      };
+      return {
+        answer: "taken",
+        readings: tightestOf(
+          places.map((place) => countOf(place, at_ms, null)),
+          subjects,
+        ),
+        giveBack: () => change(-1, -tokens),
+        correct: (actual) => change(0, actual - tokens),
+      };
+    },
+    async read(_, subjects) {
+      const at_ms = Math.floor(now_ms());
+      return subjects.map(({ id, limits }) => {
+        const queue = queues.get(id) ?? { entries: [], head: 0, requests: 0, tokens: 0 };
+        prune(queue, at_ms);
+        return readingsOf(countOf({ queue, limits }, at_ms, null), limits);
+      });
+    },
+    async close() {
+      queues.clear();
+    },
+  };
+}
+
+interface Place {
+  queue: Queue;
+  limits: RateLimits;
+}
+
+const tokensLeft = ({ queue, limits }: Place) => (limits.tokensPerMinute ?? Infinity) - queue.tokens;
+
+function hasRoom({ queue, limits }: Place, tokens: number): boolean {
+  const { requestsPerMinute, tokensPerMinute } = limits;
+  return (
+    queue.requests + 1 <= (requestsPerMinute ?? Infinity) && queue.tokens + tokens <= (tokensPerMinute ?? Infinity)
+  );
+}
+
+/** `needed`: the tokens that a refused request needs; null: it was not refused. */
+function countOf({ queue, limits }: Place, at_ms: number, needed: number | null): RateCount {
+  const { requestsPerMinute, tokensPerMinute } = limits;
+  return {
+    requests: queue.requests,
+    tokens: queue.tokens,
+    reset_ms: Math.max(0, (queue.entries.at(-1)?.end_ms ?? at_ms) - at_ms),
+    requestsRetry_ms: needed === null ? 0 : retry_ms(queue, at_ms, "requests", 1, requestsPerMinute),
+    tokensRetry_ms: needed === null ? 0 : retry_ms(queue, at_ms, "tokens", needed, tokensPerMinute),
+  };
+}
+
+function entered({ queue, limits }: Place, at_ms: number, tokens: number): Entry {
+  const second = countedSingly(limits) ? null : Math.floor(at_ms / 1000);
+  const last = queue.entries.at(-1);
+  const shared = last && second !== null && last.second === second ? last : null;
+  const from_ms = second === null ? at_ms : (second + 1) * 1000;
+  const entry: Entry = shared ?? { end_ms: from_ms + minute_ms, requests: 0, tokens: 0, second };
+  if (!shared) queue.entries.push(entry);
+  entry.requests += 1;
+  entry.tokens += tokens;
+  queue.requests += 1;
+  queue.tokens += tokens;
+  return entry;
+}
+
+/** Changes nothing for an entry that has ended. */
+function changeEntry({ queue, entry }: Place & { entry: Entry }, requests: number, tokens: number, at_ms: number) {
+  if (entry.end_ms <= at_ms) return;
+  entry.requests += requests;
+  entry.tokens += tokens;
+  queue.requests += requests;
+  queue.tokens += tokens;
+  while (queue.entries.length > queue.head && queue.entries.at(-1)!.requests === 0) queue.entries.pop();
+}
+
+/**
+ * Removes entries that have ended. An entry that ends before an older one (after a change of plan) waits for that, for
+ * a second at most.
+ */
+function prune(queue: Queue, at_ms: number): void {
+  const { entries } = queue;
+  for (let entry = entries[queue.head]; entry && entry.end_ms <= at_ms; entry = entries[queue.head]) {
+    queue.requests -= entry.requests;
+    queue.tokens -= entry.tokens;
+    queue.head += 1;
+  }
+  if (queue.head * 2 < entries.length && queue.head < 1024) return;
+  entries.splice(0, queue.head);
+  queue.head = 0;
+}
+
+/** The time until enough entries have ended to make room. */
+function retry_ms(
+  queue: Queue,
+  at_ms: number,
+  what: "requests" | "tokens",
+  need: number,
+  limit: number | null,
+): number {
+  let over = queue[what] + need - (limit ?? Infinity);
+  if (over <= 0) return 0;
+  for (const entry of queue.entries.slice(queue.head)) {
+    over -= entry[what];
+    if (over <= 0) return entry.end_ms - at_ms;
+  }
+  return minute_ms;
+}

@@ -1,0 +1,142 @@
+/**
+ * Parts that every act of administration shares: one transaction with its audit entry, at one instant of the store's
+ * clock. An act that changes nothing writes nothing.
+ */
+import { and, asc, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
+import { administrationRepeat, auditEntry, auditHead } from "../../../db/schema.ts";
+import { chainedHash } from "../../admin/store/audit-chain.ts";
+import { masked, maskedDeep } from "../../core/inference/masked.ts";
+import type { AuditEntry, AuditHead, AuditQuery } from "../../core/store/directory.ts";
+import { idOf, uuidOf } from "../../core/store/ids.ts";
+import type { Repeat, Repeated } from "../../core/store/page.ts";
+import type { Database, Transaction } from "./database.ts";
+import { plainly } from "./rows.ts";
+
+export function act<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return plainly(db.transaction(work));
+}
+
+/** The instant of an act, the same for all rows that it writes. */
+export async function storeNow(tx: Pick<Transaction, "query">): Promise<Date> {
+  const [row] = await tx.query<{ at: Date }>("select store_now() as at");
+  return row!.at;
+}
+
+export interface Act {
+  actor: string;
+  action: string;
+  /** The UUID of the organization concerned; null if there is none. */
+  owner: string | null;
+  subject: string;
+  details: Record<string, unknown>;
+}
+
+/**
+ * The last statement of a transaction: from here to its commit, no other act can be recorded. So entries are in the
+ * order of their commits, without gaps, however many sessions write.
+ */
+export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> {
+  const { action, owner, subject } = act;
+  const [head] = await tx.query<{ number: number; hash: Uint8Array; address: string | null }>(
+    `select number, hash, nullif(current_setting('${address_setting}', true), '') as address from audit_head for update`,
+  );
+  const number = head!.number + 1;
+  const { address } = head!;
+  const organizationId = owner === null ? null : idOf(owner, "org_");
+  // The hash covers the entry as it will be read: without what JSON does not keep.
+  const [actor, kept] = [masked(act.actor), maskedDeep(act.details)];
+  const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
+  const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
+  await tx.drizzle
+    .insert(auditEntry)
+    .values({ number, at, actor, address, action, organizationId: owner, subject, details: kept, hash });
+  await tx.drizzle.update(auditHead).set({ number, hash });
+}
+
+const address_setting = "sluice.address";
+
+/** The same database, for acts that are requested from this address: their audit entries name it. */
+export function withAddress(db: Database, address: string | null): Database {
+  if (address === null) return db;
+  return {
+    ...db,
+    transaction: (work, options) =>
+      db.transaction(async (tx) => {
+        await tx.query(`select set_config('${address_setting}', $1, true)`, [address]);
+        return work(tx);
+      }, options),
+  };
+}
+
+/** How long a repeat is recognised. */
+const repeat_days = 7;
+
+/** Forgets a repeat whose creation was refused: the next attempt counts as the first. */
+export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, actor: string): Promise<void> {
+  if (!repeat) return;
+  const { actor: by, keyHash } = administrationRepeat;
+  await tx.drizzle.delete(administrationRepeat).where(and(eq(by, actor), eq(keyHash, repeat.keyHash)));
+}
+
+/**
+ * Records what is created under a repeat's key. If something was created already, returns it. Of two at once, the second
+ * waits for the first.
+ */
+export async function repeated(
+  tx: Transaction,
+  repeat: Repeat | undefined,
+  actor: string,
+  subject: string,
+): Promise<Repeated | null> {
+  if (!repeat) return null;
+  const { keyHash, requestHash } = repeat;
+  await tx.query(`delete from administration_repeat where created_at < store_now() - interval '${repeat_days} days'`);
+  const [made] = await tx.drizzle
+    .insert(administrationRepeat)
+    .values({ actor, keyHash, requestHash, subject, createdAt: await storeNow(tx) })
+    .onConflictDoNothing()
+    .returning({ subject: administrationRepeat.subject });
+  if (made) return null;
+  const [before] = await tx.drizzle
+    .select()
+    .from(administrationRepeat)
+    .where(and(eq(administrationRepeat.actor, actor), eq(administrationRepeat.keyHash, keyHash)));
+  return before!.requestHash.toHex() === requestHash.toHex() ? { repeated: before!.subject } : "reused";
+}
+
+export async function listAudit(db: Database, query: AuditQuery): Promise<AuditEntry[]> {
+  const owner = query.organizationId === undefined ? undefined : uuidOf(query.organizationId, "org_");
+  if (owner === null) return [];
+  const { actor, action, plan, subject, before, after, limit } = query;
+  const wanted = and(
+    owner === undefined ? undefined : eq(auditEntry.organizationId, owner),
+    actor === undefined ? undefined : eq(auditEntry.actor, actor),
+    action === undefined ? undefined : eq(auditEntry.action, action),
+    plan === undefined ? undefined : aboutPlan(plan),
+    subject === undefined ? undefined : eq(auditEntry.subject, subject),
+    before === undefined ? undefined : lt(auditEntry.number, before),
+    after === undefined ? undefined : gt(auditEntry.number, after),
+  );
+  const order = query.order === "oldest" ? asc(auditEntry.number) : desc(auditEntry.number);
+  const rows = await plainly(db.drizzle.select().from(auditEntry).where(wanted).orderBy(order).limit(limit));
+  return rows.map(
+    ({ id: _, organizationId, hash, ...rest }): AuditEntry => ({
+      ...rest,
+      organizationId: organizationId && idOf(organizationId, "org_"),
+      hash: hash?.toHex() ?? null,
+    }),
+  );
+}
+
+/** Plans belong to no organization, so the index finds them among the few entries without one. */
+const aboutPlan = (name: string) =>
+  and(
+    isNull(auditEntry.organizationId),
+    eq(auditEntry.subject, name),
+    inArray(auditEntry.action, ["plan.create", "plan.update", "plan.remove"]),
+  );
+
+export async function readAuditHead(db: Database): Promise<AuditHead> {
+  const [head] = await plainly(db.drizzle.select().from(auditHead));
+  return { number: head!.number, hash: head!.hash.toHex() };
+}

@@ -1,0 +1,94 @@
+/**
+ * Administration over SQL. Each act and its audit entry are one transaction, which also informs the nodes' caches: the
+ * message is sent with the commit, never without it.
+ */
+
+import type { OwnLimits } from "../../admin/store/own-limits.ts";
+import type { RequestList } from "../../admin/store/request-list.ts";
+import type { Administration } from "../../core/store/directory.ts";
+import type { DrainAdministration } from "../../core/store/drain.ts";
+import type { Fleet } from "../../core/store/fleet.ts";
+import type { NoticeAdministration } from "../../core/store/notice.ts";
+import type { Operators } from "../../core/store/operators.ts";
+import type { PeopleAdministration } from "../../core/store/people.ts";
+import type { PlanAdministration } from "../../core/store/plan.ts";
+import type { Sealing } from "../../core/store/sealing.ts";
+import type { Standings } from "../../core/store/standing.ts";
+import { listAudit, readAuditHead, withAddress } from "./acts.ts";
+import type { Database } from "./database.ts";
+import { drainAdministration } from "./drains.ts";
+import { fleet } from "./fleet-reports.ts";
+import { keys } from "./keys.ts";
+import { managedPlans } from "./managed-plans.ts";
+import { noticeHooks } from "./notices.ts";
+import { operators } from "./operators.ts";
+import { organizationLife } from "./organization-life.ts";
+import { organizations } from "./organizations.ts";
+import { heldToOwnLimits } from "./own-limits.ts";
+import { peopleAdministration } from "./people-administration.ts";
+import { raises } from "./raises.ts";
+import { requestList } from "./request-list.ts";
+import { standings } from "./standing.ts";
+import { teams } from "./teams.ts";
+
+export interface ActContext {
+  /** The address that the acts are requested from; null: the node itself. */
+  address?: string | null;
+  /** The person who acts, if the acts may not raise what counts for that person; null: they may. */
+  own?: OwnLimits | null;
+  /**
+   * The actor is a node, which has published the plans of its file; otherwise it is a command, whose file may have
+   * other plans.
+   */
+  isServed?: boolean;
+  /** Seals small secrets; null: there is no key, and they are kept as they are. */
+  sealing?: Sealing | null;
+}
+
+/** The administration as each of the stores that the verbs use. */
+export function administrationStores(database: Database, context?: ActContext) {
+  const store = administration(database, context);
+  return {
+    administration: store,
+    operators: store,
+    plans: store,
+    notices: store,
+    drains: store,
+    standings: store,
+    requests: store,
+    fleet: store,
+    people: store,
+  };
+}
+
+export function administration(
+  database: Database,
+  { address = null, own = null, isServed = false, sealing = null }: ActContext = {},
+): Administration &
+  Operators &
+  PlanAdministration &
+  NoticeAdministration &
+  DrainAdministration &
+  Fleet &
+  Standings &
+  PeopleAdministration &
+  RequestList {
+  const db = withAddress(heldToOwnLimits(database, own), address);
+  return {
+    ...organizations(db, isServed),
+    ...organizationLife(db),
+    ...keys(db),
+    ...teams(db),
+    ...raises(db),
+    ...operators(db),
+    ...managedPlans(db),
+    ...noticeHooks(db, sealing),
+    ...drainAdministration(db),
+    ...standings(db),
+    ...requestList(db),
+    ...fleet(db),
+    ...peopleAdministration(db),
+    listAudit: (input) => listAudit(db, input),
+    auditHead: () => readAuditHead(db),
+  };
+}

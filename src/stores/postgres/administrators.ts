@@ -1,0 +1,64 @@
+/** Administrators of the service over SQL, and the rule that no act takes the last one away. */
+import type { AdministratorsOutlook } from "../../admin/store/administrators.ts";
+import { act } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+import { inForce } from "./memberships.ts";
+
+const ofService = inForce.replace("where ", "where m.organization_id is null and ");
+
+/** The newest secret of an operator has no expiry of its own, but one of an older version might. */
+const lasting = `(
+  exists (
+    select from (${ofService}) m join person p on p.id = m.person_id
+    where m.role = 'admin' and p.kind = 'person' and p.suspended_at is null and p.forgotten_at is null)
+  or exists (
+    select from operator o join operator_secret s on s.operator_id = o.id
+    where o.role = 'admin' and o.revoked_at is null and o.expires_at is null
+      and s.revoked_at is null and s.expires_at is null))`;
+
+/**
+ * An act on a person or an operator, whose row `lock` locks: one act after the other, so that each sees what those before it
+ * have left. `last_admin`: there would be no administrator any more, and nothing was changed.
+ */
+export async function keepingAdministrator<Row, Answer>(
+  db: Database,
+  lock: (tx: Transaction) => Promise<Row>,
+  work: (tx: Transaction, row: Row) => Promise<Answer>,
+): Promise<Answer | "last_admin"> {
+  try {
+    return await act(db, async (tx) => {
+      await lockAdministrators(tx);
+      // From here on the issuer gives this row nothing that the look does not see.
+      const row = await lock(tx);
+      const hadOne = await isThere(tx);
+      const answer = await work(tx, row);
+      if (hadOne && !(await isThere(tx))) throw new LastAdministrator();
+      return answer;
+    });
+  } catch (thrown) {
+    if (thrown instanceof LastAdministrator) return "last_admin";
+    throw thrown;
+  }
+}
+
+class LastAdministrator extends Error {}
+
+/** Until the commit nobody else takes an administrator away. It is taken before any lock of a row, so that nobody waits in a ring. */
+export async function lockAdministrators(tx: Pick<Transaction, "query">): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
+}
+
+async function isThere(tx: Pick<Transaction, "query">): Promise<boolean> {
+  const [row] = await tx.query<{ is_there: boolean }>(`select ${lasting} as is_there`);
+  return row!.is_there;
+}
+
+export async function administratorsOutlook(db: Pick<Database, "query">): Promise<AdministratorsOutlook> {
+  const [row] = await db.query<AdministratorsOutlook>(
+    `select ${lasting} as "isLasting", store_now() as "readAt",
+       greatest(
+         (select max(expires_at) from operator where role = 'admin' and revoked_at is null),
+         (select max(ended_at) from membership where role = 'admin' and organization_id is null)) as "endsAt"`,
+  );
+  return row!;
+}

@@ -1,0 +1,47 @@
+/** Logs of answers over SQL, where there is no Redis, and on the embedded database. */
+
+import { bare } from "../../core/store/ids.ts";
+import type { AnswerLogs, Appended, LogEntry } from "../../features/responses/store/answer-log.ts";
+import type { Database } from "./database.ts";
+
+/** The most entries of one read, so that no answer is in memory whole. */
+const read_max = 64;
+
+export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {
+  return {
+    async append({ requestId }, number, { text, isEnd }) {
+      const [row] = await db.query<{ appended: Appended }>("select kept_answer_append($1, $2, $3, $4) as appended", [
+        bare(requestId, "req_"),
+        number,
+        text,
+        isEnd,
+      ]);
+      return row!.appended;
+    },
+    async read({ requestId }, from) {
+      const rows = await db.query<{ number: number; said: string; is_end: boolean }>(reading, [
+        bare(requestId, "req_"),
+        from,
+        read_max,
+      ]);
+      return inOrder(
+        rows.map(({ number, said, is_end }) => ({ number, text: said, isEnd: is_end })),
+        from,
+      );
+    },
+    async remove(logs) {
+      if (logs.length === 0) return;
+      const ids = logs.map(({ requestId }) => bare(requestId, "req_"));
+      await db.query("delete from kept_answer_entry where request_id = any($1::uuid[])", [ids]);
+    },
+  };
+}
+
+const reading = `
+  select number, said, is_end from kept_answer_entry where request_id = $1 and number >= $2 order by number limit $3`;
+
+/** The entries, if they begin with this number. */
+function inOrder(entries: readonly (LogEntry & { number: number })[], from: number): LogEntry[] | "lost" {
+  if (entries.some(({ number }, index) => number !== from + index)) return "lost";
+  return entries.map(({ text, isEnd }) => ({ text, isEnd }));
+}

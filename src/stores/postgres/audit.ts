@@ -1,0 +1,145 @@
+/**
+ * Checks the books against themselves, in pieces (docs/design/metering.md, Audit). Every minute one node of the fleet
+ * reads new records and adds them to the roll-ups. Every hour it compares the windows and days that may have changed,
+ * and seals those that have ended. No statement holds up others for long.
+ */
+import { idOf } from "../../core/store/ids.ts";
+import type { Audit, LedgerDifference, Sealed } from "../../core/store/ledger.ts";
+import type { Database, Lane } from "./database.ts";
+import { onOneNode } from "./fleet.ts";
+import { sealRecords } from "./passes.ts";
+
+/** Transactions whose records one statement reads; a batch of 256 commands is one. */
+const transactions_max = 2_000;
+/** The windows that one statement seals. */
+const seals_max = 1_000;
+/** Another node's check counts for this long. */
+const fresh_minutes = 50;
+/** The time for reading the records of a day. */
+export const long_ms = 15 * 60_000;
+
+/** How long a pass goes on adding days to the totals. */
+const totalling_ms = 5_000;
+
+/** How long a check waits until a roll-up ends. */
+const wait_ms = 15_000;
+
+/** Adds new records to the roll-ups, unless another node is doing so. */
+export async function rollUp(db: Database): Promise<void> {
+  await onOneNode(db, "usage_audit", async (lane) => {
+    await readRecords(lane);
+    await splitDay(db, lane);
+    await totalDays(db, lane);
+  });
+}
+
+/** Splits the units of one day by kind, the newest first, of the days that were rolled up before units had kinds. */
+async function splitDay(db: Database, lane: Lane): Promise<void> {
+  const [found] = await lane.query<{ day: Date }>(
+    "select starts_at as day from usage_rolled where not is_split order by starts_at desc limit 1",
+  );
+  if (found)
+    await db.transaction((tx) => tx.query("select usage_split_day($1)", [found.day]), { statement_ms: long_ms });
+}
+
+/** Adds the days that were rolled up before there were totals, the newest first, for as long as a pass may take. */
+async function totalDays(db: Database, lane: Lane): Promise<void> {
+  const until_ms = performance.now() + totalling_ms;
+  do {
+    const [found] = await lane.query<{ day: Date }>(
+      "select starts_at as day from usage_rolled where not is_totalled and is_split order by starts_at desc limit 1",
+    );
+    if (!found) return;
+    await db.transaction((tx) => tx.query("select usage_total_day($1)", [found.day]), { statement_ms: long_ms });
+  } while (performance.now() < until_ms);
+}
+
+export async function audit(db: Database): Promise<Audit> {
+  const differences = (await onOneNode(db, "usage_audit", (lane) => compare(db, lane), { wait_ms })) ?? [];
+  const [found] = await db.query<{ differing: number; unsealed: number }>(
+    "select differing, unsealed from usage_audit",
+  );
+  return { differences, differing: found!.differing, sealsBehind: found!.unsealed };
+}
+
+async function compare(db: Database, lane: Lane): Promise<LedgerDifference[]> {
+  const [last] = await lane.query<{ fresh: boolean }>(
+    `select coalesce(store_now() - looked_at between '0' and make_interval(mins => $1), false) as fresh from usage_audit`,
+    [fresh_minutes],
+  );
+  if (last!.fresh) return [];
+  await readRecords(lane);
+  const differences = (await lane.query<DifferenceRow>("select * from usage_differences('open')")).map(differenceOf);
+  while ((await lane.query<{ count: number }>("select usage_seal_ended($1) as count", [seals_max]))[0]!.count > 0);
+  const ended = await daysOf(
+    lane,
+    "select starts_at as day from usage_rolled where sealed_at is null and starts_at <= store_now() - interval '24 hours' order by 1",
+  );
+  for (const day of ended) differences.push(...(await differencesIn(db, "usage_seal_day($1)", [day])));
+  differences.push(...(await totalDifferences(db, ended)));
+  await sealRecords(db);
+  await lane.query("select usage_audit_done($1)", [differences.length]);
+  return differences;
+}
+
+/** Reads the records that were added since the last pass, and rolls them up. */
+async function readRecords(lane: Lane): Promise<void> {
+  while ((await lane.query<{ more: boolean }>("select usage_audit_read($1) as more", [transactions_max]))[0]!.more);
+}
+
+/**
+ * Runs a function of the audit and returns the differences that it finds. It is a transaction of its own, which may
+ * take longer than others.
+ */
+export async function differencesIn(
+  db: Database,
+  call: string,
+  parameters: readonly unknown[],
+): Promise<LedgerDifference[]> {
+  const work = { statement_ms: long_ms };
+  const rows = await db.transaction((tx) => tx.query<DifferenceRow>(`select * from ${call}`, parameters), work);
+  return rows.map(differenceOf);
+}
+
+/** The days that a statement selects as `day`. */
+export async function daysOf(db: Pick<Database, "query">, text: string, values: unknown[] = []): Promise<Date[]> {
+  return (await db.query<{ day: Date }>(text, values)).map(({ day }) => day);
+}
+
+/** Compares the totals of the months of these days with their days, and the sum of each key with all its months. */
+export async function totalDifferences(db: Database, days: readonly Date[]): Promise<LedgerDifference[]> {
+  if (days.length === 0) return [];
+  const months = new Set(days.map((day) => `${day.toISOString().slice(0, 7)}-01T00:00:00Z`));
+  const differences: LedgerDifference[] = [];
+  for (const month of [...months, "infinity"])
+    differences.push(...(await differencesIn(db, "usage_total_differences($1)", [month])));
+  return differences;
+}
+
+export async function sealed(db: Pick<Database, "query">): Promise<Sealed> {
+  const [row] = await db.query<Sealed>(
+    `select s.windows, s.records, d.days, d.day_records as "dayRecords"
+     from (select count(*) as windows, coalesce(sum(records), 0)::bigint as records from usage_seal) s,
+       (select count(*) as days, coalesce(sum(records), 0)::bigint as day_records from usage_rolled
+        where sealed_at is not null) d`,
+  );
+  return row!;
+}
+
+export interface DifferenceRow {
+  /** Null in totals of all organizations. */
+  organization_id: string | null;
+  /** Absent in comparisons of roll-ups. */
+  subject_id?: string | null;
+  kind: LedgerDifference["kind"];
+  starts_at: Date | null;
+  used: number;
+  recorded: number;
+  held: number;
+  holding: number;
+}
+
+export function differenceOf(row: DifferenceRow): LedgerDifference {
+  const { organization_id, subject_id: subjectId = null, starts_at: startsAt, ...rest } = row;
+  return { organizationId: organization_id && idOf(organization_id, "org_"), subjectId, startsAt, ...rest };
+}

@@ -1,0 +1,145 @@
+/** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
+import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/pg-core";
+import { apiKey, keySecret, limitRaise, membership, organization, person, usageSubject } from "../../../db/schema.ts";
+import type { Directory, Scope } from "../../core/store/directory.ts";
+import { idOf, uuidOf } from "../../core/store/ids.ts";
+import type { RateSubject } from "../../core/store/rates.ts";
+import { standingSubjects } from "../../core/store/standing.ts";
+import type { Database } from "./database.ts";
+import { secretEnds } from "./key-life.ts";
+import { callerOf, plainly } from "./rows.ts";
+
+const ofTeam = alias(usageSubject, "of_team");
+const ofMember = alias(usageSubject, "of_member");
+const byHand = alias(membership, "by_hand");
+const byRule = alias(membership, "by_rule");
+
+export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
+  const find = db.drizzle
+    .select({
+      key: {
+        id: apiKey.id,
+        name: apiKey.name,
+        scopes: apiKey.scopes,
+        allowedModels: apiKey.allowedModels,
+        allowedAddresses: apiKey.allowedAddresses,
+        expiresAt: apiKey.expiresAt,
+        revokedAt: apiKey.revokedAt,
+        lastUsedAt: apiKey.lastUsedAt,
+      },
+      secret: { createdAt: keySecret.createdAt, expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
+      ends: secretEnds,
+      organization,
+      own: ratesIn(usageSubject),
+      member: ratesIn(ofMember),
+      team: ratesIn(ofTeam),
+      planRaise: {
+        requestsPerMinute: raiseOf(organization.id, "requestsPerMinute"),
+        tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
+      },
+      kind: apiKey.kind,
+      person: {
+        id: person.id,
+        suspendedAt: person.suspendedAt,
+        notBefore: person.notBefore,
+        confirmedAt: person.confirmedAt,
+      },
+      hand: rightsIn(byHand),
+      rule: rightsIn(byRule),
+      readAt: sql<Date>`store_now()`,
+    })
+    .from(keySecret)
+    .innerJoin(apiKey, eq(apiKey.id, keySecret.keyId))
+    .innerJoin(organization, eq(organization.id, apiKey.organizationId))
+    .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
+    .leftJoin(ofMember, eq(ofMember.subjectId, usageSubject.memberId))
+    .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
+    .leftJoin(person, eq(person.id, apiKey.personId))
+    .leftJoin(byHand, isRight(byHand, "hand"))
+    .leftJoin(byRule, isRight(byRule, "rule"))
+    .where(eq(keySecret.hash, sql.placeholder("hash")))
+    .prepare("credential");
+
+  return {
+    async credential(keyHash) {
+      const [row] = await plainly(find.execute({ hash: keyHash }));
+      if (!row) return null;
+      const { key, secret, ends, readAt, hand, rule } = row;
+      const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });
+      const rights = scopes === null ? null : { scopes: scopes as Scope[], models };
+      return {
+        key: { ...key, id: idOf(key.id, "key_"), scopes: key.scopes as Scope[] },
+        secret,
+        ends,
+        person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
+        organization: callerOf(row.organization),
+        planRaise: row.planRaise,
+        rates: [...ratesOf("key", row.own), ...ratesOf("person", row.member), ...ratesOf("team", row.team)],
+        readAt,
+      };
+    },
+
+    async touch(uses, how) {
+      const keys = [...uses].flatMap(([id, from]) => {
+        const uuid = uuidOf(id, "key_");
+        return uuid === null ? [] : [{ uuid, from }];
+      });
+      if (keys.length === 0) return;
+      await db.query(how === "certain" ? touchingAll : touching, [
+        keys.map(({ uuid }) => uuid),
+        keys.map(({ from }) => from),
+      ]);
+    },
+  };
+}
+
+/** The condition for the membership of the key's person in the key's organization. One by hand counts before one by a rule. */
+const isRight = (table: typeof byHand | typeof byRule, source: "hand" | "rule") =>
+  and(
+    eq(table.personId, apiKey.personId),
+    eq(table.organizationId, apiKey.organizationId),
+    eq(table.source, source),
+    isNull(table.endedAt),
+  );
+
+const rightsIn = (table: typeof byHand | typeof byRule) => ({ scopes: table.scopes, models: table.models });
+
+const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) => ({
+  id: table.subjectId,
+  requestsPerMinute: raised(table.requestsPerMinute, table.subjectId, "requestsPerMinute"),
+  tokensPerMinute: raised(table.tokensPerMinute, table.subjectId, "tokensPerMinute"),
+});
+
+type Rate = "requestsPerMinute" | "tokensPerMinute";
+
+/** The raise in force of a limit; null: there is none. Without a raise in the organization, no row is looked up. */
+const raiseOf = (subject: SQLWrapper, rate: Rate) =>
+  sql<number | null>`case when ${organization.raisedUntil} > store_now() then (
+    select ${limitRaise[rate]} from ${limitRaise}
+    where ${limitRaise.subjectId} = ${subject} and ${limitRaise.endsAt} > store_now()) end`.mapWith(limitRaise[rate]);
+
+const raised = (limit: SQLWrapper, subject: SQLWrapper, rate: Rate) =>
+  sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitRaise[rate]);
+
+/** The rate limits of a subject as a list; empty if it has none. */
+function ratesOf(
+  limitedBy: RateSubject["limitedBy"],
+  row: { id: string | null; requestsPerMinute: number | null; tokensPerMinute: number | null } | null,
+): RateSubject[] {
+  if (row === null || row.id === null) return [];
+  const { id, requestsPerMinute, tokensPerMinute } = row;
+  if (requestsPerMinute === null && tokensPerMinute === null) return [];
+  return [{ limitedBy, id: idOf(id, standingSubjects[limitedBy]), limits: { requestsPerMinute, tokensPerMinute } }];
+}
+
+const touchingAll = `
+  update api_key set last_used_at = store_now(), last_used_from = coalesce(nullif(used.address, ''), last_used_from)
+  from (
+    select id, given.address from api_key join unnest($1::uuid[], $2::text[]) as given (key_id, address) on id = key_id
+    order by id for no key update of api_key
+  ) as used
+  where api_key.id = used.id`;
+
+/** Nodes write the same keys at the same moment: the second one skips the row, and nobody waits. */
+const touching = touchingAll.replace("of api_key", "of api_key skip locked");

@@ -1,0 +1,107 @@
+/** The interface to the thread of the embedded database: questions are sent to it, and answers come back by number. */
+import { together } from "../../core/time/together.ts";
+import type { Session } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
+
+export interface Statement {
+  text: string;
+  params: (string | null)[];
+  form: "objects" | "arrays";
+}
+type Work =
+  | { ask: "open"; folder: string; maySeed: boolean }
+  | ({ ask: "run" } & Statement)
+  | { ask: "exec"; text: string }
+  | { ask: "close" };
+export type Question = Work & { number: number };
+
+/** `code` is a SQLSTATE, or one of DatabaseError's. */
+export interface Failure {
+  message: string;
+  code: string;
+}
+export type Answer =
+  | { number: number; value: unknown }
+  | { number: number; failure: Failure }
+  /** A notification, which is no answer to a question. */
+  | { channel: string; payload: string };
+
+/** Errors are DatabaseErrors; XX000 and others of its class are failures of the engine itself. */
+export interface DatabaseThread extends Pick<Session, "exec"> {
+  /** Opens the files in a data folder. It must be the first question. */
+  open(folder: string, maySeed: boolean): Promise<unknown>;
+  run(text: string, params: (string | null)[], form: "objects" | "arrays"): Promise<unknown[]>;
+  onNotification(notified: (channel: string, payload: string) => void): void;
+  /** Closes the database, and ends the thread. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: DatabaseError): void;
+}
+
+/** The thread loads its engine at once. Until it is asked to open a folder, it keeps no process alive. */
+export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
+  const worker = startWorker(isCompiled);
+  worker.unref();
+  const waiting = new Map<number, Waiting>();
+  let questions = 0;
+  let notify: (channel: string, payload: string) => void = () => {};
+
+  function settle(number: number, how: (one: Waiting) => void): void {
+    const one = waiting.get(number);
+    if (!one) return;
+    waiting.delete(number);
+    if (waiting.size === 0) worker.unref();
+    how(one);
+  }
+  function take(data: Answer): void {
+    if ("channel" in data) notify(data.channel, data.payload);
+    else if ("failure" in data) {
+      settle(data.number, (one) => one.reject(new DatabaseError(data.failure.message, data.failure.code)));
+    } else settle(data.number, (one) => one.resolve(data.value));
+  }
+  // All answers of a turn are delivered together, in a turn of their own. While the runtime delivers one message it
+  // delivers no other, and code that gets an answer may wait for the next one in a loop of its own, as
+  // `expect().rejects` of its test runner does.
+  const soon = together();
+  worker.onmessage = ({ data }: MessageEvent<Answer>) => soon(() => take(data));
+  const lost = (why: string) => {
+    for (const number of [...waiting.keys()]) settle(number, (one) => one.reject(new DatabaseError(why, "XX000")));
+  };
+  worker.onerror = ({ message }) => lost(`its thread failed: ${message}`);
+  worker.addEventListener("close", () => lost("its thread has ended"));
+
+  /** It is sent at once. The process stays alive while an answer is awaited. */
+  function ask(work: Work): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const number = questions++;
+    if (waiting.size === 0) worker.ref();
+    waiting.set(number, { resolve, reject });
+    worker.postMessage({ ...work, number } satisfies Question);
+    return promise;
+  }
+
+  return {
+    open: (folder, maySeed) => ask({ ask: "open", folder, maySeed }),
+    run: (text, params, form) => ask({ ask: "run", text, params, form }) as Promise<unknown[]>,
+    exec: (text) => ask({ ask: "exec", text }),
+    onNotification(notified) {
+      notify = notified;
+    },
+    async close() {
+      try {
+        await ask({ ask: "close" });
+      } finally {
+        worker.terminate();
+      }
+    },
+  };
+}
+
+/** Starts the worker: in the executable by the file name that the build gave it, from source by the one on disk. */
+function startWorker(isCompiled: boolean): Worker {
+  if (isCompiled) return new Worker("./postgres/embedded-worker.ts");
+  return new Worker(new URL("./embedded-worker.ts", import.meta.url).href);
+}

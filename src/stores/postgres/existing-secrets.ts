@@ -1,0 +1,38 @@
+/** The secrets that may be used, as one value for thousands of keys: one row for each would cost ten times as much. */
+import { type ExistingSecretsStore, fingerprint_bytes } from "../../core/store/existing-secrets.ts";
+import { uuid_max } from "../../core/store/ids.ts";
+import type { Database } from "./database.ts";
+
+const piece_keys_max = 5_000;
+
+export function existingSecretsIn(db: Pick<Database, "query">, keys_max = piece_keys_max): ExistingSecretsStore {
+  return {
+    async piece(from) {
+      const [row] = await db.query<{ fingerprints: Uint8Array | null; next: string | null }>(reading, [
+        from ?? uuid_max,
+        keys_max,
+        fingerprint_bytes,
+      ]);
+      return { fingerprints: row!.fingerprints ?? new Uint8Array(), next: row!.next };
+    },
+  };
+}
+
+/**
+ * Reads the indexes of both tables backwards, since key ids rise with time. A plain join would read all secrets for
+ * each piece: the planner cannot know how near to each other those of a piece are.
+ */
+const reading = `
+  with piece as materialized (
+    select id from api_key where id < $1::uuid and revoked_at is null order by id desc limit $2::integer
+  ), oldest as materialized (
+    select id from piece order by id limit 1
+  )
+  select
+    (select id from oldest) as next,
+    (
+      select string_agg(substring(hash for $3::integer), ''::bytea)
+      from key_secret
+      where key_id >= (select id from oldest) and key_id < $1::uuid and key_id in (select id from piece)
+        and revoked_at is null and (expires_at is null or expires_at > store_now())
+    ) as fingerprints`;

@@ -1,0 +1,59 @@
+/**
+ * Checks a whole year of the books against its records, in many short statements (docs/design/metering.md, Audit). A
+ * full check counts every record again, into a table of its own, and compares it with what the audit log's chain says
+ * about it.
+ */
+import type { LedgerDifference } from "../../core/store/ledger.ts";
+import { type DifferenceRow, daysOf, differenceOf, differencesIn, rollUp, totalDifferences } from "./audit.ts";
+import type { Database, Lane } from "./database.ts";
+import { onOneNode } from "./fleet.ts";
+import { passDifferences } from "./passes.ts";
+import { inPieces } from "./pieces.ts";
+
+const pace = { quick_ms: 100, slow_ms: 500 };
+
+/** Checks all windows of a year and the roll-ups of its days. A full check reads sealed records again, too. */
+export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
+  // A database that was restored on another server is read again first: until then its new records would count as read.
+  await rollUp(db);
+  const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
+  const days = await daysOf(
+    db,
+    `select d.day from (
+       select starts_at as day from usage_rolled where $1 or sealed_at is null
+       union select starts_at from usage_day where $1
+     ) d where d.day > store_now() - interval '12 months' order by 1`,
+    [isFull],
+  );
+  if (isFull) differences.push(...(await passDifferences(db, pace)));
+  for (const day of days) differences.push(...(await differencesIn(db, "usage_day_differences($1)", [day])));
+  differences.push(...(await totalDifferences(db, days)));
+  return differences;
+}
+
+async function counted(db: Database): Promise<LedgerDifference[]> {
+  const found = await onOneNode(db, "usage_recount", async (lane) => {
+    await lane.query("delete from usage_recount");
+    try {
+      const [found] = await lane.query<{ until: number }>("select read_until as until from usage_audit");
+      const { until } = found!;
+      const unrolled = await countAnew(lane, until);
+      return [...(await differencesIn(db, "usage_differences('full', $1)", [until])), ...unrolled];
+    } finally {
+      await lane.query("delete from usage_recount");
+    }
+  });
+  if (found) return found;
+  throw new Error("another full check is under way; wait until it has ended, or check without --full");
+}
+
+/** Returns the records that no roll-up contains. */
+async function countAnew(lane: Lane, until: number): Promise<LedgerDifference[]> {
+  const unrolled: LedgerDifference[] = [];
+  const read = async (...piece: [number, number]) => {
+    await lane.query("select usage_count_anew($1, $2)", piece);
+    return lane.query<DifferenceRow>("select * from usage_unrolled($1, $2)", piece);
+  };
+  await inPieces({ since: 0, until }, pace, read, (rows) => unrolled.push(...rows.map(differenceOf)));
+  return unrolled;
+}

@@ -1,0 +1,97 @@
+/** Commands of the ledger as the arguments of `usage_batch` (migration 0004). Its answers: ledger-answers.ts. */
+import type { Usage } from "../../core/inference/usage.ts";
+import { hexOf } from "../../core/store/ids.ts";
+import {
+  type Command,
+  type RequestFacts,
+  type Settle,
+  type UsageLimits,
+  window_units_max,
+  windowKinds,
+} from "../../core/store/ledger.ts";
+import { compositeArray, compositeRow, field } from "./composite.ts";
+
+const types = ["uuid", "usage_admit_command", "usage_grow_command", "usage_checkpoint_command", "usage_settle_command"];
+const parameters = [...types, "bigint"].map((type, at) => `$${at + 1}::${type}[]`);
+
+/** Its parameters are those of `encodeBatch`. Its one row has one column, which `decodeAnswers` reads. */
+export const batchCall = `select usage_batch(${parameters.join(", ")}) as answers`;
+
+/** The same, committed durably; only for a server, and outside of any transaction. */
+export const durableBatchCall = `call usage_batch_durably(${parameters.join(", ")}, null)`;
+
+/**
+ * Organizations, admits, grows, checkpoints, settles, and limits. Commands name organizations and limits by their
+ * number, from 1. Throws for an invalid id; then nothing was sent.
+ */
+export function encodeBatch(commands: readonly Command[]): string[] {
+  const rows: Record<Command["verb"], string[]> = { admit: [], grow: [], checkpoint: [], settle: [] };
+  const organizations = numbers((id: string) => hexOf(id, "org_"));
+  const limits = numbers(limitsOf);
+  for (let position = 0; position < commands.length; position++) {
+    const command = commands[position]!;
+    const names = `${position},${hexOf(command.requestId, "req_")},${organizations.of(command.organizationId)}`;
+    rows[command.verb].push(compositeRow(`${names},${fieldsOf(command, limits.of)}`));
+  }
+  return [
+    organizations.array(),
+    ...[rows.admit, rows.grow, rows.checkpoint, rows.settle].map(compositeArray),
+    limits.array(),
+  ];
+}
+
+/** The commands of a batch share few organizations and plans: each is sent once. */
+function numbers<Named>(textOf: (one: Named) => string) {
+  const known = new Map<Named, number>();
+  return {
+    of(one: Named): number {
+      const number = known.get(one) ?? known.size + 1;
+      known.set(one, number);
+      return number;
+    },
+    array: () => `{${[...known.keys()].map(textOf).join(",")}}`,
+  };
+}
+
+function limitsOf(limits: UsageLimits): string {
+  return `{${windowKinds.map((kind) => limits[kind] ?? window_units_max).join(",")}}`;
+}
+
+/** Fields as text: an array of them would cost more than the fields. */
+function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
+  switch (command.verb) {
+    case "admit": {
+      const { limits, inputUnits, outputTokens, outputTokens_min, lease_ms } = command;
+      const least = `${inputUnits},${outputTokens},${outputTokens_min},${lease_ms}`;
+      return `${facts(command)},${numberOf(limits)},${field(limits.concurrentRequests)},${least}`;
+    }
+    case "grow":
+      return `${command.number},${numberOf(command.limits)},${command.unitsTotal},${command.unitsTotal_min}`;
+    case "checkpoint":
+      return `${command.number},${usage(command.usage)},${command.lease_ms}`;
+    case "settle": {
+      const { limits, units, outcome, stoppedBy, errorCode, route, reportRejected } = command;
+      const charge = `${facts(command)},${numberOf(limits)},${usage(command.usage)},${units}`;
+      const end = `${outcome},${field(stoppedBy)},${field(errorCode)}`;
+      return `${charge},${end},${routeFields(route)},${field(reportRejected && JSON.stringify(reportRejected))}`;
+    }
+  }
+}
+
+function routeFields(route: Settle["route"]): string {
+  if (!route) return ",,,";
+  const { upstream, attempts, tried, firstPart_ms } = route;
+  const first_ms = firstPart_ms === null ? "" : Math.round(firstPart_ms);
+  return `${field(upstream)},${field(attempts)},${field(tried && JSON.stringify(tried))},${first_ms}`;
+}
+
+function facts({ keyId, operation, model, stream, prices }: RequestFacts): string {
+  const { input, cachedInput, cacheWrite, output } = prices;
+  const names = `${hexOf(keyId, "key_")},${operation},${field(model)},${field(stream)}`;
+  return `${names},${input},${cachedInput},${cacheWrite},${output}`;
+}
+
+function usage(one: Usage): string {
+  const input = `${one.inputTokens},${one.cachedInputTokens},${one.cacheWriteTokens}`;
+  return `${input},${one.outputTokens},${one.reasoningTokens},${one.source}`;
+}

@@ -1,0 +1,94 @@
+/**
+ * Late settlements (migration 0028): what a recovered request lacks is booked by an entry of its own when its node is back
+ * (docs/design/metering.md, Rule 5: Settle exactly once).
+ */
+import type { Usage } from "../../core/inference/usage.ts";
+import { bare, idOf } from "../../core/store/ids.ts";
+import type { Answer, Command, Settle } from "../../core/store/ledger.ts";
+import type { Database } from "./database.ts";
+import { encodeBatch } from "./ledger-batch.ts";
+
+interface LateRow {
+  position: number;
+  entry_id: string;
+  charged: number;
+  uncharged: number;
+}
+
+/** The positions of a batch's settlements that may be late: only one that found a record can be. */
+export function lateIn(commands: readonly Command[], answers: readonly Answer[]): number[] {
+  const positions: number[] = [];
+  for (let at = 0; at < commands.length; at++) if (mayBeLate(commands[at]!, answers[at]!)) positions.push(at);
+  return positions;
+}
+
+/**
+ * Returns the answers of a batch after booking the settlements that came late, at these positions, in a second statement,
+ * which commits durably by itself. If it fails, the batch is sent again, and finds the record again.
+ */
+export async function settledLate(
+  db: Pick<Database, "query">,
+  commands: readonly Command[],
+  answers: readonly Answer[],
+  positions: readonly number[],
+): Promise<Answer[]> {
+  const [organizations, , , , settles] = encodeBatch(positions.map((at) => commands[at]!));
+  const rows = await db.query<LateRow>(settling, [organizations, settles]);
+  const booked = answers.slice();
+  for (const { position, entry_id, charged, uncharged } of rows)
+    booked[positions[position]!] = { answer: "late", entryId: idOf(entry_id, "req_"), charged, uncharged };
+  return booked;
+}
+
+const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
+
+/** Without units, nothing is lacking. A request that can be repeated costs nothing if its node is gone. */
+function mayBeLate(command: Command, { answer }: Answer): command is Settle {
+  return command.verb === "settle" && answer === "already" && command.units > 0 && !command.isRepeatable;
+}
+
+/** The entry of a late settlement: what it adds to its request. */
+export interface LateEntry {
+  request_id: string;
+  ended_at: Date;
+  input_tokens: number;
+  cached_input_tokens: number;
+  cache_write_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number;
+  usage_source: string;
+  charged: number;
+  uncharged: number;
+  session_used_after: number;
+  week_used_after: number;
+  month_used_after: number;
+}
+
+type Tokens = Omit<Usage, "source">;
+
+/** The tokens of a request and of its late settlement together. */
+export function tokensWithLate(request: Tokens, late: LateEntry): Tokens {
+  return {
+    inputTokens: request.inputTokens + late.input_tokens,
+    cachedInputTokens: request.cachedInputTokens + late.cached_input_tokens,
+    cacheWriteTokens: request.cacheWriteTokens + late.cache_write_tokens,
+    outputTokens: request.outputTokens + late.output_tokens,
+    reasoningTokens: request.reasoningTokens + late.reasoning_tokens,
+  };
+}
+
+/** The late settlements of these requests, by their ids. */
+export async function lateEntries(
+  db: Pick<Database, "query">,
+  requestIds: readonly string[],
+): Promise<ReadonlyMap<string, LateEntry>> {
+  if (requestIds.length === 0) return new Map();
+  const rows = await db.query<LateEntry>(finding, [requestIds.map((id) => bare(id, "req_"))]);
+  return new Map(rows.map((row) => [idOf(row.request_id, "req_"), row]));
+}
+
+const finding = `
+  select c.id as request_id, l.ended_at, l.input_tokens, l.cached_input_tokens, l.cache_write_tokens, l.output_tokens,
+    l.reasoning_tokens, l.usage_source, l.charged, l.uncharged, l.session_used_after, l.week_used_after, l.month_used_after
+  from unnest($1::uuid[]) c (id)
+  cross join lateral (select * from usage_record r where r.request_id = usage_late_id(c.id) offset 0) l`;

@@ -1,0 +1,29 @@
+/** A batch names a request once, so commands of one request are sent one after another, in their order. Pure. */
+import type { Answer, Command } from "../../core/store/ledger.ts";
+
+/** All answers, each in its command's place. */
+export async function inWaves(
+  commands: readonly Command[],
+  batch: (commands: readonly Command[]) => Promise<Answer[]>,
+): Promise<Answer[]> {
+  const answers = new Array<Answer>(commands.length);
+  for (const wave of waves(commands)) {
+    const some = await batch(wave.map((position) => commands[position]!));
+    for (const [index, position] of wave.entries()) answers[position] = some[index]!;
+  }
+  return answers;
+}
+
+/** Positions in groups, of which none names a request twice. The commands of one request keep their order. */
+export function waves(commands: readonly Command[]): number[][] {
+  const depths = new Map<string, number>();
+  const groups: number[][] = [];
+  for (const [position, { requestId }] of commands.entries()) {
+    const depth = depths.get(requestId) ?? 0;
+    depths.set(requestId, depth + 1);
+    const group = groups[depth];
+    if (group) group.push(position);
+    else groups.push([position]);
+  }
+  return groups;
+}

@@ -1,0 +1,147 @@
+/**
+ * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch` (migration 0004), followed
+ * on Postgres by one durable barrier in the same statement (docs/design/metering.md, Rule 1: One call and one barrier).
+ * The connections must be sessions of their own, without a transaction pooler in between.
+ */
+import { eq, sql } from "drizzle-orm";
+import { usageWindowNow } from "../../../db/schema.ts";
+import type { DryRunning } from "../../core/store/dry-run.ts";
+import { bare } from "../../core/store/ids.ts";
+import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
+import { raisedTo } from "../../core/store/raise.ts";
+import { storeNow } from "./acts.ts";
+import { audit, rollUp, sealed } from "./audit.ts";
+import { sumAllEarlier } from "./budgets.ts";
+import { answeredWithin, type Database } from "./database.ts";
+import { check } from "./full-check.ts";
+import { batchCall, durableBatchCall } from "./ledger-batch.ts";
+import { batchOn, dryRunOn } from "./ledger-dry-run.ts";
+import { laneSet } from "./ledger-lanes.ts";
+import { lateIn, settledLate } from "./ledger-late.ts";
+import { receipts } from "./ledger-receipt.ts";
+import { recoverer } from "./ledger-sweep.ts";
+import { inWaves } from "./ledger-waves.ts";
+import { lostOf } from "./lost.ts";
+import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
+import { report } from "./report.ts";
+import { plainly } from "./rows.ts";
+import { budgetsNow } from "./standing.ts";
+
+export interface LedgerSettings {
+  /** The charge of a lapsed hold: its last checkpoint, or everything that was held. */
+  recovery: "checkpoint" | "hold";
+  /** Connections for batches, on a server. */
+  lanes?: number;
+  /** A batch without an answer after this time is given up with its connection. The caller then sends it again. */
+  answer_ms?: number;
+  /** Called with the time that each batch waited for the locks of its organizations. */
+  locked?: (ms: number) => void;
+}
+
+export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunning {
+  const lanes = laneSet(db, settings.lanes ?? 2);
+  const isDurable = db.kind === "postgres";
+  const call = isDurable ? durableBatchCall : batchCall;
+  const answer_ms = settings.answer_ms ?? 5_000;
+
+  async function batch(commands: readonly Command[]): Promise<Answer[]> {
+    try {
+      return await send(commands);
+    } catch (error) {
+      if (!lacksPartition(error)) throw error;
+      await makePartitions(
+        db,
+        commands.map(({ requestId }) => bare(requestId, "req_")),
+      );
+      return send(commands);
+    }
+  }
+
+  async function send(commands: readonly Command[]): Promise<Answer[]> {
+    const { answers, locks_ms } = await lanes.use((lane) =>
+      answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
+    );
+    settings.locked?.(locks_ms);
+    const late = lateIn(commands, answers);
+    if (late.length === 0) return answers;
+    return answeredWithin(settledLate(db, commands, answers, late), answer_ms, "the ledger");
+  }
+
+  const find = receipts(db);
+  const windowsNow = db.drizzle
+    .select()
+    .from(usageWindowNow)
+    .where(eq(usageWindowNow.organizationId, sql.placeholder("organization")))
+    .prepare("windows_now");
+  async function now(organizationId: string) {
+    const rows = await plainly(windowsNow.execute({ organization: bare(organizationId, "org_") }));
+    if (rows.length === 0) throw new Error(`there is no organization ${organizationId}`);
+    return rows;
+  }
+
+  return {
+    run: (commands) => inWaves(commands, batch),
+    recover: recoverer(db, settings.recovery === "hold"),
+    async windows(organizationId, limits: UsageLimits) {
+      return readingsOf(await now(organizationId), limits);
+    },
+    budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
+    async reading(organizationId, limits: UsageLimits) {
+      const rows = await now(organizationId);
+      const { running, raisedRequests, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
+      const { used, held } = rows.find((row) => row.kind === "extra")!;
+      const concurrentRequests = raisedTo(limits.concurrentRequests, raisedRequests);
+      const windows = readingsOf(rows, limits);
+      return { windows, extra: { enabled, capUnits, used, held }, running, concurrentRequests, at };
+    },
+    receipt: find,
+    receiptOfAny: (requestId) => find(null, requestId),
+    rollUp: () => rollUp(db),
+    audit: () => audit(db),
+    check: (isFull = false) => check(db, isFull),
+    sealed: () => sealed(db),
+    lost: () => lostOf(db),
+    now: () => storeNow(db),
+    report: (query) => report(db, query),
+    setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
+    adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
+    async maintain() {
+      await sumAllEarlier(db);
+      return keepUpPartitions(db);
+    },
+    dryRun: (caller, work, signal) => lanes.dryRun((own) => dryRunOn(own, isDurable, caller, work), signal),
+    close: () => lanes.close(),
+  };
+}
+
+type Acts = Pick<Database, "query">;
+
+/** Sets an anchor as the ledger does. `on` may be a transaction that also writes the audit entry. */
+export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date): Promise<Date | null> {
+  const parameters = [bare(organizationId, "org_"), anchorAt];
+  const [row] = await on.query<{ at: Date | null }>("select usage_set_anchor($1, $2) as at", parameters);
+  return row!.at;
+}
+
+/** Adjusts a window as the ledger does. `on` may be a transaction that also writes the audit entry. */
+export async function adjust(
+  on: Acts,
+  entryId: string,
+  organizationId: string,
+  kind: WindowKind | "extra",
+  units: number,
+): Promise<number | null> {
+  const parameters = [bare(entryId, "req_"), bare(organizationId, "org_"), kind, units];
+  const [row] = await on.query<{ added: number | null }>("select usage_adjust($1, $2, $3, $4) as added", parameters);
+  return row!.added;
+}
+
+type WindowNow = typeof usageWindowNow.$inferSelect;
+
+function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowReadings {
+  const reading = (kind: WindowKind) => {
+    const { startsAt, endsAt: resetAt, used, held, raisedUnits } = rows.find((row) => row.kind === kind)!;
+    return { kind, limit: raisedTo(limits[kind], raisedUnits), used, held, startsAt, resetAt };
+  };
+  return { session: reading("session"), week: reading("week"), month: reading("month") };
+}

@@ -1,0 +1,55 @@
+/** Limits that change, over SQL (docs/design/usage.md, Limits that change). */
+import { uuidOf } from "../../core/store/ids.ts";
+import type { ChangedLimits, LimitStore } from "../../core/store/plan.ts";
+import type { Database, Transaction } from "./database.ts";
+import { plans } from "./plans.ts";
+
+/** The most changed subjects that an answer names. */
+const named_max = 1_000;
+
+export function limits(db: Database): LimitStore {
+  return {
+    inForce: plans(db).inForce,
+    changes: (since, from = null) => changesBehind(db, since, from),
+    listen: (changed) => db.listen(limitsChannel, changed, changed),
+  };
+}
+
+const limitsChannel = "limits_changed";
+
+/** Announces a change of an organization's own limits; the SQL of keys, people and teams announces theirs (migration 0013). */
+export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
+  await tx.query("select usage_limits_changed($1)", [uuidOf(organizationId, "org_")]);
+}
+
+async function changesBehind(
+  db: Pick<Database, "query">,
+  since: number | null,
+  from: Date | null,
+): Promise<ChangedLimits> {
+  const [row] = await db.query<ChangedLimits & { subjects: string[] }>(behind, [since, from]);
+  const { number, at, nextEnd_ms, subjects } = row!;
+  // A lower number than before: the database is another one, or was set back.
+  const isUnknown = subjects.length > named_max || (since !== null && number < since);
+  return { number, at, nextEnd_ms, subjects: isUnknown ? null : subjects };
+}
+
+/** One statement reads the number and the names, so that no change is between them. */
+const behind = `
+  select h.number, clock.at,
+    (select ceil(extract(epoch from min(r.ends_at) - clock.at) * 1000)::double precision
+      from limit_raise r where r.ends_at > clock.at) as "nextEnd_ms",
+    array(
+      select case when t.id is not null then 'team_' when o.id is not null then 'org_' when s.person_id is not null then 'per_'
+          else 'key_' end
+        || replace(coalesce(s.person_id, c.subject_id)::text, '-', '')
+      from (
+        select c.subject_id from limit_change c where c.number > coalesce($1::bigint, h.number)
+        union
+        select r.subject_id from limit_raise r where r.ends_at > $2::timestamptz and r.ends_at <= clock.at
+      ) c
+      left join team t on t.id = c.subject_id left join organization o on o.id = c.subject_id
+      left join usage_subject s on s.subject_id = c.subject_id
+      limit ${named_max + 1}
+    ) as subjects
+  from limit_change_head h cross join (select store_now() as at offset 0) clock`;

@@ -1,0 +1,72 @@
+/**
+ * Listens to a server on one connection that does nothing else, and on another one as soon as it is lost. The driver's
+ * own `listen` reuses the connection that it has lost; connection.ts says why that must not happen.
+ */
+import { gathered } from "../../core/time/gathered.ts";
+import type { Connection } from "./connection.ts";
+import type { Database } from "./database.ts";
+
+export interface ListenerOptions {
+  make(hooks: { lost(): void; notified(channel: string, payload: string): void }): Connection;
+  /** The wait between attempts to reconnect. */
+  retry_ms: number;
+}
+
+export interface Listener {
+  listen: Database["listen"];
+  close(): Promise<void>;
+}
+
+interface Subscription {
+  channel: string;
+  onMessage: (payload: string) => void;
+  onConnect: (() => void) | undefined;
+}
+
+export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
+  const subscriptions = new Set<Subscription>();
+  let connection: Connection | null = null;
+  const again = gathered(async () => {
+    try {
+      for (const one of [...subscriptions]) await subscribe(one);
+      return null;
+    } catch {
+      return retry_ms;
+    }
+  });
+
+  async function subscribe({ channel, onConnect }: Subscription): Promise<void> {
+    connection ??= make({
+      lost() {
+        connection = null;
+        again.ask(retry_ms);
+      },
+      notified(from, payload) {
+        for (const one of subscriptions) if (one.channel === from) one.onMessage(payload);
+      },
+    });
+    await connection.exec(`listen "${channel.replaceAll('"', '""')}"`);
+    onConnect?.();
+  }
+
+  return {
+    async listen(channel, onMessage, onConnect) {
+      const subscription: Subscription = { channel, onMessage, onConnect };
+      // It is registered before the statement is sent, because the first message may come with the answer.
+      subscriptions.add(subscription);
+      try {
+        await subscribe(subscription);
+      } catch (error) {
+        subscriptions.delete(subscription);
+        throw error;
+      }
+      // The server still sends messages, which are ignored, until the connection ends.
+      return async () => void subscriptions.delete(subscription);
+    },
+    async close() {
+      const ended = again.stop();
+      await connection?.end(0);
+      await ended;
+    },
+  };
+}

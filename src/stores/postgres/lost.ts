@@ -1,0 +1,92 @@
+/** Confirmed records that are gone, over SQL (migration 0011). */
+import { bare } from "../../core/store/ids.ts";
+import type { Confirmed, Look, Lost, LostReceipts, Place } from "../../core/store/lost.ts";
+import type { Database } from "./database.ts";
+
+/** The receipts that one statement looks for. */
+const compared_max = 1_000;
+
+export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
+  return {
+    look: (requestId) => look(db, requestId),
+    async compare(confirmed, place) {
+      const absent: Confirmed[] = [];
+      for (let at = 0; at < confirmed.length; at += compared_max) {
+        absent.push(...(await absentOf(db, confirmed.slice(at, at + compared_max))));
+      }
+      const noted = await note(db, absent);
+      if (place) await db.query(noteSql, [place.server, place.timeline]);
+      return { absent, noted };
+    },
+  };
+}
+
+/** Reads the losses of a year. Nodes write `usage_lost` and `usage_timeline`. */
+export async function lostOf(db: Pick<Database, "query">): Promise<Lost> {
+  const [row] = await db.query<Lost>(`
+    select count(*) as receipts, coalesce(sum(charged), 0)::bigint as units, max(noticed_at) as "noticedAt",
+      (select max(t.seen_at) from usage_timeline t having count(*) > 1) as "movedAt"
+    from usage_lost where noticed_at > store_now() - interval '12 months'`);
+  return row!;
+}
+
+interface LookRow {
+  ledger_id: string;
+  server: string | null;
+  timeline: number | null;
+  from_server: string | null;
+  from_timeline: number | null;
+  has: boolean;
+}
+
+async function look(db: Pick<Database, "query">, requestId: string | null): Promise<Look> {
+  const [row] = await db.query<LookRow>(lookSql, [requestId === null ? null : bare(requestId, "req_")]);
+  const { ledger_id, server, timeline, from_server, from_timeline, has } = row!;
+  return {
+    ledgerId: ledger_id,
+    place: placeOf(server, timeline),
+    movedFrom: placeOf(from_server, from_timeline),
+    has,
+  };
+}
+
+const placeOf = (server: string | null, timeline: number | null): Place | null =>
+  server === null || timeline === null ? null : { server, timeline };
+
+const lookSql = `
+  select l.ledger_id, p.server, p.timeline, was.server as from_server, was.timeline as from_timeline,
+    $1::uuid is null or exists (select from usage_record r where r.request_id = $1) as has
+  from usage_ledger l
+  cross join lateral usage_place() p
+  left join lateral (
+    select t.server, t.timeline from usage_timeline t
+    where not exists (select from usage_timeline k where k.server = p.server and k.timeline = p.timeline)
+    order by t.seen_at desc limit 1
+  ) was on p.server is not null`;
+
+const noteSql = `insert into usage_timeline values ($1, $2, store_now()) on conflict do nothing`;
+
+async function absentOf(db: Pick<Database, "query">, some: readonly Confirmed[]): Promise<Confirmed[]> {
+  const rows = await db.query<{ place: number }>(
+    `select c.place from unnest($1::uuid[]) with ordinality c (request_id, place)
+     where not exists (select from usage_record r where r.request_id = c.request_id)`,
+    [some.map(({ requestId }) => bare(requestId, "req_"))],
+  );
+  return rows.map(({ place }) => some[place - 1]!);
+}
+
+async function note(db: Pick<Database, "query">, absent: readonly Confirmed[]): Promise<Confirmed[]> {
+  if (absent.length === 0) return [];
+  const rows = await db.query<{ id: string }>(
+    `insert into usage_lost
+     select c.*, store_now() from unnest($1::uuid[], $2::uuid[], $3::bigint[]) c
+     on conflict do nothing returning request_id as id`,
+    [
+      absent.map(({ requestId }) => bare(requestId, "req_")),
+      absent.map(({ organizationId }) => bare(organizationId, "org_")),
+      absent.map(({ charged }) => charged),
+    ],
+  );
+  const noted = new Set(rows.map(({ id }) => id));
+  return absent.filter(({ requestId }) => noted.has(bare(requestId, "req_")));
+}

@@ -1,0 +1,111 @@
+/** Plans that are created at run time, beside those of the file (docs/design/usage.md, Plans that change). */
+import { asc, eq } from "drizzle-orm";
+import { plan } from "../../../db/schema.ts";
+import type { KnownPlan, PlanAdministration, PlanUse, StalePlan } from "../../core/store/plan.ts";
+import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { limitsShown } from "./budgets.ts";
+import type { Database, Transaction } from "./database.ts";
+import { planUse } from "./plan-use.ts";
+import { plainly } from "./rows.ts";
+
+export function managedPlans(db: Database): PlanAdministration {
+  return {
+    listPlans: () => plainly(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
+
+    createPlan: (made, actor, repeat) =>
+      act(db, async (tx) => {
+        const before = await repeated(tx, repeat, actor, made.name);
+        if (before) return before;
+        await lockPlans(tx);
+        const there = await read(tx, made.name);
+        if (there) {
+          await unrepeated(tx, repeat, actor);
+          return { standsIn: there.source };
+        }
+        const at = await storeNow(tx);
+        const row = { ...made, source: "management" as const, version: 1, changedAt: at };
+        await tx.drizzle.insert(plan).values(row);
+        await plansChanged(tx);
+        const details = { source: row.source, limits: limitsShown(made), before: null };
+        await audit(tx, at, { actor, action: "plan.create", owner: null, subject: made.name, details });
+        return row;
+      }),
+
+    updatePlan: (name, changes, actor, version) =>
+      act(db, (tx) =>
+        changing(tx, name, version, async (before) => {
+          const after = { ...before, ...changes };
+          const limits = limitsShown(after);
+          if (Bun.deepEquals(limits, limitsShown(before))) return before;
+          const at = await storeNow(tx);
+          const row = { ...after, version: before.version + 1, changedAt: at };
+          await tx.drizzle.update(plan).set(row).where(eq(plan.name, name));
+          await plansChanged(tx);
+          const details = { source: row.source, limits, before: limitsShown(before) };
+          await audit(tx, at, { actor, action: "plan.update", owner: null, subject: name, details });
+          return row;
+        }),
+      ),
+
+    removePlan: (name, actor, version) =>
+      act(db, (tx) =>
+        changing(tx, name, version, async (before) => {
+          // Waits for a transaction that is moving an organization to the plan (planStands), whose effect is then seen
+          // below.
+          await tx.query("select 1 from plan where name = $1 for update", [name]);
+          const use = (await planUse(tx)).find((one) => one.plan === name);
+          if (use) return use;
+          await tx.drizzle.delete(plan).where(eq(plan.name, name));
+          await plansChanged(tx);
+          const details = { source: before.source, limits: null, before: limitsShown(before) };
+          await audit(tx, await storeNow(tx), { actor, action: "plan.remove", owner: null, subject: name, details });
+          return before;
+        }),
+      ),
+  };
+}
+
+/**
+ * Reports whether an organization may get this plan. A plan that exists stays until the commit, since removing it locks
+ * the same row. Null is no plan, and always allowed.
+ */
+export async function planStands(tx: Transaction, name: string | null): Promise<boolean> {
+  if (name === null) return true;
+  const rows = await tx.query("select 1 from plan where name = $1 for key share", [name]);
+  return rows.length > 0;
+}
+
+/**
+ * The same where no node may serve this database: then the plan may also be of a file that no node has published yet.
+ */
+export async function planMayStand({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
+  if (await planStands(tx, name)) return true;
+  const published = await tx.query("select 1 from plan limit 1");
+  return kind === "pglite" || published.length === 0;
+}
+
+/** Locks the plans: until the commit no other plan is published, created, changed or removed. */
+export async function lockPlans(tx: Transaction): Promise<void> {
+  await tx.query("select 1 from plan_file for update");
+}
+
+export const plansChanged = (tx: Transaction) => tx.notify("limits_changed", "");
+
+async function changing<Done extends KnownPlan | PlanUse>(
+  tx: Transaction,
+  name: string,
+  version: number | null,
+  work: (before: KnownPlan) => Promise<Done>,
+): Promise<Done | StalePlan | "of_file" | null> {
+  await lockPlans(tx);
+  const before = await read(tx, name);
+  if (!before) return null;
+  if (before.source === "file") return "of_file";
+  if (version !== null && before.version !== version) return { stalePlan: before };
+  return work(before);
+}
+
+async function read(tx: Transaction, name: string): Promise<KnownPlan | null> {
+  const [row] = await tx.drizzle.select().from(plan).where(eq(plan.name, name));
+  return row ?? null;
+}

@@ -1,0 +1,203 @@
+/**
+ * Memberships over SQL. A membership that its rule no longer gives stays, with the instant of its end: if the person comes back
+ * long after, the old keys are revoked.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { and, eq, isNull, ne, type SQL } from "drizzle-orm";
+import { membership, organization, team } from "../../../db/schema.ts";
+import type { Scope } from "../../core/store/directory.ts";
+import { idOf, uuidOf } from "../../core/store/ids.ts";
+import type { Membership, NamedMembership } from "../../core/store/people.ts";
+import type { Transaction } from "./database.ts";
+
+type MembershipRow = typeof membership.$inferSelect;
+type Statements = Pick<Transaction, "query">;
+
+export interface MembershipColumns {
+  person_id: string;
+  organization_id: string | null;
+  slug: string | null;
+  team_id: string | null;
+  team: string | null;
+  role: Membership["role"];
+  scopes: Scope[];
+  models: string[] | null;
+  source: Membership["source"];
+  created_at: Date;
+  created_by: string;
+}
+
+/** The memberships in force: in each organization the one by hand, else the one by a rule. */
+export const inForce = `
+  select distinct on (m.person_id, m.organization_id) m.*
+  from membership m left join organization o on o.id = m.organization_id
+  where m.ended_at is null and (m.organization_id is null or o.status <> 'closed')
+  order by m.person_id, m.organization_id, m.source = 'hand' desc`;
+
+export const membershipColumns = `f.person_id, f.organization_id, o.slug, t.id as team_id, t.name as team, f.role, f.scopes,
+  f.models, f.source, f.created_at, f.created_by`;
+/** `people`: an expression of SQL for an array of their UUIDs. */
+export const membershipTables = (people: string) => `
+  (${inForce.replace("where ", `where m.person_id = any (${people}::uuid[]) and `)}) f
+  left join organization o on o.id = f.organization_id
+  left join team t on t.id = f.team_id and t.removed_at is null`;
+/** Memberships in organizations come before those for the service. */
+export const membershipOrder = "o.slug nulls last";
+
+/** The memberships in force by person, whose ids are bare UUIDs. */
+export async function membershipsOf(db: Statements, people: string[]): Promise<Map<string, Membership[]>> {
+  if (people.length === 0) return new Map();
+  const rows = await db.query<MembershipColumns>(
+    `select ${membershipColumns} from ${membershipTables("$1")} order by f.person_id, ${membershipOrder}`,
+    [people],
+  );
+  const byPerson = Map.groupBy(rows, ({ person_id }) => person_id);
+  return new Map([...byPerson].map(([id, some]) => [id, some.map(membershipOf)]));
+}
+
+export function membershipOf(row: MembershipColumns): Membership {
+  const { role, scopes, models, source } = row;
+  return {
+    organizationId: row.organization_id === null ? null : idOf(row.organization_id, "org_"),
+    organization: row.slug,
+    team: row.team_id === null ? null : { id: idOf(row.team_id, "team_"), name: row.team ?? "" },
+    role,
+    scopes,
+    models,
+    source,
+    createdAt: row.created_at,
+    createdBy: row.created_by,
+  };
+}
+
+/** The UUID of an organization that is not closed, by slug or ID; it stays open until the commit. */
+export async function organizationNamed(tx: Pick<Transaction, "drizzle">, slugOrId: string): Promise<string | null> {
+  const uuid = uuidOf(slugOrId, "org_");
+  const [row] = await tx.drizzle
+    .select({ id: organization.id })
+    .from(organization)
+    .where(and(uuid ? eq(organization.id, uuid) : eq(organization.slug, slugOrId), ne(organization.status, "closed")))
+    .for("key share");
+  return row?.id ?? null;
+}
+
+/** The UUID of a team of the organization, by name or ID. */
+export async function teamNamed(
+  tx: Pick<Transaction, "drizzle">,
+  owner: string,
+  nameOrId: string,
+): Promise<string | null> {
+  const uuid = uuidOf(nameOrId, "team_");
+  const named = uuid ? eq(team.id, uuid) : eq(team.name, nameOrId);
+  const [row] = await tx.drizzle
+    .select({ id: team.id })
+    .from(team)
+    .where(and(eq(team.organizationId, owner), isNull(team.removedAt), named));
+  return row?.id ?? null;
+}
+
+/** A membership with UUIDs in the place of names; or the refusal, where the organization or the team does not exist. */
+export async function resolved(tx: Transaction, named: NamedMembership) {
+  const { role, scopes, models } = named;
+  const values = { role, scopes: [...scopes], models: models === null ? null : [...models] };
+  if (named.organization === null) return { ...values, organizationId: null, teamId: null };
+  const organizationId = await organizationNamed(tx, named.organization);
+  if (organizationId === null) return "no_organization" as const;
+  const teamId = named.team === null ? null : await teamNamed(tx, organizationId, named.team);
+  if (named.team !== null && teamId === null) return "no_team" as const;
+  return { ...values, organizationId, teamId };
+}
+
+export const isIn = (personId: string, organizationId: string | null, source: Membership["source"]): SQL | undefined =>
+  and(
+    eq(membership.personId, personId),
+    organizationId === null ? isNull(membership.organizationId) : eq(membership.organizationId, organizationId),
+    eq(membership.source, source),
+  );
+
+interface RuleChanges {
+  /** In the form of the audit log. */
+  given: Record<string, unknown>[];
+  lost: Record<string, unknown>[];
+  missing: NamedMembership[];
+  /** Whether a rule gave the role of an administrator, and gives it no more. */
+  losesAdmin: boolean;
+  /** The UUIDs of the organizations in which something changed. */
+  organizations: string[];
+}
+
+/** Replaces a person's memberships by rules with the named ones. The caller has locked the person's row. */
+export async function applyRules(
+  tx: Transaction,
+  { id }: { id: string },
+  {
+    memberships,
+    keysEndAfter_ms = null,
+  }: { memberships: readonly NamedMembership[] | null; keysEndAfter_ms?: number | null | undefined },
+  at: Date,
+): Promise<RuleChanges> {
+  const before = await tx.drizzle
+    .select()
+    .from(membership)
+    .where(and(eq(membership.personId, id), eq(membership.source, "rule")));
+  const result: RuleChanges = { given: [], lost: [], missing: [], losesAdmin: false, organizations: [] };
+  const wanted = new Map<string | null, Exclude<Awaited<ReturnType<typeof resolved>>, string>>();
+  for (const named of memberships ?? []) {
+    const found = await resolved(tx, named);
+    if (typeof found === "string") result.missing.push(named);
+    else if (!wanted.has(found.organizationId)) wanted.set(found.organizationId, found);
+  }
+  const wasAdmin = before.some(({ role, endedAt }) => role === "admin" && endedAt === null);
+  result.losesAdmin = wasAdmin && wanted.get(null)?.role !== "admin";
+  for (const row of before) {
+    if (row.endedAt !== null || wanted.has(row.organizationId)) continue;
+    await tx.drizzle.update(membership).set({ endedAt: at }).where(eq(membership.id, row.id));
+    result.lost.push(listed(row));
+    if (row.organizationId) result.organizations.push(row.organizationId);
+  }
+  for (const [organizationId, values] of wanted) {
+    const row = before.find((one) => one.organizationId === organizationId);
+    if (row && row.endedAt === null && hasValues(row, values)) continue;
+    if (
+      row?.endedAt &&
+      organizationId &&
+      keysEndAfter_ms !== null &&
+      at.getTime() - row.endedAt.getTime() > keysEndAfter_ms
+    )
+      await revokeKeys(tx, id, organizationId, at);
+    if (row)
+      await tx.drizzle
+        .update(membership)
+        .set({ ...values, endedAt: null })
+        .where(eq(membership.id, row.id));
+    else
+      await tx.drizzle
+        .insert(membership)
+        .values({ personId: id, ...values, source: "rule", createdAt: at, createdBy: "service" });
+    result.given.push(listed(values));
+    if (organizationId) result.organizations.push(organizationId);
+  }
+  return result;
+}
+
+type Values = Pick<MembershipRow, "organizationId" | "teamId" | "role" | "scopes" | "models">;
+const hasValues = (row: MembershipRow, values: Values) => isDeepStrictEqual(listed(row), listed(values));
+
+export function listed({ organizationId, teamId, role, scopes, models }: Values): Record<string, unknown> {
+  return {
+    ...(organizationId === null ? {} : { organization_id: idOf(organizationId, "org_") }),
+    role,
+    ...(teamId === null ? {} : { team_id: idOf(teamId, "team_") }),
+    ...(organizationId === null ? {} : { scopes, ...(models === null ? {} : { models }) }),
+  };
+}
+
+/** Revokes the keys of a person for good: in one organization, or all. */
+export async function revokeKeys(tx: Statements, id: string, organizationId: string | null, at: Date): Promise<number> {
+  const rows = await tx.query(
+    `update api_key set revoked_at = $3, version = version + 1
+     where person_id = $1 and revoked_at is null and ($2::uuid is null or organization_id = $2) returning id`,
+    [id, organizationId, at],
+  );
+  return rows.length;
+}

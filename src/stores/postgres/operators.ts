@@ -1,0 +1,161 @@
+/** Operators over SQL. They are like keys, with a role instead of an organization (src/stores/postgres/keys.ts). */
+import { eq, gt, inArray, type SQL, sql } from "drizzle-orm";
+import { operator, operatorSecret } from "../../../db/schema.ts";
+import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
+import type { FoundOperator, Operator, Operators } from "../../core/store/operators.ts";
+import { batched } from "../../core/time/batched.ts";
+import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { keepingAdministrator } from "./administrators.ts";
+import type { Database, Transaction } from "./database.ts";
+import { masked } from "./keys.ts";
+import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
+import { operatorSecrets } from "./secrets.ts";
+
+/** `lastUsedAt` is exact to this, so that most look-ups write nothing. */
+const used_minutes = 1;
+
+export function operators(db: Database): Operators {
+  const find = batched<Presented, FoundOperator>(nameOf, (presented) => findByTokens(db, presented));
+  return {
+    operatorOf: (tokenHash, address) => plainly(find({ tokenHash, address })),
+
+    createOperator: (input) =>
+      act(db, async (tx) => {
+        const before = await repeated(tx, input.repeat, input.actor, input.id);
+        if (before) return before;
+        const at = await storeNow(tx);
+        const { name, role, expiresAt, actor } = input;
+        const id = bare(input.id, "op_");
+        const owner = input.organizationId === null ? null : bare(input.organizationId, "org_");
+        const [made] = await tx.drizzle
+          .insert(operator)
+          .values({ id, name, role, organizationId: owner, createdBy: actor, createdAt: at, expiresAt })
+          .onConflictDoNothing({ target: operator.name })
+          .returning();
+        if (!made) {
+          await unrepeated(tx, input.repeat, actor);
+          return "name_taken";
+        }
+        await operatorSecrets.add(tx, id, input.secret, at);
+        const rights = { role, organization_id: input.organizationId, expires_at: expiresAt };
+        const details = { name, ...rights, secret: masked(input.secret) };
+        await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details });
+        return (await read(tx, eq(operator.id, id)))!;
+      }),
+
+    async pageOperators({ after, limit }) {
+      const beyond = after === undefined ? undefined : gt(operator.id, uuidOf(after, "op_") ?? uuid_max);
+      const page = db.drizzle
+        .select()
+        .from(operator)
+        .where(beyond)
+        .orderBy(operator.id)
+        .limit(limit + 1);
+      const rows = await plainly(page);
+      return { items: await plainly(withSecrets(db, rows.slice(0, limit))), hasMore: rows.length > limit };
+    },
+
+    async findOperator(nameOrId) {
+      const uuid = uuidOf(nameOrId, "op_");
+      return plainly(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
+    },
+
+    rotateOperator: ({ id, secret, graceEndsAt, actor }) =>
+      act(db, async (tx) => {
+        const row = await lock(tx, id);
+        if (!row) return null;
+        if (row.revokedAt) return "revoked";
+        const at = await storeNow(tx);
+        if (graceEndsAt) await operatorSecrets.endAt(tx, row.id, graceEndsAt);
+        await operatorSecrets.add(tx, row.id, secret, at);
+        const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
+        const owner = row.organizationId;
+        await audit(tx, at, { actor, action: "operator.rotate", owner, subject: id, details });
+        return read(tx, eq(operator.id, row.id));
+      }),
+
+    revokeOperator: ({ id, old, actor }) =>
+      keepingAdministrator(
+        db,
+        (tx) => lock(tx, id),
+        async (tx, row) => {
+          if (!row) return null;
+          const at = await storeNow(tx);
+          const revoked = await (old ? operatorSecrets.revokeReplaced(tx, row.id, at) : revokeWhole(tx, row, at));
+          if (revoked > 0) {
+            const action = old ? "operator.revoke_old" : "operator.revoke";
+            const details = old ? { secrets: revoked } : {};
+            await audit(tx, at, { actor, action, owner: row.organizationId, subject: id, details });
+          }
+          return read(tx, eq(operator.id, row.id));
+        },
+      ),
+  };
+}
+
+interface Presented {
+  tokenHash: Uint8Array;
+  /** The address that the token came from. */
+  address: string | null;
+}
+
+const nameOf = ({ tokenHash, address }: Presented) => `${tokenHash.toHex()} ${address}`;
+
+async function findByTokens(db: Database, presented: Presented[]): Promise<ReadonlyMap<string, FoundOperator>> {
+  const rows = await db.drizzle
+    .select({ row: operator, secret: operatorSecret, readAt: sql<Date>`store_now()` })
+    .from(operatorSecret)
+    .innerJoin(operator, eq(operator.id, operatorSecret.operatorId))
+    .where(
+      inArray(
+        operatorSecret.hash,
+        presented.map(({ tokenHash }) => tokenHash),
+      ),
+    );
+  const byHash = new Map(rows.map((found) => [found.secret.hash.toHex(), found]));
+  const all = new Map<string, FoundOperator>();
+  for (const one of presented) {
+    const found = byHash.get(one.tokenHash.toHex());
+    if (!found) continue;
+    const { row, secret, readAt } = found;
+    await noteUse(db, row, one.address, readAt);
+    all.set(nameOf(one), {
+      operator: operatorOf(row, []),
+      secret: { expiresAt: secret.expiresAt, revokedAt: secret.revokedAt },
+      readAt,
+    });
+  }
+  return all;
+}
+
+async function noteUse(db: Database, { id, lastUsedAt, lastUsedFrom }: OperatorRow, address: string | null, at: Date) {
+  const isRecent = lastUsedAt !== null && at.getTime() - lastUsedAt.getTime() < used_minutes * 60_000;
+  if (isRecent && lastUsedFrom === address) return;
+  await db.query("update operator set last_used_at = store_now(), last_used_from = $2 where id = $1", [id, address]);
+}
+
+async function lock(tx: Transaction, id: string): Promise<OperatorRow | null> {
+  const uuid = uuidOf(id, "op_");
+  if (uuid === null) return null;
+  const [row] = await tx.drizzle.select().from(operator).where(eq(operator.id, uuid)).for("update");
+  return row ?? null;
+}
+
+async function revokeWhole(tx: Transaction, { id, revokedAt }: OperatorRow, at: Date): Promise<number> {
+  if (revokedAt) return 0;
+  await tx.drizzle.update(operator).set({ revokedAt: at }).where(eq(operator.id, id));
+  return 1;
+}
+
+async function read(db: Transaction, wanted: SQL): Promise<Operator | null> {
+  return (await withSecrets(db, await db.drizzle.select().from(operator).where(wanted)))[0] ?? null;
+}
+
+async function withSecrets(db: Transaction, rows: OperatorRow[]): Promise<Operator[]> {
+  if (rows.length === 0) return [];
+  const secrets = await operatorSecrets.of(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => operatorOf(row, secrets.get(row.id)!));
+}

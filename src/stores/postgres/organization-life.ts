@@ -1,0 +1,121 @@
+/** Organizations: renamed, given policies, closed, and deleted when their records are gone. */
+import { and, eq, isNull, ne, sql } from "drizzle-orm";
+import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/schema.ts";
+import type { Administration, Policies } from "../../core/store/directory.ts";
+import { uuidOf } from "../../core/store/ids.ts";
+import { storeNow } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
+import { purgeKept } from "./kept.ts";
+import { anchored, changing, setOrganization } from "./organization-change.ts";
+import { purge } from "./responses.ts";
+import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
+
+type Verbs = "formerOwner" | "renameOrganization" | "setPolicies" | "closeOrganization" | "purgeContent";
+
+export function organizationLife(db: Database): Pick<Administration, Verbs> {
+  return {
+    async formerOwner(slug) {
+      const [row] = await plainly(
+        db.drizzle
+          .select(anchored)
+          .from(organizationSlug)
+          .innerJoin(organization, eq(organization.id, organizationSlug.organizationId))
+          .where(eq(organizationSlug.slug, slug)),
+      );
+      return row ? organizationOf(row) : null;
+    },
+
+    renameOrganization(id, names, actor, version) {
+      const renaming = changing<"slug_taken">(db, { id, actor, version }, async (tx, row) => {
+        const { slug = row.slug, name = row.name } = names;
+        if (slug === row.slug && name === row.name) return null;
+        await setOrganization(tx, row, { slug, name });
+        if (await isFormer(tx, { id: row.id, slug })) throw new SlugTaken();
+        if (slug !== row.slug) {
+          const former = { slug: row.slug, organizationId: row.id };
+          await tx.drizzle.insert(organizationSlug).values(former).onConflictDoNothing();
+        }
+        const details = { slug, name, before: { slug: row.slug, name: row.name } };
+        return { action: "organization.rename", details };
+      });
+      return orTaken(renaming);
+    },
+
+    setPolicies: (id, policies, actor, version) =>
+      changing<never>(db, { id, actor, version }, async (tx, row) => {
+        const named = Object.keys(policies) as (keyof Policies)[];
+        const changed = named.filter((name) => policies[name] !== row[name]);
+        if (changed.length === 0) return null;
+        if (policies.keepsContent === false) await keepNothing(tx, row);
+        await setOrganization(tx, row, policies);
+        const only = (of: Partial<Policies>) =>
+          Object.fromEntries(changed.map((name) => [policyNames[name], of[name]]));
+        return { action: "organization.policies", details: { ...only(policies), before: only(row) } };
+      }),
+
+    closeOrganization: (id, actor, version) =>
+      changing<never>(db, { id, actor, version }, async (tx, row) => {
+        const at = await storeNow(tx);
+        await keepNothing(tx, row);
+        const unrevoked = and(eq(apiKey.organizationId, row.id), isNull(apiKey.revokedAt));
+        const revoked = await tx.drizzle
+          .update(apiKey)
+          .set({ revokedAt: at, version: sql`${apiKey.version} + 1` })
+          .where(unrevoked)
+          .returning({ id: apiKey.id });
+        await tx.query("delete from notice where organization_id = $1 and next_attempt_at is not null", [row.id]);
+        await tx.drizzle.delete(noticeHook).where(eq(noticeHook.organizationId, row.id));
+        await setOrganization(tx, row, { status: "closed", closedAt: at, plan: null, extraUsageEnabled: false });
+        const before = { status: row.status, plan: row.plan, extra_usage: row.extraUsageEnabled };
+        return { action: "organization.close", details: { keys_revoked: revoked.length, before } };
+      }),
+
+    async purgeContent(id) {
+      const owner = uuidOf(id, "org_");
+      if (owner === null) return;
+      await purge(db, owner);
+      await purgeKept(db, owner);
+    },
+  };
+}
+
+/** Names of the policies in the interfaces and the audit log. */
+const policyNames: Record<keyof Policies, string> = {
+  keyLifetimeMaxDays: "key_lifetime_max_days",
+  keyUnusedMaxDays: "key_unused_max_days",
+  keepsContent: "keeps_content",
+};
+
+/** Thrown in a transaction, so that it leaves nothing. */
+export class SlugTaken extends Error {}
+
+export async function orTaken<Done>(work: Promise<Done>): Promise<Done | "slug_taken"> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof SlugTaken || (error instanceof DatabaseError && error.code === "23505")) return "slug_taken";
+    throw error;
+  }
+}
+
+/** Returns true where another organization had this slug. */
+export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationRow, "id" | "slug">): Promise<boolean> {
+  const rows = await tx.drizzle
+    .select()
+    .from(organizationSlug)
+    .where(and(eq(organizationSlug.slug, slug), ne(organizationSlug.organizationId, id)));
+  return rows.length > 0;
+}
+
+/** Ends the storing of responses: one that is being stored at this moment waits, and is then refused. */
+async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<void> {
+  await tx.query("select kept_response_lock($1)", [id]);
+}
+
+/** Deletes organizations that were closed so long ago that their records are gone. */
+export async function forgetClosed(db: Pick<Database, "query">): Promise<void> {
+  await db.query(
+    "select organization_forget(id) from organization where closed_at < store_now() - interval '15 months'",
+  );
+}

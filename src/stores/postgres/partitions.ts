@@ -1,0 +1,155 @@
+/**
+ * The upkeep of the partitions of records: months are created ahead, and old ones dropped. One node of the fleet does
+ * it at a time, in statements that are transactions of their own. None waits longer than `lock_ms` for a lock, because
+ * later statements would wait behind it. A step that cannot be done now is put off until the next time
+ * (docs/design/metering.md, Partitions).
+ */
+import type { Upkeep } from "../../core/store/ledger.ts";
+import type { Database, Lane } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
+import { onOneNode } from "./fleet.ts";
+import { forgetClosed } from "./organization-life.ts";
+
+const months_ahead = 6;
+const months_kept = 13;
+const lock_ms = 100;
+/** The most past windows and roll-ups that one statement deletes. */
+const rows_max = 5_000;
+/** The tables whose old rows are deleted, each with the column that dates a row. */
+const kept = [
+  ["usage_past", "ends_at"],
+  ["usage_seal", "ends_at"],
+  ["usage_tally", "ends_at"],
+  ["usage_opening", "ends_at"],
+  ["usage_hour", "starts_at"],
+  ["usage_day", "starts_at"],
+  ["usage_total", "starts_at"],
+  ["usage_rolled", "starts_at"],
+] as const;
+
+export async function keepUpPartitions(db: Database): Promise<Upkeep> {
+  const settings = { lock_timeout: String(lock_ms) };
+  const putOff = await onOneNode(db, "usage_upkeep", (lane) => work(lane, db.kind), { settings });
+  return { monthsAhead: await monthsAhead(db), putOff: putOff ?? [] };
+}
+
+async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
+  const putOff = [...(await makeMonths(lane)), ...(await dropMonths(lane, kind))];
+  for (const [table, column] of kept) {
+    while ((await dropOld(lane, table, column)) === rows_max) await Bun.sleep(1);
+  }
+  await lane.query("delete from usage_lost where noticed_at < store_now() - make_interval(months => $1)", [
+    months_kept,
+  ]);
+  await forgetClosed(lane);
+  return putOff;
+}
+
+/** Creates missing partitions for these ids: those of a node whose clock is far off. */
+export async function makePartitions(db: Pick<Database, "query">, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await db.query("select usage_partition($1)", [id]);
+}
+
+/** Recognizes the failure of a statement whose record has no partition. */
+export const lacksPartition = (error: unknown): boolean => error instanceof DatabaseError && error.code === "23514";
+
+async function makeMonths(lane: Lane): Promise<string[]> {
+  const putOff: string[] = [];
+  for (const { id } of await lane.query<{ id: string }>("select id from usage_months($1) id", [months_ahead])) {
+    if (!(await atOnce(() => lane.query("select usage_partition($1)", [id])))) putOff.push(id);
+  }
+  return putOff;
+}
+
+interface Old {
+  name: string;
+  is_attached: boolean;
+  is_leaving: boolean;
+}
+
+async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]> {
+  const old = await lane.query<Old>(
+    `select name, is_attached, is_leaving from usage_partitions()
+     where month at time zone 'UTC' + interval '1 month' <= ${keptSince} order by is_leaving desc, month`,
+    [months_kept],
+  );
+  const isConcurrent = kind === "postgres" && (await isOwner(lane));
+  for (const [index, month] of old.entries()) {
+    // Only one partition can be detached at a time: the others wait behind it.
+    if (!(await atOnce(() => dropMonth(lane, isConcurrent, month)))) return old.slice(index).map(({ name }) => name);
+  }
+  return [];
+}
+
+const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
+
+/**
+ * Each step can be the last for now. Once a partition is detached, nothing is written into it: its rows then decide whether it
+ * is dropped. Only the owner of the table on a server can detach it without a lock; others call a function that may
+ * (deploy/roles.sql).
+ */
+async function dropMonth(lane: Lane, isConcurrent: boolean, { name, is_attached, is_leaving }: Old): Promise<void> {
+  if (!isConcurrent) {
+    await lane.query("select usage_drop_month($1)", [name]);
+    return;
+  }
+  if (is_leaving) await lane.query(`alter table usage_record detach partition ${name} finalize`);
+  else if (is_attached) {
+    if (await hasYoung(lane, name)) return;
+    await lane.query(`alter table usage_record detach partition ${name} concurrently`);
+  }
+  if (await hasYoung(lane, name)) await lane.query("select usage_attach($1)", [name]);
+  else await lane.query(`drop table ${name}`);
+}
+
+async function isOwner(lane: Lane): Promise<boolean> {
+  const [row] = await lane.query<{ owns: boolean }>(
+    "select pg_has_role(relowner, 'USAGE') as owns from pg_class where oid = 'usage_record'::regclass",
+  );
+  return row!.owns;
+}
+
+/** A node whose clock is a year slow has records of today in an old month. */
+async function hasYoung(lane: Lane, name: string): Promise<boolean> {
+  const [row] = await lane.query<{ young: boolean }>(
+    `select exists (select from ${name} where ended_at >= (select (${keptSince}) at time zone 'UTC')) as young`,
+    [months_kept],
+  );
+  return row!.young;
+}
+
+async function dropOld(lane: Lane, table: string, column: string): Promise<number> {
+  const gone = await lane.query(
+    `delete from ${table} where ctid = any (array(${oldRows(table, column)})) returning 1 as one`,
+    [months_kept + 1, rows_max],
+  );
+  return gone.length;
+}
+
+/**
+ * Selects at most $2 rows that are older than $1 months. The clock is read once: its function is volatile, and would
+ * keep the query off the index.
+ */
+export const oldRows = (table: string, column: string) =>
+  `select ctid from ${table} where ${column} < (select store_now() - make_interval(months => $1)) limit $2`;
+
+/** The number of coming months that have their partition. */
+async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    `select count(*) as count from usage_months($1) id join usage_partitions() p on p.month = usage_record_time(id)
+     where p.is_attached and p.month > store_now()`,
+    [months_ahead],
+  );
+  return row!.count;
+}
+
+/** Returns false if another session has a lock that `step` needs. */
+async function atOnce(step: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await step();
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === "55P03") return false;
+    throw error;
+  }
+}

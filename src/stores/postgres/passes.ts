@@ -1,0 +1,156 @@
+/**
+ * Entries of the audit log's chain that vouch for records: one entry for each pass of the audit, with a hash over all
+ * of its records. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since
+ * (docs/design/metering.md, Passes in the chain).
+ */
+import { auditShown, chainBeginning, chainBreak } from "../../admin/store/audit-chain.ts";
+import type { AuditEntry, AuditHead } from "../../core/store/directory.ts";
+import type { LedgerDifference } from "../../core/store/ledger.ts";
+import { act, audit, listAudit, storeNow } from "./acts.ts";
+import type { Database, Transaction } from "./database.ts";
+import { inPieces, type Pace } from "./pieces.ts";
+
+const action = "usage.seal";
+/** Records are kept for this many months. Those of later months must all be there. */
+const months_kept = 13;
+const entries_max = 1_000;
+/** On the embedded database requests wait behind a statement. */
+const sealing: Pace = { quick_ms: 20, slow_ms: 80 };
+
+/** The sums of an entry over the records whose ids are of one month. */
+interface Sum {
+  records: number;
+  units: number;
+  /** SHA-256 over the digests of their transactions, in hexadecimal digits. */
+  hash: string;
+}
+
+/** The details of an entry: the records of the transactions `[from, until)`. */
+interface Pass {
+  from: number;
+  until: number;
+  /** The end of the last record, by the store's clock, to the microsecond. */
+  ended_at: string | null;
+  /** Keyed by `YYYY-MM`. */
+  months: Record<string, Sum>;
+}
+
+interface Span {
+  since: number;
+  until: number;
+}
+
+/** Adds an entry for the records that were read since the last pass. One node does it at a time. */
+export async function sealRecords(db: Database): Promise<void> {
+  const [span] = await db.query<Span>(spanOf);
+  const pass = await passOver(db, span!, sealing);
+  if (Object.keys(pass.months).length === 0) return;
+  await act(db, async (tx) => {
+    const [now] = await tx.query<Span>(`${spanOf} for update`);
+    if (now!.since !== span!.since) return;
+    await tx.query("update usage_audit set sealed_until = $1", [span!.until]);
+    const details = pass as unknown as Record<string, unknown>;
+    const subject = `${pass.from}-${pass.until}`;
+    await audit(tx, await storeNow(tx), { actor: "service", action, owner: null, subject, details });
+  });
+}
+
+const spanOf = "select sealed_until as since, read_until as until from usage_audit";
+
+/** `ended`: only passes that did not end later. */
+async function passOver(
+  db: Pick<Transaction, "query">,
+  span: Span,
+  pace: Pace,
+  ended: string | null = null,
+): Promise<Pass> {
+  const sums = new Map<string, { records: number; units: number; hasher: Bun.CryptoHasher }>();
+  let last: string | null = null;
+  const read = (since: number, until: number) =>
+    db.query<{ month: string; records: number; units: number; last_ended_at: string; digests: string }>(
+      "select * from usage_digests($1, $2, $3::text::timestamptz)",
+      [since, until, ended],
+    );
+  await inPieces(span, pace, read, (rows) => {
+    for (const { month, records, units, last_ended_at, digests } of rows) {
+      const sum = sums.get(month) ?? { records: 0, units: 0, hasher: new Bun.CryptoHasher("sha256") };
+      sum.records += records;
+      sum.units += units;
+      sum.hasher.update(digests);
+      sums.set(month, sum);
+      if (last === null || last < last_ended_at) last = last_ended_at;
+    }
+  });
+  const months = [...sums]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([month, { hasher, ...sum }]): [string, Sum] => [month, { ...sum, hash: hasher.digest("hex") }]);
+  return { from: span.since, until: span.until, ended_at: last, months: Object.fromEntries(months) };
+}
+
+/** Compares the records with the entries of the chain that vouch for them, and finds where the chain itself is broken. */
+export async function passDifferences(db: Database, pace: Pace): Promise<LedgerDifference[]> {
+  const [now] = await db.query<{ sealed: number; kept: string }>(
+    `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as kept
+     from usage_audit`,
+  );
+  const differences: LedgerDifference[] = [];
+  const spans: (Span & Named)[] = [];
+  let head: AuditHead = { number: 0, hash: chainBeginning };
+  for (;;) {
+    const entries = await listAudit(db, { order: "oldest", after: head.number, limit: entries_max });
+    if (entries.length === 0) break;
+    const checked = chainBreak(head, entries.map(auditShown));
+    if ("broken" in checked) return [...differences, difference("chain", entries[0]!, noSum, noSum)];
+    head = checked.head;
+    for (const entry of entries.filter((one) => one.action === action)) {
+      const pass = entry.details as unknown as Pass;
+      const span = { since: pass.from, until: pass.until };
+      const found = await passOver(db, span, pace, pass.ended_at);
+      differences.push(...monthDifferences(entry, pass.months, found.months, now!.kept));
+      spans.push({ ...span, number: entry.number, at: entry.at });
+    }
+  }
+  for (const gap of gapsIn(spans, now!.sealed))
+    differences.push(...monthDifferences(gap, {}, (await passOver(db, gap, pace)).months, now!.kept));
+  return differences;
+}
+
+/** Transactions that no pass covers, by the entry after them: nothing vouches for their records. */
+function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named)[] {
+  const gaps: (Span & Named)[] = [];
+  let until = 0;
+  let last: Named | null = null;
+  // In a database that was restored the numbers begin again, and passes overlap.
+  for (const span of spans.toSorted((one, other) => one.since - other.since)) {
+    const { number, at } = span;
+    if (span.since > until) gaps.push({ since: until, until: span.since, number, at });
+    until = Math.max(until, span.until);
+    last = { number, at };
+  }
+  if (last && sealed > until) gaps.push({ ...last, since: until, until: sealed });
+  return gaps;
+}
+
+type Named = Pick<AuditEntry, "number" | "at">;
+
+/** A month that is old enough to have been dropped may be gone as a whole, but not in part. */
+function monthDifferences(
+  entry: Named,
+  sealed: Pass["months"],
+  found: Pass["months"],
+  kept: string,
+): LedgerDifference[] {
+  const months = new Set([...Object.keys(sealed), ...Object.keys(found)]);
+  return [...months].flatMap((month) => {
+    const [was, is] = [sealed[month] ?? noSum, found[month] ?? noSum];
+    if (was.hash === is.hash || (is.records === 0 && month < kept)) return [];
+    return [difference("pass", entry, was, is)];
+  });
+}
+
+const noSum: Sum = { records: 0, units: 0, hash: "" };
+
+function difference(kind: "pass" | "chain", { number, at }: Named, was: Sum, is: Sum): LedgerDifference {
+  const sums = { used: was.units, recorded: is.units, held: was.records, holding: is.records };
+  return { organizationId: null, subjectId: null, kind, startsAt: at, entry: number, ...sums };
+}

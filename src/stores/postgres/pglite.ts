@@ -1,0 +1,200 @@
+/**
+ * The Database over a PGlite on its thread. It has one session, so a transaction keeps everybody else waiting. It adds
+ * two guards that a server has: a transaction that does nothing for too long is rolled back; and after a failure of the
+ * engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted. Data
+ * that was confirmed before is safe in the folder, and a new start reads it.
+ */
+import { nobody } from "../../core/store/watcher.ts";
+import {
+  answeredWithin,
+  type Database,
+  inTransaction,
+  rolledBack,
+  type Session,
+  statementsOn,
+  type Transaction,
+} from "./database.ts";
+import { DatabaseError, faultOf } from "./database-error.ts";
+import type { DatabaseThread } from "./embedded-thread.ts";
+import { takingTurns } from "./turns.ts";
+import { parameter } from "./values.ts";
+
+export interface PgliteOptions {
+  idle_transaction_ms: number;
+  /** Runs once the engine is closed, or could not be closed. */
+  closed(): void | Promise<void>;
+  /** Runs before it is closed. */
+  closing(): Promise<void>;
+}
+
+/** Sends a statement and waits for the engine's answer; throws DatabaseError. */
+type Send = <T>(start: () => Promise<T>) => Promise<T>;
+type Listener = (payload: string) => void;
+
+export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Database {
+  const engine = guarded();
+  const send: Send = async (start) => {
+    if (closed) throw new DatabaseError("the database is closed", "unavailable");
+    return engine(start);
+  };
+  const turns = takingTurns();
+  const session = sessionOf(thread, send);
+  let watcher = nobody;
+  let waiting = 0;
+  /** The wait for its turn is part of a statement's time. */
+  const watched: Send = async (start) => {
+    const began_ms = performance.now();
+    const report = (failure: "connection" | "statement" | null) =>
+      watcher.answered("embedded", performance.now() - began_ms, failure);
+    waiting += 1;
+    try {
+      const value = await turns.statement(() => send(start));
+      report(null);
+      return value;
+    } catch (error) {
+      report(faultOf(error));
+      throw error;
+    } finally {
+      waiting -= 1;
+    }
+  };
+  const base = statementsOn("pglite", sessionOf(thread, watched));
+  const listeners = new Map<string, Set<Listener>>();
+  thread.onNotification((channel, payload) => listeners.get(channel)?.forEach((listener) => void listener(payload)));
+  let closed: Promise<void> | undefined;
+  const alone: Database["transaction"] = (work) =>
+    turns.transaction(() => transaction(session, options.idle_transaction_ms, work));
+  return {
+    ...base,
+    transaction: alone,
+    async lane(settings = {}) {
+      for (const [name, value] of Object.entries(settings)) {
+        await base.query("select set_config($1, $2, false)", [name, value]);
+      }
+      const unwatched = statementsOn(
+        "pglite",
+        sessionOf(thread, (start) => turns.statement(() => send(start))),
+      );
+      return {
+        query: base.query,
+        dryRun: (work) => work({ query: unwatched.query, rolledBack: (act) => rolledBack(alone, act) }),
+        close: async () => {},
+      };
+    },
+    async listen(channel, onMessage, onConnect) {
+      const all = listeners.get(channel) ?? new Set();
+      listeners.set(channel, all.add(onMessage));
+      await base.exec(`listen ${channel}`);
+      onConnect?.();
+      return async () => void all.delete(onMessage);
+    },
+    watch(by) {
+      watcher = by;
+    },
+    inUse() {
+      const busy = Math.min(1, waiting);
+      return { store: "embedded", busy, idle: 1 - busy, waiting: waiting - busy };
+    },
+    async ping(timeout_ms) {
+      await answeredWithin(base.query("select 1"), timeout_ms, "the embedded database");
+    },
+    close() {
+      closed ??= (async () => {
+        try {
+          await options.closing();
+          await engine(() => turns.transaction(() => thread.close()));
+        } finally {
+          await options.closed();
+        }
+      })();
+      return closed;
+    },
+  };
+}
+
+function sessionOf(thread: DatabaseThread, send: Send): Session {
+  return {
+    run: (text, params, form) => send(() => thread.run(text, params.map(parameter), form)),
+    exec: (text) => send(() => thread.exec(text)),
+  };
+}
+
+async function transaction<T>(session: Session, idle_ms: number, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  await session.exec("begin");
+  const idle = idleGuard(idle_ms);
+  let hasFailed = false;
+  const sent = <A>(statement: Promise<A>): Promise<A> => {
+    statement.catch(() => {
+      hasFailed = true;
+    });
+    return idle.busy(statement);
+  };
+  const own: Session = {
+    run: (...statement) => sent(session.run(...statement)),
+    exec: (text) => sent(session.exec(text)),
+  };
+  let value: T;
+  try {
+    value = await inTransaction("pglite", own, (tx) => idle.unless(work(tx)));
+    // Postgres answers a commit after a failed statement by rolling back, without an error; any other statement fails.
+    if (hasFailed) await session.exec("select 1");
+  } catch (error) {
+    // If this fails too, the engine has failed, and every later call says so.
+    await session.exec("rollback").catch(() => {});
+    throw error;
+  } finally {
+    idle.stop();
+  }
+  await session.exec("commit");
+  return value;
+}
+
+/** Rejects `unless` when nothing has been `busy` for so long. */
+function idleGuard(idle_ms: number) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = Promise.withResolvers<never>();
+  over.promise.catch(() => {});
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const why = `a transaction did nothing for ${idle_ms} ms and was rolled back`;
+      over.reject(new DatabaseError(why, "25P03"));
+    }, idle_ms);
+  };
+  wait();
+  return {
+    async busy<T>(statement: Promise<T>): Promise<T> {
+      clearTimeout(timer);
+      try {
+        return await statement;
+      } finally {
+        wait();
+      }
+    },
+    unless: <T>(work: Promise<T>): Promise<T> => Promise.race([work, over.promise]),
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** Fails every call once the engine has failed. */
+function guarded(): Send {
+  let broken: DatabaseError | undefined;
+  return async (start) => {
+    if (broken) throw broken;
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof DatabaseError && isEngineFailure(error.code))) throw error;
+      broken ??= new DatabaseError(
+        `the embedded database has failed (${error.message}); see that its disk is not full, and restart`,
+        "unavailable",
+      );
+      throw broken;
+    }
+  };
+}
+
+/** Internal errors and corruption, unlike errors that a statement may cause. */
+export function isEngineFailure(code: string): boolean {
+  return code.startsWith("XX");
+}

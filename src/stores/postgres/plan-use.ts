@@ -1,0 +1,17 @@
+/** Which plans organizations are on, and whether there are any organizations. */
+import type { PlanUse } from "../../core/store/plan.ts";
+import type { Database } from "./database.ts";
+
+const named_max = 20;
+
+/** Lists the plans that organizations have, whether or not the catalog knows them. */
+export async function planUse(db: Pick<Database, "query">): Promise<PlanUse[]> {
+  return db.query<PlanUse>(
+    `select plan, count(*)::int as organizations, (array_agg(slug order by slug))[1:${named_max}] as slugs
+     from organization where plan is not null group by plan order by plan`,
+  );
+}
+
+export async function hasOrganizations(db: Pick<Database, "query">): Promise<boolean> {
+  return (await db.query("select from organization limit 1")).length > 0;
+}

@@ -1,0 +1,104 @@
+/**
+ * Refused requests over SQL. A unique key keeps an organization to its places in each second, whichever node writes.
+ */
+import { bare, idOf } from "../../core/store/ids.ts";
+import type { Operation } from "../../core/store/ledger.ts";
+import { type RefusedRequests, refused_per_second_max } from "../../core/store/refused.ts";
+import type { Database } from "./database.ts";
+import { personOfKey } from "./person-of-key.ts";
+
+/** The most rows that one statement deletes, so that it holds up nobody. */
+const forgotten_max = 2_000;
+
+export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
+  return {
+    async keep(requests) {
+      if (requests.length === 0) return;
+      await db.query(keeping, [
+        requests.map((one) => bare(one.requestId, "req_")),
+        requests.map((one) => bare(one.organizationId, "org_")),
+        requests.map((one) => bare(one.keyId, "key_")),
+        requests.map((one) => one.operation),
+        requests.map((one) => one.model),
+        requests.map((one) => one.stream),
+        requests.map((one) => one.errorCode),
+        requests.map((one) => Math.max(0, Math.round(one.age_ms))),
+        refused_per_second_max,
+      ]);
+    },
+    async find(requestId) {
+      const [row] = await db.query<RefusedRow>(finding, [bare(requestId, "req_")]);
+      if (!row) return null;
+      return {
+        requestId: idOf(row.request_id, "req_"),
+        organizationId: idOf(row.organization_id, "org_"),
+        keyId: idOf(row.key_id, "key_"),
+        personId: personIdOf(row.person_id),
+        operation: row.operation,
+        model: row.model,
+        stream: row.stream,
+        errorCode: row.error_code,
+        refusedAt: row.refused_at,
+      };
+    },
+    async personOf(keyId) {
+      const [key] = await db.query<Pick<RefusedRow, "person_id">>("select person_id from api_key where id = $1", [
+        bare(keyId, "key_"),
+      ]);
+      return personIdOf(key?.person_id ?? null);
+    },
+    async forget() {
+      const gone = await db.query(forgetting, [forgotten_max]);
+      return gone.length === forgotten_max;
+    },
+  };
+}
+
+interface RefusedRow {
+  request_id: string;
+  organization_id: string;
+  key_id: string;
+  person_id: string | null;
+  operation: Operation;
+  model: string | null;
+  stream: boolean | null;
+  error_code: string;
+  refused_at: Date;
+}
+
+const personIdOf = (uuid: string | null): string | null => (uuid === null ? null : idOf(uuid, "per_"));
+
+const finding = `select r.*, ${personOfKey("r")} as person_id from usage_refusal r where r.request_id = $1`;
+
+/**
+ * Each takes the next place of its second; if another node took that at the same moment, it is dropped. A refusal that
+ * is stored already takes none.
+ */
+const keeping = `
+  with refused as (
+    select *, store_now() - age_ms * interval '1 millisecond' as refused_at
+    from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[])
+      as one (request_id, organization_id, key_id, operation, model, stream, error_code, age_ms)
+    where not exists (select from usage_refusal k where k.request_id = one.request_id)
+  ), numbered as (
+    select *, floor(extract(epoch from refused_at))::bigint as second,
+      row_number() over (partition by organization_id, floor(extract(epoch from refused_at)) order by request_id) as number
+    from refused
+  ), placed as (
+    select n.*, n.number + (
+      select count(*) from usage_refusal k where k.organization_id = n.organization_id and k.second = n.second
+    ) as place
+    from numbered n
+  )
+  insert into usage_refusal
+    (request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at)
+  select request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at
+  from placed where place <= $9
+  on conflict do nothing`;
+
+/** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
+const forgetting = `
+  delete from usage_refusal where request_id in (
+    select request_id from usage_refusal where request_id < (select usage_record_id(store_now() - interval '31 days'))
+    order by request_id limit $1
+  ) returning request_id`;

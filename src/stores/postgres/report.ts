@@ -1,0 +1,296 @@
+/**
+ * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour if the query needs hours,
+ * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
+ */
+import { bare, idOf } from "../../core/store/ids.ts";
+import {
+  measures,
+  type ReportGroup,
+  type ReportMeasures,
+  type ReportQuery,
+  type ReportRow,
+  totalOf,
+  type UsageReport,
+} from "../../core/store/report.ts";
+import type { Database, Transaction } from "./database.ts";
+import { isOfPerson } from "./person-of-key.ts";
+import { type Range, type Rolled, type Sources, sourcesOf, totalFor } from "./report-sources.ts";
+
+const statement_ms = 60_000;
+/** 100,000 groups, without a temporary file. */
+const memory_kB = 32 * 1024;
+
+/** The id that stands for no team, no person or no key. */
+const none = "00000000-0000-0000-0000-000000000000";
+
+/** Days that are older are read from the roll-ups alone: totals go with their month, and days one by one. */
+const totalMonths = 13;
+const ofKind = {
+  day: `and s.kind = 'day' and s.organization_id = '${none}'`,
+  organization: "and s.kind = 'organization'",
+  key: "and s.kind = 'key'",
+};
+/** The condition for the sums of all months of a key, which have no instant. */
+const always = "s.starts_at = 'infinity' and s.kind = 'key_all'";
+
+/** A number is read several times as fast as an instant. */
+const second = (instant: string) => `date_part('epoch', ${instant})`;
+
+/** The name of each group in the result, and its expression. The person follows from the key. */
+const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, expression: string]> = {
+  organization: ["organization_id", "s.organization_id"],
+  team: ["team_id", "s.team_id"],
+  key: ["key_id", "s.key_id"],
+  model: ["model", "s.model"],
+  operation: ["operation", "s.operation"],
+  outcome: ["outcome", "s.outcome"],
+  hour: ["period", second("s.starts_at")],
+  day: ["period", second("date_bin('1 day', s.starts_at, '2000-01-01Z')")],
+  month: ["period", second("date_trunc('month', s.starts_at at time zone 'UTC') at time zone 'UTC'")],
+};
+
+const sums: Record<keyof ReportMeasures, string> = {
+  requests: "requests",
+  inputTokens: "input_tokens",
+  cachedInputTokens: "cached_input_tokens",
+  cacheWriteTokens: "cache_write_tokens",
+  outputTokens: "output_tokens",
+  reasoningTokens: "reasoning_tokens",
+  units: "units",
+  extraUnits: "extra_units",
+  unchargedUnits: "uncharged_units",
+  inputUnits: "input_units",
+  cachedInputUnits: "cached_input_units",
+  cacheWriteUnits: "cache_write_units",
+  outputUnits: "output_units",
+};
+
+export function report(db: Database, query: ReportQuery): Promise<UsageReport> {
+  return db.transaction((tx) => read(tx, query), { statement_ms });
+}
+
+async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
+  await tx.exec(
+    `set transaction isolation level repeatable read, read only; set local jit = off; set local enable_sort = off;
+     set local work_mem = '${memory_kB}kB'`,
+  );
+  const { from, to, rows_max, largest } = query;
+  const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query), await rolledMonths(tx)));
+  const found = await tx.query<Row>(text, values);
+  const [open] = await tx.query<{ at: Date; requests: number; units: number }>(
+    `select store_now() as at, count(h.*) as requests, coalesce(sum(h.units), 0)::bigint as units
+     from (select 1) one left join usage_hold h
+       on h.admitted_at >= $1 and h.admitted_at < $2 and ($3::uuid is null or h.organization_id = $3)
+       and ${isOfPerson("h", "$4")}`,
+    [from, to, organizationIn(query), personIn(query)],
+  );
+  const running = { requests: open!.requests, heldUnits: open!.units };
+  if (largest === undefined && found.length > rows_max)
+    return { at: open!.at, rows: null, total: null, rowsLeftOut: 0, running };
+  const sum = found.find(({ groups }) => groups !== null);
+  const rows = await named(
+    tx,
+    query.by,
+    found.filter((row) => row !== sum),
+  );
+  const total = sum ?? totalOf(rows);
+  return {
+    at: open!.at,
+    rows,
+    total: measures.every((name) => Number.isSafeInteger(total[name])) ? measuredAs(total, {}) : null,
+    rowsLeftOut: sum ? sum.groups! - rows.length : 0,
+    running,
+  };
+}
+
+const organizationIn = ({ organizationId }: ReportQuery) => organizationId && bare(organizationId, "org_");
+const personIn = ({ personId }: ReportQuery) => (personId ? bare(personId, "per_") : null);
+
+/** The days that have roll-ups, of all months that the span touches: none if no total would do. */
+async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly Rolled[]> {
+  if (totalFor(query) === null) return [];
+  return tx.query<Rolled>(
+    `select starts_at as "startsAt",
+       is_totalled and starts_at >= (select store_now() - make_interval(months => $3)) as "isTotalled"
+     from usage_rolled
+     where starts_at >= date_trunc('month', $1::timestamptz at time zone 'UTC') at time zone 'UTC'
+       and starts_at < (date_trunc('month', $2::timestamptz at time zone 'UTC') + interval '1 month') at time zone 'UTC'
+     order by 1`,
+    [query.from, query.to, totalMonths],
+  );
+}
+
+/** How many months have roll-ups. */
+async function rolledMonths(tx: Transaction): Promise<number> {
+  const [found] = await tx.query<{ months: number }>(
+    "select count(distinct date_trunc('month', starts_at at time zone 'UTC')) as months from usage_rolled",
+  );
+  return found!.months;
+}
+
+/**
+ * Each source is summed by itself, so that the server can read the larger one in parallel; by person, it is summed by
+ * key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
+ */
+function statementOf(query: ReportQuery, sources: Sources): { text: string; values: unknown[] } {
+  const { from, to, by, rows_max, largest } = query;
+  const values: unknown[] = [];
+  const value = (one: unknown) => `$${values.push(one)}`;
+  const within = (ranges: readonly Range[]) =>
+    ranges
+      .map(({ from, to }) => `s.starts_at >= ${value(from)}::timestamptz and s.starts_at < ${value(to)}::timestamptz`)
+      .map((one) => `(${one})`)
+      .join(" or ");
+  const only = [
+    query.organizationId === null ? "" : `and s.organization_id = ${value(organizationIn(query))}`,
+    query.personId ? `and ${isOfPerson("s", value(personIn(query)))}` : "",
+  ].join(" ");
+  const isByPerson = by.includes("person");
+  const others = by.filter((group) => group !== "person");
+  const summed = isByPerson && !others.includes("key") ? [...others, "key" as const] : others;
+  const grouped = summed.map((group) => columns[group]).map(([name, expression]) => `${expression} as ${name}`);
+  const counted = [["records", "records"] as const, ...Object.entries(sums)];
+  const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
+  const single = (sign: "" | "-") => counted.map(([name, column]) => `${sign}s.${column} as "${name}"`);
+  const addedAgain = Object.keys(sums).map((name) => `usage_sum(u."${name}") as "${name}"`);
+  const rowsOf = (source: string, condition: string) => `from ${source} s where ${condition} ${only}`;
+  const listed = (source: string, condition: string, sign: "" | "-" = "") =>
+    `select ${[...grouped, ...single(sign)].join(", ")} ${rowsOf(source, condition)}`;
+  const part = (source: string, ranges: readonly Range[], condition = "", areSummed = true) => {
+    if (ranges.length === 0) return [];
+    const rows = `(${within(ranges)}) ${condition}`;
+    return areSummed
+      ? `select ${[...grouped, ...added].join(", ")} ${rowsOf(source, rows)} ${groupingOf(grouped)} having count(*) > 0`
+      : listed(source, rows);
+  };
+  const { total, rollUp } = sources;
+  const unread = `usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, ${value(from)}, ${value(to)})`;
+  const fromTotals = total.others
+    ? [listed("usage_total", always), listed("usage_total", `(${within(total.others)}) ${ofKind.key}`, "-")]
+    : // A key has about one total a month, so that to sum them by key would be work for nothing.
+      part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key"));
+  const parts = [fromTotals, part(rollUp.table, rollUp.ranges), part(unread, [{ from, to }])];
+  const union = parts.flat().join(" union all ");
+  const all = isByPerson
+    ? `select u.*, coalesce(k.person_id, '${none}') as person_id from (${union}) u left join api_key k on k.id = u.key_id`
+    : union;
+  const names = [...others.map((group) => columns[group][0]), ...(isByPerson ? ["person_id"] : [])];
+  const summedOf = (measures: readonly string[], source: string, condition = "") => `
+    select ${[...names.map((name) => `u.${name}`), ...measures].join(", ")} from ${source} u ${condition}
+    ${groupingOf(names)} having usage_sum(u.records) <> 0`;
+  if (largest === undefined) {
+    const report = summedOf(addedAgain, `(${all})`);
+    return { text: `select null as groups, r.* from (${report}) r limit ${value(rows_max + 1)}`, values };
+  }
+  const order = `order by ${['"units" desc', ...names].join(", ")}`;
+  const isFirst = () => `where (${names.map((name) => `u.${name}`).join(", ")}) in
+    (select ${names.join(", ")} from ranked ${order} limit ${value(Math.min(largest, rows_max))})`;
+  const first = summedOf(addedAgain, "parts", names.length > 0 ? isFirst() : "");
+  const totals = Object.keys(sums).map((name) => exact(`usage_sum(u."${name}")`));
+  // Units alone say which rows are the first, so the other sums are made of those only, and of all together.
+  return {
+    text: `with parts as materialized (${all}),
+      ranked as materialized (${summedOf(['usage_sum(u."units") as "units"'], "parts")})
+      (select null::bigint as groups, r.* from (${first}) r ${order})
+      union all
+      select ${["(select count(*) from ranked)", ...names.map(() => "null"), ...totals].join(", ")} from parts u`,
+    values,
+  };
+}
+
+/** The sum, or null if a number of JavaScript cannot represent it exactly. */
+const exact = (sum: string) => `case when abs(${sum}) <= ${Number.MAX_SAFE_INTEGER} then ${sum} end`;
+
+function groupingOf(selected: readonly string[]): string {
+  return selected.length === 0 ? "" : `group by ${selected.map((_, index) => index + 1).join(", ")}`;
+}
+
+interface Row extends ReportMeasures {
+  /** In the row that is the sum of all: their number; in the others null. */
+  groups: number | null;
+  /** In seconds since 1970. */
+  period?: number;
+  organization_id?: string;
+  team_id?: string;
+  person_id?: string;
+  key_id?: string;
+  model?: string;
+  operation?: string;
+  outcome?: string;
+}
+
+async function named(tx: Transaction, by: readonly ReportGroup[], rows: readonly Row[]): Promise<ReportRow[]> {
+  const { organization, team, person, key } = namings;
+  const organizations = await found(tx, organization, by.includes("organization") ? rows : []);
+  const teams = await found(tx, team, by.includes("team") ? rows : []);
+  const people = await found(tx, person, by.includes("person") ? rows : []);
+  const keys = await found(tx, key, by.includes("key") ? rows : []);
+  const starts = new Map<number, Date>();
+  return rows.map((row) => {
+    const { period, organization_id = "", team_id = "", person_id = "", key_id = "" } = row;
+    const { model = null, operation = null, outcome = null } = row;
+    return measuredAs(row, {
+      startsAt: period === undefined ? null : starts.getOrInsertComputed(period, (seconds) => new Date(seconds * 1000)),
+      organization: organizations.get(organization_id) ?? null,
+      team: teams.get(team_id) ?? null,
+      person: people.get(person_id) ?? null,
+      key: keys.get(key_id) ?? null,
+      model,
+      operation,
+      outcome,
+    });
+  });
+}
+
+/** Copies the measures one by one: a spread of so many rows takes several times as long. */
+function measuredAs<Groups extends object>(row: ReportMeasures, groups: Groups): Groups & ReportMeasures {
+  const listed = groups as Groups & ReportMeasures;
+  for (const name of measures) listed[name] = row[name];
+  return listed;
+}
+
+interface Naming<Thing extends { id: string }, Listed> {
+  column: "organization_id" | "team_id" | "person_id" | "key_id";
+  statement: string;
+  /** `thing` is undefined where it is gone. */
+  listed(id: string, thing: Thing | undefined): Listed;
+}
+
+const namings = {
+  organization: {
+    column: "organization_id",
+    statement: "select id, slug, name from organization where id = any ($1)",
+    listed: (id, thing) => ({ id: idOf(id, "org_"), slug: thing?.slug ?? null, name: thing?.name ?? null }),
+  } satisfies Naming<{ id: string; slug: string; name: string }, ReportRow["organization"]>,
+  team: {
+    column: "team_id",
+    statement: "select id, name from team where id = any ($1)",
+    listed: (id, thing) => ({ id: id === none ? null : idOf(id, "team_"), name: thing?.name ?? null }),
+  } satisfies Naming<{ id: string; name: string }, ReportRow["team"]>,
+  person: {
+    column: "person_id",
+    statement: "select id, coalesce(name, email) as name from person where id = any ($1)",
+    listed: (id, thing) => ({ id: id === none ? null : idOf(id, "per_"), name: thing?.name ?? null }),
+  } satisfies Naming<{ id: string; name: string | null }, ReportRow["person"]>,
+  key: {
+    column: "key_id",
+    statement: "select id, name, labels from api_key where id = any ($1)",
+    listed: (id, thing) => ({
+      id: id === none ? null : idOf(id, "key_"),
+      name: thing?.name ?? null,
+      labels: thing?.labels ?? {},
+    }),
+  } satisfies Naming<{ id: string; name: string; labels: Record<string, string> }, ReportRow["key"]>,
+} as const;
+
+/** The names of the things in the rows, by their ids. Rows of one thing share the value. */
+async function found<Thing extends { id: string }, Listed>(
+  tx: Transaction,
+  { column, statement, listed }: Naming<Thing, Listed>,
+  rows: readonly Row[],
+): Promise<ReadonlyMap<string, Listed>> {
+  const ids = [...new Set(rows.flatMap((row) => row[column] ?? []))];
+  if (ids.length === 0) return new Map();
+  const things = new Map((await tx.query<Thing>(statement, [ids])).map((thing) => [thing.id, thing]));
+  return new Map(ids.map((id) => [id, listed(id, things.get(id))]));
+}

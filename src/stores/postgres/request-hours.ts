@@ -1,0 +1,84 @@
+/** The spans in which an organization has records that may match, by the roll-ups and the records that are in none yet. */
+
+import type { RequestQuery } from "../../admin/store/request-list.ts";
+import { bare } from "../../core/store/ids.ts";
+import type { Database } from "./database.ts";
+import { isOfPerson } from "./person-of-key.ts";
+import { common, joined, type Span, uuidAt } from "./request-spans.ts";
+
+const hour_ms = 3_600_000;
+/**
+ * A roll-up counts a request in the hour of its admission, by the store's clock. Its id was made when it arrived, by the
+ * clock of its node: before it waited for room, and perhaps with a clock that is off.
+ */
+const slack_ms = hour_ms;
+const hours_max = 48;
+
+/**
+ * `reached`: no other span of the query has a record that matches, down to this id. At most `rows_max` roll-ups are read.
+ */
+export async function hourSpans(
+  db: Pick<Database, "query">,
+  query: RequestQuery,
+  span: Span,
+  rows_max: number,
+): Promise<{ spans: Span[]; reached: string }> {
+  const { organizationId, keyId, teamId, model, operation, outcome, personId } = query;
+  if (organizationId === undefined) return { spans: [span], reached: span.since };
+  const rows = await db.query<{ starts_at: Date; is_whole: boolean }>(listing, [
+    bare(organizationId, "org_"),
+    keyId === undefined ? null : bare(keyId, "key_"),
+    teamId === undefined ? null : bare(teamId, "team_"),
+    model ?? null,
+    outcome ?? null,
+    timeOf(span.since) - hour_ms - slack_ms,
+    span.until === null ? null : timeOf(span.until) + slack_ms,
+    hours_max,
+    rows_max,
+    personId === undefined ? null : bare(personId, "per_"),
+    operation ?? null,
+  ]);
+  const around = rows.map(({ starts_at }) => {
+    const start_ms = starts_at.getTime();
+    return { since: uuidAt(start_ms - slack_ms), until: uuidAt(start_ms + hour_ms + slack_ms) };
+  });
+  const spans = joined(around).flatMap((one) => common(one, span) ?? []);
+  const isWhole = rows.length < hours_max && (rows[0]?.is_whole ?? true);
+  return { spans, reached: isWhole ? span.since : (spans.at(-1)?.since ?? span.since) };
+}
+
+function timeOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+const isInTime = `h.organization_id = $1::uuid and h.starts_at >= to_timestamp($6::bigint / 1000.0)
+    and h.starts_at < coalesce(to_timestamp($7::bigint / 1000.0), 'infinity')`;
+const matches = `($2::uuid is null or h.key_id = $2) and ($3::uuid is null or h.team_id = $3)
+    and ($4::text is null or h.model = $4) and ($5::text is null or h.outcome = $5) and h.operation <> 'adjustment'
+    and ${isOfPerson("h", "$10")} and ($11::text is null or h.operation = $11)`;
+
+const reading = `
+    select h.starts_at, ${matches} as matches from usage_hour h where ${isInTime}`;
+
+/**
+ * Roll-ups are read until there are enough hours. If they do not reach the end of the span, the hour of the last one counts as
+ * one that matches, and the next page begins there.
+ */
+const listing = `
+  with rolled as materialized (
+    select distinct r.starts_at from (${reading} order by h.starts_at desc limit $9) r
+    where r.matches order by r.starts_at desc limit $8
+  ), bottom as materialized (
+    select min(r.starts_at) as starts_at from (
+      ${reading} and (select count(*) from rolled) < $8 order by h.starts_at desc limit $9
+    ) r having count(*) = $9
+  ), hours as (
+    select starts_at from rolled
+    union
+    select starts_at from bottom
+    union
+    select h.starts_at
+    from usage_audit a cross join lateral usage_hours(a.read_until, 9223372036854775807, '-infinity', 'infinity') h
+    where ${isInTime} and ${matches} and h.starts_at >= coalesce((select starts_at from bottom), '-infinity')
+  )
+  select starts_at, not exists (select from bottom) as is_whole from hours order by starts_at desc limit $8`;

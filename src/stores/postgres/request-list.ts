@@ -1,0 +1,216 @@
+/**
+ * Lists requests over SQL without an index of its own, so that a settlement costs nothing more. Ids begin with their time, so
+ * each source is read along its primary key, a bounded number of rows at a time; of an organization's records, only around
+ * the hours in which the roll-ups say that there are any (docs/operating.md, Listing requests).
+ */
+
+import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../../admin/store/request-list.ts";
+import { bare, idOf, uuid_max } from "../../core/store/ids.ts";
+import type { Database } from "./database.ts";
+import { lateEntries } from "./ledger-late.ts";
+import { isOfPerson, personOfKey } from "./person-of-key.ts";
+import { hourSpans } from "./request-hours.ts";
+import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
+import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
+
+export interface RequestListBounds {
+  /** The most rows that one statement reads. */
+  scanned_max: number;
+  /** No further statement is sent after this time. */
+  page_ms: number;
+}
+/** How far the time in an id, from the node's clock at the arrival, may be from that of the admission, from the store's. */
+const slack_ms = 600_000;
+const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 75 };
+
+type Queries = Pick<Database, "query">;
+
+/** One page while it is read. */
+interface Reading {
+  db: Queries;
+  query: RequestQuery;
+  scanned_max: number;
+  /** The time by `now_ms` after which no further statement is sent. */
+  until_ms: number;
+  now_ms: () => number;
+}
+
+export function requestList(db: Queries, bounds = usualBounds, now_ms = () => performance.now()): RequestList {
+  return {
+    async listRequests(query) {
+      const span: Span = {
+        since: query.from ? uuidAt(query.from.getTime() - slack_ms) : firstId,
+        until: query.before ? bare(query.before, "req_") : query.to ? uuidAt(query.to.getTime() + slack_ms) : null,
+      };
+      const { scanned_max, page_ms } = bounds;
+      const page: Reading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
+      // Running requests are read first: one that ends in the meantime is in both, and its record counts.
+      const holds = await foundHolds(page, span);
+      const refusals = await scanned(page, refusalsOf, [span]);
+      const records = await foundRecords(page, span);
+      return withLateSettlements(db, merged(query.limit, span, [records, refusals, holds]));
+    },
+  };
+}
+
+/** The newest of all sources, as far down as each of them was read. Of a request in two sources, the first one counts. */
+function merged(limit: number, { since }: Span, sources: readonly Found[]): RequestPage {
+  const reached = sources
+    .map((source) => source.reached)
+    .toSorted()
+    .at(-1)!;
+  const all = new Map<string, ListedRequest>();
+  for (const { items } of sources)
+    for (const item of items) if (!all.has(item.requestId)) all.set(item.requestId, item);
+  const inReach = [...all.values()]
+    .filter(({ requestId }) => requestId >= idOf(reached, "req_"))
+    .toSorted((one, other) => (one.requestId < other.requestId ? 1 : -1));
+  const items = inReach.slice(0, limit);
+  if (inReach.length > limit) return { items, next: items.at(-1)!.requestId };
+  return { items, next: reached > since ? idOf(reached, "req_") : null };
+}
+
+/** A request that was recovered and then settled by its own node is shown with the sums of both. */
+async function withLateSettlements(db: Queries, page: RequestPage): Promise<RequestPage> {
+  const recovered = page.items.filter((item) => item.recovered).map(({ requestId }) => requestId);
+  const entries = await lateEntries(db, recovered);
+  if (entries.size === 0) return page;
+  const items = page.items.map((item) => {
+    const late = entries.get(item.requestId);
+    return late ? withLate(item, late) : item;
+  });
+  return { ...page, items };
+}
+
+async function foundRecords(page: Reading, span: Span): Promise<Found> {
+  const { db, query, scanned_max } = page;
+  if (query.outcome === "running" || query.outcome === "refused") return { items: [], reached: span.since };
+  const { spans, reached } = await hourSpans(db, query, span, scanned_max);
+  const found = await scanned(page, recordsOf, spans);
+  const isWhole = spans.length === 0 || found.reached === spans.at(-1)!.since;
+  return isWhole ? { ...found, reached } : found;
+}
+
+async function foundHolds({ db, query }: Reading, span: Span): Promise<Found> {
+  const isOther = query.outcome !== undefined && query.outcome !== "running";
+  // A running request has no upstream before its end.
+  if (isOther || query.upstream !== undefined) return { items: [], reached: span.since };
+  const rows = await db.query<RequestRow>(holding, [...valuesOf(query, span), query.limit + 1]);
+  const items = rows.map(listedHold);
+  return { items, reached: items.length > query.limit ? rows.at(-1)!.request_id : span.since };
+}
+
+/** A table that is read along its primary key. */
+interface Source {
+  reading: string;
+  listed(row: RequestRow): ListedRequest;
+  /** Whether the table can have rows that match. */
+  canMatch(query: RequestQuery): boolean;
+}
+
+/**
+ * Reads the spans from the newest down, more rows each time, until there are enough, or the time is over. No statement reads
+ * so many rows that, at the pace of the last one, it would take longer than there is time left.
+ */
+async function scanned(page: Reading, source: Source, spans: readonly Span[]): Promise<Found> {
+  const { db, query, scanned_max, until_ms, now_ms } = page;
+  const found: Found = { items: [], reached: spans.at(-1)?.since ?? firstId };
+  if (!source.canMatch(query)) return found;
+  const rows_min = Math.min(scanned_max, query.limit + 1);
+  let rows_max = Math.min(scanned_max, 4 * rows_min);
+  for (const span of spans) {
+    let until = span.until;
+    for (;;) {
+      const missing = query.limit + 1 - found.items.length;
+      const values = [...valuesOf(query, { since: span.since, until }), missing, rows_max];
+      const sent_ms = now_ms();
+      const rows = await db.query<RequestRow & { read_to: string | null }>(source.reading, values);
+      const answered_ms = now_ms();
+      const matching = rows.filter(({ request_id }) => request_id !== null);
+      found.items.push(...matching.map(source.listed));
+      const isFull = matching.length === missing;
+      const readTo = rows[0]?.read_to ?? null;
+      if (isFull) return { ...found, reached: matching.at(-1)!.request_id };
+      if (readTo !== null) until = readTo;
+      const inTime = Math.floor((rows_max * (until_ms - answered_ms)) / (answered_ms - sent_ms));
+      rows_max = Math.min(scanned_max, 4 * rows_max, inTime);
+      if (answered_ms >= until_ms || rows_max < rows_min) return { ...found, reached: readTo ?? span.since };
+      if (readTo === null) break;
+    }
+  }
+  return found;
+}
+
+function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
+  const { organizationId, keyId, teamId, model, operation, outcome, upstream, personId } = query;
+  const idIn = (id: string | undefined, prefix: "org_" | "key_" | "team_" | "per_") =>
+    id === undefined ? null : bare(id, prefix);
+  return [
+    idIn(organizationId, "org_"),
+    idIn(keyId, "key_"),
+    idIn(teamId, "team_"),
+    model ?? null,
+    outcome ?? null,
+    upstream ?? null,
+    since,
+    until,
+    idIn(personId, "per_"),
+    operation ?? null,
+    query.from ?? null,
+    query.to ?? null,
+  ];
+}
+
+/** Both are bounds of the index, whatever plan the server has made. */
+const isInSpan = `r.request_id >= $7::uuid and r.request_id < coalesce($8::uuid, '${uuid_max}')`;
+const matches = (at: "admitted_at" | "refused_at") => `($1::uuid is null or r.organization_id = $1)
+  and ($2::uuid is null or r.key_id = $2) and ($4::text is null or r.model = $4) and ${isOfPerson("r", "$9")}
+  and ($10::text is null or r.operation = $10)
+  and ($11::timestamptz is null or r.${at} >= $11) and ($12::timestamptz is null or r.${at} < $12)`;
+
+const holding = `
+  select r.*, ${personOfKey("r")} as person_id from usage_hold r
+  where ${isInSpan} and ${matches("admitted_at")} and ($3::uuid is null or r.team_id = $3)
+    and ($5::text is null or $5 = 'running') and $6::text is null
+  order by r.request_id desc limit $13`;
+
+/** Selects the rows that match, or one empty row; `read_to` is how far down was read, null at the end of the span. */
+function reading(table: string, at: "admitted_at" | "refused_at", condition: string): string {
+  return `
+  with scanned as materialized (
+    select r.request_id, coalesce(${matches(at)} and ${condition}, false) as matches
+    from ${table} r where ${isInSpan} order by r.request_id desc limit $14
+  ), chosen as materialized (
+    select s.request_id from scanned s where s.matches order by s.request_id desc limit $13
+  ), ended as (
+    select case when count(*) = $14 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
+    from scanned
+  )
+  select e.read_to, r.*, ${personOfKey("r")} as person_id from ended e left join (
+    select r.* from chosen c cross join lateral (select * from ${table} o where o.request_id = c.request_id offset 0) r
+  ) r on true
+  order by r.request_id desc`;
+}
+
+const recordsOf: Source = {
+  reading: reading(
+    "usage_record",
+    "admitted_at",
+    `r.operation <> 'adjustment' and ($3::uuid is null or r.team_id = $3) and ($5::text is null or r.outcome = $5)
+      and ($6::text is null or r.upstream = $6)`,
+  ),
+  listed: listedRecord,
+  canMatch: () => true,
+};
+
+/** A refusal has no team and no upstream. */
+const refusalsOf: Source = {
+  reading: reading(
+    "usage_refusal",
+    "refused_at",
+    "$3::uuid is null and ($5::text is null or $5 = 'refused') and $6::text is null",
+  ),
+  listed: listedRefusal,
+  canMatch: ({ outcome, teamId, upstream }) =>
+    (outcome === undefined || outcome === "refused") && teamId === undefined && upstream === undefined,
+};

@@ -1,0 +1,94 @@
+/** Rows of the directory as the store's records, and the errors of a driver freed from Drizzle's wrapping. Pure. */
+import { DrizzleQueryError } from "drizzle-orm/errors";
+import type * as schema from "../../../db/schema.ts";
+import type { Credential, Key, KeyState, Organization, Scope, Secret } from "../../core/store/directory.ts";
+import { idOf } from "../../core/store/ids.ts";
+import type { Operator } from "../../core/store/operators.ts";
+
+export type OrganizationRow = typeof schema.organization.$inferSelect;
+/** An organization with its anchors, current and next: `organization.anchor_at` is only the first one. */
+export type AnchoredRow = OrganizationRow & {
+  nextAnchorAt: Date | null;
+  nextAnchorFrom: Date | null;
+  formerSlugs: string[];
+};
+export type KeyRow = typeof schema.apiKey.$inferSelect;
+/** A key with its state and its end (key-life.ts). */
+export interface LivingKey {
+  key: KeyRow;
+  state: KeyState;
+  endsAt: Date | null;
+}
+export type OperatorRow = typeof schema.operator.$inferSelect;
+
+export function organizationOf(row: AnchoredRow): Organization {
+  const { anchorAt, nextAnchorAt, nextAnchorFrom } = row;
+  const isNext = nextAnchorAt !== null && nextAnchorFrom !== null;
+  return {
+    ...callerOf(row),
+    formerSlugs: row.formerSlugs,
+    anchorAt,
+    nextAnchor: isNext ? { anchorAt: nextAnchorAt, countsFrom: nextAnchorFrom } : null,
+    version: row.version,
+  };
+}
+
+export function callerOf(row: OrganizationRow): Credential["organization"] {
+  return {
+    id: idOf(row.id, "org_"),
+    slug: row.slug,
+    name: row.name,
+    status: row.status,
+    plan: row.plan,
+    extraUsage: { enabled: row.extraUsageEnabled, capUnits: row.extraUsageCapUnits },
+    keyLifetimeMaxDays: row.keyLifetimeMaxDays,
+    keyUnusedMaxDays: row.keyUnusedMaxDays,
+    keepsContent: row.keepsContent,
+    createdAt: row.createdAt,
+    closedAt: row.closedAt,
+  };
+}
+
+/** `secrets`: of this key, newest first. */
+export function keyOf({ key: row, state, endsAt }: LivingKey, secrets: Secret[]): Key {
+  return {
+    id: idOf(row.id, "key_"),
+    kind: row.kind,
+    organizationId: idOf(row.organizationId, "org_"),
+    name: row.name,
+    scopes: row.scopes as Scope[],
+    allowedModels: row.allowedModels,
+    createdAt: row.createdAt,
+    expiresAt: row.expiresAt,
+    revokedAt: row.revokedAt,
+    lastUsedAt: row.lastUsedAt,
+    lastUsedFrom: row.lastUsedFrom,
+    createdBy: row.createdBy,
+    owner: row.owner,
+    personId: row.personId === null ? null : idOf(row.personId, "per_"),
+    labels: row.labels,
+    allowedAddresses: row.allowedAddresses,
+    state,
+    endsAt,
+    version: row.version,
+    secrets,
+  };
+}
+
+export function operatorOf(row: OperatorRow, secrets: Secret[]): Operator {
+  return {
+    ...row,
+    id: idOf(row.id, "op_"),
+    organizationId: row.organizationId === null ? null : idOf(row.organizationId, "org_"),
+    secrets,
+  };
+}
+
+/** Drizzle puts every parameter into its error's message, which a log would show. The error inside says enough. */
+export async function plainly<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof DrizzleQueryError && error.cause ? error.cause : error;
+  }
+}

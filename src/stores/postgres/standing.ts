@@ -1,0 +1,188 @@
+/** How much organizations, teams, people and keys have used of their limits, over the functions of migration 0003. */
+import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { bare, idOf } from "../../core/store/ids.ts";
+import { type SubjectReading, type WindowKind, windowKinds } from "../../core/store/ledger.ts";
+import {
+  type NearLimit,
+  nearShares,
+  type Standing,
+  type StandingSubject,
+  type Standings,
+  standingSubjects,
+} from "../../core/store/standing.ts";
+import type { Database } from "./database.ts";
+
+type Querying = Pick<Database, "query">;
+
+const limitColumns = ["session_units", "week_units", "month_units", "concurrent_requests"];
+
+/** The limits of the rows of `table` under the raise in force of each, `r`. */
+const raisedLimits = (table: string) =>
+  limitColumns.map((column) => `usage_raised(${table}.${column}, r.${column}) as ${column}`).join(", ");
+const hasLimit = (table: string) =>
+  `coalesce(${limitColumns.map((column) => `${table}.${column}`).join(", ")}) is not null`;
+const raiseOf = (id: string) => `left join limit_raise r on r.subject_id = ${id} and r.ends_at > (select store_now())`;
+
+/** Teams, people and keys with a limit that the ledger counts. */
+const limited = `
+  select s.subject_id, s.organization_id, ${raisedLimits("s")}
+  from usage_subject s ${raiseOf("s.subject_id")} where ${hasLimit("s")}`;
+
+/** Organizations whose plan has a limit. */
+const organizations = `
+  select o.id as subject_id, o.id as organization_id, ${raisedLimits("p")}
+  from organization o join plan p on p.name = o.plan ${raiseOf("o.id")} where ${hasLimit("p")}`;
+
+/**
+ * Rows of the subjects for which `condition` holds, which names `s.subject_id`. `percent` is the share of the tightest
+ * limit that is used; null if no window is limited. The windows of an organization are calculated once for all of its
+ * subjects.
+ */
+const standingRows = (subjects: string, condition: string): string => `
+  with s as materialized (select * from (${subjects}) s where ${condition}),
+  f as materialized (
+    select o.organization_id, w.starts_at, w.ends_at, clock.at
+    from (select distinct organization_id from s) o
+    cross join (select store_now() as at offset 0) clock
+    cross join lateral (select * from usage_windows_at(o.organization_id, clock.at) offset 0) w
+  )
+  select s.*, t.running, f.starts_at, f.ends_at, t.used, t.held, f.at,
+    greatest(t.used[1] * 100.0 / s.session_units, t.used[2] * 100.0 / s.week_units, t.used[3] * 100.0 / s.month_units)
+      as percent
+  from s join f on f.organization_id = s.organization_id
+  cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
+
+const subjectsOf: Record<StandingSubject, string> = {
+  organization: `select u.*, 'organization' as subject, o.slug as name, o.plan, null::uuid as person_id
+    from (${organizations}) u join organization o on o.id = u.subject_id`,
+  team: `select u.*, 'team' as subject, m.name, null as plan, null::uuid as person_id
+    from (${limited}) u join team m on m.id = u.subject_id`,
+  person: `select u.*, 'person' as subject, coalesce(p.name, p.email) as name, null as plan, p.id as person_id
+    from (${limited}) u join usage_subject s on s.subject_id = u.subject_id join person p on p.id = s.person_id`,
+  key: `select u.*, 'key' as subject, k.name, null as plan, null::uuid as person_id
+    from (${limited}) u join api_key k on k.id = u.subject_id`,
+};
+
+const allSubjects = Object.values(subjectsOf).join(" union all ");
+
+/** The rows of all subjects of organizations that have a webhook, with the subject's kind and name. */
+export const standingsWithHook = standingRows(
+  allSubjects,
+  "s.organization_id in (select h.organization_id from notice_hook h)",
+);
+
+export interface StandingRow {
+  subject_id: string;
+  organization_id: string;
+  session_units: number | null;
+  week_units: number | null;
+  month_units: number | null;
+  concurrent_requests: number | null;
+  running: number;
+  starts_at: Date[];
+  ends_at: Date[];
+  used: number[];
+  held: number[];
+  at: Date;
+}
+
+export function standings(db: Querying): Standings {
+  return {
+    async standings(ids) {
+      const named = new Map(ids.map((id) => [uuidOfSubject(id), id]));
+      if (named.size === 0) return new Map();
+      const rows = await db.query<StandingRow>(ofIds, [[...named.keys()]]);
+      return new Map(
+        rows.map((row) => {
+          const id = named.get(row.subject_id)!;
+          return [id, standingOf(row, id)];
+        }),
+      );
+    },
+    async nearest(subject, limit) {
+      const rows = await db.query<StandingRow>(nearestOf[subject], [limit]);
+      return rows.map((row) => standingOf(row, idOf(row.subject_id, standingSubjects[subject])));
+    },
+    nearLimits: () => db.query<NearLimit>(counting),
+  };
+}
+
+/** Reads the standing of a key, its person and its team, if they have limits. */
+export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
+  const rows = await db.query<StandingRow & Pick<SubjectReading, "subject">>(ofKey, [
+    bare(organizationId, "org_"),
+    bare(keyId, "key_"),
+  ]);
+  return rows.map((row) => ({
+    subject: row.subject,
+    ...readingOf(row),
+  }));
+}
+
+/**
+ * A condition on the ids of a list, perhaps of one organization: the subject has used this percentage of one of its
+ * limits, or more.
+ */
+export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: number, organization?: string): SQL {
+  const whose = "s.organization_id = coalesce(<id>, s.organization_id)";
+  const [before = "", after = ""] = standingRows(subjectsOf[subject], whose).split("<id>");
+  const rows = sql`${sql.raw(before)}${organization ?? null}::uuid${sql.raw(after)}`;
+  return sql`${id} in (select u.subject_id from (${rows}) u where u.percent >= ${percent}::integer)`;
+}
+
+const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");
+
+const ofKey = `${standingRows(
+  `select u.*, case i.place when 1 then 'key' when 2 then 'person' else 'team' end as subject, i.place
+   from (${limited}) u
+   join (
+     select l.* from usage_subject k, lateral (values (1, k.subject_id), (2, k.member_id), (3, k.team_id)) l (place, id)
+     where k.subject_id = $2::uuid
+   ) i on i.id = u.subject_id`,
+  "s.organization_id = $1::uuid",
+)} order by s.place`;
+
+const nearestOf = Object.fromEntries(
+  Object.entries(subjectsOf).map(([subject, rows]) => [
+    subject,
+    `select * from (${standingRows(rows, "true")}) s where percent is not null
+     order by percent desc, subject_id limit $1`,
+  ]),
+) as Record<StandingSubject, string>;
+
+const counting = `
+  select k.subject, p.percent, count(s.subject_id) as count
+  from unnest(array['${Object.keys(subjectsOf).join("', '")}']) k (subject)
+  cross join unnest(array[${nearShares.join(", ")}]) p (percent)
+  left join (${standingRows(allSubjects, "true")}) s on s.subject = k.subject and s.percent >= p.percent
+  group by 1, 2 order by 1, 2`;
+
+export function uuidOfSubject(id: string): string {
+  const prefix = Object.values(standingSubjects).find((one) => id.startsWith(one));
+  if (!prefix)
+    throw new TypeError(`not the id of an organization, a team, a member or a key: ${JSON.stringify(id.slice(0, 64))}`);
+  return bare(id, prefix);
+}
+
+function standingOf(row: StandingRow, id: string): Standing {
+  return { id, organizationId: idOf(row.organization_id, "org_"), ...readingOf(row), at: row.at };
+}
+
+function readingOf(row: StandingRow): Pick<Standing, "windows" | "concurrentRequests" | "running"> {
+  const reading = (kind: WindowKind) => {
+    const place = windowKinds.indexOf(kind);
+    return {
+      kind,
+      limit: row[`${kind}_units`],
+      used: row.used[place]!,
+      held: row.held[place]!,
+      startsAt: row.starts_at[place]!,
+      resetAt: row.ends_at[place]!,
+    };
+  };
+  return {
+    windows: { session: reading("session"), week: reading("week"), month: reading("month") },
+    concurrentRequests: row.concurrent_requests,
+    running: row.running,
+  };
+}

@@ -1,0 +1,44 @@
+/**
+ * The work of a Postgres server's background processes, which PGlite does not have. Without checkpoints the log grows
+ * until the next start, which must then read all of it. Without vacuuming, tables grow by every row version, and after
+ * two thousand million transactions writes stop.
+ */
+import { type Repeating, repeating } from "../../core/time/repeating.ts";
+import type { Database } from "./database.ts";
+
+export interface UpkeepLimits {
+  every_ms: number;
+  /** The log since the last checkpoint. A start after a crash reads about 200 MB of it a second. */
+  log_bytes_max: number;
+  /** The dead rows of a table. */
+  dead_rows_max: number;
+}
+
+export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_000_000, dead_rows_max: 1_000 };
+
+type Statements = Pick<Database, "query" | "exec">;
+
+/** Works until it is stopped. It passes over failures, which the next query meets, too. */
+export function keepUp(database: Statements, limits: UpkeepLimits): Repeating {
+  return repeating(() => tidy(database, limits).catch(() => {}), { every: limits.every_ms });
+}
+
+async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<void> {
+  const [log] = await query<{ bytes: number }>(
+    "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::int8 as bytes from pg_control_checkpoint()",
+  );
+  if ((log?.bytes ?? 0) <= limits.log_bytes_max) return;
+  const tables = await query<{ name: string }>(untidy, [limits.dead_rows_max]);
+  for (const { name } of tables) {
+    await exec(`vacuum ${name}`);
+  }
+  await exec("checkpoint");
+}
+
+/** Full of dead rows, or so old that its transaction numbers must be frozen. */
+const untidy = `
+  select format('%I.%I', n.nspname, c.relname) as name
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  left join pg_stat_all_tables s on s.relid = c.oid
+  where c.relkind = 'r' and (coalesce(s.n_dead_tup, 0) > $1 or age(c.relfrozenxid) > 150000000)`;

@@ -1,0 +1,108 @@
+/**
+ * Changes of what was taken, which wait a moment for the next call of their organization, so that a request asks Redis
+ * once. A change that takes more does not wait, because late it would let too much in; one that gives back may be late.
+ * Whatever the outcome of the call, a change is sent once.
+ */
+import type { RateSubject } from "../../core/store/rates.ts";
+import { type Clock, idleClock } from "../../core/time/clock.ts";
+import type { EntryName } from "./rates-script.ts";
+
+export interface Change {
+  /** The subjects, and their entry that changes. */
+  subject: Pick<RateSubject, "limitedBy" | "id">;
+  number: number;
+  name: EntryName;
+  /** The difference to add. */
+  requests: number;
+  tokens: number;
+}
+
+/** The changes that one call carries. */
+export interface CarriedChanges {
+  changes: readonly Change[];
+  /** The call is over. */
+  done(): void;
+}
+
+export interface WaitingChanges {
+  /** Resolves when the call that carries them is over, whether it succeeded or not. */
+  add(organizationId: string, changes: readonly Change[]): Promise<void>;
+  /** Returns the waiting changes, for a call that leaves now. */
+  take(organizationId: string): CarriedChanges | null;
+  /** Resolves when all waiting changes were sent. */
+  flush(): Promise<void>;
+}
+
+export interface WaitingParts {
+  /** Sends a call with changes only. Never rejects. */
+  send(organizationId: string, changes: readonly Change[]): Promise<void>;
+  wait_ms: number;
+  /** The most changes of one organization that wait; more leave at once. */
+  changes_max: number;
+  clock?: Pick<Clock, "after">;
+}
+
+interface Batch {
+  changes: Change[];
+  over: PromiseWithResolvers<void>;
+}
+
+export function waitingChanges({ send, wait_ms, changes_max, clock = idleClock() }: WaitingParts): WaitingChanges {
+  const waiting = new Map<string, Batch>();
+  let cancel: (() => void) | null = null;
+
+  function batchOf(organizationId: string): Batch {
+    const known = waiting.get(organizationId);
+    if (known) return known;
+    const batch = { changes: [], over: Promise.withResolvers<void>() };
+    waiting.set(organizationId, batch);
+    return batch;
+  }
+
+  function take(organizationId: string): CarriedChanges | null {
+    const batch = waiting.get(organizationId);
+    if (!batch) return null;
+    waiting.delete(organizationId);
+    return { changes: batch.changes, done: batch.over.resolve };
+  }
+
+  async function depart(organizationId: string): Promise<void> {
+    const carried = take(organizationId);
+    if (!carried) return;
+    await send(organizationId, carried.changes);
+    carried.done();
+  }
+
+  async function flush(): Promise<void> {
+    cancel?.();
+    cancel = null;
+    await Promise.all([...waiting.keys()].map(depart));
+  }
+
+  return {
+    add(organizationId, changes) {
+      const batch = batchOf(organizationId);
+      for (const change of changes) include(batch.changes, change);
+      const takesMore = changes.some(isMore);
+      if (takesMore || batch.changes.length >= changes_max) void depart(organizationId);
+      else cancel ??= clock.after(wait_ms, () => void flush());
+      return batch.over.promise;
+    },
+    take,
+    flush,
+  };
+}
+
+const isMore = ({ tokens }: Change) => tokens > 0;
+
+/** Requests that share an entry share its change. */
+function include(changes: Change[], change: Change): void {
+  const { subject, number, name } = change;
+  for (const one of changes) {
+    if (one.number !== number || one.subject.id !== subject.id || one.name !== name) continue;
+    one.requests += change.requests;
+    one.tokens += change.tokens;
+    return;
+  }
+  changes.push(change);
+}

@@ -1,0 +1,570 @@
+/**
+ * A file of organizations: it makes what it says and nothing else, twice and at once as well as after a crash; what is
+ * exported says what there is, and makes the same elsewhere.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { secretsFolder } from "../../../src/admin/cli/apply-secrets.ts";
+import { differences } from "../../../src/admin/management/apply/difference.ts";
+import { perform } from "../../../src/admin/management/apply/perform.ts";
+import { readState } from "../../../src/admin/management/apply/state.ts";
+import { allOf } from "../../../src/admin/management/page.ts";
+import type { Management } from "../../../src/admin/management/verbs.ts";
+import { isKey } from "../../../src/core/auth/key.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
+import { holds, times } from "../../harness/depth.ts";
+import { listKeys, listTeams } from "../management/lists.ts";
+import { type ApplyNode, applyNode } from "./apply-node.ts";
+import { shell } from "./shell.ts";
+
+setDefaultTimeout(120_000);
+
+let here: ApplyNode;
+let there: ApplyNode;
+const folder = mkdtempSync(join(tmpdir(), "sluice-apply-"));
+const file = join(folder, "organizations.yaml");
+let folders = 0;
+const freshFolder = () => mkdtempSync(join(folder, `secrets-${folders++}-`));
+
+beforeAll(async () => {
+  [here, there] = await Promise.all([applyNode(), applyNode()]);
+});
+afterAll(async () => {
+  for (const one of [here, there]) await one?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const applyTo = (node: ApplyNode, text: string, ...more: string[]) => node.apply(file, text, more);
+const apply = (text: string, ...more: string[]) => applyTo(here, text, ...more);
+const asTheFile = "Everything is as the file says.\n";
+const nothing = { code: 0, out: asTheFile, err: "" };
+
+describe("apply", () => {
+  test("shows the difference, makes it, and then has nothing to do", async () => {
+    const text = "organizations: { made: { name: Made, plan: pro, status: suspended, extra_usage_cap_units: 9 } }";
+    const before = await here.manage.auditHead();
+    const dry = await apply(text, "--dry-run", "--exit-code");
+    expect(dry.code).toBe(3);
+    expect(dry.out.split("\n")).toEqual([
+      "+ organization made",
+      "    name: Made",
+      "    plan: pro",
+      "    extra_usage_cap_units: 9",
+      "    status: suspended",
+      "1 to add. Nothing was changed: this was a dry run.",
+      "",
+    ]);
+    expect((await apply(text, "--dry-run")).code).toBe(0);
+    expect(await here.manage.auditHead()).toEqual(before);
+    expect((await apply(text)).out).toEndWith("Applied: 1 added.\n");
+    const made = await here.manage.findOrganization({ organization: "made" });
+    expect(made).toMatchObject({ plan: "pro", status: "suspended", extraUsage: { enabled: true, capUnits: 9 } });
+    const after = await here.manage.auditHead();
+    expect((await apply(text)).out).toBe(asTheFile);
+    expect(await apply(text, "--dry-run", "--exit-code")).toMatchObject({ code: 0, out: asTheFile });
+    expect(await here.manage.auditHead()).toEqual(after);
+    await apply("organizations: { made: { plan: null, status: active, extra_usage_cap_units: null } }");
+    expect(await here.manage.findOrganization({ organization: "made" })).toMatchObject({
+      ...{ plan: null, status: "active", name: "Made" },
+      extraUsage: { enabled: false },
+    });
+  });
+
+  test("renames by the name, sets policies, and closes; a slug that was renamed is refused with the new one", async () => {
+    await apply("organizations: { leaving: { name: Before }, moved: {} }");
+    const text = "organizations: { leaving: { name: After, key_unused_max_days: 30, keeps_content: false } }";
+    const dry = (await apply(text, "--dry-run")).out;
+    for (const line of ["name: Before → After", "key_unused_max_days: none → 30", "keeps_content: true → false"])
+      expect(dry).toContain(`    ${line}\n`);
+    expect((await apply(text)).out).toContain("Applied: 1 changed.");
+    expect((await apply(text)).out).toBe(asTheFile);
+    expect(await here.manage.findOrganization({ organization: "leaving" })).toMatchObject({
+      ...{ name: "After", keyUnusedMaxDays: 30, keyLifetimeMaxDays: null, keepsContent: false },
+    });
+    await apply("organizations: { leaving: { key_unused_max_days: null, status: closed } }");
+    const closed = await here.manage.findOrganization({ organization: "leaving" });
+    expect(closed).toMatchObject({ status: "closed", keyUnusedMaxDays: null });
+    expect((await apply("organizations: { leaving: { status: closed, plan: pro } }")).out).toBe(asTheFile);
+    expect((await apply("organizations: { leaving: { plan: pro } }")).err).toContain("is closed and cannot be changed");
+    await here.manage.renameOrganization({ organization: "moved", slug: "moved-on" });
+    expect((await apply("organizations: { moved: {} }", "--dry-run")).err).toContain("is called 'moved-on' now");
+  });
+
+  test("makes plans, teams, limits, defaults and webhooks, and changes only the limits that it names", async () => {
+    const text = `
+plans:
+  silver: { week: 5000, concurrent_requests: 4 }
+organizations:
+  teamed:
+    plan: silver
+    anchor: 2026-11-01
+    key_limits: { session: 100 }
+    member_limits: { week: 4000 }
+    notices: { url: "https://hooks.example.com", shares: [100, 50] }
+    teams:
+      research: { limits: { week: 2000 }, key_limits: { requests_per_minute: 60 }, member_limits: { month: 800 } }
+      interns: {}
+    keys:
+      lab: { team: research, limits: { month: 900, requests_per_minute: null } }
+      plain: {}`;
+    expect((await apply(text, "--secrets", freshFolder())).out).toEndWith("Applied: 6 added.\n");
+    expect((await apply(text)).out).toBe(asTheFile);
+    const keys = await allOf((page) => here.manage.pageKeyBudgets({ organization: "teamed", ...page }));
+    expect(Object.fromEntries(keys.map((key) => [key.name, key]))).toMatchObject({
+      lab: { team: { name: "research" }, limits: { month: 900, requestsPerMinute: null, session: null } },
+      plain: { team: null, limits: { session: 100 } },
+    });
+    expect(await here.manage.findOrganization({ organization: "teamed" })).toMatchObject({
+      nextAnchor: { anchorAt: new Date("2026-11-01") },
+    });
+    const next = `
+plans: { silver: { concurrent_requests: null } }
+organizations:
+  teamed:
+    key_limits: null
+    member_limits: { week: 4500 }
+    notices: { shares: [] }
+    teams: { research: { limits: { month: 3000 }, member_limits: null } }
+    keys: { lab: { team: interns, limits: { week: 7 } } }`;
+    const { out } = await apply(next);
+    for (const line of [
+      "~ plan silver\n    concurrent_requests: 4 → none\n",
+      "~ organization teamed\n    key_limits.session: 100 → none\n    member_limits.week: 4000 → 4500\n    notices.shares: [50, 100] → []\n",
+      "~ team teamed/research\n    limits.month: none → 3000\n    member_limits.month: 800 → none\n",
+      "~ key teamed/lab\n    team: research → interns\n    limits.week: none → 7\n",
+    ])
+      expect(out).toContain(line);
+    expect(await here.manage.findTeam({ organization: "teamed", team: "research" })).toMatchObject({
+      limits: { week: 2000, month: 3000 },
+      keyLimits: { requestsPerMinute: 60 },
+      memberLimits: null,
+    });
+    expect(await here.manage.findMemberDefault({ organization: "teamed" })).toMatchObject({ limits: { week: 4500 } });
+    expect(await here.manage.findPlan({ name: "silver" })).toMatchObject({ week: 5000, concurrentRequests: null });
+    expect((await apply("organizations: { teamed: { notices: null } }")).out).toContain("notices: ");
+    await expect(here.manage.findNotices({ organization: "teamed" })).rejects.toThrow("has no webhook");
+  });
+
+  test("with --prune, takes away what a section does not name, and nothing of a section that is left out", async () => {
+    const text = `
+organizations:
+  pruned:
+    teams: { kept: {}, gone: {} }
+    keys: { kept: { team: gone }, gone: {}, twin: {} }
+  bystander:
+    teams: { kept: {} }
+    keys: { kept: {} }`;
+    await apply(text, "--secrets", freshFolder());
+    await here.manage.createKey({ organization: "pruned", name: "twin" });
+    const next =
+      "organizations: { pruned: { teams: { kept: {} }, keys: { kept: { team: null } } }, bystander: { name: B } }";
+    expect((await apply(next, "--dry-run")).out).not.toContain("- ");
+    const dry = (await apply(next, "--prune", "--dry-run")).out;
+    expect(dry).toContain("- key pruned/gone: revoked\n- team pruned/gone: removed\n");
+    expect((await apply(next, "--prune")).out).toContain("Applied: 2 changed, 2 removed.");
+    expect((await apply(next, "--prune")).out).toBe(asTheFile);
+    const left = await listKeys(here.manage, { organization: "pruned" });
+    expect(
+      left
+        .filter(({ state }) => state === "active")
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(["kept", "twin", "twin"]);
+    expect((await listTeams(here.manage, { organization: "pruned" })).map(({ name }) => name)).toEqual(["kept"]);
+    expect(await listKeys(here.manage, { organization: "bystander" })).toMatchObject([{ state: "active" }]);
+    const silver = "plans: {}\norganizations: {}";
+    await here.manage.createPlan({ name: "bronze" });
+    const used = await apply(silver, "--prune");
+    expect(used.out).toContain("- plan bronze: removed");
+  });
+
+  test("makes keys once, with their secrets in files for nobody else, and changes those that there are", async () => {
+    const secrets = freshFolder();
+    const keyed = (entry: string) => `organizations: { keyed: { keys: { build server: ${entry} } } }`;
+    const text = keyed("{ owner: ann, labels: { stage: test }, allowed_addresses: [10.0.0.0/8], expires: 2030-01-31 }");
+    const before = await here.manage.auditHead();
+    expect((await apply(text)).err).toContain("--secrets FOLDER");
+    expect((await apply(text, "--secrets", join(folder, "nowhere"))).err).toContain("cannot be written to");
+    expect((await apply(text, "--dry-run")).out).toContain("+ key keyed/build server\n");
+    expect(await here.manage.auditHead()).toEqual(before);
+    const made = JSON.parse((await apply(text, "--secrets", secrets, "--json")).out);
+    const [path] = made.secrets as [string];
+    expect(made).toMatchObject({
+      applied: true,
+      failed: [],
+      changes: [
+        { action: "add", kind: "organization", name: "keyed", secret: null },
+        { action: "add", kind: "key", organization: "keyed", name: "build server", secret: path },
+      ],
+    });
+    expect(isKey(readFileSync(path, "utf8").trim())).toBeTrue();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect((await apply(text)).out).toBe(asTheFile);
+    const key = (await listKeys(here.manage, { organization: "keyed" }))[0]!;
+    expect(key).toMatchObject({
+      ...{ owner: "ann", labels: { stage: "test" }, allowedAddresses: ["10.0.0.0/8"], version: 1 },
+    });
+    expect(readdirSync(secrets)).toEqual([`keyed.${key.id}`]);
+    const next = keyed("{ owner: null, labels: { stage: null, tier: gold }, expires: null }");
+    const { out } = await apply(next);
+    expect(out).toContain("    owner: ann → none\n");
+    expect(out).toContain("    expires: 2030-01-31T00:00:00.000Z → none\n");
+    expect(await here.manage.findKey({ id: key.id })).toMatchObject({
+      ...{ owner: null, labels: { tier: "gold" }, expiresAt: null, allowedAddresses: ["10.0.0.0/8"], version: 2 },
+    });
+    await here.manage.createKey({ organization: "keyed", name: "build server" });
+    expect((await apply(next)).err).toContain("is the name of 2 keys of keyed");
+    await here.manage.revokeKey({ id: key.id });
+    expect((await apply(keyed("{ owner: bob }"))).out).toContain("Applied: 1 changed.");
+  });
+
+  test("changes nothing where anything in the file is wrong, and says where", async () => {
+    await apply("organizations: { acme: { teams: { t: {} } } }");
+    const before = await here.manage.auditHead();
+    const acme = (fields: string) => `organizations: { fine: {}, acme: { ${fields} } }`;
+    for (const [text, says] of [
+      [acme("plan: gold"), "acme.plan: There is no plan 'gold'"],
+      [acme("key_unused_max_days: 0"), "key_unused_max_days"],
+      [acme("plam: pro"), "plam"],
+      [acme("status: shut"), "status"],
+      [acme("keys: { a: { secret: x } }"), "secret"],
+      [acme("keys: { ' ': {} }"), "must be a name"],
+      [acme("keys: { a: { expires: 2020-01-01 } }"), "keys.a.expires: 2020-01-01T00:00:00.000Z is in the past"],
+      [acme("keys: { a: { expires: 2030-02-31 } }"), "is not an instant"],
+      [acme("keys: { a: { allowed_addresses: [nowhere] } }"), "nowhere"],
+      [
+        acme("keys: { a: { team: nobody } }"),
+        "organizations.yaml:1:49: organizations.acme.keys.a.team: there is no team",
+      ],
+      [acme("teams: { a: { limits: { wek: 1 } } }"), "did you mean 'week'?"],
+      [acme("teams: { a: { limits: { week: 0 } } }"), "limits.week"],
+      [acme("notices: { shares: [50] }"), "needs its url"],
+      [acme("status: closed, keys: { a: {} }"), "take them out"],
+      ["organizations: { fine: {}, No_Slug: {} }", "must be a slug"],
+      ["plans: { pro: { week: 7 } }\norganizations: { fine: {} }", "plans.pro: stands in sluice.yaml"],
+      [acme("extra_usage_cap_units: -1"), "extra_usage_cap_units"],
+      [
+        "plans: { low: { week: 5 } }\norganizations: { f: { plan: low, keys: { a: { limits: { week: 6 } } } } }",
+        "above",
+      ],
+      ["organizations: [", "organizations.yaml:1"],
+      ["", "organizations.yaml"],
+    ] as const) {
+      const { code, err } = await apply(text, "--secrets", folder);
+      expect([text, code]).toEqual([text, 1]);
+      expect([text, err]).toEqual([text, expect.stringContaining(says)]);
+    }
+    expect((await here.cli.typed("apply -f /nowhere.yaml")).err).toContain("there is no file");
+    expect(await here.manage.auditHead()).toEqual(before);
+  });
+});
+
+describe("a run that is cut off, or is not alone", () => {
+  test("says what it did, and the next one does the rest", async () => {
+    const secrets = freshFolder();
+    const text = (model: string) =>
+      `organizations:\n  half:\n    teams: { t: {} }\n    keys:\n      good: {}\n      bad: { models: [${model}] }\n      last: {}`;
+    const failed = await apply(text("acme/nothing"), "--secrets", secrets, "--json");
+    expect(failed.code).toBe(1);
+    expect(failed.err).toContain("organizations.yaml:6:7: organizations.half.keys.bad: The catalog has no model");
+    expect(JSON.parse(failed.out)).toMatchObject({ applied: false, failed: [expect.stringContaining("keys.bad")] });
+    const { out } = await apply(text("acme/writer-1"), "--secrets", secrets);
+    expect(out).not.toContain("team half/t");
+    expect((await apply(text("acme/writer-1"))).out).toBe(asTheFile);
+    const keys = await listKeys(here.manage, { organization: "half" });
+    expect(keys.map(({ name }) => name).sort()).toEqual(["bad", "good", "last"]);
+    expect(readdirSync(secrets).sort()).toEqual(keys.map(({ id }) => `half.${id}`).sort());
+  });
+
+  test("gives a key another secret if it was created and its secret never written, but not if it was used", async () => {
+    const secrets = freshFolder();
+    const text = "organizations: { lost: { keys: { a: {}, b: {} } } }";
+    await apply("organizations: { lost: {} }");
+    const a = await here.manage.createKey({ organization: "lost", name: "a" });
+    const b = await here.manage.createKey({ organization: "lost", name: "b" });
+    await directory(here.owned.db).touch(new Map([[b.id, ""]]), "certain");
+    const journal = join(secrets, "apply.journal");
+    writeFileSync(journal, '999999999\n["lost","a"]\n["lost","b"]\n');
+    expect((await apply(text, "--secrets", secrets, "--dry-run")).out).toContain(
+      "~ key lost/a\n    secret: lost → a new one",
+    );
+    expect((await apply(text, "--secrets", secrets)).out).toContain("Applied: 1 changed.");
+    expect(isKey(readFileSync(join(secrets, `lost.${a.id}`), "utf8").trim())).toBeTrue();
+    expect(existsSync(journal)).toBeFalse();
+    expect(
+      (await here.manage.findKey({ id: a.id })).secrets.filter(({ revokedAt }) => revokedAt === null),
+    ).toHaveLength(1);
+    expect((await apply(text, "--secrets", secrets)).out).toBe(asTheFile);
+  });
+
+  test("waits for nobody: another process that writes into the folder is named", async () => {
+    const secrets = freshFolder();
+    writeFileSync(join(secrets, "apply.journal"), `${process.ppid}\n`);
+    const { err } = await apply("organizations: { busy: { keys: { a: {} } } }", "--secrets", secrets);
+    expect(err).toContain(`process ${process.ppid} writes secrets into ${secrets} now`);
+  });
+
+  test("a key that somebody else made meanwhile is not taken for one whose secret was lost", async () => {
+    const { manage } = here;
+    const text = "organizations: { meanwhile: { keys: { a: {} } } }";
+    const secrets = freshFolder();
+    await apply("organizations: { meanwhile: {} }");
+    const needs = { keyLimits: true, memberLimits: false, notices: false, teams: true, keys: true };
+    const state = await readState(manage, () => needs);
+    const wanted = { organizations: { meanwhile: { keys: { a: {} } } } };
+    const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
+    const theirs = await manage.createKey({ organization: "meanwhile", name: "a" });
+    const { failed } = await perform(manage, phases, { saver: secretsFolder(secrets).open(), onDone() {} });
+    expect(failed.map(({ cause }) => (cause as Error).message)).toEqual([expect.stringContaining("already has a key")]);
+    expect((await apply(text, "--secrets", secrets)).out).toBe(asTheFile);
+    expect((await manage.findKey({ id: theirs.id })).secrets).toHaveLength(1);
+    expect(readdirSync(secrets)).toEqual(["apply.journal"]);
+  });
+
+  test("of runs at once, each thing is made once and its secret is written once", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `k${index}`);
+    writeFileSync(
+      file,
+      `organizations: { raced: { teams: { t: {} }, keys: { ${names.map((name) => `${name}: { team: t }`).join(", ")} } } }`,
+    );
+    const racers = Array.from({ length: 3 }, () => ({ secrets: freshFolder(), cli: shell({ ...here.cli.services }) }));
+    const run = ({ cli, secrets }: (typeof racers)[number]) => cli.typed(["apply", "-f", file, "--secrets", secrets]);
+    await Promise.all(racers.map(run));
+    for (const racer of racers) expect((await run(racer)).code).toBe(0);
+    const keys = await listKeys(here.manage, { organization: "raced" });
+    expect(keys.map(({ name }) => name).sort()).toEqual([...names].sort());
+    const written = racers.flatMap(({ secrets }) => readdirSync(secrets).filter((name) => name.startsWith("raced.")));
+    expect(written.sort()).toEqual(keys.map(({ id }) => `raced.${id}`).sort());
+  });
+
+  test("does not overwrite what somebody else has changed since it looked", async () => {
+    const { manage } = here;
+    await apply("organizations: { watched: { name: One } }");
+    const wanted = { organizations: { watched: { name: "Two", key_unused_max_days: 5 } } };
+    const needs = { keyLimits: false, memberLimits: false, notices: false, teams: false, keys: false };
+    const state = await readState(manage, () => needs);
+    const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
+    await manage.renameOrganization({ organization: "watched", name: "Theirs" });
+    const { done, failed } = await perform(manage, phases, { saver: null, onDone() {} });
+    expect([done, failed.map(({ cause }) => (cause as Error).message)]).toEqual([
+      [],
+      [expect.stringContaining("version 2 now")],
+    ]);
+    expect(await manage.findOrganization({ organization: "watched" })).toMatchObject({
+      ...{ name: "Theirs", keyUnusedMaxDays: null },
+    });
+  });
+});
+
+describe("export", () => {
+  test("writes what there is, applying it changes nothing, and elsewhere it makes the same", async () => {
+    let round = 0;
+    await holds(
+      fc.asyncProperty(
+        fc.array(organizationArbitrary, { minLength: 1, maxLength: 3 }),
+        fc.boolean(),
+        async (all, full) => {
+          const prefix = `round-${round++}`;
+          const slugs = all.map((_, index) => `${prefix}-${index}`);
+          for (const [index, one] of all.entries()) await build(here.manage, slugs[index]!, one);
+          const plans = all.map((_, index) => `plan-${slugs[index]}`);
+          const exported = async ({ cli }: ApplyNode) => {
+            const words = ["export", "--org", slugs.join(","), ...(full ? ["--all-fields"] : [])];
+            return (await cli.typed(words)).out;
+          };
+          const text = await exported(here);
+          expect(await applyTo(here, text, "--prune", "--dry-run")).toEqual(nothing);
+          for (const name of plans) await copyPlan(name);
+          const made = await applyTo(there, text, "--secrets", freshFolder());
+          expect([made.code, made.err]).toEqual([0, ""]);
+          expect(await exported(there)).toBe(text);
+          for (const slug of slugs)
+            expect(await settingsOf(there.manage, slug)).toEqual(await settingsOf(here.manage, slug));
+        },
+      ),
+      times(2, 30),
+    );
+  });
+
+  test("says of a key which limits it does not have, where a new one would inherit them", async () => {
+    const { manage } = here;
+    await manage.createOrganization({ slug: "heirs", plan: "pro" });
+    await manage.updateKeyDefault({ organization: "heirs", limits: { session: 100 } });
+    await manage.createKey({ organization: "heirs", name: "free", limits: { session: null, week: 5 } });
+    const { organizations } = await here.cli.json("export --org heirs --json");
+    expect(organizations).toMatchObject({ heirs: { keys: { free: { limits: { session: null, week: 5 } } } } });
+  });
+
+  test("leaves out keys that a file cannot tell apart, and says so; nothing of it revokes them", async () => {
+    await here.manage.createOrganization({ slug: "twins" });
+    for (const name of ["a", "a", "b"]) await here.manage.createKey({ organization: "twins", name });
+    const { out, err, code } = await here.cli.typed("export --org twins");
+    expect([code, err]).toEqual([0, expect.stringContaining("twins has 2 keys 'a'")]);
+    expect(out).toContain("b: {}");
+    expect((await apply(out, "--prune")).out).toBe(asTheFile);
+  });
+
+  test("has the plans made here, and every organization that is not closed, unless some are named", async () => {
+    await here.manage.createPlan({ name: "own", week: 77 });
+    await here.manage.createOrganization({ slug: "ended" });
+    await here.manage.closeOrganization({ organization: "ended" });
+    const whole = await here.cli.json("export --json");
+    expect(whole.plans).toMatchObject({ own: { week: 77 } });
+    expect(Object.keys(whole.organizations as object)).toEqual(expect.arrayContaining(["acme", "globex"]));
+    expect(whole.organizations).not.toHaveProperty("ended");
+    const { out: text } = await here.cli.typed("export");
+    expect(await apply(text, "--dry-run", "--prune")).toEqual(nothing);
+    expect((await here.cli.typed("export --org nobody")).err).toContain("There is no organization 'nobody'");
+    const output = join(folder, "out.yaml");
+    expect((await here.cli.typed(["export", "--org", "acme", "-o", output])).err).toContain("Wrote");
+    expect(readFileSync(output, "utf8")).toContain("acme:");
+    expect((await here.cli.typed(["export", "--org", "acme", "-o", output])).code).toBe(1);
+  });
+});
+
+async function copyPlan(name: string): Promise<void> {
+  const { week, concurrentRequests } = await here.manage.findPlan({ name });
+  await there.manage.createPlan({ name, week, concurrentRequests });
+}
+
+/** Names that YAML, substitution or an object could take for something else. */
+const odd = fc.constantFrom(
+  "true",
+  "123",
+  "~",
+  "null",
+  "<<",
+  "__proto__",
+  "a: b",
+  "# x",
+  "$" + "{HOME}",
+  "$${x}",
+  "- y",
+  "'",
+  '"',
+  "ü 1",
+  "*a",
+  "&b",
+  "!t",
+  "0x1f",
+  "a, b",
+  "[",
+  "{}",
+  "on",
+);
+const nameArbitrary = fc.oneof(
+  odd,
+  fc
+    .string({ unit: "grapheme-ascii", minLength: 1, maxLength: 12 })
+    .map((text) => text.trim())
+    .filter(Boolean),
+);
+const amount = fc.option(fc.integer({ min: 1, max: 1_000_000 }), { nil: undefined });
+const limitsArbitrary = fc.record({
+  session: amount,
+  week: amount,
+  requestsPerMinute: amount,
+  concurrentRequests: amount,
+});
+const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+const organizationArbitrary = fc.record({
+  name: nameArbitrary,
+  plan: fc.constantFrom("pro", "own", null),
+  anchor: optional(fc.constantFrom("2026-11-01", "2030-02-28T12:00:00Z")),
+  capUnits: optional(fc.integer({ min: 1, max: 1e12 })),
+  policies: fc.record({ keyLifetimeMaxDays: optional(fc.constantFrom(30, 365)), keepsContent: fc.boolean() }),
+  keyLimits: limitsArbitrary,
+  memberLimits: limitsArbitrary,
+  notices: optional(
+    fc.record({
+      url: fc.constant("https://hooks.example.com/$x?a=1"),
+      shares: fc.uniqueArray(fc.integer({ min: 1, max: 100 }), { maxLength: 4 }),
+      keyExpiryDays: fc.integer({ min: 0, max: 90 }),
+    }),
+  ),
+  teams: fc.uniqueArray(
+    fc.record({
+      name: nameArbitrary,
+      limits: limitsArbitrary,
+      keyLimits: limitsArbitrary,
+      memberLimits: limitsArbitrary,
+    }),
+    { selector: ({ name }) => name, maxLength: 3 },
+  ),
+  keys: fc.uniqueArray(
+    fc.record({
+      name: nameArbitrary,
+      scopes: optional(
+        fc.constantFrom<("inference:create" | "usage:read")[]>(
+          ["inference:create"],
+          ["usage:read", "inference:create"],
+        ),
+      ),
+      models: optional(fc.constant<string[]>(["acme/writer-1"])),
+      owner: optional(nameArbitrary),
+      labels: fc.dictionary(fc.constantFrom("a", "b/c", "team.x", "1"), nameArbitrary),
+      addresses: optional(fc.constant<string[]>(["10.0.0.0/8", "2001:db8::/64"])),
+      expires: optional(fc.constant(new Date(Date.now() + 20 * 86_400_000).toISOString())),
+      team: fc.nat(3),
+      limits: fc.option(fc.record({ week: fc.option(fc.integer({ min: 1, max: 9 })), month: amount })),
+      isRevoked: fc.boolean(),
+    }),
+    { selector: ({ name }) => name, maxLength: 4 },
+  ),
+  isSuspended: fc.boolean(),
+});
+type Built = typeof organizationArbitrary extends fc.Arbitrary<infer One> ? One : never;
+
+/** Makes the organization by the verbs, one by one. */
+async function build(manage: Management, organization: string, one: Built): Promise<void> {
+  await manage.createPlan({ name: `plan-${organization}`, week: 2_000_000 });
+  await manage.createOrganization({ slug: organization, name: one.name });
+  await manage.setPlan({ organization, plan: one.plan === "own" ? `plan-${organization}` : one.plan });
+  if (one.anchor) await manage.setAnchor({ organization, anchor: one.anchor });
+  if (one.capUnits) await manage.setExtraUsage({ organization, capUnits: one.capUnits });
+  await manage.updatePolicies({ organization, ...one.policies });
+  await manage.updateKeyDefault({ organization, limits: one.keyLimits });
+  await manage.updateMemberDefault({ organization, limits: one.memberLimits });
+  if (one.notices) await manage.setNotices({ organization, ...one.notices });
+  for (const team of one.teams) await manage.createTeam({ organization, ...team });
+  for (const { team, isRevoked, ...key } of one.keys) {
+    const made = await manage.createKey({ organization, ...key, team: one.teams[team]?.name ?? null });
+    if (isRevoked) await manage.revokeKey({ id: made.id });
+  }
+  if (one.isSuspended) await manage.suspendOrganization({ organization });
+}
+
+/** All that is set of an organization, read by the verbs: without ids, instants, versions and secrets. */
+async function settingsOf(manage: Management, organization: string) {
+  const { name, status, plan, extraUsage, anchorAt, nextAnchor, ...one } = await manage.findOrganization({
+    organization,
+  });
+  const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = one;
+  const { limits: keyLimits } = await manage.findKeyDefault({ organization });
+  const { limits: memberLimits } = await manage.findMemberDefault({ organization });
+  const teams = await listTeams(manage, { organization });
+  const keys = await allOf((page) => manage.pageKeyBudgets({ organization, ...page }));
+  const notices = await manage.findNotices({ organization }).catch(() => null);
+  return {
+    ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, keyLimits },
+    memberLimits,
+    anchor: (nextAnchor ?? { anchorAt }).anchorAt,
+    notices: notices && [notices.url, notices.shares, notices.keyExpiryDays],
+    teams: byName(
+      teams.map(({ name, limits, keyLimits, memberLimits }) => ({ name, limits, keyLimits, memberLimits })),
+    ),
+    keys: byName(
+      keys
+        .filter(({ state }) => state !== "revoked")
+        .map(({ name, scopes, allowedModels, expiresAt, owner, labels, allowedAddresses, team, limits }) => ({
+          ...{ name, scopes, allowedModels, expiresAt, owner, labels, allowedAddresses, team: team?.name, limits },
+        })),
+    ),
+  };
+}
+
+const byName = <Named extends { name: string }>(all: Named[]) =>
+  all.sort((one, other) => (one.name < other.name ? -1 : 1));

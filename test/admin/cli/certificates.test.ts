@@ -1,0 +1,75 @@
+// `sluice doctor` on certificates: real ones, of a server, of Postgres and of files.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer, type Server } from "node:tls";
+import { judged } from "../../../src/admin/cli/certificates.ts";
+import { described } from "../../../src/config/certificate.ts";
+import { loadConfiguration } from "../../../src/config/load.ts";
+import { ConfigurationError } from "../../../src/config/problem.ts";
+import { readFileBounded } from "../../../src/config/source.ts";
+import { certificatesOf } from "../../../src/node/certificates.ts";
+import { authority, daysFromNow, written } from "../../harness/certificates.ts";
+import { account } from "../../harness/daemon.ts";
+import { type Service, startPostgres } from "../../harness/services.ts";
+import { shell } from "./shell.ts";
+
+setDefaultTimeout(60_000);
+
+const folder = mkdtempSync(join(tmpdir(), "sluice-test-doctor-"));
+const ours = authority();
+let postgres: Service;
+let engine: Server;
+
+beforeAll(async () => {
+  postgres = await startPostgres(undefined, (data) => {
+    const owned = (path: string) => account.uid !== undefined && chownSync(path, account.uid, account.gid!);
+    const files = written(data, "server", ours.issue(["db.example"]), owned);
+    return ["ssl=on", `ssl_cert_file=${files.certificate}`, `ssl_key_file=${files.key}`];
+  });
+  const { certificate, key } = ours.issue(["localhost"], { to: daysFromNow(-1) });
+  engine = createServer({ cert: certificate, key }, (socket) => void socket.on("error", () => {}).end());
+  engine.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => engine.listen(0, "127.0.0.1", resolve));
+});
+afterAll(async () => {
+  engine.close();
+  await postgres.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("what it finds: soon expired, of another name, expired, and as it should be", async () => {
+  const soon = written(folder, "soon", ours.issue(["localhost"], { to: daysFromNow(13.5) }));
+  const client = written(folder, "client", ours.issue(["a node"]));
+  const { port } = engine.address() as { port: number };
+  const configuration = loadConfiguration({
+    env: {
+      DATABASE_URL: `${postgres.url}?sslcert=${client.certificate}&sslkey=${client.key}`,
+      SLUICE_TLS_CERTIFICATE_FILE: soon.certificate,
+      SLUICE_TLS_KEY_FILE: soon.key,
+      SLUICE_UPSTREAM_URL: `https://localhost:${port}/v1`,
+    },
+    readFile: (path) => (path.startsWith("./") ? null : readFileBounded(path)),
+    simulatorUrl: null,
+  });
+  if (configuration instanceof ConfigurationError) throw configuration;
+  const it = shell({ configuration: async () => configuration, certificates: certificatesOf, now_ms: Date.now });
+  const { out } = await it.typed("doctor --json");
+  const findings = (JSON.parse(out) as { check: string; status: string; says: string }[])
+    .filter(({ check }) => check.startsWith("certificate "))
+    .map(({ check, status, says }) => `${check.slice("certificate ".length)}: ${status}: ${says}`);
+  expect(findings.toSorted()).toEqual([
+    expect.stringMatching(/^for the database: ok: for a node, until \d{4}-\d\d-\d\d$/),
+    expect.stringMatching(/^of engine environment: problem: expired on /),
+    "of the database: warning: is for db.example, not for 127.0.0.1",
+    expect.stringMatching(/^of this server: warning: expires on \d{4}-\d\d-\d\d, in 13 days; renew it$/),
+  ]);
+});
+
+test("one that begins later is a problem, too", () => {
+  const { certificate } = ours.issue(["localhost"], { from: daysFromNow(1) });
+  const seen = { whose: "of this server", host: null, ...described(certificate) };
+  expect(judged(seen, Date.now()).status).toBe("problem");
+  expect(judged(seen, daysFromNow(2).getTime()).status).toBe("ok");
+});

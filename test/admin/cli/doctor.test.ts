@@ -1,0 +1,402 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ServerSettings } from "../../../src/config/configuration.ts";
+import { identityOf } from "../../../src/config/identity.ts";
+import { defaultTimeouts, type Resolving, type Upstream } from "../../../src/core/upstream/target.ts";
+import { startNameServer } from "../../harness/name-server.ts";
+import { shell } from "./shell.ts";
+
+const servers: { stop(force: boolean): Promise<void> }[] = [];
+const folder = mkdtempSync(join(tmpdir(), "sluice-doctor-"));
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.stop(true)));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A server that answers every path so; its port. */
+function answering(fetch: (request: Request) => Response | Promise<Response>): number {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+  servers.push(server);
+  return server.port!;
+}
+
+/** A port that nobody listens on. */
+async function deadPort(): Promise<number> {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port!;
+}
+
+describe("healthcheck", () => {
+  const ready = () => answering(({ url }) => new Response(null, { status: url.endsWith("/readyz") ? 200 : 404 }));
+
+  test("is 0 when the local server is ready, wherever it listens", async () => {
+    const PORT = String(ready());
+    for (const HOST of [undefined, "", "0.0.0.0", "::", "127.0.0.1", "localhost"]) {
+      expect(await shell({ environment: { PORT, HOST } }).typed("healthcheck")).toMatchObject({ code: 0, err: "" });
+    }
+  });
+
+  test("is 0 or 1 by the URL that is named, its own path kept", async () => {
+    const port = ready();
+    const { typed } = shell();
+    expect((await typed(`healthcheck --url http://127.0.0.1:${port}`)).code).toBe(0);
+    expect((await typed(`healthcheck --url http://127.0.0.1:${port}/readyz`)).code).toBe(0);
+    expect((await typed(`healthcheck --url http://127.0.0.1:${port}/other`)).code).toBe(1);
+  });
+
+  test("is 1 with the failing check when the server is not ready", async () => {
+    const checks = { database: "no answer within 2000 ms" };
+    const PORT = String(answering(() => Response.json({ status: "not_ready", checks }, { status: 503 })));
+    const { code, err } = await shell({ environment: { PORT } }).typed("healthcheck");
+    expect([code, err]).toEqual([1, "sluice: not ready (503): database: no answer within 2000 ms\n"]);
+  });
+
+  test("is 1 with the reason when the environment does not say where the server is", async () => {
+    for (const PORT of ["many", "0"]) {
+      const { code, err } = await shell({ environment: { PORT } }).typed("healthcheck");
+      expect([code, err]).toEqual([1, expect.stringContaining("PORT")]);
+    }
+  });
+
+  test("is 1 when nobody is there, or somebody else", async () => {
+    const PORT = String(await deadPort());
+    const nobody = await shell({ environment: { PORT } }).typed("healthcheck");
+    expect([nobody.code, nobody.err]).toEqual([1, `sluice: nothing answers at http://127.0.0.1:${PORT}\n`]);
+    const garbage = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { open: (socket) => void socket.end("SSH-2.0-x\r\n"), data() {} },
+    });
+    const other = await shell({ environment: { PORT: String(garbage.port) } }).typed("healthcheck");
+    garbage.stop(true);
+    expect([other.code, other.err]).toEqual([1, expect.stringContaining("no HTTP response")]);
+  });
+});
+
+describe("doctor", () => {
+  async function examined(overrides: Parameters<typeof shell>[0] & { upstreams?: Upstream[] } = {}) {
+    const { upstreams = [], ...services } = overrides;
+    const it = shell({ environment: { PORT: String(await deadPort()) }, ...services });
+    const { configuration } = it.services;
+    it.services.configuration = async () => ({ ...(await configuration()), upstreams });
+    const { code, out, err } = await it.typed("doctor --json");
+    const findings: { check: string; status: string; says: string }[] = JSON.parse(out);
+    const people = await it.typed("doctor");
+    expect(people.code).toBe(code);
+    // What is said stands in one column.
+    for (const { check, says } of findings) expect(people.out).toContain(` ${check.padEnd(16)} ${says}\n`);
+    return { code, err, findings, of: (check: string) => findings.find((finding) => finding.check === check)! };
+  }
+  const at = (port: number, apiKey: string | null = null): Upstream => ({
+    name: "main",
+    url: `http://127.0.0.1:${port}/v1`,
+    protocol: "openai-chat",
+    apiKey,
+    timeouts: defaultTimeouts,
+  });
+
+  test("finds nothing wrong where nothing is", async () => {
+    const engine = answering(({ url }) =>
+      url.endsWith("/v1/models") ? Response.json({ data: [] }) : new Response("", { status: 404 }),
+    );
+    const server = answering(() => new Response("ok"));
+    const { code, err, findings } = await examined({
+      upstreams: [at(engine)],
+      environment: { PORT: String(server) },
+      storage: () => ({ databaseUrl: "postgres://x", redisUrl: "redis://x", dataDir: folder }),
+    });
+    expect([code, err]).toEqual([0, ""]);
+    expect(findings.map(({ check, status }) => `${check}: ${status}`)).toEqual([
+      "configuration: ok",
+      "storage: ok",
+      "database: ok",
+      "schema: ok",
+      "redis: ok",
+      "engine main: ok",
+      "metrics: ok",
+      "descriptors: ok",
+      "server: ok",
+      "console: ok",
+    ]);
+  });
+
+  test("names each thing that is wrong and what to do, in one run", async () => {
+    const { code, err, of } = await examined({
+      upstreams: [at(await deadPort())],
+      storage: () => ({ databaseUrl: "postgres://x", redisUrl: "redis://x", dataDir: folder }),
+      inspectDatabase: () => Promise.reject(new Error("cannot use the database at db:5432/sluice:\nrefused")),
+      inspectRedis: () => Promise.reject(new Error("redis does not answer")),
+    });
+    expect([code, err]).toEqual([1, "sluice: 3 of 9 checks failed: database, redis, engine main\n"]);
+    expect(of("database")).toMatchObject({
+      status: "problem",
+      says: "cannot use the database at db:5432/sluice: refused",
+    });
+    expect(of("engine main").says).toContain("start the engine");
+    expect(of("server")).toMatchObject({ status: "ok", says: expect.stringContaining("sluice serve") });
+  });
+
+  describe("of the console", () => {
+    const ways = () =>
+      answering(({ url }) =>
+        url.endsWith("/session/ways") ? Response.json({ issuers: [] }) : new Response("", { status: 404 }),
+      );
+    async function consoleOf(
+      server: Partial<ServerSettings>,
+      more: { runs?: boolean; url?: string; addresses?: string[] } = {},
+    ) {
+      const { runs = true, url, addresses = ["127.0.0.1", "::1", "10.0.0.7", "fe80::1%eth0"] } = more;
+      const PORT = String(runs ? answering(() => new Response("ok")) : await deadPort());
+      const { services } = shell();
+      const { identity, ...standard } = await services.configuration();
+      const console_url = url === undefined ? identity : identityOf({ console_url: url });
+      const { of } = await examined({
+        environment: { PORT },
+        addresses: () => addresses,
+        configuration: async () => ({ ...standard, identity: console_url, server: { ...standard.server, ...server } }),
+      });
+      return { console: of("console"), metrics: of("metrics") };
+    }
+
+    test("says that it answers, on the machine and at its address", async () => {
+      const port = ways();
+      const here = { host: "127.0.0.1", port };
+      expect((await consoleOf({ console: here })).console).toMatchObject({
+        status: "ok",
+        says: `answers at http://127.0.0.1:${port}`,
+      });
+      const elsewhere = `http://127.0.0.1:${ways()}`;
+      expect((await consoleOf({ console: { host: "0.0.0.0", port } }, { url: elsewhere })).console).toEqual({
+        ...{ check: "console", status: "ok" },
+        says: `answers on 0.0.0.0, port ${port}, and at ${elsewhere}`,
+      });
+      const wrong = await consoleOf(
+        { console: here },
+        { url: `http://127.0.0.1:${answering(() => new Response("hi"))}` },
+      );
+      expect(wrong.console).toMatchObject({
+        status: "warning",
+        says: expect.stringContaining("something else answers (200)"),
+      });
+      expect((await consoleOf({}, { runs: false })).console.says).toContain("sluice console");
+    });
+
+    test("says that nothing or something else answers, if the server runs", async () => {
+      const port = await deadPort();
+      expect((await consoleOf({ console: { host: "127.0.0.1", port } })).console).toMatchObject({
+        ...{ status: "problem", says: expect.stringContaining(`http://127.0.0.1:${port}: nothing answers`) },
+      });
+      const other = answering(() => Response.json({}));
+      expect((await consoleOf({ console: { host: "::", port: other } })).console.says).toContain(
+        "something else answers",
+      );
+      const stopped = await consoleOf({ console: { host: "127.0.0.1", port } }, { runs: false });
+      expect(stopped.console).toMatchObject({ status: "ok", says: expect.stringContaining("the server does not run") });
+    });
+
+    test("warns where it is public without TLS and no proxy is named, and of an operator's port that is public", async () => {
+      const port = ways();
+      const console = { host: "0.0.0.0", port };
+      const url = `http://127.0.0.1:${port}`;
+      const addresses = ["127.0.0.1", "203.0.113.5"];
+      expect((await consoleOf({ console }, { url, addresses })).console).toMatchObject({
+        ...{ status: "warning", says: expect.stringContaining("is public at 203.0.113.5 without TLS") },
+      });
+      const named = await consoleOf({ console, trustedProxies: ["10.0.0.0/8"] }, { url, addresses });
+      expect(named.console.status).toBe("ok");
+      expect((await consoleOf({ console }, { url })).console.status).toBe("ok");
+      const operator = { host: "::", port: 9090 };
+      expect((await consoleOf({ operator }, { addresses: ["2606:4700::5"] })).metrics).toMatchObject({
+        ...{ status: "warning", says: expect.stringContaining("port 9090 is public at 2606:4700::5") },
+      });
+      expect((await consoleOf({ operator: { ...operator, tls: "proxy" } }, { addresses })).metrics.says).toContain(
+        "operators' tokens",
+      );
+      expect((await consoleOf({ operator })).metrics.status).toBe("ok");
+      expect((await consoleOf({ operator: { ...operator, host: "127.0.0.1" } }, { addresses })).metrics.status).toBe(
+        "ok",
+      );
+    });
+  });
+
+  test("tells a database that is not migrated from one that is newer", async () => {
+    const inspected = (is: "older" | "newer" | "other") => ({
+      inspectDatabase: async () => ({
+        says: "Postgres responds.",
+        schema: { is, problem: `the database is ${is}` },
+        administrators: null,
+      }),
+    });
+    const older = await examined(inspected("older"));
+    expect(older.of("schema")).toEqual({ check: "schema", status: "warning", says: "the database is older" });
+    expect(older.code).toBe(0);
+    const { configuration } = shell().services;
+    const unmigrated = await examined({
+      ...inspected("older"),
+      configuration: async () => {
+        const settings = await configuration();
+        return { ...settings, server: { ...settings.server, migrates: false } };
+      },
+    });
+    for (const { of, code } of [unmigrated, await examined(inspected("newer")), await examined(inspected("other"))])
+      expect([of("schema").status, of("database").status, code]).toEqual(["problem", "ok", 1]);
+  });
+
+  test("warns where the metrics are public", async () => {
+    const { configuration } = shell().services;
+    for (const [host, port, status] of [
+      ["127.0.0.1", null, "ok"],
+      ["localhost", null, "ok"],
+      ["::1", null, "ok"],
+      ["0.0.0.0", null, "warning"],
+      ["::", null, "warning"],
+      ["10.0.0.1", null, "warning"],
+      ["0.0.0.0", 9090, "ok"],
+    ] as const) {
+      const settings = await configuration();
+      const operator = port === null ? null : { host: "0.0.0.0", port };
+      const server = { ...settings.server, host, operator };
+      const { of, code } = await examined({ configuration: async () => ({ ...settings, server }) });
+      expect([host, port, of("metrics").status, code]).toEqual([host, port, status, 0]);
+    }
+  });
+
+  test("says how many processes will serve, and warns where they have too little memory", async () => {
+    const settings = await shell().services.configuration();
+    const told = async (workers: number | "auto", memory_bytes: number) => {
+      const server = { ...settings.server, workers };
+      const room = () => ({ cores: 4, memory_bytes });
+      return (await examined({ configuration: async () => ({ ...settings, server }), room })).of("workers");
+    };
+    const GiB = 1024 ** 3;
+    expect(await told("auto", 8 * GiB)).toMatchObject({
+      status: "ok",
+      says: "4 processes share the port, 4 cores to run on",
+    });
+    expect(await told("auto", 0.6 * GiB)).toMatchObject({ status: "ok", says: expect.stringMatching(/^2 processes/) });
+    expect(await told(8, GiB)).toMatchObject({ status: "warning", says: expect.stringContaining("SLUICE_WORKERS") });
+    expect(await told(1, GiB)).toBeUndefined();
+  });
+
+  test("warns of few descriptors, and says what to do", async () => {
+    const { of } = await examined({ upstreams: [], descriptorLimit: () => 1024 });
+    expect(of("descriptors")).toMatchObject({ status: "warning", says: expect.stringContaining("ulimit -n") });
+  });
+
+  test("a configuration that cannot be used is said, and the rest is looked at all the same", async () => {
+    const it = shell({
+      environment: { PORT: String(await deadPort()) },
+      configuration: () =>
+        Promise.reject(new Error("The configuration cannot be used:\n  sluice.yaml:3:5: models[0].id: required")),
+    });
+    const { code, out } = await it.typed("doctor");
+    expect(code).toBe(1);
+    expect(out).toContain("The configuration cannot be used: sluice.yaml:3:5: models[0].id: required");
+    expect(out).toContain("database");
+  });
+
+  test("tells an engine that refuses the key from one that fails, still loads or has another path, and shows no key", async () => {
+    for (const [status, verdict, says] of [
+      [401, "problem", "refuses the key"],
+      [403, "problem", "refuses the key"],
+      [404, "warning", "end with /v1"],
+      [500, "warning", "engine's log"],
+      [503, "warning", "answered 503: it still loads its model, or is overloaded; wait until it is ready"],
+    ] as const) {
+      let sent: string | null = null;
+      const engine = answering(({ headers }) => {
+        sent = headers.get("authorization");
+        return new Response("engine-secret", { status });
+      });
+      const { of, findings } = await examined({ upstreams: [at(engine, "engine-secret")] });
+      expect(of("engine main")).toMatchObject({ status: verdict, says: expect.stringContaining(says) });
+      expect(sent as string | null).toBe("Bearer engine-secret");
+      expect(JSON.stringify(findings)).not.toContain("engine-secret");
+    }
+  });
+
+  test("says where a name leads that has several addresses, and which of them respond", async () => {
+    const server = await startNameServer();
+    const headers: string[] = [];
+    const port = answering((request) => {
+      headers.push(`${request.headers.get("host")} ${request.headers.get("authorization")}`);
+      return Response.json({ data: [] });
+    });
+    const resolve: Resolving = { interval_ms: 5000, addresses_max: 2, family: "all", servers: [server.at] };
+    const says = async (host: string, ipv4: string[] | null) => {
+      server.names.set(host, ipv4 ? { ipv4 } : { says: "failure" });
+      const named = { ...at(port, "k"), url: `http://${host}:${port}/v1`, resolve };
+      const { status, says } = (await examined({ upstreams: [named] })).of("engine main");
+      return `${status} ${says}`;
+    };
+    expect(await says("engines.localhost", ["127.0.0.1"])).toMatch(
+      /^ok .* has one address, and each responds: 127\.0\.0\.1$/,
+    );
+    expect(headers[0]).toBe(`engines.localhost:${port} Bearer k`);
+    expect(await says("engines.localhost", ["127.0.0.1", "127.0.0.9"])).toMatch(
+      /^warning .*do not respond: 127\.0\.0\.9$/,
+    );
+    expect(await says("engines.localhost", ["127.0.0.9"])).toMatch(/^problem .*none responds/);
+    const three = ["127.0.0.1", "127.0.0.8", "127.0.0.9"];
+    expect(await says("engines.localhost", three)).toContain("has 2 addresses");
+    expect(await says("engines.test", ["127.0.0.1"])).toMatch(/^problem .*leads to this machine/);
+    expect(await says("engines.localhost", [])).toMatch(/^problem .*has no address/);
+    expect(await says("engines.localhost", null)).toMatch(/^problem .*cannot be resolved/);
+    await server.stop();
+  });
+
+  test("says what the embedded database needs: a folder that can be made and written", async () => {
+    const storage = (dataDir: string) => () => ({ databaseUrl: null, redisUrl: null, dataDir });
+    const fresh = await examined({ storage: storage(join(folder, "not/there/yet")) });
+    expect(fresh.of("storage").says).toContain("first start");
+    expect(fresh.of("database").says).toContain("first start");
+    writeFileSync(join(folder, "file"), "");
+    const file = await examined({ storage: storage(join(folder, "file/data")) });
+    expect(file.of("storage")).toMatchObject({ status: "problem", says: expect.stringContaining("SLUICE_DATA_DIR") });
+  });
+
+  test("the built-in engine needs no look, and an empty folder stays empty", async () => {
+    const empty = mkdtempSync(join(folder, "empty-"));
+    const { code, of } = await examined({
+      upstreams: [{ ...at(1), name: "simulator", url: "http://simulator.invalid/v1" }],
+      storage: () => ({ databaseUrl: null, redisUrl: null, dataDir: empty }),
+      inspectDatabase: () => Promise.reject(new Error("must not be opened")),
+    });
+    expect(code).toBe(0);
+    expect(of("engine simulator").says).toContain("built in");
+    expect(of("database").says).toContain("first start");
+    expect(readdirSync(empty)).toEqual([]);
+  });
+
+  test("a server that is up and not ready is a warning with its reason", async () => {
+    const checks = { catalog: "empty" };
+    const PORT = String(answering(() => Response.json({ status: "not_ready", checks }, { status: 503 })));
+    const { of, code } = await examined({ environment: { PORT } });
+    expect(code).toBe(0);
+    expect(of("server")).toMatchObject({ status: "warning", says: expect.stringContaining("catalog: empty") });
+  });
+
+  test("warns where nobody can administer: by the database, and where a server holds it by that server", async () => {
+    const administrators = "nobody can administer over the network since 2026-11-27 10:00 UTC";
+    const warned = { check: "administrators", status: "warning", says: administrators };
+    const inspectDatabase = async () => ({
+      says: "Postgres responds.",
+      schema: { is: "current", problem: null } as const,
+      administrators,
+    });
+    const byDatabase = await examined({ inspectDatabase });
+    expect([byDatabase.code, byDatabase.of("administrators")]).toEqual([0, warned]);
+    const checks = { database: "ok", administrators: `warning: ${administrators}` };
+    const PORT = String(
+      answering(({ url }) => Response.json({ status: "ready", checks: url.endsWith("/readyz?verbose") ? checks : {} })),
+    );
+    const byServer = await examined({ environment: { PORT } });
+    expect([byServer.code, byServer.of("administrators")]).toEqual([0, warned]);
+    expect(byServer.of("server").status).toBe("ok");
+    expect((await examined({})).of("administrators")).toBeUndefined();
+  });
+});

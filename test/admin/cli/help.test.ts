@@ -1,0 +1,122 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { commands } from "../../../src/admin/cli/run.ts";
+import { keyPattern, operatorTokenPattern } from "../../../src/core/auth/key.ts";
+import { shell } from "./shell.ts";
+
+const page = join(import.meta.dir, "../../../docs/cli.md");
+const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/admin/cli/help.test.ts";
+
+/** `org create`, …: every command that does something, in the order of help. */
+function leaves(command: Command, path: string[] = []): string[] {
+  return command.commands.flatMap((one) => {
+    const name = [...path, one.name()];
+    return one.commands.length > 0 ? leaves(one, name) : [name.join(" ")];
+  });
+}
+
+async function written(): Promise<string> {
+  const { typed, services } = shell();
+  const sections = ["", ...leaves(commands(services, () => {}))].map(async (name) => {
+    const { code, out } = await shell().typed(`${name} --help`.trim());
+    expect([name, code]).toEqual([name, 0]);
+    return `## \`sluice${name && ` ${name}`}\`\n\n\`\`\`text\n${out.trimEnd()}\n\`\`\`\n`;
+  });
+  expect((await typed("--help")).code).toBe(0);
+  return `# The command line
+
+This page is generated from the program's help; \`test/admin/cli/help.test.ts\` keeps it up to date. From source, run
+\`npm run sluice -- …\` instead of \`sluice …\`.
+
+For scripts:
+
+- Exit code 0 means success, 1 means failure with a one-line reason on stderr, and 2 means a usage error.
+- With \`--json\`, stdout contains one JSON object or array and nothing else, and no prompt appears. Instants are ISO 8601
+  in UTC.
+- Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), and only \`operator create\` and
+  \`operator rotate\` a token (\`token\`), and only once.
+- \`NO_COLOR\` turns colors off. \`SLUICE_DEBUG=1\` adds the stack trace of a failure.
+
+With \`--server URL\` or \`SLUICE_SERVER\`, a command acts on another node, through its operator's port
+([management.md](management.md)). It needs an operator token in \`SLUICE_OPERATOR_TOKEN\`, or in the file that
+\`SLUICE_OPERATOR_TOKEN_FILE\` names, and no database.
+
+Otherwise it finds the data on its own. With \`DATABASE_URL\`, it connects to that database. Otherwise, it uses the data
+folder (\`SLUICE_DATA_DIR\`): through the socket of the server that runs there, which only its owner can open, or, if no
+server runs, by opening the embedded database.
+
+For secret scanners: a key matches \`${keyPattern}\`, and an operator token \`${operatorTokenPattern}\`. Its last six characters are the CRC-32 of the characters before
+them, in base62 (0-9, A-Z, a-z; most significant first).
+
+${(await Promise.all(sections)).join("\n")}`;
+}
+
+test("docs/cli.md matches the help of the program", async () => {
+  const now = await written();
+  if (process.env.SLUICE_WRITE_DOCS) writeFileSync(page, now);
+  if (!existsSync(page) || readFileSync(page, "utf8") !== now) throw new Error(`docs/cli.md is out of date: ${build}`);
+});
+
+test("every command and every option has a description, and examples are commands that exist", async () => {
+  const { services } = shell();
+  const visit = (command: Command): void => {
+    for (const one of command.commands) {
+      expect([one.name(), one.description()]).not.toContain("");
+      for (const option of one.options) expect([one.name(), option.flags, option.description]).not.toContain("");
+      visit(one);
+    }
+  };
+  const program = commands(services, () => {});
+  visit(program);
+  const known = leaves(program);
+  const examples = [...(await written()).matchAll(/^ {2}\$ (?:\S+=\S+ )?sluice ([a-z]+(?: [a-z-]+)?)/gm)].map(
+    (found) => found[1]!,
+  );
+  expect(examples.length).toBeGreaterThan(5);
+  for (const example of examples)
+    expect(known.some((name) => example === name || example.startsWith(`${name} `))).toBe(true);
+});
+
+test("a usage error shows the form in which the command is typed, with what it requires", async () => {
+  const team = "sluice team create [options] --org <org> --name <name>";
+  const adjust =
+    "sluice usage adjust [options] <org> --window <session|week|month|extra|all> --units <±n> --reason <text>";
+  for (const [words, problem, form] of [
+    ["team create research", "required option '--org <org>' not specified", team],
+    ["team create --org", "option '--org <org>' argument missing", team],
+    ["team create --org acme", "required option '--name <name>' not specified", team],
+    [
+      "key create acme",
+      "too many arguments for 'create'. Expected 0 arguments but got 1: acme.",
+      "sluice key create [options] --org <org> --name <name>",
+    ],
+    ["key create --org acme", "missing --name", "sluice key create [options] --org <org> --name <name>"],
+    ["org create", "missing SLUG", "sluice org create [options] [slug]"],
+    ["usage adjust acme --units 5 --reason x", "required option '--window <window>' not specified", adjust],
+    ["usage adjust acme --window", "option '--window <window>' argument missing", adjust],
+    ["init", "required option '--upstream <url>' not specified", "sluice init [options] --upstream <url>"],
+  ] as const) {
+    const usage = `error: ${problem}\nUsage: ${form}\n`;
+    expect([words, await shell().typed(words)]).toEqual([words, { code: 2, out: "", err: usage }]);
+  }
+});
+
+test("`help` takes a command of one word or of two", async () => {
+  const { out } = await shell().typed("usage adjust --help");
+  expect(out).toContain("There is no default window");
+  expect(await shell().typed("help usage adjust")).toEqual({ code: 0, out, err: "" });
+  expect((await shell().typed("help usage")).out).toBe((await shell().typed("usage --help")).out);
+});
+
+test("help is never wider than the screen", async () => {
+  const it = shell();
+  Object.assign(it.services.terminal, { width: 80 });
+  for (const name of leaves(commands(it.services, () => {}))) {
+    for (const line of (await it.typed(`${name} --help`)).out.split("\n")) {
+      // Examples are copied, not read: they stay on one line.
+      if (!line.startsWith("  $")) expect([name, line, line.length <= 80]).toEqual([name, line, true]);
+    }
+  }
+});

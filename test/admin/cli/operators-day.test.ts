@@ -1,0 +1,248 @@
+/**
+ * An operator's day, from another machine: five organizations, three teams and twenty keys with budgets, by the commands
+ * over HTTP alone; a key that leaked, a plan that is lowered, a customer who does not pay, one who leaves, one with a new
+ * name; and in the evening a report that equals the receipts to the unit.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../../harness/daemon.ts";
+import { model, type Service, startService } from "../../harness/engine.ts";
+import { until } from "../../harness/until.ts";
+import { type Shell, shell } from "./shell.ts";
+
+setDefaultTimeout(180_000);
+
+const folder = mkdtempSync(join(tmpdir(), "sluice-day-"));
+let service: Service;
+let laptop: Shell;
+
+beforeAll(async () => {
+  const port = await freePort();
+  service = await startService({ sluice: { env: { SLUICE_OPERATOR_PORT: String(port) } } });
+  const { token } = await service.json<{ token: string }>("operator", "create", "ann", "--role", "admin");
+  const never = () => Promise.reject(new Error("an operator has neither the database nor its file"));
+  laptop = shell({
+    now_ms: Date.now,
+    environment: { SLUICE_SERVER: `http://127.0.0.1:${port}`, SLUICE_OPERATOR_TOKEN: token },
+    ...{ openStore: never, configuration: never },
+    storage: () => {
+      throw new Error("nor the data folder");
+    },
+  });
+});
+afterAll(async () => {
+  await service?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Made {
+  id: string;
+  key: string;
+  organization: string;
+  version: number;
+}
+
+/** What was charged, by the id of the key, from receipts alone. */
+const receipts = new Map<string, string[]>();
+
+async function infer(key: Pick<Made, "id" | "key">, tokens = 20): Promise<{ status: number; error?: Refused }> {
+  const body = { model, messages: [{ role: "user", content: `[simulator: tokens=${tokens}] go` }], max_tokens: tokens };
+  const response = await service.post("/v1/chat/completions", body, { key: key.key });
+  const { error } = (await response.json()) as { error?: Refused };
+  if (error) return { status: response.status, error };
+  receipts.set(key.id, [...(receipts.get(key.id) ?? []), response.headers.get("x-service-request-id")!]);
+  return { status: response.status };
+}
+interface Refused {
+  code: string;
+  message: string;
+}
+interface Charged {
+  units: { charged: number };
+}
+interface Standing {
+  standing: { session: { used: number } };
+}
+const kinds = ["input_units", "cached_input_units", "cache_write_units", "output_units"] as const;
+
+test("is done with commands over HTTP, and ends with a report that adds up to the receipts", async () => {
+  const say = async (words: string | string[]) => {
+    const answer = await laptop.typed(words);
+    if (answer.code !== 0) throw new Error(`sluice ${words}: ${answer.err}`);
+    return answer.out;
+  };
+
+  // Morning: a plan, and five organizations from the file that stands in git.
+  await say("plan create gold --limit session=4000000,month=90000000,concurrent_requests=16");
+  const file = join(folder, "organizations.yaml");
+  const organizations = ["acme", "globex", "initech", "umbrella", "hooli"];
+  const entries = organizations.map(
+    (slug) => `  ${slug}: { plan: gold, key_lifetime_max_days: 90, key_unused_max_days: 30 }`,
+  );
+  writeFileSync(file, ["organizations:", ...entries, "  umbrella-labs: { keeps_content: false }", ""].join("\n"));
+  expect(await say(["apply", "-f", file, "--dry-run"])).toContain("Nothing was changed");
+  expect(await say(["apply", "-f", file])).toContain("+ organization hooli");
+  expect(await say(["apply", "-f", file])).toBe("Everything is as the file says.\n");
+
+  // Three teams, and four keys for each organization: with an owner, a label, a budget and where they may be used from.
+  await say(
+    "team create --org acme --name research --limit session=140000 --key-limit session=120000,concurrent_requests=4",
+  );
+  await say("team create --org acme --name product --limit month=50000000");
+  await say("team create --org globex --name operations --limit concurrent_requests=8");
+  const teams: Record<string, string[]> = { acme: ["research", "research", "product"], globex: ["operations"] };
+  const keys: Made[] = [];
+  for (const slug of organizations) {
+    for (let index = 0; index < 4; index++) {
+      const team = teams[slug]?.[index];
+      const limit = slug === "umbrella" && index === 0 ? "session=25000" : "month=40000000";
+      keys.push(
+        (await laptop.json([
+          ...["key", "create", "--org", slug, "--name", `app ${index}`, "--owner", `${slug}-${index}`],
+          ...["--label", "stage=production", "--allow-from", "127.0.0.0/8,::/64", "--limit", limit, "--json"],
+          ...(team ? ["--team", team] : []),
+        ])) as unknown as Made,
+      );
+    }
+  }
+  expect(keys).toHaveLength(20);
+  const of = (slug: string) => keys.slice(organizations.indexOf(slug) * 4, organizations.indexOf(slug) * 4 + 4);
+
+  // Work: each key twice. Then one key and one team use what they have, and others go on.
+  for (const key of keys) for (let round = 0; round < 2; round++) expect((await infer(key)).status).toBe(200);
+  const usedUp = async (key: Made, whose: string) => {
+    let last = await infer(key, 100);
+    for (let round = 0; round < 20 && !last.error; round++) last = await infer(key, 100);
+    expect(last).toMatchObject({ status: 429, error: { limited_by: whose } });
+  };
+  await usedUp(of("umbrella")[0]!, "key");
+  await usedUp(of("acme")[0]!, "key");
+  await usedUp(of("acme")[1]!, "team");
+  expect((await infer(of("acme")[3]!)).status).toBe(200);
+  expect((await infer(of("umbrella")[1]!)).status).toBe(200);
+
+  // Who is near a limit? Two commands say which key, and how near.
+  const near = (await laptop.json("key list --over 40 --json")) as unknown as { id: string }[];
+  expect(near.map(({ id }) => id)).toContain(of("umbrella")[0]!.id);
+  expect(near.map(({ id }) => id)).not.toContain(of("umbrella")[1]!.id);
+  expect(await say(`key show ${of("umbrella")[0]!.id}`)).toMatch(/session used +\S+ %: [\d,]+ of 25,000.*; resets /);
+  expect(await say("team list --over 50")).toContain("research");
+  expect(await say("org list --over 100")).toBe("There are no such organizations.\n");
+  let itsCharges = 0;
+  for (const id of receipts.get(of("umbrella")[0]!.id)!)
+    itsCharges += ((await laptop.json(`request show ${id} --json`)) as unknown as Charged).units.charged;
+  const shown = (await laptop.json(`key show ${of("umbrella")[0]!.id} --json`)) as unknown as Standing;
+  expect(shown.standing.session.used).toBe(itsCharges);
+
+  // A key leaked.
+  const leaked = of("globex")[1]!;
+  const fresh = (await laptop.json(`key rotate ${leaked.id} --grace 0s --json`)) as unknown as Made;
+  await until(async () => (await infer(leaked)).error?.code === "revoked_api_key");
+  expect((await infer({ id: leaked.id, key: fresh.key })).status).toBe(200);
+
+  // Two operators: the second sees what they would have overwritten.
+  const [{ version }] = [await laptop.json(`key show ${leaked.id} --json`)] as unknown as [Made];
+  await say(["key", "update", leaked.id, "--owner", "bob", "--if-version", String(version)]);
+  const late = await laptop.typed(["key", "update", leaked.id, "--owner", "eve", "--if-version", String(version)]);
+  expect([late.code, late.err]).toEqual([1, expect.stringContaining("key.update by operator:ann")]);
+
+  // The plan is lowered below what an organization has used: its requests are refused, and those of another go on.
+  const used = (await laptop.json("usage show acme --json")) as { session: { used: number } };
+  const less = (await laptop.json("usage show initech --json")) as { session: { used: number } };
+  expect(used.session.used).toBeGreaterThan(less.session.used);
+  await say(`plan update gold --limit session=${used.session.used}`);
+  await until(async () => {
+    const { error } = await infer(of("acme")[3]!, 1);
+    return (error as { limited_by?: string } | undefined)?.limited_by === "organization";
+  });
+  expect((await infer(of("initech")[0]!, 1)).status).toBe(200);
+  await say("org plan acme unlimited");
+  await until(async () => (await infer(of("acme")[3]!)).status === 200);
+
+  // One does not pay, one leaves, one has a new name.
+  await say("org suspend initech");
+  await until(async () => (await infer(of("initech")[0]!)).error?.code === "organization_suspended");
+  expect((await laptop.typed("org close hooli")).err).toContain("--yes");
+  await say("org close hooli --yes");
+  await until(async () => (await infer(of("hooli")[0]!)).error?.code === "revoked_api_key");
+  await say("organization rename globex --slug globex-eu");
+  expect((await laptop.typed("org show globex")).err).toContain("renamed to 'globex-eu'");
+  expect((await infer(of("globex")[0]!)).status).toBe(200);
+  const apply = await laptop.typed(["apply", "-f", file, "--dry-run"]);
+  expect([apply.code, apply.err]).toEqual([1, expect.stringContaining("called 'globex-eu' now")]);
+
+  // Evening: what finance gets, to the unit, of the closed, the suspended and the renamed as well.
+  const charged = new Map<string, number>();
+  for (const [id, requests] of receipts) {
+    for (const request of requests) {
+      const { units, outcome } = (await laptop.json(`request show ${request} --json`)) as unknown as {
+        units: { charged: number };
+        outcome: string;
+      };
+      expect(outcome).toBe("completed");
+      charged.set(id, (charged.get(id) ?? 0) + units.charged);
+    }
+  }
+  const report = (await laptop.json("usage report --by organization,key --json")) as unknown as {
+    rows: (Record<(typeof kinds)[number], number> & {
+      organization: string;
+      key_id: string;
+      units: number;
+      requests: number;
+      standing: { session: { used: number; limit: number | null } } | null;
+    })[];
+    total: { units: number };
+    running: { requests: number };
+  };
+  expect(new Map(report.rows.map(({ key_id, units }) => [key_id, units]))).toEqual(charged);
+  expect(report.total.units).toBe([...charged.values()].reduce((sum, units) => sum + units, 0));
+  expect(report.running.requests).toBe(0);
+  // Every unit was charged for a kind of token.
+  for (const row of report.rows) expect(kinds.reduce((sum, kind) => sum + row[kind], 0)).toBe(row.units);
+  // The list of requests has the same sums, and the report says how near the noisy key is to its limit.
+  const listed = (await laptop.json("request list --limit 1000 --json")) as unknown as {
+    key_id: string;
+    charged_units: number;
+  }[];
+  const sums = new Map<string, number>();
+  for (const { key_id, charged_units } of listed) {
+    if (charged_units > 0) sums.set(key_id, (sums.get(key_id) ?? 0) + charged_units);
+  }
+  expect(sums).toEqual(charged);
+  expect(report.rows.find(({ key_id }) => key_id === of("umbrella")[0]!.id)!.standing).toMatchObject({
+    session: { used: itsCharges, limit: 25_000 },
+  });
+  expect(new Set(report.rows.map(({ organization }) => organization))).toEqual(
+    new Set(["acme", "globex-eu", "initech", "umbrella", "hooli"]),
+  );
+  // Each team pays for its keys.
+  const teamOf = new Map(
+    organizations.flatMap((slug) => of(slug).map(({ id }, index) => [id, teams[slug]?.[index] ?? null])),
+  );
+  const paid = new Map<string, number>();
+  for (const [id, units] of charged) {
+    const { organization } = report.rows.find(({ key_id }) => key_id === id)!;
+    const payer = JSON.stringify([organization, teamOf.get(id)]);
+    paid.set(payer, (paid.get(payer) ?? 0) + units);
+  }
+  const byTeam = (await laptop.json("usage report --by organization,team --json")) as unknown as {
+    rows: { organization: string; team: string | null; units: number }[];
+  };
+  const told = byTeam.rows.map(
+    ({ organization, team, units }) => [JSON.stringify([organization, team]), units] as const,
+  );
+  expect(new Map(told)).toEqual(paid);
+  expect(told).toHaveLength(8);
+  const csv = await say("usage report --by organization --csv");
+  expect(csv.trim().split("\r\n")).toHaveLength(6);
+  expect((await laptop.typed("usage check --full")).code).toBe(0);
+
+  // And who did all that: one operator, from one address, in a chain that was not changed.
+  expect(await say("audit verify")).toContain("are as they were written");
+  const log = (await laptop.json("audit list --limit 1000 --json")) as unknown as { actor: string; action: string }[];
+  const mine = log.filter(({ actor }) => actor === "operator:ann");
+  expect(mine.filter(({ action }) => action === "key.create")).toHaveLength(20);
+  expect(new Set(mine.map(({ action }) => action))).toContain("organization.close");
+});

@@ -1,0 +1,293 @@
+/**
+ * The CLI anywhere: a command says and prints the same over the management interface, over the socket, and on the database
+ * itself; and what stands between says clearly what is wrong.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { remoteManagement } from "../../../src/admin/cli/remote.ts";
+import { remoteAnswers } from "../../../src/admin/cli/remote-events.ts";
+import { adminSocket, socketManagement } from "../../../src/admin/cli/socket.ts";
+import { type Answer, type Management, verbNamed } from "../../../src/admin/management/verbs.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
+import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
+import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
+import { managementStores } from "../management/stores.ts";
+import { type Shell, shell } from "./shell.ts";
+
+setDefaultTimeout(120_000);
+
+let owned: Owned;
+let port: OperatorPort;
+let far: Shell;
+let near: Shell;
+let ways: [name: string, manage: Management][];
+const folder = mkdtempSync(join(tmpdir(), "sluice-remote-"));
+const ends: (() => Promise<void>)[] = [];
+
+/** The answer without the bounds of idle sessions, which move with the clock. */
+const still = (answer: unknown): string => JSON.stringify(answer).replace(/\\?"session\\?":\{[^}]*\}/g, "");
+
+beforeAll(async () => {
+  owned = await openDatabase();
+  port = await operatorPort(owned);
+  const { db } = owned;
+  const book = ledger(db, { recovery: "checkpoint" });
+  const socket = await adminSocket({ dataDir: folder, actAs: () => port.act });
+  ends.push(socket.stop, () => book.close());
+  const { configuration } = shell().services;
+  const reports = { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" };
+  near = shell({
+    now_ms: Date.now,
+    // The price that the node has.
+    configuration: async () => ({ ...(await configuration()), reports }),
+    openStore: async () => ({
+      ...managementStores(db, book),
+      close: async () => {},
+    }),
+  });
+  far = shell({
+    now_ms: Date.now,
+    environment: { SLUICE_SERVER: port.url, SLUICE_OPERATOR_TOKEN: port.tokens.admin },
+    openStore: () => Promise.reject(new Error("the database's URL is needed by nobody")),
+    storage: () => {
+      throw new Error("nor the data folder");
+    },
+  });
+  ways = [
+    ["socket", (await socketManagement({ dataDir: folder, actor: "cli:ann" }))!],
+    ["http", remoteManagement({ url: port.url, token: port.tokens.admin })],
+  ];
+});
+afterAll(async () => {
+  for (const end of ends) await end();
+  await port?.stop();
+  await owned?.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe("every verb", () => {
+  test("that reads answers the same over each way", async () => {
+    const { manage } = port;
+    const key = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
+    await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
+    await manage.adjustUsage({ organization: "acme", window: "month", units: 7, reason: "test" });
+    const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: 7 } });
+    await manage.createTeam({ organization: "globex", name: "ü 1", keyLimits: { session: 3 } });
+    await manage.updateKeyBudget({ id: key.id, team: team.id, limits: { concurrentRequests: 2 } });
+    await manage.updateKeyDefault({ organization: "acme", limits: { session: 4 } });
+    const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+    await refusedRequests(owned.db).keep([
+      {
+        ...{ requestId, organizationId: key.organizationId, keyId: key.id, operation: "messages", age_ms: 0 },
+        ...{ model: null, stream: null, errorCode: "usage_limit_reached" },
+      },
+    ]);
+    const inputs = {
+      pageOrganizations: { limit: 1 },
+      findOrganization: { organization: "acme" },
+      pageKeys: { organization: "acme", state: "active" },
+      findKey: { id: key.id },
+      listPlans: {},
+      findPlan: { name: "pro" },
+      findRequest: { id: requestId },
+      checkUsage: { full: true },
+      pageAudit: { order: "oldest", limit: 2, cursor: "1" },
+      auditHead: {},
+      pageOperators: {},
+      pageTeams: { organization: "globex", limit: 1 },
+      findTeam: { organization: "acme", team: "ü 1" },
+      findKeyBudget: { id: key.id },
+      pageKeyBudgets: { organization: "acme" },
+      findKeyDefault: { organization: "acme" },
+    } satisfies Partial<Record<keyof Management, object>>;
+    for (const [verb, input] of Object.entries(inputs)) {
+      for (const [name, way] of ways) {
+        const here = await (manage[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
+        const there = await (way[verb as keyof Management] as (input: unknown) => Promise<unknown>)(input);
+        // Each request of an operator is noted.
+        if (verb === "pageOperators") expect((there as { data: object[] }).data).toHaveLength(3);
+        else expect([name, verb, still(there)]).toEqual([name, verb, still(here)]);
+      }
+    }
+  });
+
+  test("a report reads the same over each way, whatever it is by", async () => {
+    for (const by of [undefined, "organization,team,key,model,day", "month,operation,outcome", "hour"]) {
+      const here = await port.manage.reportUsage({ by });
+      for (const [name, way] of ways) expect([name, await reportOf(way, by)]).toEqual([name, shownOf(here)]);
+      expect(here.rows.length).toBeGreaterThan(0);
+    }
+  });
+  // It tells of the instant at which it is asked for.
+  const shownOf = ({ asOf: _, ...report }: Answer<"reportUsage">) => report;
+  const reportOf = async (way: Management, by: string | undefined) => shownOf(await way.reportUsage({ by }));
+
+  test("that changes something does the same over each way, and tells it", async () => {
+    for (const [name, way] of ways) {
+      const slug = `by-${name}`;
+      const made = await way.createOrganization({ slug, name: "By", plan: "starter" });
+      expect(await port.manage.findOrganization({ organization: slug })).toMatchObject(made);
+      expect(await way.setPlan({ organization: slug, plan: "pro", version: made.version })).toMatchObject({
+        plan: "pro",
+      });
+      await expect(way.setPlan({ organization: slug, plan: null, version: made.version })).rejects.toThrow(
+        "version 2 now",
+      );
+      expect(await way.setPlan({ organization: slug, plan: null })).toMatchObject({ plan: null });
+      const on = { enabled: true, capUnits: 5 };
+      expect(await way.setExtraUsage({ organization: slug, capUnits: 5 })).toMatchObject({ extraUsage: on });
+      expect(await way.setExtraUsage({ organization: slug, capUnits: null })).toMatchObject({
+        extraUsage: { enabled: false },
+      });
+      expect(await way.suspendOrganization({ organization: slug })).toMatchObject({ status: "suspended" });
+      expect(await way.resumeOrganization({ organization: slug })).toMatchObject({ status: "active" });
+      expect((await way.setAnchor({ organization: slug, anchor: "2027-01-01" })).nextAnchor).toMatchObject({
+        anchorAt: new Date("2027-01-01"),
+      });
+      const adjusted = await way.adjustUsage({ organization: slug, window: "week", units: 9, reason: "test" });
+      expect(adjusted).toMatchObject({ organization: slug, entries: [{ window: "week", units: 9 }] });
+      const { key: secret, ...key } = await way.createKey({ organization: slug, name: "k", scopes: ["usage:read"] });
+      expect(secret).toStartWith("slk_");
+      const rotated = await way.rotateKey({ id: key.id, grace: "1h" });
+      expect(rotated.secrets).toHaveLength(2);
+      const team = await way.createTeam({ organization: slug, name: "t", keyLimits: { week: 9 } });
+      expect(await way.updateTeam({ team: team.id, name: "u", limits: { month: 8 } })).toMatchObject({
+        name: "u",
+        limits: { month: 8 },
+        keyLimits: { week: 9 },
+      });
+      const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: 2 } });
+      const budgeted = await way.findKeyBudget({ id: member.id });
+      expect(budgeted).toMatchObject({ team: { name: "u" }, limits: { session: 2, week: 9 } });
+      const changed = { owner: "ann", labels: { a: "b" }, addresses: ["10.0.0.0/8"], expires: null };
+      expect(await way.updateKey({ id: key.id, ...changed })).toMatchObject({
+        ...{ owner: "ann", labels: { a: "b" }, allowedAddresses: ["10.0.0.0/8"], expiresAt: null, name: "k" },
+      });
+      expect(await way.updateKeyBudget({ id: key.id, team: "u", limits: { week: 3 } })).toMatchObject({
+        ...{ team: { id: team.id }, limits: { week: 3, session: null } },
+      });
+      expect((await way.updateKeyBudget({ id: key.id, team: null })).team).toBeNull();
+      expect((await way.updateKeyDefault({ organization: slug, limits: { week: 6 } })).limits).toMatchObject({
+        week: 6,
+      });
+      expect(await way.removeTeam({ organization: slug, team: "u" })).toMatchObject({ keys: 1 });
+      expect((await way.revokeKey({ id: key.id })).revokedAt).toBeInstanceOf(Date);
+      const operator = await way.createOperator({ name: slug, role: "viewer" });
+      expect((await way.rotateOperator({ id: slug })).secrets).toHaveLength(2);
+      expect((await way.revokeOperator({ id: operator.id })).revokedAt).toBeInstanceOf(Date);
+      expect(await way.findOperator({ id: slug })).toMatchObject({ name: slug, role: "viewer" });
+      expect((await way.readUsage({ organization: slug })).week.used).toBe(9);
+    }
+  });
+
+  test("that refuses says the same words over each way", async () => {
+    for (const [, way] of ways) {
+      await expect(way.createOrganization({ slug: "acme" })).rejects.toThrow("already exists");
+      await expect(way.findKey({ id: "key_0" })).rejects.toThrow("There is no key 'key_0'");
+      await expect(way.createKey({ organization: "acme", name: "" })).rejects.toThrow();
+      await expect(way.setPlan({ organization: "acme", plan: "gold" })).rejects.toThrow("There is no plan 'gold'");
+    }
+  });
+});
+
+describe("a command", () => {
+  test("prints the same from far and near, for people and as JSON", async () => {
+    await port.manage.createKey({ organization: "globex", name: "app", expires: "2030-01-31" });
+    await port.manage.createTeam({ organization: "globex", name: "research", limits: { month: 70 } });
+    const { data: keys } = await port.manage.pageKeys({ organization: "globex" });
+    for (const words of [
+      "org list",
+      "org show acme",
+      "key list",
+      "key list --org globex",
+      `key show ${keys[0]!.id}`,
+      "usage check",
+      "team list",
+      "team list --org globex",
+      "team show --org globex research",
+      "team show nobody",
+      `key update ${keys[0]!.id} --team research`,
+      `key update ${keys[0]!.id} --limit week=5 --no-team`,
+      `key update ${keys[0]!.id} --owner ann --label a=b --label c= --allow-from 10.0.0.0/8`,
+      `key update ${keys[0]!.id} --allow-from all --no-owner --expires never --models all`,
+      `key update ${keys[0]!.id} --allow-from nowhere`,
+      "key list --unused-for 30d",
+      "key list --org globex --state active --unused-for 0s",
+      "org key-limits globex --limit week=7",
+      "org key-limits globex",
+      "org policy globex --key-unused 30d --key-lifetime 90",
+      "org policy globex",
+      "organization policy globex --key-unused none --content none",
+      "org rename globex --name Globex",
+      "org rename nobody --name Globex",
+      "org close globex",
+      "usage report --by organization,key --csv",
+      "audit list --limit 1000",
+      "audit head",
+      "audit export",
+      "audit verify",
+      "org show nobody",
+    ]) {
+      expect([words, await far.typed(words)]).toEqual([words, await near.typed(words)]);
+      if (words.startsWith("audit export")) continue;
+      expect(still(await far.typed(`${words} --json`))).toEqual(still(await near.typed(`${words} --json`)));
+    }
+    expect((await far.typed("plan list")).out).toContain("pro");
+    expect((await far.typed("operator list")).out).toContain("a-organization-admin");
+    expect((await far.typed("usage show acme")).out).toContain("running requests");
+  });
+
+  test("names what is missing: a token, a safe URL, a server; and works with --server too", async () => {
+    const bare = shell({ environment: {} });
+    expect((await bare.typed(`--server ${port.url} org list`)).err).toContain("SLUICE_OPERATOR_TOKEN");
+    const token = { SLUICE_OPERATOR_TOKEN: port.tokens.viewer };
+    const viewer = shell({ environment: token });
+    expect((await viewer.typed(`org list --server ${port.url}`)).out).toContain("globex");
+    expect((await viewer.typed(`org suspend acme --server ${port.url}`)).err).toContain("needs the role admin");
+    expect((await viewer.typed("org list --server http://sluice.example:9090")).err).toContain("in the clear");
+    expect((await viewer.typed("org list --server nowhere")).err).toContain("not a server's URL");
+    for (const place of ["ann@sluice.example", ":word@sluice.example", "sluice.example?a=b"])
+      expect((await viewer.typed(`org list --server https://${place}`)).err).toContain("has no user and no query");
+    expect((await viewer.typed("org list --server http://127.0.0.1:1")).err).toContain("cannot be reached");
+    expect(await viewer.typed("serve --server http://127.0.0.1:1")).toMatchObject({ code: 2 });
+    const file = join(folder, "token");
+    writeFileSync(file, `${port.tokens.viewer}\n`);
+    const byFile = shell({ environment: { SLUICE_OPERATOR_TOKEN_FILE: file, SLUICE_SERVER: port.url } });
+    expect((await byFile.typed("org list")).code).toBe(0);
+    const both = shell({ environment: { ...token, SLUICE_OPERATOR_TOKEN_FILE: file, SLUICE_SERVER: port.url } });
+    expect((await both.typed("org list")).err).toContain("not both");
+    const wrong = shell({ environment: { SLUICE_OPERATOR_TOKEN: "slk_1", SLUICE_SERVER: port.url } });
+    expect((await wrong.typed("org list")).err).toContain("not valid");
+  });
+});
+
+test("a watch goes on at another node where one ends its stream, and ends with a refusal or its watcher", async () => {
+  const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+  let streams = 0;
+  const nodes = Bun.serve({
+    port: 0,
+    fetch({ headers }) {
+      if (headers.get("authorization") !== "Bearer good")
+        return Response.json({ error: { message: "Not valid.", code: "invalid_operator_token" } }, { status: 401 });
+      streams += 1;
+      return new Response(event("fleet", { streams }) + event("error", { error: { message: "about to stop" } }));
+    },
+  });
+  try {
+    const stopped = new AbortController();
+    const watched = (token: string) =>
+      remoteAnswers({ url: String(nodes.url), token }, verbNamed("getFleet"), stopped.signal);
+    await expect(watched("bad").next()).rejects.toThrow("Not valid.");
+    const answers: unknown[] = [];
+    for await (const answer of watched("good")) {
+      answers.push(answer);
+      if (streams === 2) stopped.abort();
+    }
+    expect(answers).toEqual([{ streams: 1 }, { streams: 2 }]);
+  } finally {
+    await nodes.stop(true);
+  }
+});

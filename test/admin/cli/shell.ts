@@ -1,0 +1,118 @@
+/** A CLI over a directory in memory: `typed("org create acme")` answers what a shell would see. */
+import { run } from "../../../src/admin/cli/run.ts";
+import type { Services } from "../../../src/admin/cli/services.ts";
+import type { Configuration } from "../../../src/config/configuration.ts";
+import { loadConfiguration } from "../../../src/config/load.ts";
+import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
+import type { Plan } from "../../../src/core/store/plan.ts";
+import { type MemoryDirectory, memoryDirectory } from "../../core/auth/memory-directory.ts";
+import { emptyLedger } from "../management/empty-ledger.ts";
+
+export interface Shell {
+  directory: MemoryDirectory;
+  services: Services;
+  /** Words divided by spaces, or a list where one of them holds a space. */
+  typed(words: string | string[]): Promise<{ code: number; out: string; err: string }>;
+  /** The same, with the JSON that it printed. */
+  json(words: string | string[]): Promise<Record<string, unknown>>;
+}
+
+export function shell(overrides: Partial<Services> = {}): Shell {
+  const directory = memoryDirectory();
+  const written = { out: "", err: "" };
+  const services: Services = {
+    version: "1.2.3",
+    schema: async () => "0009_things",
+    program: ["sluice"],
+    terminal: {
+      out: (text) => {
+        written.out += text;
+      },
+      err: (text) => {
+        written.err += text;
+      },
+      width: null,
+      color: false,
+      interactive: false,
+    },
+    environment: {},
+    user: "ann",
+    now_ms: () => directory.clock.now_ms,
+    newUuid: () => Bun.randomUUIDv7(),
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+    prompts: () => Promise.reject(new Error("nobody may be asked")),
+    storage: () => ({ databaseUrl: "postgres://db.example/sluice", redisUrl: null, dataDir: "/nowhere" }),
+    configuration: async () => configuration,
+    openStore: async () => ({
+      administration: directory,
+      ...emptyLedger({ now: async () => new Date(directory.clock.now_ms) }),
+      close: async () => {},
+    }),
+    migrate: async () => [],
+    inspectDatabase: async () => ({
+      says: "reachable",
+      schema: { is: "current", problem: null },
+      administrators: null,
+    }),
+    inspectRedis: async () => "reachable",
+    descriptorLimit: () => 65_536,
+    room: () => ({ cores: 4, memory_bytes: 4 * 1024 ** 3 }),
+    addresses: () => ["127.0.0.1", "10.0.0.7"],
+    certificates: async () => [],
+    draftConfiguration: () => Promise.reject(new Error("no engine")),
+    openapi: async () => '{"openapi":"3.1.0"}\n',
+    serve: async () => 0,
+    simulate: () => Promise.reject(new Error("no simulator")),
+    untilStopped: async () => {},
+    ...overrides,
+  };
+  const typed = async (words: string | string[]) => {
+    Object.assign(written, { out: "", err: "" });
+    const code = await run(typeof words === "string" ? words.split(" ") : words, services);
+    return { code, ...written };
+  };
+  return {
+    directory,
+    services,
+    typed,
+    async json(words) {
+      const { code, out, err } = await typed(words);
+      if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
+      return JSON.parse(out);
+    },
+  };
+}
+
+function plan(name: string, units: number | null): Plan {
+  const rates = { requestsPerMinute: null, tokensPerMinute: null, concurrentRequests: null };
+  return { name, session: units, week: units, month: units, ...rates };
+}
+
+function model(id: string): CatalogModel {
+  return {
+    id,
+    ownedBy: id.split("/")[0]!,
+    created: 1_790_000_000,
+    contextTokens: 131_072,
+    outputTokens_max: 16_384,
+    capabilities: new Set(),
+    prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
+    extraParams: [],
+    routes: [],
+  };
+}
+
+const defaults = loadConfiguration({ env: {}, readFile: () => null, simulatorUrl: null });
+if (defaults instanceof Error) throw defaults;
+
+const configuration: Configuration = {
+  ...defaults,
+  catalog: {
+    models: new Map(["acme/writer-1", "acme/painter-1"].map((id) => [id, model(id)])),
+    plans: new Map(
+      [plan("starter", 1_000_000), plan("pro", 50_000_000), plan("unlimited", null)].map((p) => [p.name, p]),
+    ),
+  },
+  upstreams: [],
+  storage: { databaseUrl: null, redisUrl: null, dataDir: "/nowhere" },
+};

@@ -1,0 +1,332 @@
+// `sluice usage report`, as an operator types it: what adds up, what it says of its moment, and what is wrong in words.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+import { csvLine } from "../../../src/admin/management/report-csv.ts";
+import { costsAt, unitPrice } from "../../../src/core/usage/pricing.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { admitOf, newHex, settleOf } from "../../core/store/ledger-stores.ts";
+import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
+import { managementStores } from "../management/stores.ts";
+import { type Shell, shell } from "./shell.ts";
+
+setDefaultTimeout(60_000);
+
+const pricing = { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" };
+
+describe("what is wrong", () => {
+  test("in form is wrong use", async () => {
+    const { typed } = shell();
+    for (const words of ["usage report --json --csv", "usage report --csv --focus", "usage report now"]) {
+      const { code, out } = await typed(words);
+      expect([words, code, out]).toEqual([words, 2, ""]);
+    }
+  });
+
+  test("otherwise is refused in one line that says why", async () => {
+    const { typed, directory } = shell();
+    directory.clock.now_ms = Date.UTC(2026, 10, 22, 9, 30);
+    await typed("org create acme");
+    for (const [words, says] of [
+      ["--from 2026-11-20 --to 2026-11-20", "an end after its beginning"],
+      ["--from 2026-11-20 --to 2026-11-19", "an end after its beginning"],
+      ["--from 2026-11-23", "in the future"],
+      ["--from 2026-11-22T09:15:00Z", "not the beginning of an hour"],
+      // A zone of half an hour has no hour of UTC.
+      ["--from 2026-11-01T00:00:00+05:30", "not the beginning of an hour"],
+      ["--from 2026-11-01T00:00:00", "with a time zone"],
+      ["--from 2026-13", "not an instant"],
+      ["--from 2026-02-30", "not an instant"],
+      ["--from yesterday", "must be a date"],
+      ["--from 1970-01-01", "between the years"],
+      ["--by colour", "must be groups with commas between them: organization"],
+      ["--by day,hour", "one period"],
+      ["--org nobody", "no organization"],
+      ["--focus", "reports.currency"],
+      ["--focus --by key", "by hour, day, or month"],
+    ] as const) {
+      const { code, out, err } = await typed(`usage report ${words}`);
+      expect([words, code, out]).toEqual([words, 1, ""]);
+      expect(err).toMatch(/^sluice: [^\n]+\n$/);
+      expect(err).toContain(says);
+    }
+  });
+
+  test("a report that would have too many rows is refused, and names what to change", async () => {
+    const { services, typed } = shell();
+    const store = await services.openStore(services.storage());
+    services.openStore = async () => ({
+      ...store,
+      ledger: {
+        ...store.ledger,
+        report: async () => ({
+          at: new Date(),
+          rows: null,
+          total: null,
+          rowsLeftOut: 0,
+          running: { requests: 0, heldUnits: 0 },
+        }),
+      },
+    });
+    expect((await typed("usage report --by key")).err).toContain("more than 100000 rows");
+  });
+});
+
+test("without options, it is of this month, by organization, until the end of today", async () => {
+  const { json, directory } = shell();
+  directory.clock.now_ms = Date.UTC(2026, 10, 22, 9, 30);
+  expect(await json("usage report --json")).toMatchObject({
+    from: "2026-11-01T00:00:00.000Z",
+    to: "2026-11-23T00:00:00.000Z",
+    by: ["organization"],
+    organization: null,
+    rows: [],
+    price: null,
+  });
+  expect(await json("usage report --json --from 2026-10 --to 2026-11-01T02:00:00+02:00")).toMatchObject({
+    from: "2026-10-01T00:00:00.000Z",
+    to: "2026-11-01T00:00:00.000Z",
+  });
+});
+
+test("costs are exact: those of parts add up to that of the whole", () => {
+  const nano = 10n ** 15n;
+  const whole = (text: string) => {
+    const [integer = "", fraction = ""] = text.replace("-", "").split(".");
+    const value = BigInt(integer) * nano + BigInt(fraction.padEnd(15, "0"));
+    return text.startsWith("-") ? -value : value;
+  };
+  const units = fc.integer({ min: -1e15, max: 1e15 });
+  const price = fc.integer({ min: 0, max: 1e12 }).map((one) => one / 1e6);
+  fc.assert(
+    fc.property(units, units, price, (one, other, price_per_million_units) => {
+      const cost = (count: number) => whole(costsAt(price_per_million_units)(count));
+      expect(cost(one) + cost(other)).toBe(cost(one + other));
+    }),
+  );
+  expect(costsAt(pricing.price_per_million_units)(213_440)).toBe("0.0085376");
+  expect(costsAt(pricing.price_per_million_units)(-1_000_000)).toBe("-0.04");
+  expect(costsAt(pricing.price_per_million_units)(0)).toBe("0");
+  expect(unitPrice(pricing.price_per_million_units)).toBe("0.00000004");
+});
+
+test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {
+  const names = ['say "hi"', "a,b", "two\nlines", "=SUM(A1)", "-5", "@x", "+1", "plain"];
+  expect(csvLine(names)).toBe(`"say ""hi""","a,b","two\nlines",'=SUM(A1),-5,'@x,'+1,plain\r\n`);
+  // Where lists are parted by semicolons, a cell begins behind each of them, whatever is quoted.
+  const parted = ["a;=1+1", "a; =1+1", "a\t@x", "a\n-1", "\t=1", "＝1+1", "a;b", "mail@x;y=1"];
+  expect(csvLine(parted)).toBe(`"a;'=1+1","a; '=1+1","a\t'@x","a\n'-1","'\t'=1",'＝1+1,"a;b","mail@x;y=1"\r\n`);
+});
+
+for (const { kind, open } of kindsFor(import.meta.path)) {
+  describe(`on ${kind}`, () => {
+    let owned: Owned;
+    let it: Shell;
+    let slug: string;
+    let key: string;
+    let team: string;
+    let organizationId: string;
+    beforeAll(async () => {
+      owned = await open();
+      const { db } = owned;
+      const plain = shell();
+      const configuration = { ...(await plain.services.configuration()), reports: pricing };
+      it = shell({
+        now_ms: Date.now,
+        configuration: async () => configuration,
+        openStore: async () => ({
+          ...managementStores(db),
+          close: async () => {},
+        }),
+      });
+      slug = "acme";
+      ({ id: organizationId } = (await it.json("org create acme --plan unlimited --json")) as { id: string });
+      ({ id: key } = (await it.json("key create --org acme --name builder --label stage=test --json")) as {
+        id: string;
+      });
+      await it.typed("org create idle");
+      ({ id: team } = (await it.json("team create --org acme --name research --json")) as { id: string });
+      const book = ledger(db, { recovery: "checkpoint" });
+      for (const model of ["acme/writer-1", "acme/painter-1"]) {
+        const admit = admitOf(organizationId, { keyId: key, model });
+        // The second model is asked as a member of the team.
+        if (model === "acme/painter-1") await it.typed(["key", "update", key, "--team", "research"]);
+        await book.run([admit]);
+        const usage = { ...settleOf(admit, 0).usage, inputTokens: 12, outputTokens: 7 };
+        await book.run([settleOf(admit, model === "acme/writer-1" ? 700 : 300, { usage })]);
+        // Half is rolled up, and half is not.
+        await book.rollUp();
+      }
+      await book.adjust(`req_${newHex()}`, organizationId, "month", -100);
+      await book.run([admitOf(organizationId, { keyId: key })]);
+      await book.close();
+    });
+    afterAll(() => owned.drop());
+
+    test("JSON has every measure, exact costs, the total, its moment, and what still runs", async () => {
+      const report = await it.json(`usage report --org ${slug} --by key,model --json`);
+      const measured = { requests: 1, input_tokens: 12, output_tokens: 7, extra_units: 0, uncharged_units: 0 };
+      expect(report).toMatchObject({
+        organization: slug,
+        by: ["key", "model"],
+        as_of: expect.stringMatching(/^20.*Z$/),
+        price: { currency: "EUR", per_million_units: 0.04 },
+        rows: [
+          {
+            key_id: key,
+            key: "builder",
+            labels: { stage: "test" },
+            model: "acme/writer-1",
+            ...measured,
+            units: 700,
+            cost: "0.000028",
+          },
+          { key_id: key, key: "builder", model: "acme/painter-1", ...measured, units: 300, cost: "0.000012" },
+          { key_id: null, key: null, labels: {}, model: "", requests: 0, units: -100, cost: "-0.000004" },
+        ],
+        total: { requests: 2, input_tokens: 24, output_tokens: 14, units: 900, cost: "0.000036" },
+        running: { requests: 1, held_units: 1000 },
+      });
+      const shown = (await it.json(`usage show ${slug} --json`)) as { month: { used: number } };
+      expect(shown.month.used).toBe(900);
+    });
+
+    test("by team, a request is its key's team's of that moment; a team that is gone keeps its name", async () => {
+      const rows = [
+        { team_id: null, team: null, requests: 1, units: 600 },
+        { team_id: team, team: "research", requests: 1, units: 300 },
+      ];
+      expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ by: ["team"], rows });
+      const { out } = await it.typed(`usage report --org ${slug} --by team,key --csv`);
+      expect(out).toStartWith("team_id,team,key_id,key,requests,");
+      expect(out.split("\r\n")[0]).toEndWith(",cost,labels");
+      expect(out).toMatch(new RegExp(`\r\n${team},research,${key},builder,1,.*,"{""stage"":""test""}"\r\n`));
+      Object.assign(it.services.terminal, { width: 120 });
+      expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
+      // A key that is nobody's has a mark in the place of a name.
+      expect((await it.typed(`usage report --org ${slug} --by person`)).out).toMatch(/^- /m);
+      Object.assign(it.services.terminal, { width: null });
+      await it.typed(["team", "remove", team]);
+      expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ rows });
+    });
+
+    test("people get bars, the sum, and what is open, on every width of screen", async () => {
+      for (const width of [40, 80, 200]) {
+        Object.assign(it.services.terminal, { width });
+        const { out } = await it.typed(`usage report --org ${slug} --by model`);
+        expect(out).toContain("█".repeat(width < 110 ? 8 : 20));
+        expect(out).toContain("In all: 2 requests, 900 units, 0.000036 EUR.");
+        expect(out).toContain("Still running, and not counted yet: 1 request, which hold 1,000 units.");
+        if (width >= 80) {
+          const table = out.split("\n\n")[1]!.split("\n");
+          for (const line of table) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
+        }
+      }
+      Object.assign(it.services.terminal, { width: null });
+    });
+
+    test("CSV has a line of names, and a line for each row", async () => {
+      const { out } = await it.typed(`usage report --org ${slug} --by day,operation --csv`);
+      const [names, ...lines] = out.trimEnd().split("\r\n");
+      expect(names).toBe(
+        "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,units,extra_units,uncharged_units,input_units,cached_input_units,cache_write_units,output_units,cost",
+      );
+      expect(lines).toHaveLength(2);
+      expect(lines[0]).toMatch(/^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,1000,0,0,24,0,0,140,0\.00004$/);
+      expect(lines[1]).toMatch(/^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-100,0,0,0,0,0,0,-0\.000004$/);
+    });
+
+    test("FOCUS has every mandatory column, and costs that are quantity times price", async () => {
+      const { out } = await it.typed("usage report --focus --by month");
+      const [names, ...lines] = out
+        .trimEnd()
+        .split("\r\n")
+        .map((line) => line.split(","));
+      expect(names).toEqual(expect.arrayContaining([...mandatory]));
+      const rows = lines.map((cells) => Object.fromEntries(names!.map((one, at) => [one, cells[at]!])));
+      // 12 tokens of input at 1, 7 of output at 10, and the rest of the charge is no token's.
+      expect(
+        rows.map(({ ChargeCategory, SkuId, SkuMeter, PricingQuantity }) => [
+          ...[ChargeCategory, SkuId, SkuMeter, PricingQuantity],
+        ]),
+      ).toEqual([
+        ["Usage", "acme/writer-1", "Input Tokens", "12"],
+        ["Usage", "acme/writer-1", "Output Tokens", "70"],
+        ["Usage", "acme/writer-1", "Tokens", "618"],
+        ["Usage", "acme/painter-1", "Input Tokens", "12"],
+        ["Usage", "acme/painter-1", "Output Tokens", "70"],
+        ["Usage", "acme/painter-1", "Tokens", "218"],
+        ["Adjustment", "", "", ""],
+      ]);
+      const billed = rows.reduce((sum, { BilledCost }) => sum + Math.round(Number(BilledCost) * 1e9), 0);
+      expect(billed).toBe(900 * 40);
+      expect(rows[3]).toMatchObject({ SubAccountId: team, SubAccountName: "research", SubAccountType: "Team" });
+      expect(rows[0]).toMatchObject({
+        BillingAccountId: organizationId,
+        BillingCurrency: "EUR",
+        ConsumedQuantity: "12",
+        ListUnitPrice: "0.00000004",
+        PricingQuantity: "12",
+        ProviderName: "Example AI",
+        ResourceId: key,
+        SubAccountId: "",
+        SubAccountName: "",
+        SkuMeter: "Input Tokens",
+        Tags: '"{""stage"":""test""}"',
+        ChargePeriodStart: expect.stringMatching(/^20\d\d-\d\d-01T00:00:00Z$/),
+      });
+      expect(rows[0]!.ChargePeriodEnd).toBe(rows[0]!.BillingPeriodEnd);
+      // What is no usage has neither quantity nor unit.
+      expect(rows.at(-1)).toMatchObject({
+        ConsumedQuantity: "",
+        PricingQuantity: "",
+        PricingUnit: "",
+        ListUnitPrice: "",
+      });
+    });
+
+    test("until now, rows of keys say how much of their limits is used; the table has their labels", async () => {
+      const { id: organization } = (await it.json("org create counted --plan unlimited --json")) as { id: string };
+      const made = "key create --org counted --name capped --label stage=test --limit month=1000 --json";
+      const { id: keyId } = (await it.json(made)) as { id: string };
+      const book = ledger(owned.db, { recovery: "checkpoint" });
+      const admits = [0, 1].map(() => admitOf(organization, { keyId, outputTokens: 20, outputTokens_min: 20 }));
+      await book.run(admits);
+      await book.run([settleOf(admits[0]!, 290)]);
+      await book.close();
+      const report = "usage report --org counted";
+      const standing = { usage_percent: 29, month: { used: 290, held: 300, limit: 1000, usage_percent: 29 } };
+      const rows = async (words: string) =>
+        ((await it.json(`${report} ${words} --json`)) as { rows: { units: number; standing?: unknown }[] }).rows;
+      for (const by of ["key", "organization,team,key"]) {
+        expect(await rows(`--by ${by}`)).toMatchObject([{ units: 290, standing }]);
+      }
+      // No team and no organization of it has a limit.
+      for (const by of ["team", "organization"]) expect(await rows(`--by ${by}`)).toMatchObject([{ standing: null }]);
+      for (const words of ["--by key,model", "--by key,day", "--by model", "--by key --from 2025-01 --to 2025-02"]) {
+        expect((await rows(words)).every((row) => !("standing" in row))).toBe(true);
+      }
+      Object.assign(it.services.terminal, { width: 200 });
+      const { out } = await it.typed(`${report} --by key`);
+      expect(out).toMatch(/KEY +KEY ID +LABELS .* OF LIMIT +RESETS \(UTC\)\n/);
+      expect(out).toMatch(/capped +key_\w+ +stage=test .* 29 % +20\d\d-\d\d-\d\d \d\d:\d\d\n/);
+      Object.assign(it.services.terminal, { width: null });
+    });
+
+    test("an organization without usage, or one that is suspended, has a report too", async () => {
+      expect((await it.typed("usage report --org idle")).out).toContain("Nothing was used.");
+      await it.typed(`org suspend ${slug}`);
+      expect(await it.json(`usage report --org ${slug} --json`)).toMatchObject({ total: { units: 900 } });
+      const past = "usage report --from 2020-01 --to 2020-02 --json";
+      expect(await it.json(past)).toMatchObject({ rows: [], total: { requests: 0 }, running: { requests: 0 } });
+    });
+  });
+}
+
+/** Columns that FOCUS 1.2 calls mandatory. */
+const mandatory = [
+  ...["BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd"],
+  ...["BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd"],
+  ...["ChargePeriodStart", "ContractedCost", "EffectiveCost", "InvoiceIssuerName", "ListCost"],
+  ...["PricingQuantity", "PricingUnit", "ProviderName", "PublisherName", "ServiceCategory", "ServiceName"],
+] as const;

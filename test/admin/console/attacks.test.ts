@@ -1,0 +1,158 @@
+// Attacks on the pages of the console in a real browser, and on the session of whoever is signed in: docs/attacks.md.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { until } from "../../harness/until.ts";
+import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { type ConsoleNode, markup, signInAs, startConsoleNode } from "./node.ts";
+
+setDefaultTimeout(120_000);
+
+describe.skipIf(noBrowser !== null)(`an attack on the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+  let node: ConsoleNode;
+  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+
+  beforeAll(async () => {
+    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  async function signedIn(role: "admin" | "member" | "viewer"): Promise<Tab> {
+    const tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    await signInAs(tab, node, role);
+    return tab;
+  }
+
+  test("a page of another port of the host frames nothing, and reads and changes nothing with the cookie", async () => {
+    const tab = await signedIn("admin");
+    const port = Number(new URL(node.url).port);
+    // Ports are of one site, so this page gets the cookie sent along.
+    using evil = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () =>
+        new Response(`<!doctype html><title>evil</title><iframe src="http://127.0.0.1:${port}/"></iframe>`, {
+          headers: { "content-type": "text/html" },
+        }),
+    });
+    const page = await tab.context.newPage();
+    const refusals: string[] = [];
+    page.on("console", (message) => refusals.push(message.text()));
+    await page.goto(evil.url.href);
+    await until(() => refusals.some((text) => /frame/i.test(text)), 10_000, "the refusal to be framed");
+    expect(page.frames()[1]?.url() ?? "").not.toContain(`${port}`);
+    const tried = await page.evaluate(async (url) => {
+      const asked = async (path: string, init: RequestInit) =>
+        fetch(url + path, { credentials: "include", ...init }).then(
+          async (answer) => `read ${answer.type} ${await answer.text()}`,
+          () => "unreadable",
+        );
+      return [
+        await asked("/session", {}),
+        await asked("/session/ways", {}),
+        await asked("/management/v1/organizations", {}),
+        await asked("/management/v1/organizations", {
+          method: "POST",
+          mode: "no-cors",
+          headers: { "content-type": "text/plain" },
+          body: '{"slug":"evil"}',
+        }),
+      ];
+    }, node.url);
+    expect(tried).toEqual(["unreadable", "unreadable", "unreadable", "read opaque "]);
+    const organizations = await node.sluice.json<{ slug: string }[]>("org", "list");
+    expect(organizations.map(({ slug }) => slug)).not.toContain("evil");
+    await tab.context.close();
+  });
+
+  test("the cookie in another browser, with any secret, yields neither the page's secret nor an answer", async () => {
+    const tab = await signedIn("admin");
+    const other = await browser.newContext({ locale: "en-GB" });
+    await other.addCookies(await tab.context.cookies());
+    const page = await other.newPage();
+    await page.goto(node.url);
+    await page.waitForSelector("#token");
+    const statuses = await page.evaluate(async (made) => {
+      const asked = async (path: string, init: RequestInit = {}) => (await fetch(path, init)).status;
+      const json = { "content-type": "application/json" };
+      return [
+        await asked("/session"),
+        await asked("/session", { headers: { "x-sluice-console": made } }),
+        await asked("/session/secret", { method: "POST", headers: json, body: JSON.stringify({ code: made }) }),
+        await asked("/session/link", { method: "POST", headers: json, body: JSON.stringify({ code: made }) }),
+        await asked("/session", { method: "DELETE" }),
+        await asked("/management/v1/organizations"),
+      ];
+    }, "A".repeat(43));
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 401]);
+    await other.close();
+    await tab.visit("/organizations");
+    expect(await tab.page.locator("main tbody tr").count()).toBeGreaterThan(1);
+    await tab.context.close();
+  });
+
+  test("no script of the page's own address reads the cookie, and no secret stands in an address or a store that stays", async () => {
+    const tab = await signedIn("member");
+    const read = <Value>(expression: string) => tab.page.evaluate<Value>(expression);
+    expect(await read("document.cookie")).toBe("");
+    expect(await read("localStorage.length")).toBe(0);
+    expect(tab.page.url()).toBe(`${node.url}/`);
+    await tab.context.close();
+  });
+
+  test("a suspended member's page is the page of sign-in, within a second of her next look", async () => {
+    const tab = await signedIn("member");
+    await tab.visit("/connect");
+    await node.sluice.cli("person", "suspend", node.people.member.id);
+    const suspended_ms = performance.now();
+    const status = () =>
+      tab.page.evaluate(async () => {
+        const secret = sessionStorage.getItem("sluice-console") ?? "";
+        return (await fetch("/management/v1/keys", { headers: { "x-sluice-console": secret } })).status;
+      });
+    await until(async () => (await status()) === 401, 5_000, "the end of the session");
+    expect(performance.now() - suspended_ms).toBeLessThan(2_000);
+    await tab.page.locator("nav.rail a", { hasText: "Requests" }).click();
+    await tab.page.getByRole("link", { name: /^Sign in with / }).waitFor();
+    await node.sluice.cli("person", "resume", node.people.member.id);
+    await tab.context.close();
+  });
+
+  test("signing out in one tab ends the other, whose stream stops", async () => {
+    const tab = await signedIn("viewer");
+    const next = await tab.context.newPage();
+    await next.goto(`${node.url}/`);
+    await next.locator(".live").waitFor();
+    await tab.page.getByRole("button", { name: "Sign out" }).click();
+    await tab.page.waitForSelector("#token");
+    await next.waitForSelector("#token");
+    await tab.context.close();
+  });
+
+  test("markup in every name and label that anybody gives is shown as the text that it is", async () => {
+    const tab = await signedIn("admin");
+    const { sluice, people } = node;
+    await sluice.json("usage", "adjust", "marked", "--window", "month", "--units", "5", "--reason", markup);
+    for (const [path, least] of [
+      ["/organizations", 1],
+      ["/organizations/marked", 4],
+      ["/usage?organization=marked&by=team", 0],
+      ["/audit?organization=marked", 2],
+      ["/people", 1],
+      [`/people/${people.member.id}`, 2],
+      [`/people?search=${encodeURIComponent(markup)}`, 1],
+      [`/requests?model=${encodeURIComponent(markup)}`, 0],
+      [`/organizations/${encodeURIComponent(markup)}`, 1],
+    ] as const) {
+      await tab.page.goto(node.url + path);
+      await tab.page.waitForSelector("main h1");
+      await until(async () => (await tab.page.locator("[aria-busy=true], .waiting").count()) === 0);
+      const shown = (await tab.page.locator("main").textContent())!;
+      expect([path, shown.split(markup).length - 1 >= least]).toEqual([path, true]);
+      expect([path, await tab.page.locator("main img, main script").count()]).toEqual([path, 0]);
+    }
+    expect(tab.found.filter((one) => !/status of 4\d\d/.test(one))).toEqual([]);
+    await tab.context.close();
+  });
+});

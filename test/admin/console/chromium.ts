@@ -1,0 +1,118 @@
+// A real browser on the pages of the console. It notices what no page may do: errors in its log, reports of the content
+// security policy, requests to other hosts; and axe looks for what a reader with a screen reader or a keyboard would lack.
+import { readFileSync } from "node:fs";
+import Chromium from "@sparticuz/chromium";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { until } from "../../harness/until.ts";
+
+/** Why there is no browser on this machine; null: there is one. The package has a program for Linux on x64 alone. */
+export const noBrowser =
+  process.platform === "linux" && process.arch === "x64" ? null : "the browser of the tests runs on Linux x64 alone";
+
+const axe = readFileSync(new URL("../../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** The package's own arguments would turn off the rules of the web, on which the console relies. */
+const launchArguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"];
+
+export async function launchBrowser() {
+  return chromium.launch({ executablePath: await Chromium.executablePath(), args: launchArguments, headless: true });
+}
+
+export interface Look {
+  theme: "light" | "dark";
+  width: number;
+}
+
+interface AxeResult {
+  violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+}
+
+/** A tab in which somebody is signed in, and what was found on it so far. */
+export class Tab {
+  readonly found: string[] = [];
+  /** The issuer to which a sign-in leads. */
+  #issuer: string | null = null;
+
+  constructor(
+    readonly context: BrowserContext,
+    readonly page: Page,
+    readonly url: string,
+  ) {
+    page.on("console", (message) => {
+      // The browser logs each answer of 4xx: an organization without a webhook has none to show.
+      const isNoWebhook = message.text().includes("404") && message.location().url.endsWith("/notices");
+      if (["error", "warning"].includes(message.type()) && !isNoWebhook) this.found.push(`log: ${message.text()}`);
+    });
+    page.on("pageerror", (error) => this.found.push(`error: ${error.message}`));
+    page.on("dialog", (dialog) => {
+      this.found.push(`a dialog of the browser: ${dialog.message()}`);
+      dialog.dismiss();
+    });
+    page.on("request", (request) => {
+      const isOwn = request.url().startsWith(`${url}/`) || /^(data|blob):/.test(request.url());
+      const isSignIn = this.#issuer !== null && request.url().startsWith(`${this.#issuer}/`);
+      if (!isOwn && !isSignIn) this.found.push(`a request to another host: ${request.url()}`);
+    });
+  }
+
+  static async open(context: BrowserContext, url: string): Promise<Tab> {
+    const page = await context.newPage();
+    await page.addInitScript(`document.addEventListener("securitypolicyviolation", (event) =>
+      console.error("policy: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample))`);
+    return new Tab(context, page, url);
+  }
+
+  async signIn(token: string): Promise<void> {
+    await this.page.goto(`${this.url}/`);
+    await this.page.fill("#token", token);
+    await this.page.click("button[type=submit]");
+    await this.page.waitForSelector(".rail");
+  }
+
+  /** Its requests are no requests to another host from now on. */
+  leaveFor({ issuer }: { issuer: string }): void {
+    this.#issuer = issuer;
+  }
+
+  /** By the link of the page to the issuer, which knows who comes, and back. */
+  async signInBy({ issuer }: { issuer: string }): Promise<void> {
+    this.leaveFor({ issuer });
+    await this.page.goto(`${this.url}/`);
+    await this.page.getByRole("link", { name: /^Sign in with / }).click();
+    await this.page.waitForSelector(".rail");
+    this.#issuer = null;
+  }
+
+  /** Opens a page, and waits until all that it asked for is there. */
+  async visit(path: string): Promise<void> {
+    await this.page.goto(this.url + path);
+    await this.settled();
+  }
+
+  async settled(): Promise<void> {
+    await this.page.waitForSelector("main h1");
+    await until(async () => (await this.page.locator("[aria-busy=true], .waiting").count()) === 0);
+  }
+
+  /** Each rule of axe that the page breaks, with the first place. */
+  async axeProblems(): Promise<string[]> {
+    await this.page.evaluate(axe);
+    const { violations } = await this.page.evaluate<AxeResult>('axe.run({ resultTypes: ["violations"] })');
+    return violations.map(({ id, nodes }) => `axe ${id}: ${nodes[0]!.html.slice(0, 200)} ${nodes[0]!.failureSummary}`);
+  }
+
+  /** How much wider the page is than the window. */
+  overflow_px(): Promise<number> {
+    return this.page.evaluate("document.documentElement.scrollWidth - innerWidth");
+  }
+}
+
+export async function openTab(url: string, { theme, width }: Look, browser: Awaited<ReturnType<typeof launchBrowser>>) {
+  const context = await browser.newContext({
+    locale: "en-GB",
+    timezoneId: "Europe/Berlin",
+    colorScheme: theme,
+    viewport: { width, height: 900 },
+  });
+  return Tab.open(context, url);
+}

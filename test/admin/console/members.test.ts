@@ -1,0 +1,265 @@
+// A member in the console: she sees herself alone, makes keys for herself, and raises nothing; over real sockets.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
+import { Browser, type Call } from "../../harness/browser.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+interface SignedIn {
+  id: string;
+  verbs: string[];
+  manage(path: string, asked?: Call): ReturnType<Browser["call"]>;
+}
+type Listed = { data: { id: string }[] };
+
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+
+describe("a member", () => {
+  let node: PeopleNode;
+  let ann: SignedIn;
+  let bob: SignedIn;
+  beforeAll(async () => {
+    node = await startPeopleNode();
+    ann = await signIn("ann", ["research"]);
+    bob = await signIn("bob", ["research"]);
+  });
+  afterAll(() => node?.[Symbol.asyncDispose]());
+
+  async function signIn(account: string, groups: string[]): Promise<SignedIn> {
+    node.provider.account = account;
+    node.provider.claims.set(account, { name: account, groups });
+    const browser = new Browser();
+    const page = await browser.visit(`${node.consoleUrl}/sign-in`);
+    const secret = await browser.redeem(page);
+    const { body } = await browser.call(page, "/session", { secret });
+    return {
+      ...(body as { id: string; verbs: string[] }),
+      manage: (path, asked = {}) => browser.call(page, `/management/v1${path}`, { secret, ...asked }),
+    };
+  }
+
+  const keyFor = (who: SignedIn, more: object = {}) =>
+    who.manage("/keys", {
+      method: "POST",
+      body: { organization: node.sluice.organization, name: "mine", expires: tomorrow, ...more },
+    });
+  const ask = async (key: string) => {
+    const { data } = (await (await node.sluice.fetch("/v1/models")).json()) as Listed;
+    const body = { model: data[0]!.id, messages: [{ role: "user", content: "hello" }], max_tokens: 10 };
+    const answer = await node.sluice.post("/v1/chat/completions", body, { key });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    return answer.headers.get("x-service-request-id")!;
+  };
+  const idsOf = (answer: { body: unknown }) => (answer.body as Listed).data.map(({ id }) => id);
+
+  test("makes a key for herself, calls with it, and sees its requests, receipts and usage alone", async () => {
+    const made = await keyFor(ann);
+    expect(made.status).toBe(200);
+    const { id, key } = made.body as { id: string; key: string };
+    const theirs = (await keyFor(bob)).body as { id: string; key: string };
+    const own = await ask(key);
+    const others = [await ask(theirs.key), await ask(node.sluice.key)];
+    expect(idsOf(await ann.manage("/keys"))).toEqual([id]);
+    await until(async () => idsOf(await ann.manage("/requests")).length > 0, 10_000, "her request in the list");
+    expect(idsOf(await ann.manage("/requests"))).toEqual([own]);
+    expect(idsOf(await ann.manage(`/requests?organization=${node.sluice.organization}`))).toEqual([own]);
+    const receipt = await ann.manage(`/requests/${own}`);
+    expect(receipt.body).toMatchObject({ id: own, key_id: id, route: null, windows: null });
+    for (const other of others) expect((await ann.manage(`/requests/${other}`)).status).toBe(404);
+    const total = async (who: SignedIn) =>
+      ((await who.manage("/usage/report?by=key")).body as { total: { requests: number }; rows: { key_id: string }[] })!;
+    await until(async () => (await total(ann)).total.requests === 1, 10_000, "her request in the report");
+    expect((await total(ann)).rows.map(({ key_id }) => key_id)).toEqual([id]);
+    for (const by of ["organization", "organization,team"]) {
+      const { rows } = (await ann.manage(`/usage/report?by=${by}`)).body as { rows: object[] };
+      expect(rows.map((row) => "standing" in row && (row as { standing: unknown }).standing !== null)).toEqual([false]);
+    }
+    expect((await ann.manage(`/people/${ann.id}`)).body).toMatchObject({ id: ann.id });
+    const log = await node.sluice.json<{ actor: string; action: string }[]>("audit", "list");
+    expect(log.map(({ actor, action }) => [actor, action])).toContainEqual([`person:${ann.id}`, "key.create"]);
+  });
+
+  test("tries a model as herself or as a key of hers, and has the receipt; with another's key, or none that is hers, not", async () => {
+    const { data } = (await (await node.sluice.fetch("/v1/models")).json()) as Listed;
+    const body = { model: data[0]!.id, messages: [{ role: "user", content: "hello" }], max_tokens: 10 };
+    const tried = (path: string, more: object = {}) => ann.manage(path, { method: "POST", body: { ...body, ...more } });
+    const { id } = (await keyFor(ann)).body as { id: string };
+    const theirs = (await keyFor(bob)).body as { id: string };
+    for (const path of ["/try", `/try?key=${id}`]) {
+      const answer = await tried(path);
+      expect(answer).toMatchObject({ status: 200, body: { object: "chat.completion" } });
+      const requestId = answer.headers.get("x-service-request-id")!;
+      await until(async () => (await ann.manage(`/requests/${requestId}`)).status === 200, 10_000, "the receipt");
+      const { body: receipt } = await ann.manage(`/requests/${requestId}`);
+      expect(receipt).toMatchObject({ operation: "chat.completions", model: body.model });
+      if (path !== "/try") expect(receipt!.key_id).toBe(id);
+    }
+    expect((await tried(`/try?key=${theirs.id}`)).status).toBe(404);
+    expect((await tried("/try?key=key_1")).status).toBe(404);
+    expect((await tried("/try?secret=1")).status).toBe(400);
+    expect((await tried("/try", { model: "no/such" })).status).toBe(404);
+    expect((await tried("/try", { messages: [] })).status).toBe(400);
+    const foreign = await ann.manage("/try", { method: "POST", body, origin: "https://evil.example" });
+    expect(foreign.status).toBe(400);
+    await ann.manage(`/keys/${id}/revoke`, { method: "POST", body: {} });
+    expect((await tried(`/try?key=${id}`)).status).toBe(401);
+  });
+
+  test("gets nothing of another: neither by an ID nor by a header", async () => {
+    const { id } = (await keyFor(bob)).body as { id: string };
+    for (const [path, asked] of [
+      [`/keys/${id}`, {}],
+      [`/keys/${id}/revoke`, { method: "POST", body: {} }],
+      [`/keys/${id}/rotate`, { method: "POST", body: {} }],
+      [`/requests?key=${id}`, {}],
+      [`/people/${bob.id}`, {}],
+    ] as const)
+      expect([path, (await ann.manage(path, asked)).status]).toEqual([path, 404]);
+    await node.sluice.cli("org", "create", "globex");
+    const headers = { "x-sluice-organization": "globex" };
+    expect(await ann.manage("/keys", { headers })).toMatchObject({ status: 403, code: "missing_role" });
+    const elsewhere = { method: "POST", body: { organization: "globex", name: "mine", expires: tomorrow } };
+    expect((await ann.manage("/keys", elsewhere)).status).toBe(404);
+    expect((await bob.manage(`/keys/${id}`)).status).toBe(200);
+  });
+
+  test("raises nothing: no team, limits, owner or endless key, no change of a key, no membership, no role", async () => {
+    for (const more of [
+      { team: "research" },
+      { limits: { month: 1 } },
+      { owner: "bob" },
+      { expires: null },
+      { person_id: bob.id },
+      { personId: bob.id },
+      { role: "admin" },
+    ])
+      expect([more, (await keyFor(ann, more)).status]).toEqual([more, 400]);
+    const { id } = (await keyFor(ann)).body as { id: string };
+    const membership = { organization: node.sluice.organization, role: "organization-admin" };
+    for (const [path, method, body] of [
+      [`/keys/${id}`, "PATCH", { expires: null }],
+      [`/keys/${id}/budget`, "PATCH", { limits: { month: null } }],
+      [`/people/${ann.id}/memberships`, "POST", membership],
+      [`/people/${ann.id}/memberships`, "POST", { role: "admin" }],
+      ["/operators", "POST", { name: "ann", role: "admin" }],
+      ["/organizations", "POST", { slug: "mine" }],
+      [`/organizations/${node.sluice.organization}/plan`, "POST", { plan: "unlimited" }],
+      ["/console/links", "POST", {}],
+    ] as const) {
+      const { status } = await ann.manage(path, { method, body });
+      expect([path, status === 403 || status === 404 || status === 405]).toEqual([path, true]);
+    }
+    for (const path of ["/organizations", "/operators", "/audit", "/people", "/fleet", "/plans", "/teams"])
+      expect([path, (await ann.manage(path)).code]).toEqual([path, "missing_role"]);
+  });
+
+  test("raises nothing by any field of what she may do: each is known here, and those that could are refused", async () => {
+    const harmless: Record<string, string[]> = {
+      createKey: ["organization", "name", "own_name", "scopes", "models", "expires", "labels", "addresses"],
+      rotateKey: ["id", "grace"],
+      revokeKey: ["id", "old"],
+    };
+    const refused = { team: "research", limits: { month: 1 }, owner: "bob", person: bob.id };
+    const writable = ann.verbs.flatMap((name) => {
+      // It is no value of the list; a test above has what it takes.
+      if (name === "tryModel") return [];
+      const { kind, input } = verbNamed(name as VerbName);
+      const known = [...(harmless[name] ?? []), ...(name === "createKey" ? Object.keys(refused) : [])];
+      const fields = kind === "reading" ? [] : Object.keys(input.properties);
+      return fields.filter((field) => !known.includes(field)).map((field) => `${name}: ${field}`);
+    });
+    expect(writable).toEqual([]);
+    for (const [field, value] of [...Object.entries(refused), ["person", ann.id] as const])
+      expect([field, await keyFor(ann, { [field]: value })]).toMatchObject([field, { status: 400 }]);
+  });
+
+  test("who administers her organization changes no limits that count for herself", async () => {
+    const { organization } = node.sluice;
+    const team = await node.sluice.json<{ id: string }>("team", "create", "--org", organization, "--name", "leads");
+    const { id } = await signIn("carol", ["research"]);
+    await node.sluice.cli(
+      "membership",
+      "give",
+      id,
+      "--role",
+      "organization-admin",
+      "--org",
+      organization,
+      "--team",
+      "leads",
+    );
+    const carol = await signIn("carol", ["research"]);
+    const keyOf = async (person: string) => {
+      const body = { organization, name: "hers", expires: tomorrow, person };
+      return ((await carol.manage("/keys", { method: "POST", body })).body as { id: string }).id;
+    };
+    const change = (path: string, body: object) => carol.manage(path, { method: "PATCH", body });
+    const limits = { month: 1_000 };
+    // She may lower what counts for her, but not take that back.
+    const more = { month: 1_001 };
+    const own = await keyOf(carol.id);
+    for (const [path, body, raising] of [
+      [`/keys/${own}/budget`, { limits }, { limits: more }],
+      [`/teams/${team.id}`, { limits }, { limits: more }],
+      [`/teams/${team.id}`, { member_limits: limits }, { member_limits: more }],
+    ] as const) {
+      expect((await change(path, body)).status).toBe(200);
+      expect(await change(path, raising)).toMatchObject({ code: "wrong_state" });
+    }
+    expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
+    const another = await keyOf(ann.id);
+    expect((await change(`/keys/${another}/budget`, { limits })).status).toBe(200);
+    // The same for raises, and what stands on top of a plan is the service's.
+    const raise = { limits: { month: 2_000 }, until: tomorrow };
+    const raised = (path: string, body: object = raise) => carol.manage(`${path}/raise`, { method: "PUT", body });
+    for (const path of [`/keys/${own}`, `/teams/${team.id}`])
+      expect(await raised(path)).toMatchObject({ code: "wrong_state" });
+    const inHers = { ...raise, organization };
+    expect(await raised(`/people/${carol.id}`, inHers)).toMatchObject({ code: "wrong_state" });
+    expect(await raised(`/organizations/${organization}`)).toMatchObject({ code: "missing_role" });
+    expect(await raised(`/keys/${another}`)).toMatchObject({
+      status: 200,
+      body: { raise: { limits: { month: 2_000 } } },
+    });
+    await change(`/people/${ann.id}/limits`, { organization, limits });
+    expect((await raised(`/people/${ann.id}`, inHers)).status).toBe(200);
+    expect((await carol.manage(`/people/${ann.id}`)).body).toMatchObject({
+      limits: [
+        { limits: { month: 1_000 }, raise: { limits: { month: 2_000 } }, standing: { month: { limit: 2_000 } } },
+      ],
+    });
+    await change(`/people/${ann.id}/limits`, { organization, limits: { month: null } });
+  });
+
+  test("is told the verbs that she may call, and no others answer", () => {
+    expect([...ann.verbs].sort()).toEqual([
+      "createKey",
+      "findKey",
+      "findPerson",
+      "findRequest",
+      "pageKeys",
+      "pageRequests",
+      "reportUsage",
+      "revokeKey",
+      "rotateKey",
+      "tryModel",
+    ]);
+  });
+
+  test("loses the console when she is suspended, at once", async () => {
+    expect((await bob.manage("/keys")).status).toBe(200);
+    await node.sluice.cli("person", "suspend", bob.id);
+    expect((await bob.manage("/keys")).status).toBe(401);
+  });
+
+  test("an admin by her groups has all of it, and cannot take the last admin's role from herself", async () => {
+    const eve = await signIn("eve", ["platform"]);
+    expect((await eve.manage("/organizations")).status).toBe(200);
+    expect((await eve.manage(`/people/${ann.id}`)).status).toBe(200);
+    const left = await eve.manage(`/people/${eve.id}/suspend`, { method: "POST", body: {} });
+    expect(left).toMatchObject({ status: 409, code: "wrong_state" });
+  });
+});

@@ -1,0 +1,120 @@
+// A node with a console and an issuer, and something to see: two organizations, one of whose names are full of markup, people
+// and operators of every role, and requests.
+import { Browser } from "../../harness/browser.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { until } from "../../harness/until.ts";
+import type { Tab } from "./chromium.ts";
+
+export const markup = `<img src=x onerror=alert(1)>"'&lt;script>{{7*7}}`;
+
+type OperatorRole = "admin" | "viewer" | "organization-admin";
+
+export interface ConsoleNode extends PeopleNode {
+  url: string;
+  tokens: Record<OperatorRole, string>;
+  /** Who comes in by the issuer, with a key and a request of her own. */
+  people: Record<"member" | "lead", Person>;
+}
+
+interface Person {
+  account: string;
+  id: string;
+  request: string;
+}
+
+/** As whom one can be signed in: operators by their token, a member and an organization's administrator by the issuer. */
+export const roles = ["admin", "viewer", "organization-admin", "member", "lead"] as const;
+export type Role = (typeof roles)[number];
+
+export async function startConsoleNode(): Promise<ConsoleNode> {
+  const node = await startPeopleNode({ store: "pglite" });
+  const { sluice } = node;
+  const token = async (...words: string[]) =>
+    (await sluice.json<{ token: string }>("operator", "create", ...words)).token;
+  const tokens = {
+    admin: await token("ann", "--role", "admin"),
+    viewer: await token("vic", "--role", "viewer"),
+    "organization-admin": await token("ola", "--role", "organization-admin", "--org", sluice.organization),
+  };
+  await sluice.json("org", "create", "marked", "--name", markup, "--plan", "pro");
+  await sluice.json("team", "create", "--org", "marked", "--name", markup, "--limit", "week=1000000");
+  await sluice.json(
+    "key",
+    "create",
+    "--org",
+    "marked",
+    "--name",
+    markup,
+    "--owner",
+    markup,
+    "--label",
+    `stage=${markup}`,
+  );
+  await requests(node);
+  const people = {
+    member: await person(node, { account: "mia", name: markup, groups: ["research", markup] }),
+    lead: await person(node, { account: "oda", name: "Oda Lead", groups: ["leads"] }),
+  };
+  return { ...node, url: node.consoleUrl, tokens, people };
+}
+
+export async function signInAs(tab: Tab, node: ConsoleNode, role: Role): Promise<void> {
+  if (role === "member" || role === "lead") {
+    node.provider.account = node.people[role].account;
+    await tab.signInBy(node.provider);
+  } else await tab.signIn(node.tokens[role]);
+}
+
+const models = ["meta-llama/llama-3.1-8b-instruct", "qwen/qwen3-32b", "qwen/qwen3-coder"];
+const messages = [{ role: "user", content: "Hello" }];
+
+async function requests({ sluice }: PeopleNode): Promise<void> {
+  const asked = [...models, ...models].map((model) =>
+    sluice.post("/v1/chat/completions", { model, max_tokens: 20, messages }).then((answer) => answer.text()),
+  );
+  await Promise.all(asked);
+  await sluice.post("/v1/chat/completions", { model: "none/such", messages }).then((answer) => answer.text());
+  await until(async () => (await sluice.json<unknown[]>("request", "list")).length >= models.length * 2);
+}
+
+interface Newcomer {
+  account: string;
+  name: string;
+  groups: string[];
+}
+
+/** Signs somebody in for the first time, and gives her a key and a request. */
+async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, name, groups }: Newcomer) {
+  provider.account = account;
+  provider.claims.set(account, { name, groups, email: `${account}@example.com`, email_verified: true });
+  const browser = new Browser();
+  const page = await browser.visit(`${consoleUrl}/sign-in`);
+  const { body } = await browser.call(page, "/session", { secret: await browser.redeem(page) });
+  const id = body!.id as string;
+  const words = [
+    "--org",
+    sluice.organization,
+    "--name",
+    `${account}'s laptop`,
+    "--person",
+    id,
+    "--limit",
+    "week=500000",
+  ];
+  const { key } = await sluice.json<{ key: string }>("key", "create", ...words);
+  const answer = await sluice.post("/v1/chat/completions", { model: models[0], max_tokens: 20, messages }, { key });
+  await answer.text();
+  return { account, id, request: answer.headers.get("x-service-request-id")! };
+}
+
+/** The pages that somebody sees, and one of each thing. */
+export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Promise<string[]> {
+  const [request] = await sluice.json<{ id: string }[]>("request", "list");
+  const own = ["/usage", "/usage?by=model", "/requests", "/connect", "/nowhere"];
+  if (role === "member") return [...own, `/requests/${people.member.request}`];
+  const inside = [...own, `/requests/${request!.id}`, `/organizations/${sluice.organization}`];
+  const managed = [...inside, "/audit", "/people", `/people/${people.member.id}`];
+  if (role === "organization-admin" || role === "lead") return managed;
+  const all = ["/", "/organizations", "/organizations/marked", "/engines", "/nodes", "/plans", "/plans/pro"];
+  return [...all, "/operators", ...managed];
+}

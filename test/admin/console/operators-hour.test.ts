@@ -1,0 +1,183 @@
+// An operator's hour in a real browser: each act is done on its page, felt by the clients, and then stands in the audit log.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Browser } from "../../harness/browser.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { until } from "../../harness/until.ts";
+import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+
+// Some seconds on a quiet machine, of which the browser takes most; a busy one gets more.
+setDefaultTimeout(120_000);
+
+const model = "qwen/qwen3-coder";
+const more = `    - { claim: groups, has: globex, organization: globex, role: member }
+reports:
+  currency: EUR
+  price_per_million_units: 0.04
+  provider: Example
+`;
+
+describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+  let node: PeopleNode;
+  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let tab: Tab;
+
+  beforeAll(async () => {
+    [node, browser] = await Promise.all([startPeopleNode({ store: "pglite", more }), launchBrowser()]);
+    const words = ["operator", "create", "ann", "--role", "admin"];
+    const { token } = await node.sluice.json<{ token: string }>(...words);
+    tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
+    await tab.signIn(token);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  const region = (name: string) =>
+    tab.page.locator("section.section", { has: tab.page.getByRole("heading", { name }) });
+  const rowOf = (text: string, within = tab.page.locator("main")) => within.locator("tbody tr", { hasText: text });
+
+  /** Opens the act, fills its form in, and does it; answers what is shown afterwards, where a secret is. */
+  async function act(button: ReturnType<Tab["page"]["locator"]>, fields: Record<string, string>): Promise<string> {
+    await button.click();
+    const dialog = tab.page.locator("dialog");
+    for (const [label, value] of Object.entries(fields)) {
+      const field = dialog.getByLabel(label, { exact: true });
+      if (await field.evaluate((element) => element.tagName === "SELECT")) await field.selectOption(value);
+      else await field.fill(value);
+    }
+    await dialog.locator("button[type=submit]").click();
+    const secret = dialog.locator("pre");
+    await until(async () => (await dialog.count()) === 0 || (await secret.count()) > 0, 15_000, "the act");
+    if ((await dialog.count()) === 0) return "";
+    const shown = (await secret.textContent())!;
+    await dialog.getByRole("button", { name: "Done" }).click();
+    return shown;
+  }
+
+  const ask = (key: string, content: string, more: object = {}) =>
+    node.sluice.post(
+      "/v1/chat/completions",
+      { model, max_tokens: 50, messages: [{ role: "user", content }], ...more },
+      { key },
+    );
+  const button = (name: string, within: { getByRole: Tab["page"]["getByRole"] } = tab.page) =>
+    within.getByRole("button", { name, exact: true });
+
+  test("goes through the browser alone, and the audit log has each of its acts", async () => {
+    // A new organization.
+    await tab.visit("/organizations");
+    await act(button("Create organization"), { Slug: "globex", Name: "Globex", Plan: "pro" });
+    await tab.page.waitForURL(`${node.consoleUrl}/organizations/globex`);
+
+    // People from a rule.
+    node.provider.account = "gil";
+    node.provider.claims.set("gil", { name: "Gil Globex", groups: ["globex"] });
+    const visitor = new Browser();
+    await visitor.redeem(await visitor.visit(`${node.consoleUrl}/sign-in`));
+    await tab.visit("/organizations/globex");
+    await rowOf("Gil Globex", region("People")).waitFor();
+
+    // A team with a budget, and keys.
+    await act(button("Create team"), { Name: "research", "Units in a week": "2,000,000" });
+    await rowOf("research", region("Teams")).waitFor();
+    await tab.visit("/organizations/globex");
+    const quiet = await act(button("Create key"), { Name: "quiet", Team: "research" });
+    await rowOf("quiet", region("Keys")).waitFor();
+    const noisy = await act(button("Create key"), { Name: "noisy", Team: "research" });
+    await rowOf("noisy", region("Keys")).waitFor();
+
+    // A noisy neighbour, found and limited.
+    const asked = [ask(quiet, "hello"), ...Array.from({ length: 8 }, () => ask(noisy, "hello again ".repeat(50)))];
+    for (const answer of await Promise.all(asked)) {
+      expect(answer.status).toBe(200);
+      await answer.text();
+    }
+    await until(async () => (await node.sluice.json<object[]>("request", "list", "--org", "globex")).length === 9);
+    await tab.visit("/usage?organization=globex&by=key");
+    const first = tab.page.locator("main tbody tr").first();
+    expect(await first.locator("td").first().textContent()).toBe("noisy");
+    await first.getByRole("link").click();
+    await tab.settled();
+    expect(await tab.page.locator("main tbody tr").count()).toBe(8);
+    await tab.visit("/organizations/globex");
+    await act(button("Limit", rowOf("noisy", region("Keys"))), { "Requests in a minute": "1" });
+    await rowOf("requests per minute 1", region("Keys")).waitFor();
+    await until(async () => {
+      const answer = await ask(noisy, "hello");
+      await answer.text();
+      return answer.status === 429;
+    });
+    expect((await ask(quiet, "hello")).status).toBe(200);
+
+    // An engine drained, and brought back.
+    await tab.visit("/engines");
+    await tab.page.locator("main tbody tr").first().waitFor();
+    const engine = tab.page.locator("main tbody tr").first();
+    const name = (await engine.locator("td").first().textContent())!;
+    await act(button("Drain", engine), {});
+    await engine.getByText("drained", { exact: true }).waitFor();
+    await until(async () => (await (await ask(quiet, "hello")).text()).includes("error"), 10_000, "the drain");
+    await act(button("Resume", engine), {});
+    await until(async () => (await ask(quiet, "hello")).status === 200, 10_000, "the engine to be back");
+
+    // Last month, as CSV and as FOCUS; and this one, which has something in it.
+    await tab.visit("/usage?organization=globex");
+    await tab.page.getByRole("button", { name: "Last month" }).click();
+    await tab.settled();
+    expect(new URL(tab.page.url()).searchParams.get("to")).toBe(new Date().toISOString().slice(0, 7));
+    const last = [await saved("CSV"), await saved("FOCUS")];
+    expect(last.map((lines) => lines.length)).toEqual([1, 1]);
+    expect(last[1]![0]).toContain("BilledCost");
+    await tab.page.getByRole("button", { name: "This month" }).click();
+    await tab.settled();
+    expect((await saved("CSV")).join("\n")).toContain("globex");
+
+    // A key revoked while it streams.
+    const stream = await ask(quiet, "Tell me more. [simulator: tps=20]", { max_tokens: 2000, stream: true });
+    const reader = stream.body!.getReader();
+    expect((await reader.read()).done).toBeFalse();
+    await tab.visit("/organizations/globex");
+    await act(button("Revoke", rowOf("quiet", region("Keys"))), { "To confirm, type quiet": "quiet" });
+    const revoked_ms = performance.now();
+    let rest = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read())
+      rest += new TextDecoder().decode(part.value);
+    expect(performance.now() - revoked_ms).toBeLessThan(5_000);
+    expect(rest).toContain("revoked_api_key");
+    expect((await ask(quiet, "hello")).status).toBe(401);
+
+    // All of it stands in the log, on its page, too.
+    const log = await node.sluice.json<{ actor: string; action: string; subject: string }[]>("audit", "list");
+    const acts = log.filter(({ actor }) => actor === "operator:ann").map(({ action }) => action);
+    expect(acts.reverse()).toEqual([
+      "organization.create",
+      "team.create",
+      "key.create",
+      "key.create",
+      "key.budget",
+      "upstream.drain",
+      "upstream.resume",
+      "key.revoke",
+    ]);
+    expect(log.find(({ action }) => action === "upstream.drain")!.subject).toContain(name);
+    await tab.visit("/audit?organization=globex");
+    const shown = await tab.page.locator("main tbody tr td[data-head=Did]").allTextContents();
+    for (const action of ["organization.create", "team.create", "key.create", "key.revoke"])
+      expect(shown).toContain(action);
+    expect(tab.found).toEqual([]);
+  });
+
+  async function saved(label: string): Promise<string[]> {
+    const refusal = tab.page.locator("main [role=alert]");
+    const begun = tab.page.waitForEvent("download");
+    await button(label).click();
+    const download = await Promise.race([begun, refusal.waitFor().then(async () => fail(await refusal.textContent()))]);
+    const text = await Bun.file((await download.path())!).text();
+    return text.trim().split(/\r?\n/);
+  }
+});
+
+function fail(why: string | null): never {
+  throw new Error(why ?? "");
+}

@@ -1,0 +1,298 @@
+// The pages of the console in a real browser, for one role and width; `npm run console:check` has the others.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import management from "../../../management.json";
+import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import { firstLoad_bytes } from "./first-load.ts";
+import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";
+
+setDefaultTimeout(120_000);
+
+/** Those with the most parts. */
+async function somePaths(node: ConsoleNode): Promise<string[]> {
+  const all = await pathsOf(node, "admin");
+  return all.filter((path) => /^\/($|usage\?|requests\/|organizations\/marked|connect)/.test(path));
+}
+
+describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+  let node: ConsoleNode;
+  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let tab: Tab;
+
+  beforeAll(async () => {
+    [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
+    tab = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    await tab.signIn(node.tokens.admin);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await node?.[Symbol.asyncDispose]();
+  });
+
+  test("are readable by everybody, and ask nobody else for anything", async () => {
+    for (const path of await somePaths(node)) {
+      await tab.visit(path);
+      expect({ path, problems: await tab.axeProblems() }).toEqual({ path, problems: [] });
+      expect({ path, overflow: await tab.overflow_px() }).toEqual({ path, overflow: 0 });
+    }
+    expect(tab.found).toEqual([]);
+  });
+
+  test("show markup in names as the text that it is", async () => {
+    await tab.visit("/organizations/marked");
+    const shown = await tab.page.locator("main").textContent();
+    expect(shown?.split(markup).length).toBeGreaterThan(3);
+    expect(await tab.page.locator("main img, main script").count()).toBe(0);
+    expect(tab.found).toEqual([]);
+  });
+
+  test("add up to what the ledger has", async () => {
+    await tab.visit("/usage?by=model");
+    const cells = await tab.page
+      .locator("main table tr td[data-head=Units] span")
+      .evaluateAll((spans) => spans.map((span) => Number(span.getAttribute("title")!.replaceAll(/\D/g, ""))));
+    const report = await node.sluice.json<{ total: { units: number }; rows: object[] }>(
+      "usage",
+      "report",
+      "--by",
+      "model",
+    );
+    const foot = cells.pop();
+    expect(report.total.units).toBeGreaterThan(0);
+    expect(cells.length).toBe(report.rows.length);
+    expect(cells.reduce((sum, units) => sum + units, 0)).toBe(foot!);
+    expect(foot).toBe(report.total.units);
+  });
+
+  test("do what the command that they show does, and the audit log has who did it", async () => {
+    await tab.visit("/organizations/marked");
+    await tab.page.click("text=Create team");
+    const dialog = tab.page.locator("dialog");
+    await dialog.getByLabel("Name").fill("it's research");
+    await dialog.getByLabel("Units in a week").fill("2,000,000");
+    const command = await dialog.locator(".command code").textContent();
+    expect(command).toBe(`sluice team create --org marked --name 'it'\\''s research' --limit week=2000000`);
+    expect(await tab.axeProblems()).toEqual([]);
+    await dialog.locator("button[type=submit]").click();
+    await tab.page.getByRole("region", { name: "Teams" }).getByText("it's research").waitFor();
+    const teams = await node.sluice.json<{ name: string; limits: { week: number } }[]>(
+      "team",
+      "list",
+      "--org",
+      "marked",
+    );
+    expect(teams.find(({ name }) => name === "it's research")?.limits.week).toBe(2_000_000);
+    const log = await node.sluice.json<{ actor: string; action: string }[]>("audit", "list");
+    expect(log.filter(({ actor, action }) => actor === "operator:ann" && action === "team.create")).toHaveLength(1);
+  });
+
+  test("create one thing where the answer is lost and the button is pressed again, and another one where the form says so", async () => {
+    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    await own.signIn(node.tokens.admin);
+    // The server has done it, and the browser never hears of it.
+    await own.page.route(
+      "**/management/v1/keys",
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await own.visit("/organizations/marked");
+    const dialog = own.page.locator("dialog");
+    const submit = dialog.locator("button[type=submit]");
+    const named = async (name: string) =>
+      (await node.sluice.json<{ name: string }[]>("key", "list", "--org", "marked")).filter((key) => key.name === name);
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    await dialog.getByLabel("Name").fill("once");
+    await submit.click();
+    await dialog.getByText("The server does not answer").waitFor();
+    expect(await named("once")).toHaveLength(1);
+    await submit.click();
+    await dialog.getByText("This was a repeat. Rotate to get another secret.").waitFor();
+    expect(await named("once")).toHaveLength(1);
+    await dialog.getByRole("button", { name: "Done" }).click();
+    // A new act, though it says the same, creates another.
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    await dialog.getByLabel("Name").fill("once");
+    await submit.click();
+    await dialog.getByText("shown this once").waitFor();
+    expect(await named("once")).toHaveLength(2);
+    await own.context.close();
+  });
+
+  test("end a key only when its name was typed", async () => {
+    await node.sluice.json("key", "create", "--org", "marked", "--name", "to-end");
+    await tab.visit("/organizations/marked");
+    const row = tab.page.getByRole("region", { name: "Keys" }).locator("tr", { hasText: "to-end" });
+    await row.getByRole("button", { name: "Revoke" }).click();
+    const dialog = tab.page.locator("dialog");
+    const revoke = dialog.locator("button[type=submit]");
+    expect(await revoke.isDisabled()).toBeTrue();
+    await dialog.getByLabel("To confirm").fill("to-end");
+    await revoke.click();
+    await row.getByText("revoked").waitFor();
+  });
+
+  test("answer a message in the page, charged to the key that was chosen, with its receipt", async () => {
+    const key = await node.sluice.json<{ id: string }>("key", "create", "--org", "marked", "--name", "to-try");
+    await tab.visit("/connect");
+    const form = tab.page.locator("section", { has: tab.page.getByRole("heading", { name: "Try it" }) });
+    await form.getByLabel("Organization").selectOption("marked");
+    await form.getByLabel("As key").locator("option", { hasText: "to-try" }).waitFor({ state: "attached" });
+    await form.getByLabel("As key").selectOption({ label: "to-try" });
+    await form.getByRole("button", { name: /^Ask / }).click();
+    const receipt = form.getByRole("link", { name: "Its receipt" });
+    await receipt.waitFor();
+    expect(await form.locator(".said").textContent()).not.toBe("");
+    expect(await tab.axeProblems()).toEqual([]);
+    const id = (await receipt.getAttribute("href"))!.split("/").at(-1)!;
+    const shown = await node.sluice.json<{ key_id: string; outcome: string }>("request", "show", id);
+    expect([shown.key_id, shown.outcome]).toEqual([key.id, "completed"]);
+  });
+
+  test("show a member who came in by the issuer herself alone, and let her keep her own keys", async () => {
+    const own = await openTab(node.url, { theme: "dark", width: 320 }, browser);
+    await signInAs(own, node, "member");
+    for (const path of await pathsOf(node, "member")) {
+      await own.visit(path);
+      expect({ path, problems: await own.axeProblems() }).toEqual({ path, problems: [] });
+      expect({ path, overflow: await own.overflow_px() }).toEqual({ path, overflow: 0 });
+    }
+    const pages = await own.page.locator("nav.rail li").allTextContents();
+    expect(pages).toEqual(["Usage", "Requests", "Connect"]);
+    for (const path of ["/organizations/demo", "/people", "/audit", "/plans", "/operators"]) {
+      await own.visit(path);
+      expect(await own.page.locator("h1").textContent()).toBe("Not found");
+    }
+
+    await own.visit("/connect");
+    const keys = own.page.getByRole("region", { name: "Your keys" });
+    expect(await keys.locator("tbody tr").count()).toBe(1);
+    await own.page.getByRole("button", { name: "Create key" }).click();
+    const dialog = own.page.locator("dialog");
+    expect(await dialog.locator("label").allTextContents()).toEqual(["Name", "Expires", "Models"]);
+    await dialog.getByLabel("Name").fill("phone");
+    await dialog.getByLabel("Expires").fill("2099-01-01");
+    await dialog.locator("button[type=submit]").click();
+    await dialog.getByText("shown this once").waitFor();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    const row = keys.locator("tr", { hasText: "phone" });
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await dialog.getByLabel("To confirm").fill("phone");
+    await dialog.locator("button[type=submit]").click();
+    await row.getByText("revoked").waitFor();
+    expect(own.found).toEqual([]);
+    await own.context.close();
+  });
+
+  test("leave the refusal to the interface: a page that shows all to a member gets none of it", async () => {
+    const own = await openTab(node.url, { theme: "light", width: 1440 }, browser);
+    await own.page.route("**/session", async (route) => {
+      const answer = await route.fetch();
+      const session = (await answer.json()) as object;
+      const verbs = ["getFleet", "pageOrganizations", "findOrganization", "pagePeople", "createOrganization"];
+      await route.fulfill({ response: answer, json: { ...session, verbs } });
+    });
+    await signInAs(own, node, "member");
+    for (const path of ["/organizations", "/organizations/marked", "/people"]) {
+      await own.page.goto(node.url + path);
+      await own.page.locator("main [role=alert]").first().waitFor();
+      expect(await own.page.locator("main tr, main dt").count()).toBe(0);
+    }
+    await own.page.goto(`${node.url}/organizations`);
+    await own.page.getByRole("button", { name: "Create organization" }).click();
+    const dialog = own.page.locator("dialog");
+    await dialog.getByLabel("Slug").fill("hers");
+    await dialog.locator("button[type=submit]").click();
+    await dialog.getByRole("alert").waitFor();
+    await own.context.close();
+    const organizations = await node.sluice.json<{ slug: string }[]>("org", "list");
+    expect(organizations.map(({ slug }) => slug).sort()).toEqual(["demo", "marked"]);
+  });
+
+  test("show who administers an organization her own, and no limits that she may not raise", async () => {
+    const own = await openTab(node.url, { theme: "dark", width: 1440 }, browser);
+    await signInAs(own, node, "lead");
+    const pages = await own.page.locator("nav.rail li").allTextContents();
+    expect(pages).toEqual(["Usage", "Requests", "Organizations", "Plans", "People", "Audit", "Connect"]);
+    await own.visit("/organizations");
+    expect(await own.page.locator("main tbody tr").count()).toBe(1);
+    await own.visit(`/people/${node.people.member.id}`);
+    expect(await own.page.locator("main img, main script").count()).toBe(0);
+    expect(await own.axeProblems()).toEqual([]);
+    expect(own.found).toEqual([]);
+    await own.context.close();
+  });
+
+  test("take a new tab of the same browser in, and no other browser", async () => {
+    const next = await tab.context.newPage();
+    await next.goto(`${node.url}/engines`);
+    await next.waitForSelector(".rail");
+    await next.close();
+    const cookies = await tab.context.cookies();
+    const other = await browser.newContext({ locale: "en-GB" });
+    await other.addCookies(cookies);
+    const stranger = await other.newPage();
+    await stranger.goto(`${node.url}/engines`);
+    await stranger.waitForSelector("#token");
+    await other.close();
+  });
+
+  test("open in a browser whose language is no language tag, as Chromium's is where the system's is C", async () => {
+    const other = await browser.newContext();
+    const page = await other.newPage();
+    await page.addInitScript(`Object.defineProperty(Navigator.prototype, "language", { get: () => "en-US@posix" })`);
+    await page.goto(`${node.url}/engines`);
+    await page.waitForSelector("#token");
+    await other.close();
+  });
+
+  test("work by keyboard: to another page, to search, and to a request", async () => {
+    await tab.visit("/nodes");
+    await tab.page.keyboard.press("g");
+    await tab.page.keyboard.press("e");
+    await tab.page.waitForURL(`${node.url}/engines`);
+    await tab.page.keyboard.press("/");
+    await tab.page.keyboard.type("marked");
+    await tab.page.keyboard.press("Enter");
+    await tab.page.waitForURL(`${node.url}/organizations/marked`);
+  });
+
+  test("show which page is open, at 320 pixels too", async () => {
+    const narrow = await openTab(node.url, { theme: "light", width: 320 }, browser);
+    await narrow.signIn(node.tokens.admin);
+    for (const path of ["/audit", "/"]) {
+      await narrow.visit(path);
+      const { x, width } = (await narrow.page.locator(".rail [aria-current]").boundingBox())!;
+      expect([path, x >= 0 && x + width <= 320]).toEqual([path, true]);
+    }
+    await narrow.context.close();
+  });
+
+  test("offer as choices what the contract takes", async () => {
+    await tab.visit("/requests");
+    const { parameters } = management.paths["/management/v1/requests"].get;
+    for (const [label, member] of [
+      ["Operation", "operation"],
+      ["Outcome", "outcome"],
+    ] as const) {
+      const taken = parameters.find(({ name }) => name === member)!.schema.enum!;
+      const options = await tab.page.getByLabel(label, { exact: true }).locator("option").allTextContents();
+      expect(options).toEqual(["all", ...taken]);
+    }
+  });
+
+  test("load with at most 100 KB, and with what docs say, within a twentieth", async () => {
+    const loaded_KB = (await firstLoad_bytes(node.url)) / 1000;
+    expect(loaded_KB).toBeLessThanOrEqual(100);
+    for (const [page, said] of [
+      ["compared.md", /First load of the console[\s\S]*?\| Sluice \| (\d+) KB \|/],
+      ["console.md", /The pages load (\d+) KB/],
+    ] as const) {
+      const said_KB = Number(said.exec(readFileSync(join(import.meta.dir, "../../../docs", page), "utf8"))?.[1]);
+      expect([page, Math.abs(said_KB - loaded_KB) / loaded_KB <= 0.05]).toEqual([page, true]);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+// Whatever view of the console somebody opens, what it shows is the sum of what it leads to, and that of the records. Most
+// views are read from the interface with the links that the page makes; some from the page, as a browser shows it.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chanceOf } from "../../faults/chance.ts";
+import { seed, times } from "../../harness/depth.ts";
+import { type Books, startBooks } from "./books.ts";
+import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+import {
+  bookedEntries,
+  bookedReport,
+  bookedRequests,
+  bookedWindows,
+  interfaceReader,
+  pageReader,
+  type Reader,
+  type Sums,
+  sumOf,
+} from "./totals.ts";
+import { randomView, type View } from "./views.ts";
+
+const views = times(20, 1000);
+/** So many of them are read from the page. */
+const rendered = times(4, 60);
+setDefaultTimeout(times(120_000, 1_200_000));
+
+describe(`the totals of random views, seed ${seed}`, () => {
+  const chance = chanceOf(seed);
+  let books: Books;
+  let byInterface: Reader;
+  beforeAll(async () => {
+    books = await startBooks(chance);
+    byInterface = interfaceReader(books);
+  });
+  afterAll(() => books?.close());
+
+  async function holds(view: View, reader: Reader): Promise<void> {
+    const { kind, address } = view;
+    if (kind === "windows") {
+      expect({ address, is: await reader.windows(address) }).toEqual({
+        address,
+        is: await bookedWindows(books, address),
+      });
+    } else if (kind === "requests") {
+      expect({ address, is: await reader.requests(address) }).toEqual({
+        address,
+        is: await bookedRequests(books, address),
+      });
+    } else await reportHolds(address, reader);
+  }
+
+  async function reportHolds(address: string, reader: Reader): Promise<void> {
+    const { rows, foot } = await reader.report(address);
+    const booked = await bookedReport(books, address);
+    expect({ address, rows: ordered(rows.map(bareSums)) }).toEqual({ address, rows: ordered(booked) });
+    if (rows.length > 0) expect({ address, foot }).toEqual({ address, foot: sumOf(booked) });
+    for (const { href, ...row } of rows) {
+      if (href === null) continue;
+      expect({ address, href, is: await partsOf(href) }).toEqual({ address, href, is: row });
+    }
+    const [way] = rows.flatMap(({ href, ...row }) => (href === null ? [] : [{ href, row }]));
+    if (!way || reader === byInterface) return;
+    const shown = await partsOf(way.href, reader);
+    expect({ address, shown: way.href, is: shown }).toEqual({ address, shown: way.href, is: way.row });
+  }
+
+  async function partsOf(href: string, reader = byInterface): Promise<Sums> {
+    if (href.startsWith("/requests?")) return sumOf([await reader.requests(href), await bookedEntries(books, href)]);
+    return sumOf((await reader.report(href)).rows.map(bareSums));
+  }
+
+  test(`${views} of them, by the interface`, async () => {
+    for (let count = 0; count < views; count++) await holds(randomView(chance, books), byInterface);
+  });
+
+  test("the largest rows of a report, with the total of all", async () => {
+    const path = "/usage/report?by=key&from=2026-01-01";
+    type Cut = { rows: { units: number }[]; total: object; rows_left_out: number };
+    const all = (await books.read(path)) as unknown as Cut;
+    const some = (await books.read(`${path}&largest=3`)) as unknown as Cut;
+    const most = all.rows.map(({ units }) => units).toSorted((one, other) => other - one);
+    expect(some.rows.map(({ units }) => units)).toEqual(most.slice(0, 3));
+    expect([some.total, some.rows_left_out]).toEqual([all.total, all.rows.length - 3]);
+  });
+
+  describe.skipIf(noBrowser !== null)(`in a browser${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+    let browser: Awaited<ReturnType<typeof launchBrowser>>;
+    let tab: Tab;
+    beforeAll(async () => {
+      browser = await launchBrowser();
+      tab = await openTab(books.url, { theme: "light", width: 1440 }, browser);
+      await tab.signIn(books.token);
+    });
+    afterAll(() => browser?.close());
+
+    test(`${rendered} more, by the page`, async () => {
+      const reader = pageReader(tab);
+      for (let count = 0; count < rendered; count++) await holds(randomView(chance, books), reader);
+      expect(tab.found).toEqual([]);
+    });
+  });
+});
+
+const bareSums = ({ requests, input, output, units }: Sums): Sums => ({ requests, input, output, units });
+
+const ordered = (some: readonly Sums[]): string[] => some.map((one) => JSON.stringify(one)).toSorted();

@@ -1,0 +1,160 @@
+/**
+ * The published schema of each verb and the service judge alike. What the schema refuses is refused; what it accepts and
+ * the service refuses with 400 is of a kind that is listed here with the reason. Bodies and queries are made from
+ * management.json, and judged by a validator that is not ours.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import Ajv from "ajv/dist/2020";
+import fc from "fast-check";
+import { managementDocument } from "../../../src/admin/http/document.ts";
+import { managementPath } from "../../../src/admin/http/gate.ts";
+import { verbs } from "../../../src/admin/management/verbs.ts";
+import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
+import { type Schema, valuesOf } from "../../harness/schema-values.ts";
+import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
+
+setDefaultTimeout(120_000);
+
+interface Parameter {
+  name: string;
+  in: string;
+  required: boolean;
+  schema: Schema;
+}
+interface Described {
+  parameters?: Parameter[];
+  requestBody?: { content: { "application/json": { schema: Schema } } };
+}
+
+const document = managementDocument("1.0.0") as unknown as {
+  paths: Record<string, Record<string, Described>>;
+  components: { schemas: Record<string, Schema> };
+};
+const ajv = new Ajv({ strict: false, validateFormats: false });
+ajv.addSchema({ $id: "contract", components: document.components });
+
+const ofTheCalendar = "a pattern knows no calendar and no clock";
+const ofTheStore = "the catalog, the plan or the state of the organization decides";
+const ofAddresses = "the forms of networks are many, and how wide one is no pattern can tell";
+const comparesMembers = "it is about more than one member, or about members that may be null";
+
+/** What the schema accepts and the service refuses all the same, with the reason why no schema says it. */
+const kinds: [says: RegExp, why: string][] = [
+  [/ is not an instant\./, ofTheCalendar],
+  [/ is in the past\./, ofTheCalendar],
+  [/ is too long\./, ofTheCalendar],
+  [/between the years 2000 and 2200/, ofTheCalendar],
+  [/is not the beginning of an hour/, ofTheCalendar],
+  [/begins at .*, in the future\./, ofTheCalendar],
+  [/It needs an end after its beginning/, comparesMembers],
+  [/A report is by one period/, comparesMembers],
+  [/^A FOCUS report/, comparesMembers],
+  [/^The catalog has no model /, ofTheStore],
+  [/^There is no plan /, ofTheStore],
+  [/ work for \d+ days at most /, ofTheStore],
+  [/^Specify the webhook's URL/, ofTheStore],
+  [/is not a webhook's URL/, "what a URL is, its own parser decides"],
+  [/is not an address or a network/, ofAddresses],
+  [/is less than an IPv6 client has/, ofAddresses],
+  [/^A key can have at most 20 labels/, ofTheStore],
+  [/^Specify the organization's new slug or name/, comparesMembers],
+  [/^Specify which policy to change/, comparesMembers],
+  [/organization-admin/, comparesMembers],
+  [/^The role \S+ is (for the service|one in an organization)/, comparesMembers],
+  [/^The team .* belongs to another organization/, ofTheStore],
+  [/^Specify the limits to raise/, comparesMembers],
+  [/^To end a raise, give nothing else/, comparesMembers],
+  [/^A raise needs an instant at which it ends/, comparesMembers],
+  [/^A raise ends within \d+ days/, ofTheCalendar],
+  [/^The \w+ has no limit '/, ofTheStore],
+  [/A raise never lowers\.$/, ofTheStore],
+];
+
+let owned: Owned;
+let port: OperatorPort;
+/** What stands in the place of the id, so that the verb is reached. */
+let ids: Record<string, string>;
+beforeAll(async () => {
+  owned = await openDatabase();
+  port = await operatorPort(owned);
+  const key = await port.manage.createKey({ organization: "acme", name: "app" });
+  const team = await port.manage.createTeam({ organization: "acme", name: "research" });
+  await port.manage.createPlan({ name: "gold" });
+  await port.manage.createOrganization({ slug: "closed" });
+  ids = { organizations: "globex", keys: key.id, teams: team.id, plans: "gold", operators: "a-viewer", requests: "x" };
+});
+afterAll(async () => {
+  await port?.stop();
+  await owned?.drop();
+});
+
+const describedAs = ({ path, method }: { path: string; method: string }) =>
+  document.paths[managementPath + path]![method]!;
+
+const withBody = verbs.filter(({ method, name }) => method !== "get" && name !== "closeOrganization");
+describe.each(withBody.map((one) => [one.name, one] as const))("the body of %s", (_, one) => {
+  const { schema } = describedAs(one).requestBody!.content["application/json"];
+  const accepts = ajv.compile({ ...schema, components: document.components } as object);
+  const bodies = valuesOf(schema, document.components.schemas, ["acme", "research", "starter", "a-viewer"]);
+
+  test("is judged by the service as by its schema", async () => {
+    const sample = fc.sample(bodies, 30);
+    for (const body of sample) {
+      const path = one.path.replace("{id}", ids[one.path.split("/")[1]!]!);
+      const answer = await port.ask(path, {
+        method: one.method.toUpperCase(),
+        body: JSON.stringify(body),
+        headers: json,
+      });
+      const message = String(answer.body.error?.message ?? "");
+      expect(answer.status).toBeLessThan(500);
+      if (!accepts(trimmed(body))) expect([body, answer.status]).toEqual([body, 400]);
+      else if (answer.status === 400 && !kinds.some(([says]) => says.test(message))) {
+        throw new Error(`${JSON.stringify(body)} satisfies the schema, and is refused: ${message}`);
+      }
+    }
+  });
+});
+
+const json = { "content-type": "application/json" };
+
+const withQuery = verbs.filter((one) => describedAs(one).parameters?.some((parameter) => parameter.in === "query"));
+describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s", (_, one) => {
+  const parameters = describedAs(one).parameters!.filter((parameter) => parameter.in === "query");
+  const queries = fc.record(
+    Object.fromEntries(
+      parameters.map(({ name, schema }) => [name, valuesOf(schema, document.components.schemas, ["acme"])]),
+    ),
+    { requiredKeys: [] },
+  ) as fc.Arbitrary<Record<string, unknown>>;
+  const accepts = parameters.map(({ name, schema }) => [name, ajv.compile(schema as object)] as const);
+
+  test("is judged by the service as by its schema", async () => {
+    for (const query of fc.sample(queries, 30)) {
+      const path = one.path.replace("{id}", ids[one.path.split("/")[1]!]!);
+      const asked = new URLSearchParams(
+        Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+      );
+      const answer = await fetch(`${port.url}${managementPath}${path}?${asked}`, {
+        headers: { authorization: `Bearer ${port.tokens.admin}` },
+      });
+      // A stream that is followed ends only when its reader leaves.
+      const isFollowed = answer.headers.get("content-type")!.startsWith("text/event-stream");
+      const text = isFollowed ? "" : await answer.text();
+      if (isFollowed) await answer.body!.cancel();
+      const isFine = accepts.every(([name, check]) => query[name] === undefined || check(trimmed(query[name])));
+      expect(answer.status).toBeLessThan(500);
+      if (!isFine) expect([query, answer.status]).toEqual([query, 400]);
+      else if (answer.status === 400 && !kinds.some(([says]) => says.test(JSON.parse(text).error.message))) {
+        throw new Error(`${JSON.stringify(query)} satisfies the schema, and is refused: ${text}`);
+      }
+    }
+  });
+});
+
+/** The service reads texts without the spaces around them. */
+function trimmed(value: unknown): unknown {
+  return typeof value === "string"
+    ? value.trim()
+    : JSON.parse(JSON.stringify(value), (_, one) => (typeof one === "string" ? one.trim() : one));
+}

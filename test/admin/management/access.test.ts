@@ -1,0 +1,257 @@
+/**
+ * The table of roles, verbs and kinds of keys in docs/access.md, tried whole: every verb, by ten callers, and where it names a
+ * key on each kind. Each case acts on the same world and is rolled back. What is seen must be what is expected here by rules
+ * that are written a second time, and what the page says.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { requireRole } from "../../../src/admin/http/gate.ts";
+import { tryName, tryRoles } from "../../../src/admin/http/try-model.ts";
+import type { Caller } from "../../../src/admin/management/caller.ts";
+import { perform } from "../../../src/admin/management/verb.ts";
+import { type VerbName, verbs } from "../../../src/admin/management/verbs.ts";
+import { type KeyKind, keyKinds } from "../../../src/core/store/directory.ts";
+import { trying } from "../../../src/node/trying.ts";
+import { type Database, rolledBack } from "../../../src/stores/postgres/database.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
+import { actingAs, callersIn, contextFor, inside, newWorld, tokenKeyOf, type World } from "./world.ts";
+
+setDefaultTimeout(300_000);
+const page = join(import.meta.dir, "../../../docs/access.md");
+const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/admin/management/access.test.ts";
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+
+let world: World;
+let book: ReturnType<typeof ledger>;
+let requestId: string;
+let operatorId: string;
+let drop: () => Promise<void>;
+beforeAll(async () => {
+  const owned = await openDatabase();
+  drop = owned.drop;
+  world = await newWorld(owned.db);
+  book = ledger(owned.db, { recovery: "checkpoint" });
+  const { manage, people, teams, keys } = world;
+  await manage.createPlan({ name: "small", week: 1_000_000 });
+  await manage.createPlan({ name: "spare", week: 1_000_000 });
+  await manage.setPlan({ organization: "acme", plan: "small" });
+  await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "research" });
+  await manage.updateMemberDefault({ organization: "acme", limits: { week: 1_000 } });
+  await manage.updateKeyDefault({ organization: "acme", limits: { week: 500 } });
+  await manage.updateTeam({ team: teams.research, limits: { week: 5_000 } });
+  await manage.updateKeyBudget({ id: keys.key, limits: { week: 400 } });
+  await manage.setNotices({ organization: "acme", url: "https://hooks.example.com/sluice", shares: [80] });
+  await manage.drainUpstream({ upstream: "gpu-1" });
+  operatorId = (await manage.createOperator({ name: "zoe", role: "viewer" })).id;
+  const asked = { ...admitOf(world.acme), keyId: keys.key };
+  requestId = asked.requestId;
+  await book.run([asked]);
+  await book.run([settleOf(asked, 10)]);
+});
+afterAll(() => drop());
+
+const acme = { organization: "acme" };
+type Row = VerbName | typeof tryName;
+
+/** What each verb is asked for: something of acme's, of its team `research`, or Ann's. `id`: one of her keys. */
+const inputs: Record<VerbName, (id: string) => object> = {
+  pageOrganizations: () => ({}),
+  createOrganization: () => ({ slug: "new" }),
+  findOrganization: () => acme,
+  suspendOrganization: () => acme,
+  resumeOrganization: () => acme,
+  renameOrganization: () => ({ ...acme, name: "Acme" }),
+  updatePolicies: () => ({ ...acme, key_lifetime_max_days: 90 }),
+  closeOrganization: () => acme,
+  setPlan: () => ({ ...acme, plan: "pro" }),
+  setAnchor: () => ({ ...acme, anchor: "2026-12-01" }),
+  setExtraUsage: () => ({ ...acme, cap_units: 1_000 }),
+  pageKeys: () => acme,
+  createKey: () => ({ ...acme, name: "new", expires: tomorrow }),
+  findKey: (id) => ({ id }),
+  updateKey: (id) => ({ id, name: "new" }),
+  rotateKey: (id) => ({ id }),
+  revokeKey: (id) => ({ id }),
+  pageTeams: () => acme,
+  createTeam: () => ({ ...acme, name: "new" }),
+  findTeam: () => ({ team: world.teams.research }),
+  updateTeam: () => ({ team: world.teams.research, limits: { week: 6_000 } }),
+  removeTeam: () => ({ team: world.teams.research }),
+  pageKeyBudgets: () => acme,
+  findKeyBudget: (id) => ({ id }),
+  updateKeyBudget: (id) => ({ id, limits: { week: 300 } }),
+  findKeyDefault: () => acme,
+  updateKeyDefault: () => ({ ...acme, limits: { week: 600 } }),
+  raiseOrganization: () => ({ ...acme, limits: { week: 2_000_000 }, until: tomorrow }),
+  raiseTeam: () => ({ team: world.teams.research, limits: { week: 6_000 }, until: tomorrow }),
+  raiseKey: (id) => ({ id, limits: { week: 600 }, until: tomorrow }),
+  raisePerson: () => ({ person: world.people.ann, ...acme, limits: { week: 2_000 }, until: tomorrow }),
+  readUsage: () => acme,
+  adjustUsage: () => ({ ...acme, window: "week", units: -1, reason: "a test" }),
+  checkUsage: () => ({ full: false }),
+  pageRequests: () => acme,
+  findRequest: () => ({ id: requestId }),
+  reportUsage: () => acme,
+  listPlans: () => ({}),
+  createPlan: () => ({ name: "new", week: 1_000 }),
+  findPlan: () => ({ name: "spare" }),
+  updatePlan: () => ({ name: "spare", week: 2_000 }),
+  removePlan: () => ({ name: "spare" }),
+  planHistory: () => ({ name: "spare" }),
+  listDrains: () => ({}),
+  drainUpstream: () => ({ upstream: "gpu-1" }),
+  resumeUpstream: () => ({ upstream: "gpu-1" }),
+  listNodes: () => ({}),
+  getFleet: () => ({}),
+  showConfiguration: () => ({}),
+  pageNotices: () => ({}),
+  findNotices: () => acme,
+  setNotices: () => ({ ...acme, url: "https://hooks.example.com/other", shares: [90] }),
+  removeNotices: () => acme,
+  pageAudit: () => acme,
+  auditHead: () => ({}),
+  pageOperators: () => ({}),
+  createOperator: () => ({ name: "new", role: "viewer" }),
+  findOperator: () => ({ id: operatorId }),
+  rotateOperator: () => ({ id: operatorId }),
+  revokeOperator: () => ({ id: operatorId }),
+  pagePeople: () => acme,
+  findPerson: () => ({ person: world.people.ann }),
+  suspendPerson: () => ({ person: world.people.ann }),
+  resumePerson: () => ({ person: world.people.ann }),
+  forgetPerson: () => ({ person: world.people.ann }),
+  giveMembership: () => ({ person: world.people.ann, ...acme, role: "organization-admin" }),
+  takeMembership: () => ({ person: world.people.ann, ...acme }),
+  updatePersonLimits: () => ({ person: world.people.ann, ...acme, limits: { week: 2_000 } }),
+  findMemberDefault: () => acme,
+  updateMemberDefault: () => ({ ...acme, limits: { week: 2_000 } }),
+  createConsoleLink: () => ({}),
+};
+
+/** The rules a second time, in the words of the page. What is not refused is allowed. */
+const refusedOn: Record<KeyKind, readonly Row[]> = {
+  key: [],
+  "sign-in": ["updateKey", "updateKeyBudget", "raiseKey", "rotateKey", tryName],
+  jwt: ["updateKey", "updateKeyBudget", "raiseKey", "rotateKey", tryName, "revokeKey"],
+};
+/** Lea, who administers acme, is in `research` and has no limits of her own. */
+const raisesOwn: readonly Row[] = ["updateTeam", "removeTeam", "raiseTeam", "updateKeyDefault", "updateMemberDefault"];
+/** Ask for nothing of acme's. */
+const ofNobody =
+  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstream|listNodes|getFleet|showConfiguration|pageNotices|auditHead|\w+Operators?|createConsoleLink)$/;
+/** Ask for something that belongs to Ann alone. */
+const ofAnn: readonly Row[] = ["findRequest", "findPerson"];
+
+type Who = keyof ReturnType<typeof callersIn>;
+type Outcome = "yes" | "403" | "404" | "409";
+
+function expectedOf(row: Row, who: Who, role: Caller["role"], kind: KeyKind | null): Outcome {
+  const roles = rolesOf(row);
+  if (!roles.includes(role)) return "403";
+  const isElsewhere = who === "organization-admin elsewhere" && !ofNobody.test(row);
+  const isAnns = kind !== null || ofAnn.includes(row);
+  if (isElsewhere || (who === "member, a colleague" && isAnns)) return "404";
+  if (kind && refusedOn[kind].includes(row)) return "409";
+  if (who === "organization-admin" && raisesOwn.includes(row)) return "409";
+  // This node makes no links.
+  return row === "createConsoleLink" ? "409" : "yes";
+}
+
+const rolesOf = (row: Row): readonly string[] =>
+  row === tryName ? tryRoles : verbs.find(({ name }) => name === row)!.roles;
+const codes: Record<string, Outcome> = { missing_role: "403", resource_not_found: "404", wrong_state: "409" };
+
+async function outcomeOf(act: () => Promise<unknown>): Promise<Outcome | string> {
+  try {
+    await act();
+    return "yes";
+  } catch (error) {
+    const { code = "none", message } = error as { code?: string; message: string };
+    return codes[code] ?? `${code}: ${message}`;
+  }
+}
+
+/** Asks for a row as this caller, on a database that forgets it. */
+function ask(db: Database, row: Row, caller: Caller, keyId: string): Promise<unknown> {
+  const context = contextFor(db, caller, book);
+  if (row !== tryName) return perform(verbs.find(({ name }) => name === row)!, context, inputs[row](keyId));
+  const authenticateSecret = async () => ({}) as never;
+  const parts = { database: db, authenticateSecret, contextFor: () => context };
+  return trying(parts).principalFor(caller, keyId, "192.0.2.1");
+}
+
+/** What counts for the caller, where it is a person in acme, as an administrator reads it. */
+async function counting(db: Database, { actor, within }: Caller) {
+  const person = actor.replace(/^person:/, "");
+  if (person === actor || within !== world.acme) return null;
+  const root = actingAs(db, callersIn(world)["command line"]);
+  const { limits, memberships } = await root.findPerson({ person });
+  const team = memberships[0]?.team;
+  return {
+    limits: limits.map(({ limits, raise }) => ({ limits, raise })),
+    team: team && (await root.findTeam({ team: team.id })).limits,
+    newKeys: (await root.findKeyDefault(acme)).limits,
+    key: person === world.people.ann ? (await root.findKeyBudget({ id: world.keys.key })).limits : null,
+    token: await tokenKeyOf(db, world.people.ann, world.acme),
+  };
+}
+
+async function tried(row: Row, caller: Caller, kind: KeyKind | null): Promise<string> {
+  const roles = { roles: rolesOf(row) as [Caller["role"]], summary: row };
+  const gated = await outcomeOf(async () => requireRole(caller, roles));
+  if (gated !== "yes") return gated;
+  let outcome = "";
+  await rolledBack(world.db.transaction, async (tx) => {
+    const db = inside(world.db, tx);
+    const isReading = row !== tryName && verbs.find(({ name }) => name === row)!.method === "get";
+    const before = isReading ? null : await counting(db, caller);
+    outcome = await outcomeOf(() => ask(db, row, caller, world.keys[kind ?? "key"]));
+    // No act of a person raises what counts for that person, and none of these would lower it.
+    if (before)
+      expect({ row, kind, actor: caller.actor, ...(await counting(db, caller)) }).toEqual({
+        ...{ row, kind, actor: caller.actor, ...before },
+      });
+  });
+  return outcome;
+}
+
+test("every verb, by ten callers and on three kinds of keys, does what the page says", async () => {
+  const callers = Object.entries(callersIn(world)) as [Who, Caller][];
+  expect(callers).toHaveLength(10);
+  const rows: Row[] = [...verbs.map(({ name }) => name as VerbName), tryName];
+  expect(Object.keys(inputs).sort()).toEqual(verbs.map(({ name }) => name).sort());
+  const lines: string[] = [];
+  const wrong: string[] = [];
+  for (const row of rows) {
+    const isOnKey = row === tryName || verbs.find(({ name }) => name === row)!.onKey !== undefined;
+    for (const kind of isOnKey ? keyKinds : [null]) {
+      const cells: string[] = [];
+      for (const [who, caller] of callers) {
+        const seen = await tried(row, caller, kind);
+        const expected = expectedOf(row, who, caller.role, kind);
+        if (seen !== expected) wrong.push(`${row} on ${kind} by ${who}: ${seen}, expected ${expected}`);
+        cells.push(seen);
+      }
+      lines.push(`| \`${row}\` | ${kind ? `\`${kind}\`` : ""} | ${cells.join(" | ")} |`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  const head = ["verb", "kind of key", ...callers.map(([who]) => who)];
+  const table = [`| ${head.join(" | ")} |`, `|${"---|".repeat(head.length)}`, ...lines].join("\n");
+  const written = readFileSync(page, "utf8");
+  const now = written.replace(
+    /(<!-- tried -->\n)[\s\S]*(\n<!-- end of what was tried -->)/,
+    (_, from, to) => `${from}\n${table}\n${to}`,
+  );
+  if (process.env.SLUICE_WRITE_DOCS) writeFileSync(page, now);
+  else if (written !== now) throw new Error(`docs/access.md is out of date: ${build}`);
+});
+
+test("a verb below /keys/{id} says what it does to the key", () => {
+  const named = verbs.filter(({ path }) => path.startsWith("/keys/{id}"));
+  expect(named.length).toBeGreaterThan(6);
+  expect(named.filter(({ onKey }) => !onKey).map(({ name }) => name)).toEqual([]);
+});

@@ -1,0 +1,24 @@
+/** A file is compared with what there is, whatever of that was read: what the file does not speak of stays. */
+import { expect, test } from "bun:test";
+import { differences } from "../../../src/admin/management/apply/difference.ts";
+import type { State } from "../../../src/admin/management/apply/state.ts";
+import { examplePerson } from "../../../src/admin/management/people.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
+
+const limits = new Map([["acme", { ...noBudget, week: 5 }]]);
+const byHand = examplePerson.memberships.map((one) => ({ ...one, source: "hand" as const }));
+const state: State = {
+  plans: new Map(),
+  organizations: new Map(),
+  renamed: new Map(),
+  open: new Set(["acme"]),
+  people: [{ person: { ...examplePerson, memberships: byHand }, limits }],
+};
+const pruning = { prunes: true, now_ms: 0 };
+
+test("pruning takes from people only where the file has a section of them", () => {
+  expect(differences({ organizations: {} }, state, pruning).phases).toEqual([]);
+  expect(differences({ organizations: {}, people: {} }, state, pruning).phases.flat()).toMatchObject([
+    { kind: "person", path: ["people", `${examplePerson.issuer} ${examplePerson.subject}`] },
+  ]);
+});

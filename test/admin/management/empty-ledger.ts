@@ -1,0 +1,95 @@
+/** A ledger without usage and nobody to operate, for tests of other things; `overrides` replaces single methods. */
+import type { ManagementStores } from "../../../src/admin/management/context.ts";
+import type { UsageReading, WindowKind } from "../../../src/core/store/ledger.ts";
+import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
+import { totalOf } from "../../../src/core/store/report.ts";
+
+type Stores = Omit<ManagementStores, "administration">;
+
+export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
+  return {
+    ledger: {
+      reading: async (_organization, limits) => ({ ...emptyReading, windows: windowsWith(limits) }),
+      check: async () => [],
+      sealed: async () => ({ windows: 0, records: 0, days: 0, dayRecords: 0 }),
+      lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
+      now: async () => at,
+      report: async () => ({
+        at,
+        rows: [],
+        total: totalOf([]),
+        rowsLeftOut: 0,
+        running: { requests: 0, heldUnits: 0 },
+      }),
+      receiptOfAny: async () => null,
+      ...overrides,
+    },
+    refused: { find: async () => null },
+    standings: { standings: async () => new Map(), nearest: async () => [] },
+    requests: { listRequests: async () => ({ items: [], next: null }) },
+    notices: {
+      pageNoticeHooks: async () => ({ items: [], hasMore: false }),
+      noticeHook: async () => null,
+      setNoticeHook: () => Promise.reject(new Error("no webhooks")),
+      removeNoticeHook: async () => null,
+    },
+    drains: {
+      listDrains: async () => [],
+      drain: async (engine, until, actor) => ({ ...engine, drainedAt: at, until, actor }),
+      resume: async () => [],
+    },
+    fleet: { listProcesses: async () => [] },
+    people: {
+      findPerson: async () => null,
+      personOf: async () => null,
+      endIssued: async () => null,
+      pagePeople: async () => ({ items: [], hasMore: false }),
+      suspendPerson: async () => null,
+      resumePerson: async () => null,
+      forgetPerson: async () => null,
+      giveMembership: async () => null,
+      takeMembership: async () => null,
+      memberBudgets: async () => new Map(),
+      memberLimits: async () => null,
+      setMemberLimits: async () => null,
+    },
+    plans: {
+      listPlans: async () => [],
+      createPlan: async ({ name: _ }) => "reused",
+      updatePlan: async () => null,
+      removePlan: async () => null,
+    },
+    operators: {
+      operatorOf: async () => null,
+      createOperator: async () => "name_taken",
+      pageOperators: async () => ({ items: [], hasMore: false }),
+      findOperator: async () => null,
+      rotateOperator: async () => null,
+      revokeOperator: async () => null,
+    },
+  };
+}
+
+const at = new Date("2026-11-21T03:00:00.000Z");
+
+function windowsWith(limits: Record<WindowKind, number | null>): UsageReading["windows"] {
+  const window = <Kind extends WindowKind>(kind: Kind, hours: number) => ({
+    ...{ kind, limit: limits[kind], used: 0, held: 0 },
+    startsAt: at,
+    resetAt: new Date(at.getTime() + hours * 3_600_000),
+  });
+  return { session: window("session", 5), week: window("week", 168), month: window("month", 720) };
+}
+
+const emptyReading: UsageReading = {
+  windows: windowsWith({ session: null, week: null, month: null }),
+  extra: { enabled: false, capUnits: null, used: 0, held: 0 },
+  running: 0,
+  concurrentRequests: null,
+  at,
+};
+
+/** Plans without limits. */
+export function plansNamed(...names: string[]): Map<string, Plan> {
+  return new Map(names.map((name) => [name, { ...noLimits, name }]));
+}

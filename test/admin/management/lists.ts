@@ -1,0 +1,15 @@
+/** Whole lists, for tests that look at all there is. */
+import { allOf } from "../../../src/admin/management/page.ts";
+import type { Answer, Management } from "../../../src/admin/management/verbs.ts";
+
+export function listKeys(manage: Management, filter: { organization?: string } = {}): Promise<Answer<"findKey">[]> {
+  return allOf((page) => manage.pageKeys({ ...filter, ...page }));
+}
+
+export function listTeams(manage: Management, filter: { organization?: string } = {}): Promise<Answer<"findTeam">[]> {
+  return allOf((page) => manage.pageTeams({ ...filter, ...page }));
+}
+
+export function listOrganizations(manage: Management): Promise<Answer<"findOrganization">[]> {
+  return allOf((page) => manage.pageOrganizations(page));
+}

@@ -1,0 +1,173 @@
+/**
+ * A small world for tests of who may do what: two organizations, people of every role, and the keys of one of them, of each
+ * kind. Callers act as they do through a node: by the contexts that it makes for them.
+ */
+
+import { type Caller, localCaller, operatorCaller } from "../../../src/admin/management/caller.ts";
+import { client, direct } from "../../../src/admin/management/client.ts";
+import { type Management, verbNamed } from "../../../src/admin/management/verbs.ts";
+import { hashKey, key_random_bytes, newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { type KeyKind, scopes } from "../../../src/core/store/directory.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import type { PersonKind, PersonRole } from "../../../src/core/store/people.ts";
+import { type Administering, administering } from "../../../src/node/administering.ts";
+import type { Database, Transaction } from "../../../src/stores/postgres/database.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { people } from "../../../src/stores/postgres/people.ts";
+import { plans } from "../../../src/stores/postgres/plans.ts";
+import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
+import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
+import { issuer } from "../../harness/members.ts";
+import { plansNamed } from "./empty-ledger.ts";
+
+const uuid = () => Bun.randomUUIDv7();
+const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+const accessToken = () => secretOf(newKey(random(key_random_bytes), "slt_"));
+
+export interface World {
+  db: Database;
+  /** The node's own user. */
+  manage: Management;
+  acme: string;
+  globex: string;
+  /** Teams of acme; Ann and Lea are in `research`. */
+  teams: { research: string; support: string };
+  /** IDs of people by their names. */
+  people: Record<"ann" | "bob" | "lea" | "gus" | "vic" | "ada", string>;
+  /** Ann's keys in acme. */
+  keys: Record<KeyKind, string>;
+}
+
+export function nodeOn(db: Database, book = ledger(db, { recovery: "checkpoint" })): Administering {
+  return administering(
+    {
+      database: db,
+      ledger: book,
+      refused: refusedRequests(db),
+      catalog: async () => ({
+        plans: new Map((await plans(db).inForce()).map((plan) => [plan.name, plan])),
+        models: ["acme/writer-1"],
+        upstreams: ["gpu-1"],
+        pricing: { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" },
+      }),
+      configuration: () => verbNamed("showConfiguration").example.answer,
+      server: {} as never,
+      limits: { failed_authentications_per_minute: 300 } as never,
+      changed() {},
+    },
+    "1.2.3",
+  );
+}
+
+export async function newWorld(db: Database): Promise<World> {
+  await plans(db).publish([...plansNamed("starter", "pro").values()], null);
+  const manage = client(nodeOn(db).actAs("cli:test"));
+  const [acme, globex] = [
+    await manage.createOrganization({ slug: "acme" }),
+    await manage.createOrganization({ slug: "globex" }),
+  ];
+  const team = async (name: string) => (await manage.createTeam({ organization: "acme", name })).id;
+  const teams = { research: await team("research"), support: await team("support") };
+  const ann = await newPerson(db, "ann", { role: "member", organization: "acme", team: "research" });
+  const named = {
+    ann,
+    bob: await newPerson(db, "bob", { role: "member", organization: "acme" }),
+    lea: await newPerson(db, "lea", { role: "organization-admin", organization: "acme", team: "research" }),
+    gus: await newPerson(db, "gus", { role: "organization-admin", organization: "globex" }),
+    vic: await newPerson(db, "vic", { role: "viewer" }),
+    ada: await newPerson(db, "ada", { role: "admin" }),
+  };
+  return {
+    db,
+    manage,
+    acme: acme.id,
+    globex: globex.id,
+    teams,
+    people: named,
+    keys: await keysOf(db, ann, acme.id, teams.research),
+  };
+}
+
+interface Place {
+  role: PersonRole;
+  organization?: string;
+  team?: string | null;
+  kind?: PersonKind;
+}
+
+export async function newPerson(
+  db: Database,
+  name: string,
+  { role, organization, team = null, kind = "person" }: Place,
+): Promise<string> {
+  const memberships = [{ organization: organization ?? null, team, role, scopes, models: null }];
+  const { person } = await people(db).confirm({
+    ...{ id: idOf(uuid(), "per_"), issuer, subject: name, kind, name, groups: [] },
+    ...{ email: `${name}@example.com`, isEmailVerified: true, memberships },
+  });
+  return person.id;
+}
+
+/** A key of each kind of a person in an organization. */
+export async function keysOf(
+  db: Database,
+  personId: string,
+  organizationId: string,
+  teamId: string | null,
+): Promise<World["keys"]> {
+  const own = await client(nodeOn(db).actAs("cli:test")).createKey({
+    ...{ organization: organizationId, name: "laptop", person: personId },
+  });
+  return { key: own.id, ...(await tokensOf(db, personId, organizationId, teamId)) };
+}
+
+/** A sign-in, and the key of identity tokens. */
+export async function tokensOf(db: Database, personId: string, organizationId: string, teamId: string | null) {
+  const signIn = idOf(uuid(), "key_");
+  await signIns(db).begin({
+    ...{ keyId: signIn, personId, organizationId, teamId, scopes, models: null, issuer, issuerSession: "s1" },
+    ...{ tokens: new Uint8Array([1]), lasts_ms: null, agent: "sluice", address: "192.0.2.1" },
+    ...{ access: { secret: accessToken(), lasts_ms: 3_600_000 }, refreshHash: hashKey(uuid()) },
+  });
+  return { "sign-in": signIn, jwt: await tokenKeyOf(db, personId, organizationId) };
+}
+
+/** The key that identity tokens of the person have now. */
+export async function tokenKeyOf(db: Database, personId: string, organization: string) {
+  const found = await people(db).tokenKey({ id: idOf(uuid(), "key_"), personId, organization });
+  return found!.id;
+}
+
+/** What a person may who has signed in to the console, with these roles. */
+export function personCaller(id: string, role: Caller["role"], within: string | null): Caller {
+  const person = role === "member" ? id : null;
+  return { role, name: id, actor: `person:${id}`, within, person, noted: { person: id } };
+}
+
+const operator = (name: string, role: "admin" | "viewer" | "organization-admin", organizationId: string | null) =>
+  operatorCaller({ name, role, organizationId, id: `op_${name}` } as Parameters<typeof operatorCaller>[0]);
+
+/** Ten callers. Ann's keys are those of the world. */
+export function callersIn({ acme, globex, people }: World) {
+  return {
+    "command line": localCaller("cli:test"),
+    "operator admin": operator("root", "admin", null),
+    "operator viewer": operator("watch", "viewer", null),
+    "operator organization-admin": operator("acme-admin", "organization-admin", acme),
+    admin: personCaller(people.ada, "admin", null),
+    viewer: personCaller(people.vic, "viewer", null),
+    "organization-admin": personCaller(people.lea, "organization-admin", acme),
+    "organization-admin elsewhere": personCaller(people.gus, "organization-admin", globex),
+    member: personCaller(people.ann, "member", acme),
+    "member, a colleague": personCaller(people.bob, "member", acme),
+  } satisfies Record<string, Caller>;
+}
+
+export const contextFor = (db: Database, caller: Caller, book?: Parameters<typeof nodeOn>[1]) =>
+  nodeOn(db, book).entrance.contextFor({ caller, address: "192.0.2.1", repeatKey: null });
+
+/** The verbs as this caller has them. The gate's check of roles is not in it. */
+export const actingAs = (db: Database, caller: Caller): Management => client(direct(contextFor(db, caller)));
+
+/** The database as an open transaction sees it: whatever is done on it ends with that transaction. */
+export const inside = (db: Database, tx: Transaction): Database => ({ ...db, ...tx });

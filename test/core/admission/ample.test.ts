@@ -1,0 +1,51 @@
+/** The hint that lets an engine think while the ledger decides: only after a grant, only with room to spare, never for long. */
+import { expect, test } from "bun:test";
+import { Ample } from "../../../src/core/admission/ample.ts";
+import type { WindowReadings } from "../../../src/core/store/ledger.ts";
+import { noLimits } from "../../../src/core/store/plan.ts";
+
+const reading = (used: number, held: number) => ({
+  kind: "session" as const,
+  limit: null,
+  used,
+  held,
+  startsAt: new Date(0),
+  resetAt: new Date(1),
+});
+const windows = (used: number, held = 0): WindowReadings => ({
+  session: reading(used, held),
+  week: reading(used, held),
+  month: reading(used, held),
+});
+
+const request = (organizationId: string, units: number, running: number, plan = noLimits) => ({
+  organizationId,
+  keyId: "key_1",
+  plan,
+  units,
+  running,
+});
+const organization = { organizationId: "org_1", keyId: "key_1" };
+
+test("nothing is assumed before the first grant, nor long after the last, nor after a refusal", () => {
+  let now_ms = 0;
+  const ample = new Ample(() => now_ms);
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(false);
+  ample.granted(organization, { windows: windows(0) });
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(true);
+  expect(ample.isAmple(request("org_2", 10, 0))).toBe(false);
+  now_ms = 5_001;
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(false);
+  ample.granted(organization, { windows: windows(0) });
+  ample.forget("org_1");
+  expect(ample.isAmple(request("org_1", 10, 0))).toBe(false);
+});
+
+test("each window must fit the request twenty times over, holds counted; and the concurrency four times", () => {
+  const ample = new Ample(() => 0);
+  const plan = { ...noLimits, week: 1000, concurrentRequests: 8 };
+  ample.granted(organization, { windows: windows(500, 299) });
+  expect(ample.isAmple(request("org_1", 10, 1, plan))).toBe(true);
+  expect(ample.isAmple(request("org_1", 11, 1, plan))).toBe(false);
+  expect(ample.isAmple(request("org_1", 10, 2, plan))).toBe(false);
+});

@@ -1,0 +1,128 @@
+/** Whose limit a refusal names: one that lacks room, of these the one that resets last, of equals the narrowest. */
+import { expect, test } from "bun:test";
+import { Ample } from "../../../src/core/admission/ample.ts";
+import { limiterOf } from "../../../src/core/admission/limited-by.ts";
+import { refusalOf } from "../../../src/core/admission/refusal.ts";
+import type {
+  AdmitAnswer,
+  ExtraReading,
+  SubjectReading,
+  WindowKind,
+  WindowReadings,
+} from "../../../src/core/store/ledger.ts";
+import { noLimits } from "../../../src/core/store/plan.ts";
+
+const at = new Date("2026-11-21T12:00:00Z");
+const resets: Record<WindowKind, Date> = {
+  session: new Date("2026-11-21T15:00:00Z"),
+  week: new Date("2026-11-25T00:00:00Z"),
+  month: new Date("2026-12-19T00:00:00Z"),
+};
+type Totals = Partial<Record<WindowKind, [limit: number, used: number, held: number]>>;
+function windows(totals: Totals): WindowReadings {
+  const reading = (kind: WindowKind) => {
+    const [limit, used, held] = totals[kind] ?? [null, 0, 0];
+    return { kind, limit, used, held, startsAt: at, resetAt: resets[kind] };
+  };
+  return { session: reading("session"), week: reading("week"), month: reading("month") };
+}
+const own = (
+  subject: SubjectReading["subject"],
+  totals: Totals,
+  running = 0,
+  concurrentRequests: number | null = null,
+) => ({ subject, windows: windows(totals), running, concurrentRequests }) satisfies SubjectReading;
+const noExtra: ExtraReading = { enabled: false, capUnits: null, used: 0, held: 0 };
+function short(
+  answer: "exhausted" | "reserved",
+  kinds: WindowKind[],
+  organization: Totals,
+  subjects: SubjectReading[],
+  extra = noExtra,
+) {
+  return { answer, kinds, windows: windows(organization), subjects, extra, at } satisfies AdmitAnswer;
+}
+
+test("of several that lack room it is the one whose window resets last; of equals the narrowest", () => {
+  const full: Totals = { session: [100, 100, 0] };
+  const [key, team] = [own("key", full), own("team", full)];
+  const named = (...parts: Parameters<typeof short>) => limiterOf(short(...parts), 10).limitedBy;
+  expect(named("exhausted", ["session"], full, [key, team])).toBe("key");
+  expect(named("exhausted", ["session"], full, [own("key", {}), team])).toBe("team");
+  expect(named("exhausted", ["session"], full, [own("key", {})])).toBe("organization");
+  expect(named("exhausted", ["week"], { week: [100, 100, 0] }, [key, team])).toBe("organization");
+  expect(named("exhausted", [], {}, [own("key", full), own("team", { month: [9, 0, 0] })])).toBe("team");
+});
+
+test("an organization whose extra usage has room is not what is full", () => {
+  const full: Totals = { month: [100, 100, 0] };
+  const extra = { enabled: true, capUnits: 1_000, used: 0, held: 0 };
+  const shortage = short("exhausted", ["month"], full, [own("key", { session: [100, 95, 0] })], extra);
+  expect(limiterOf(shortage, 10)).toMatchObject({ limitedBy: "key", kinds: ["session"] });
+});
+
+test("what only others hold for the moment is no settled use", () => {
+  const held = own("key", { week: [100, 50, 45] });
+  expect(limiterOf(short("reserved", [], {}, [held]), 10)).toMatchObject({ limitedBy: "key", kinds: ["week"] });
+  const fault = refusalOf(short("reserved", [], {}, [held]), 10, noLimits);
+  expect(fault).toMatchObject({
+    code: "usage_reserved",
+    message:
+      "This request needs at least 10 units, but the key's weekly limit of 100 units has 50 left (50% used), of which running requests hold 45. Try again when one of them ends.",
+    details: { retryAfterSeconds: 1, body: { limited_by: "key" } },
+  });
+});
+
+test("a refusal names the owner's window, reset and number, beside the organization's headers", () => {
+  const team = own("team", { week: [10_000, 9_995, 0] });
+  const fault = refusalOf(short("exhausted", [], { week: [20_000, 5_000, 0] }, [team]), 10, {
+    ...noLimits,
+    name: "pro",
+  });
+  expect(fault).toMatchObject({
+    code: "usage_limit_reached",
+    message:
+      "This request needs at least 10 units, but the team's weekly limit of 10,000 units has 5 left (99.95% used). Send less input, choose a cheaper model, wait until the weekly limit resets at 2026-11-25T00:00:00.000Z, or ask your administrator for a higher limit of the team.",
+    details: {
+      headers: { "x-service-usage-week-percent": "25", "x-should-retry": "false" },
+      body: {
+        limited_by: "team",
+        window: "week",
+        resets_in_seconds: 302_400,
+        extra_usage: { enabled: false, available: 0 },
+      },
+    },
+  });
+});
+
+test("of requests at a time, too, the narrowest that is full is named", () => {
+  const answer = { answer: "concurrency", windows: windows({}), at } as const;
+  const limitedBy = (...subjects: SubjectReading[]) =>
+    refusalOf({ ...answer, subjects }, 10, { ...noLimits, concurrentRequests: 8 }).details.body?.limited_by;
+  expect(limitedBy(own("key", {}, 2, 2), own("team", {}, 4, 4))).toBe("key");
+  expect(limitedBy(own("key", {}, 1, 2), own("team", {}, 4, 4))).toBe("team");
+  expect(limitedBy(own("key", {}, 1, 2))).toBe("organization");
+});
+
+test("the hint of ample room looks at the key's own limits, and a key's refusal takes nothing from its neighbours", () => {
+  let now_ms = 0;
+  const ample = new Ample(() => now_ms);
+  const grant = (keyId: string, subjects?: SubjectReading[]) =>
+    ample.granted({ organizationId: "org_1", keyId }, { windows: windows({}), subjects });
+  const isAmple = (keyId: string, units: number) =>
+    ample.isAmple({ organizationId: "org_1", keyId, plan: noLimits, units, running: 0 });
+  grant("key_2");
+  expect(isAmple("key_1", 10)).toBe(true);
+  grant("key_1", [own("key", { week: [1_000, 500, 299] })]);
+  expect([isAmple("key_1", 10), isAmple("key_1", 11)]).toEqual([true, false]);
+  grant("key_1", [own("key", {}, 1, 4)]);
+  expect(isAmple("key_1", 10)).toBe(false);
+  ample.keyRefused("key_1");
+  expect([isAmple("key_1", 1), isAmple("key_2", 1)]).toEqual([false, true]);
+  grant("key_1");
+  expect(isAmple("key_1", 10)).toBe(true);
+  grant("key_1", [own("key", {})]);
+  now_ms = 5_001;
+  grant("key_2");
+  expect([isAmple("key_1", 10), isAmple("key_2", 10)]).toEqual([false, true]);
+});

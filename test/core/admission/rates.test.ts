@@ -1,0 +1,236 @@
+// Sliding rates before the entrance: taken first, given back when the ledger refuses, corrected once at the end.
+
+import { beforeEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { Batcher } from "../../../src/core/admission/batcher.ts";
+import { type Entry, entrance } from "../../../src/core/admission/entrance.ts";
+import { ratedEntrance } from "../../../src/core/admission/rates.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import { noUsage } from "../../../src/core/inference/usage.ts";
+import type { Command } from "../../../src/core/store/ledger.ts";
+import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
+import type { RateSubject, Rates } from "../../../src/core/store/rates.ts";
+import { memoryRates } from "../../../src/stores/memory/rates.ts";
+import { organizationId } from "./virtual-time.ts";
+
+let rates: Rates;
+let settlements: number;
+let refuses: Fault | null;
+beforeEach(() => {
+  rates = memoryRates(() => 0);
+  settlements = 0;
+  refuses = null;
+});
+
+const empty = { limit: null, used: 0, held: 0 };
+const granted = { answer: "granted", units: 500, outputTokens: 400, source: "plan", at: new Date(0) };
+const batcher = {
+  async submit({ verb }: Command) {
+    if (verb === "admit" && refuses) throw refuses;
+    if (verb === "settle") settlements += 1;
+    return { ...granted, windows: { session: empty, week: empty, month: empty } };
+  },
+} as unknown as Batcher;
+const ledgerEntrance = entrance(
+  { batcher, clock: { now_ms: () => 0, after: () => () => {} } },
+  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000 },
+);
+
+/** 100 tokens of input, at most 400 of output. */
+function entry(limits: Partial<Plan>): Entry {
+  return {
+    requestId: `req_${crypto.randomUUID()}`,
+    principal: { key: { id: "key_1" }, organization: { id: organizationId } },
+    operation: "chat.completions",
+    request: { outputTokens_max: 400 },
+    model: { outputTokens_max: 1000, prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 } },
+    plan: { ...noLimits, name: "test", ...limits },
+    inputTokens: 100,
+    rateHeaders: (readings: { requests: { remaining: number } | null }) => ({
+      left: `${readings.requests?.remaining}`,
+    }),
+  } as unknown as Entry;
+}
+const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates).enter(entry(limits));
+const faultOf = async (limits: Partial<Plan>) => {
+  const thrown = await enter(limits).catch((error: unknown) => error);
+  expect(thrown).toBeInstanceOf(Fault);
+  return thrown as Fault;
+};
+const end = {
+  units: 0,
+  outcome: "completed",
+  stoppedBy: null,
+  errorCode: null,
+  route: null,
+  reportRejected: null,
+} as const;
+
+test("a refusal of the ledger leaves no trace in the rates", async () => {
+  refuses = new Fault("concurrency_limit_exceeded", "busy");
+  for (let i = 0; i < 5; i++) expect(await faultOf({ requestsPerMinute: 1 })).toBe(refuses);
+  refuses = null;
+  expect((await enter({ requestsPerMinute: 1 })).rates.requests).toMatchObject({ limit: 1, remaining: 0 });
+});
+
+test("a full rate is refused before the ledger is asked, with headers and whole seconds", async () => {
+  await enter({ requestsPerMinute: 1 });
+  refuses = new Fault("usage_reserved", "the ledger was asked");
+  const fault = await faultOf({ requestsPerMinute: 1 });
+  expect(fault.code).toBe("rate_limit_exceeded");
+  expect(fault.details).toMatchObject({ retryAfterSeconds: 60, headers: { left: "0" } });
+});
+
+test("tokens are what the hold may come to, and what they were after the first settlement", async () => {
+  const reservation = await enter({ tokensPerMinute: 10_000 });
+  expect(reservation.rates.tokens?.remaining).toBe(9_500);
+  const usage = { ...noUsage, inputTokens: 50, cachedInputTokens: 30, cacheWriteTokens: 10, outputTokens: 10 };
+  await reservation.settle({ ...end, usage });
+  await reservation.settle({ ...end, usage: noUsage });
+  expect(settlements).toBe(1);
+  expect((await enter({ tokensPerMinute: 10_000 })).rates.tokens?.remaining).toBe(10_000 - 100 - 500);
+});
+
+test("the least of a request above a whole limit: waiting does not help, and the limit is named", async () => {
+  const fault = await faultOf({ tokensPerMinute: 355 });
+  expect(fault.code).toBe("usage_limit_reached");
+  expect(fault.message).toBe(
+    "This request needs at least 356 tokens, more than the organization's whole limit of 355 tokens a minute. Send less input, or ask your administrator for a higher plan.",
+  );
+  expect(fault.details).toEqual({
+    headers: { "x-should-retry": "false" },
+    body: {
+      limit: "tokens_per_minute",
+      limit_value: 355,
+      needed: 356,
+      limited_by: "organization",
+      plan_type: expect.any(String),
+    },
+  });
+  expect((await enter({ tokensPerMinute: 356 })).rates.tokens?.remaining).toBe(0);
+});
+
+test("a key's own limit and its team's bind beside the plan's, and the refusal says whose it was", async () => {
+  const of = (limitedBy: "key" | "team", requestsPerMinute: number | null, tokensPerMinute: number | null) => ({
+    ...{ limitedBy, id: `${limitedBy}_1`, limits: { requestsPerMinute, tokensPerMinute } },
+  });
+  const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
+    const one = entry(limits);
+    const principal = { ...one.principal, rates: rates_own };
+    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal });
+  };
+  const faultOf = (work: Promise<unknown>) =>
+    work.then(
+      () => null,
+      (fault: Fault) => fault,
+    );
+  const own = [of("key", 2, null), of("team", null, 1_500)];
+  expect((await asked({ requestsPerMinute: 10 }, own)).rates).toMatchObject({
+    requests: { limit: 2, remaining: 1 },
+    tokens: { limit: 1_500, remaining: 1_000 },
+  });
+  await asked({}, own);
+  const byKey = await faultOf(asked({ requestsPerMinute: 10 }, own));
+  expect(byKey?.message).toBe("The key's limit of 2 requests a minute is reached. Try again in 60 s.");
+  expect(byKey?.details).toMatchObject({ retryAfterSeconds: 60, body: { limited_by: "key" }, headers: { left: "0" } });
+  await asked({}, own.slice(1));
+  const byTeam = await faultOf(asked({ requestsPerMinute: 10 }, own.slice(1)));
+  expect(byTeam?.message).toBe("The team's limit of 1,500 tokens a minute is reached. Try again in 60 s.");
+  const whole = await faultOf(asked({ tokensPerMinute: 100 }, [of("key", null, 355)]));
+  expect(whole?.message).toBe(
+    "This request needs at least 356 tokens, more than the organization's whole limit of 100 tokens a minute. Send less input, or ask your administrator for a higher plan.",
+  );
+  expect(whole?.details.body).toMatchObject({
+    limited_by: "organization",
+    limit: "tokens_per_minute",
+    limit_value: 100,
+  });
+  const equals = await faultOf(asked({ tokensPerMinute: 300 }, [of("key", null, 300), of("team", null, 355)]));
+  expect(equals?.message).toBe(
+    "This request needs at least 356 tokens, more than the key's whole limit of 300 tokens a minute. Send less input, or ask your administrator for a higher limit of the key.",
+  );
+});
+
+test("a raise of the organization's plan raises its limits of a minute, and gives none where there is none", async () => {
+  const asked = (limits: Partial<Plan>) => {
+    const one = entry(limits);
+    const planRaise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
+    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal: { ...one.principal, planRaise } });
+  };
+  expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
+  expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
+  expect((await asked({})).rates).toEqual({ requests: null, tokens: null });
+});
+
+test("a refusal says what is so: the limit, what is left of it, what the request needs, and when there is room", async () => {
+  const limit = fc.option(fc.integer({ min: 1, max: 3000 }), { nil: null });
+  const takes = fc.array(
+    fc.record({ input: fc.nat(2000), cap: fc.integer({ min: 1, max: 500 }), pause_ms: fc.nat(9000) }),
+  );
+  let refusals = 0;
+  await fc.assert(
+    fc.asyncProperty(limit, limit, takes, async (requestsPerMinute, tokensPerMinute, takes) => {
+      let now_ms = 0;
+      rates = memoryRates(() => now_ms);
+      const limits = { requestsPerMinute: requestsPerMinute && Math.ceil(requestsPerMinute / 300), tokensPerMinute };
+      let left = { requests: limits.requestsPerMinute, tokens: tokensPerMinute };
+      for (const { input, cap, pause_ms } of takes) {
+        now_ms += pause_ms;
+        const one = { ...entry(limits), inputTokens: input, request: { outputTokens_max: cap } } as Entry;
+        one.rateHeaders = (readings) => {
+          left = { requests: readings.requests?.remaining ?? null, tokens: readings.tokens?.remaining ?? null };
+          return {};
+        };
+        const asked = () =>
+          ratedEntrance(ledgerEntrance, rates)
+            .enter(one)
+            .then(
+              () => null,
+              (fault: Fault) => fault,
+            );
+        const fault = await asked();
+        if (!fault) continue;
+        refusals += 1;
+        const said = saidIn(fault.message);
+        const tokens_min = input + Math.min(cap, 256);
+        if (said.needs !== null) expect(said.needs).toBe(tokens_min);
+        expect(said.limit).toBe(limits[said.name === "token" ? "tokensPerMinute" : "requestsPerMinute"]!);
+        if (said.left !== null) expect(said.left).toBe(left[said.name === "token" ? "tokens" : "requests"]!);
+        expect(said.needs ?? 1).toBeGreaterThan(said.whole ? said.limit : (said.left ?? 0));
+        if (said.whole) continue;
+        expect(said.seconds).toBe(fault.details.retryAfterSeconds!);
+        now_ms += said.seconds! * 1000;
+        expect(await asked()).toBeNull();
+      }
+    }),
+    { numRuns: 300 },
+  );
+  expect(refusals).toBeGreaterThan(100);
+});
+
+/** The numbers of a message, each in the sentence where it belongs; fails where there are others. */
+function saidIn(message: string) {
+  const number = (pattern: RegExp) => {
+    const found = pattern.exec(message)?.[1];
+    return found === undefined ? null : Number(found.replaceAll(",", ""));
+  };
+  const said = {
+    needs: number(/needs at least (\S+) tokens?\b/),
+    limit: number(/limit of (\S+) (?:token|request)s? a minute/)!,
+    name: /(token|request)s? a minute/.exec(message)?.[1],
+    left: number(/ has (\S+) left/),
+    whole: message.includes("whole limit"),
+    seconds: number(/Try again in (\S+) s\./),
+  };
+  const numbers = [said.needs, said.limit, said.left, said.seconds].filter((one) => one !== null);
+  expect(message.match(/[\d,]*\d/g)).toHaveLength(numbers.length);
+  return said;
+}
+
+test("where no store can count, nothing runs unless nothing is limited", async () => {
+  const away = () => Promise.reject(new Error("away"));
+  rates = { take: away, read: away, close: async () => {} };
+  const fault = await faultOf({ requestsPerMinute: 1 });
+  expect([fault.code, fault.details.retryAfterSeconds]).toEqual(["storage_unavailable", 5]);
+  expect((await enter({})).rates).toEqual({ requests: null, tokens: null });
+});

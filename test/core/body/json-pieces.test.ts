@@ -1,0 +1,66 @@
+/** What goes to an engine in pieces is, byte for byte, what JSON.stringify would have made of its well-formed texts at once. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { jsonPieces } from "../../../src/core/body/json-pieces.ts";
+
+const joined = (value: unknown, piece?: number) => Buffer.concat([...jsonPieces(value, piece)]).toString();
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 40 }),
+  fc.constantFrom("😀".repeat(9), "\ud83d", "\ude00\ud83d", '"\\\n', "é€"),
+);
+const value = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "medium" },
+    text,
+    fc.constantFrom(null, true, 0, -2.5e-7),
+    fc.array(tie("value"), { maxLength: 8 }),
+    fc.dictionary(fc.oneof(text, fc.constantFrom("__proto__", "1")), fc.oneof(tie("value"), fc.constant(undefined)), {
+      maxKeys: 8,
+    }),
+  ),
+})).value;
+
+/** The value without halves of characters that stand alone. */
+function wellFormed(one: unknown): unknown {
+  if (typeof one === "string") return one.toWellFormed();
+  if (Array.isArray(one)) return one.map(wellFormed);
+  if (typeof one !== "object" || one === null) return one;
+  const fields = Object.entries(one).map(([name, inner]) => [name.toWellFormed(), wellFormed(inner)] as const);
+  fc.pre(new Set(fields.map(([name]) => name)).size === fields.length);
+  return Object.fromEntries(fields);
+}
+
+test("any value, in pieces of any size", () => {
+  fc.assert(
+    fc.property(value, fc.integer({ min: 1, max: 300 }), (one, piece) => {
+      expect(joined(one, piece)).toBe(JSON.stringify(wellFormed(one)));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a field that is absent leaves no comma, and one absent from a list is null", () => {
+  const one = { a: undefined, b: [undefined, "x".repeat(50)], c: undefined, d: {}, e: [], f: undefined };
+  for (const piece of [1, 20, 60]) expect(joined(one, piece)).toBe(JSON.stringify(one));
+});
+
+test("no piece is much larger than it is to be, whatever is large", () => {
+  const piece = 1000;
+  const large = { text: "é".repeat(50_000), ["n".repeat(20_000)]: Array.from({ length: 5_000 }, (_, at) => [at, "s"]) };
+  const pieces = [...jsonPieces(large, piece)];
+  expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify(large));
+  for (const { byteLength } of pieces) expect(byteLength).toBeLessThan(8 * piece);
+});
+
+test("nor where most of it is names, numbers or nothing", () => {
+  const piece = 1000;
+  const names = Array.from({ length: 2_000 }, (_, at) => `a name of some length, number ${at}`);
+  const empty = Object.fromEntries(names.map((name) => [name, ""]));
+  const numbers = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [at, null]));
+  const texts = Object.fromEntries(Object.keys(numbers).map((name) => [name, ""]));
+  for (const large of [empty, numbers, texts, { numbers: Object.keys(numbers).map(Number) }]) {
+    const pieces = [...jsonPieces({ large, and: [large] }, piece)];
+    expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify({ large, and: [large] }));
+    for (const { byteLength } of pieces) expect(byteLength).toBeLessThan(8 * piece);
+  }
+});

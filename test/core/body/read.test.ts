@@ -1,0 +1,83 @@
+/** A request's body is looked at while it arrives. What can't become a request is refused then, and its rest left to others. */
+import { expect, test } from "bun:test";
+import { readAtOnce } from "../../../src/core/body/pieces.ts";
+import { type BodyLimits, readJson } from "../../../src/core/body/read.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+
+const limits: BodyLimits = {
+  body_bytes_max: 1024 * 1024,
+  body_ratio_max: 100,
+  body_read_ms: 2_000,
+  body_depth_max: 64,
+  body_values_max: 1_000,
+  body_members_max: 1_000,
+  body_names_max: 1_000,
+};
+
+/** A request that sends this text, and then nothing, without an end. */
+function unending(text: string) {
+  let isLeft = false;
+  const body = new ReadableStream<Uint8Array>({
+    start: (sink) => sink.enqueue(new TextEncoder().encode(text)),
+    cancel() {
+      isLeft = true;
+    },
+  });
+  const headers = { "content-type": "application/json" };
+  return { request: new Request("http://localhost/", { method: "POST", headers, body }), isLeft: () => isLeft };
+}
+
+test.each([
+  ["deeper than any request", "[".repeat(100_000), "invalid_json", "nested more than 64 levels"],
+  ["of more values than the largest body may have", `[${"1,".repeat(400_000)}`, "request_too_large", "values"],
+])("a body %s is refused before it ends", async (_, text, code, words) => {
+  const { request } = unending(text);
+  const fault = await readJson(request, limits, () => {}).catch((thrown: unknown) => thrown);
+  if (!(fault instanceof Fault)) throw new Error("it was taken");
+  expect([fault.code, fault.message.includes(words)]).toEqual([code as Fault["code"], true]);
+  expect(request.body?.locked).toBe(false);
+});
+
+test("one that does not end is refused when its time is over", async () => {
+  const { request, isLeft } = unending('{"model": ');
+  const fault = await readJson(request, { ...limits, body_read_ms: 20 }, () => {}).catch((thrown: unknown) => thrown);
+  expect(fault).toMatchObject({ code: "invalid_json", details: { headers: { connection: "close" } } });
+  expect(isLeft()).toBe(true);
+});
+
+test("what a body will hold is asked for before it is held, and a refusal ends the reading", async () => {
+  const asked: number[] = [];
+  const { request } = unending("[1, 2");
+  const hold = (bytes: number) => {
+    asked.push(bytes);
+    if (bytes > 0) throw new Fault("capacity_exceeded", "Busy.");
+  };
+  const fault = await readJson(request, limits, hold).catch((thrown: unknown) => thrown);
+  expect(fault).toMatchObject({ code: "capacity_exceeded" });
+  expect(asked).toEqual([0, 5]);
+  expect(request.body?.locked).toBe(false);
+});
+
+test("so is what arrives compressed, which is held until it is unpacked", async () => {
+  const packed = Bun.gzipSync(Buffer.from(JSON.stringify(Array.from({ length: 400 }, () => Math.random()))));
+  const pieces = [packed.slice(0, 1_000), packed.slice(1_000, 3_000), packed.slice(3_000)];
+  const body = new ReadableStream<Uint8Array>({
+    async pull(sink) {
+      const piece = pieces.shift();
+      if (piece) sink.enqueue(piece);
+      else sink.close();
+      await Bun.sleep(0);
+    },
+  });
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const asked: number[] = [];
+  await readJson(new Request("http://localhost/", { method: "POST", headers, body }), limits, (bytes) => {
+    asked.push(bytes);
+  });
+  expect(asked.slice(0, 4)).toEqual([0, 1_000, 3_000, packed.length]);
+});
+
+test("a small body whose client breaks off is given up at once", async () => {
+  const broken = { bytes: () => Promise.reject(new Error("the connection was closed")) } as unknown as Request;
+  expect(await readAtOnce(broken, 60_000, () => {})).toBe("broken_off");
+});

@@ -1,0 +1,435 @@
+/**
+ * What counts at once: a limit that is changed, whosever it is, a key that is revoked, an organization that is suspended or
+ * loses its plan, while requests run; on three nodes over Postgres, and embedded. Each leaves one record, and no hold.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import { busyness } from "../../harness/busyness.ts";
+import { databaseKinds, isDeep } from "../../harness/depth.ts";
+import { says as saying } from "../../harness/engine.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { endedReceipt } from "../../harness/receipts.ts";
+import { type Simulator, startSimulator } from "../../harness/simulator.ts";
+import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(240_000);
+
+const model = "acme/writer-1";
+/** A stream's pace, slower on a busy machine, where a limit that is set takes longer to be in force. */
+const pace = (tokens_per_s: number) => `tps=${Math.round(tokens_per_s / Math.min(busyness(), 1.5))}`;
+/** Long enough that nothing ends by itself while a test looks. */
+const directives = `tokens=16000 ${pace(200)}`;
+const bodies: Record<string, object> = {
+  "/v1/chat/completions": { messages: saying(directives) },
+  "/v1/messages": { messages: saying(directives), max_tokens: 16_000 },
+  "/v1/responses": { input: saying(directives) },
+};
+/** The units of a limit: more than a test's streams use before it is in force. */
+const limit = 12_000;
+/** The units of a limit that comes with a new file: a reload takes longer. */
+const reloaded = 40_000;
+/** That many streams together come to the limit in a second, however many nodes have them. */
+const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
+/** The nodes that have one stream each; one alone has two. */
+const places = (nodes: readonly Sluice[]) => (nodes.length > 1 ? nodes : [nodes[0]!, nodes[0]!]);
+
+const configTo = (url: string, gold: string) => `upstreams:
+  main: { url: "${url}" }
+models:
+  - id: ${model}
+    created: 1790000000
+    context_window: 131072
+    max_output_tokens: 16384
+    prices: { input: 1, output: 10 }
+    routes: [{ upstream: main, model: m }]
+plans:
+  gold: ${gold}
+  limitless: {}
+metering: { checkpoint_s: 0.5 }
+`;
+
+interface Fleet {
+  nodes: Sluice[];
+  /** Of their common database; null: it is embedded. */
+  database: string | null;
+  /** Of each node: its own configuration file, with this limit of a session on the plan gold. */
+  rewrite(node: number, gold: string): void;
+  file(node: number): string;
+  /** A new organization with two keys, made with these options. */
+  member(plan: string, ...options: string[]): Promise<Member>;
+  stop(): Promise<void>;
+}
+
+async function startFleet(store: "pglite" | "postgres", engine: Simulator): Promise<Fleet> {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-at-once-"));
+  const database = store === "postgres" ? await migratedDatabase() : null;
+  const file = (node: number) => join(folder, `sluice-${node}.yaml`);
+  const rewrite = (node: number, gold: string) => writeFileSync(file(node), configTo(engine.url, gold));
+  const nodes: Sluice[] = [];
+  for (let index = 0; index < (database ? 3 : 1); index++) {
+    rewrite(index, "{}");
+    const env = { SLUICE_CONFIG: file(index), ...(database ? { DATABASE_URL: database.url } : {}) };
+    nodes.push(await startSluice({ store: "pglite", env, dataDir: join(folder, `data-${index}`) }));
+  }
+  let members = 0;
+  const { json } = nodes[0]!;
+  return {
+    nodes,
+    database: database?.url ?? null,
+    rewrite,
+    file,
+    async member(plan, ...options) {
+      const slug = `member-${members++}`;
+      const { id: organization } = await json<{ id: string }>("org", "create", slug, "--plan", plan);
+      const made = () =>
+        json<{ id: string; key: string }>("key", "create", "--org", slug, "--name", "test", ...options);
+      const [{ id: keyId, key }, { key: otherKey }] = [await made(), await made()];
+      return { organization, keyId, key, otherKey };
+    },
+    async stop() {
+      await Promise.all(nodes.map((node) => node.stop()));
+      await database?.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Member {
+  organization: string;
+  keyId: string;
+  key: string;
+  otherKey: string;
+}
+
+interface Running {
+  path: string;
+  stream: boolean;
+  node: Sluice;
+  /** Its first bytes, for a stream. */
+  begun: Promise<void>;
+  ended: Promise<{ id: string; status: number; text: string; at_ms: number }>;
+}
+
+function run(node: Sluice, key: string, path: string, stream: boolean, body: object = bodies[path]!): Running {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const ended = (async () => {
+    const response = await fetch(node.url + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, ...body, stream }),
+    });
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body!) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length > 2_000) begin();
+    }
+    begin();
+    const id = response.headers.get("x-service-request-id")!;
+    return { id, status: response.status, text, at_ms: performance.now() };
+  })();
+  return { path, stream, node, begun, ended };
+}
+
+const receiptOf = (node: Sluice, key: string, id: string) => endedReceipt(node, id, { key });
+
+const dataOf = (text: string) => [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => data!);
+
+const engine = await startSimulator({});
+afterAll(() => engine.stop());
+
+describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
+  let fleet: Fleet;
+  beforeAll(async () => {
+    fleet = await startFleet(store, engine);
+  });
+  afterAll(() => fleet.stop());
+
+  const holdsGone = () =>
+    until(
+      async () => {
+        const texts = await Promise.all(fleet.nodes.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()));
+        return texts.every((text) => /^\S*usage_holds 0$/m.test(text));
+      },
+      10_000,
+      "no hold to be left",
+    );
+
+  test("a plan that is lowered ends what runs at its new limit, on nodes with an older file too", async () => {
+    const { key } = await fleet.member("gold");
+    const body = towardsLimit(places(fleet.nodes).length);
+    const running = places(fleet.nodes).map((node) => run(node, key, "/v1/chat/completions", true, body));
+    await Promise.all(running.map(({ begun }) => begun));
+    fleet.rewrite(0, `{ session: ${reloaded} }`);
+    fleet.nodes[0]!.signal("SIGHUP");
+    let charged = 0;
+    for (const { ended, node } of running) {
+      const { id, text } = await ended;
+      const data = dataOf(text);
+      expect(data.at(-1)).toBe("[DONE]");
+      expect(text).toContain('"finish_reason":"length"');
+      const receipt = await receiptOf(node, key, id);
+      expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
+      charged += receipt.units.charged;
+    }
+    expect(charged).toBeLessThanOrEqual(reloaded);
+    expect(charged).toBeGreaterThan(reloaded * 0.9);
+    await holdsGone();
+
+    for (const node of fleet.nodes) {
+      const refused = await run(node, key, "/v1/chat/completions", true).ended;
+      expect(refused.status).toBe(429);
+      expect(refused.text).toContain("usage_limit_reached");
+    }
+  });
+
+  test("a plan made at run time counts on all nodes within a second, and lowered it ends what runs", async () => {
+    const [first] = fleet.nodes;
+    await first!.json("plan", "create", "made");
+    const { key } = await fleet.member("made");
+    const body = towardsLimit(fleet.nodes.length);
+    const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true, body));
+    await Promise.all(running.map(({ begun }) => begun));
+    await first!.json("plan", "update", "made", "--limit", `session=${limit}`);
+    let charged = 0;
+    for (const { ended, node } of running) {
+      const { id, text } = await ended;
+      expect(text).toContain('"finish_reason":"length"');
+      charged += (await receiptOf(node, key, id)).units.charged;
+    }
+    expect(charged).toBeLessThanOrEqual(limit);
+    expect(charged).toBeGreaterThan(limit * 0.9);
+    await holdsGone();
+
+    const refused = await first!.cli("plan", "remove", "made");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("is used by 1 organization")]);
+    // A file that names it is refused, and all that was in force stays.
+    const file = fleet.file(0);
+    writeFileSync(file, `${configTo(engine.url, "{}")}`.replace("  limitless: {}", "  limitless: {}\n  made: {}"));
+    first!.signal("SIGHUP");
+    await until(() => first!.stderr().includes("was made at run time"), 10_000, "the refusal");
+    expect((await first!.json<object[]>("plan", "history", "made")).length).toBe(2);
+    const shown = await first!.json<{ source: string }>("plan", "show", "made");
+    expect(shown).toMatchObject({ source: "management", session: limit, version: 2 });
+    fleet.rewrite(0, `{ session: ${reloaded} }`);
+  });
+
+  test("a node that starts with a file that was changed before does not bring its plans back", async () => {
+    const [first] = fleet.nodes;
+    fleet.rewrite(0, "{ session: 50000 }");
+    first!.signal("SIGHUP");
+    await until(() => first!.stderr().split("configuration_reloaded").length > 2, 10_000, "the reload");
+    if (fleet.database === null) return;
+    const { key } = await fleet.member("gold");
+    const folder = mkdtempSync(join(tmpdir(), "sluice-older-"));
+    const file = join(folder, "sluice.yaml");
+    writeFileSync(file, configTo(engine.url, "{ session: 1 }"));
+    utimesSync(file, Date.now() / 1000 - 3_600, Date.now() / 1000 - 3_600);
+    const env = { SLUICE_CONFIG: file, DATABASE_URL: fleet.database };
+    const older = await startSluice({ store: "pglite", dataDir: folder, env });
+    await until(() => older.stderr().includes("plans_older"), 10_000, "the word that its plans are not in force");
+    const running = run(older, key, "/v1/chat/completions", true);
+    await running.begun;
+    fleet.rewrite(1, "{ session: 10 }");
+    fleet.nodes[1]!.signal("SIGHUP");
+    expect((await running.ended).text).toContain('"finish_reason":"length"');
+    await older.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const chat = "/v1/chat/completions";
+  const { json } = { json: (...words: string[]) => fleet.nodes[0]!.json<{ id: string }>(...words) };
+  const sessionOf = (units: number) => ["--limit", `session=${units}`];
+  const team = ({ organization }: Member, name: string) =>
+    json("team", "create", "--org", organization, "--name", name);
+
+  /** Whose limits there are: how one is set for what runs, having been none or high. */
+  const limited: Record<
+    string,
+    (isFirst: boolean) => Promise<{ member: Member; set(units: number): Promise<unknown> }>
+  > = {
+    key: async (isFirst) => {
+      const member = await fleet.member("limitless", ...(isFirst ? [] : sessionOf(1e9)));
+      return { member, set: (units) => json("key", "update", member.keyId, ...sessionOf(units)) };
+    },
+    team: async (isFirst) => {
+      const member = await fleet.member("limitless");
+      const { id } = await team(member, "writers");
+      await json("key", "update", member.keyId, "--team", id);
+      if (!isFirst) await json("team", "update", id, ...sessionOf(1e9));
+      return { member, set: (units) => json("team", "update", id, ...sessionOf(units)) };
+    },
+    organization: async (isFirst) => {
+      const name = `of-one-${Bun.randomUUIDv7().slice(-12)}`;
+      await json("plan", "create", name, ...(isFirst ? [] : sessionOf(1e9)));
+      const member = await fleet.member(name);
+      return { member, set: (units) => json("plan", "update", name, ...sessionOf(units)) };
+    },
+    "extra usage": async () => {
+      const name = `full-${Bun.randomUUIDv7().slice(-12)}`;
+      await json("plan", "create", name, ...sessionOf(1));
+      const member = await fleet.member(name);
+      const set = (units: number) => json("org", "extra-usage", member.organization, "on", "--cap", `${units}`);
+      await set(1e9);
+      return { member, set };
+    },
+  };
+
+  // The embedded database runs the same SQL; whose limit it is makes no difference that Postgres would not show.
+  const subjects = store === "postgres" || isDeep ? Object.keys(limited) : ["key"];
+
+  for (const whose of subjects) {
+    const begin = limited[whose]!;
+    for (const isFirst of whose === "extra usage" ? [false] : [false, true]) {
+      const name = `a limit of the ${whose} that is ${isFirst ? "its first" : "lowered"} ends what runs where it stands`;
+      test(name, async () => {
+        const { member, set } = await begin(isFirst);
+        const body = towardsLimit(places(fleet.nodes).length);
+        const running = places(fleet.nodes).map((node) => run(node, member.key, chat, true, body));
+        await Promise.all(running.map(({ begun }) => begun));
+        await set(limit);
+        let charged = 0;
+        for (const { ended, node } of running) {
+          const { id, text } = await ended;
+          expect(text).toContain('"finish_reason":"length"');
+          expect(dataOf(text).at(-1)).toBe("[DONE]");
+          const receipt = await receiptOf(node, member.otherKey, id);
+          expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
+          charged += receipt.units.charged;
+        }
+        expect(charged).toBeLessThanOrEqual(limit);
+        expect(charged).toBeGreaterThan(limit * 0.9);
+        await holdsGone();
+        for (const node of fleet.nodes) {
+          const { status, text } = await run(node, member.key, chat, true).ended;
+          expect(status).toBe(429);
+          const { limited_by } = JSON.parse(text).error;
+          expect(limited_by).toBe(whose === "extra usage" ? "organization" : whose);
+        }
+      });
+    }
+
+    test(`a limit of the ${whose} below what is used ends what runs within a second`, async () => {
+      const { member, set } = await begin(false);
+      const running = fleet.nodes.map((node) => run(node, member.key, chat, true));
+      await Promise.all(running.map(({ begun }) => begun));
+      await set(10);
+      const set_ms = performance.now();
+      for (const { ended } of running) {
+        const { text, at_ms } = await ended;
+        expect(at_ms - set_ms).toBeLessThan(1_000 * busyness());
+        expect(text).toContain('"finish_reason":"length"');
+      }
+      await holdsGone();
+    });
+
+    test(`a limit of the ${whose} that is raised in time lets what runs go on`, async () => {
+      const { member, set } = await begin(false);
+      await set(10_000);
+      // More than the limit has room for, and less than is held at first.
+      const body = { messages: saying(`tokens=1300 ${pace(500)}`) };
+      const running = run(fleet.nodes.at(-1)!, member.key, chat, true, body);
+      await running.begun;
+      await set(1e9);
+      const { id, text } = await running.ended;
+      expect(text).toContain('"finish_reason":"stop"');
+      expect((await receiptOf(running.node, member.otherKey, id)).units.charged).toBeGreaterThan(13_000);
+    });
+  }
+
+  test("a key that moves leaves what runs in its team, whose limit still ends it", async () => {
+    const member = await fleet.member("limitless");
+    const [before, after] = [await team(member, "before"), await team(member, "after")];
+    await json("key", "update", member.keyId, "--team", before.id);
+    const node = fleet.nodes.at(-1)!;
+    const left = run(node, member.key, chat, true);
+    await left.begun;
+    await json("key", "update", member.keyId, "--team", after.id);
+    const stays = run(node, member.key, chat, true, { messages: saying("tokens=1500 tps=500") });
+    await stays.begun;
+    await json("team", "update", before.id, ...sessionOf(10));
+    expect((await left.ended).text).toContain('"finish_reason":"length"');
+    expect((await stays.ended).text).toContain('"finish_reason":"stop"');
+    await holdsGone();
+  });
+
+  const acts = {
+    "a key is revoked": {
+      act: ({ keyId }: Member) => ["key", "revoke", keyId],
+      back: () => null,
+      ...{ code: "revoked_api_key", status: 401, says: /revoked/ },
+    },
+    "an organization is suspended": {
+      act: ({ organization }: Member) => ["org", "suspend", organization],
+      back: ({ organization }: Member) => ["org", "resume", organization],
+      ...{ code: "organization_suspended", status: 403, says: /suspended/ },
+    },
+    "an organization is closed": {
+      act: ({ organization }: Member) => ["org", "close", organization, "--yes"],
+      back: () => null,
+      ...{ code: "revoked_api_key", status: 401, says: /revoked/ },
+    },
+  };
+
+  for (const [name, { act, back, code, status, says }] of Object.entries(acts)) {
+    test(`where ${name}, its running requests end with their protocol's error`, async () => {
+      const member = await fleet.member("limitless");
+      const bystander = await fleet.member("limitless");
+      const other = run(fleet.nodes[0]!, bystander.key, "/v1/chat/completions", true);
+      const running = fleet.nodes.flatMap((node) =>
+        Object.keys(bodies).flatMap((path) => [true, false].map((stream) => run(node, member.key, path, stream))),
+      );
+      await Promise.all([other, ...running].filter(({ stream }) => stream).map(({ begun }) => begun));
+      const asked = engine.counts.requests;
+      expect(asked).toBeGreaterThanOrEqual(running.length);
+      await fleet.nodes[0]!.json(...act(member));
+      const acted_ms = performance.now();
+      const ended = await Promise.all(running.map(async (one) => ({ ...one, ...(await one.ended) })));
+      for (const one of ended) {
+        expect(one.at_ms - acted_ms).toBeLessThan(10_000 * busyness());
+        if (!one.stream) {
+          expect(one.status).toBe(status);
+          expect(one.text).toContain(code);
+          continue;
+        }
+        expect(one.status).toBe(200);
+        const data = dataOf(one.text);
+        if (one.path === "/v1/messages") {
+          expect(one.text).toContain("event: error\n");
+          expect(JSON.parse(data.at(-1)!).error.details.error_code).toBe(code);
+          expect(one.text).not.toContain("message_stop");
+        } else {
+          expect(data.at(-1)).toBe("[DONE]");
+          const last = JSON.parse(data.at(-2)!);
+          // The codes of a failed response are OpenAI's own; its message says why.
+          if (one.path === "/v1/responses")
+            expect(last).toMatchObject({
+              type: "response.failed",
+              response: { error: { message: expect.stringMatching(says) } },
+            });
+          else expect(last.error.code).toBe(code);
+        }
+      }
+      const undo = back(member);
+      if (undo) await fleet.nodes[0]!.json(...undo);
+      for (const { id, node, stream } of ended) {
+        // No key of a closed organization reads them; an operator does, as long as they are kept.
+        const receipt = await (name.endsWith("closed")
+          ? node.json<RequestReceipt>("request", "show", id)
+          : receiptOf(node, member.otherKey, id));
+        expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
+        if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
+        // Of what nobody streamed, nothing was delivered.
+        expect(receipt.units.charged > 0).toBe(stream);
+      }
+      // Nobody else noticed, until its own plan is gone.
+      await fleet.nodes[0]!.json("org", "plan", bystander.organization, "--none");
+      expect((await other.ended).text).toContain("no_active_plan");
+      await holdsGone();
+    });
+  }
+});

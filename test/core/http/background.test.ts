@@ -1,0 +1,259 @@
+/** Background responses: they answer at once, run on by themselves, can be fetched, followed and cancelled, by OpenAI's SDK. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import OpenAI from "openai";
+import { errorOf, model, says, startService } from "../../harness/engine.ts";
+import { newKey } from "../../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+const service = await startService({
+  engine: { directives: "", namesModel: false },
+  more: "answers: { answer_bytes_max: 65536 }\nlimits: { first_event_hold_ms: 200 }",
+});
+const client = new OpenAI({ apiKey: service.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
+afterAll(() => service.stop());
+
+const asked = (directives: string, more: object = {}) => ({
+  ...{ model, input: says(directives), background: true as const },
+  ...more,
+});
+type Created = { id: string; status: string; background: boolean; output: unknown[] };
+const create = async (directives: string, more: object = {}) => {
+  const response = await service.post("/v1/responses", asked(directives, more));
+  return {
+    request: requestIdOf(response),
+    status: response.status,
+    body: (await response.json()) as Created,
+  };
+};
+const fetched = async (id: string) => (await (await service.fetch(`/v1/responses/${id}`)).json()) as Created;
+async function ended(id: string): Promise<Created> {
+  let now = await fetched(id);
+  const isOver = async () => {
+    now = await fetched(id);
+    return now.status !== "in_progress" && now.status !== "queued";
+  };
+  await until(isOver, 10_000, "the end of the response");
+  return now;
+}
+const receiptOf = (id: string) => endedReceipt(service, id);
+
+test("it answers at once, completes, is stored, charged, and gone on from", async () => {
+  const { body, request, status } = await create("tokens=30 tps=30");
+  expect([status, body]).toMatchObject([200, { status: "in_progress", background: true, output: [] }]);
+  expect((await fetched(body.id)).status).toBe("in_progress");
+  expect(await ended(body.id)).toMatchObject({
+    id: body.id,
+    status: "completed",
+    background: true,
+    output: [{ type: "message" }],
+  });
+  expect(await receiptOf(request)).toMatchObject({
+    outcome: "completed",
+    usage: { output_tokens: 30 },
+    replay_of: null,
+  });
+  const next = await service.post("/v1/responses", { model, input: "and?", previous_response_id: body.id });
+  expect(next.status).toBe(200);
+});
+
+test("it ends as incomplete and as failed, too", async () => {
+  const [incomplete, failed] = await Promise.all([
+    create("tokens=60 tps=100", { max_output_tokens: 20 }),
+    create("tokens=30 tps=30 error-after=5"),
+  ]);
+  expect(await ended(incomplete.body.id)).toMatchObject({
+    status: "incomplete",
+    incomplete_details: { reason: "max_output_tokens" },
+  });
+  expect(await ended(failed.body.id)).toMatchObject({ status: "failed", error: { code: "server_error" } });
+});
+
+test("it is cancelled, once and for all, and charged for what was produced", async () => {
+  const before = service.engine.counts.requests;
+  const { body, request } = await create("tokens=2000 tps=50");
+  await until(() => service.engine.counts.requests > before, 5_000, "the engine to be asked");
+  const cancel = async () => (await (await service.post(`/v1/responses/${body.id}/cancel`, {})).json()) as Created;
+  const engine = service.engine.requests.at(-1)!;
+  expect(await cancel()).toMatchObject({ id: body.id, status: "cancelled" });
+  await until(() => engine.ended === "client-left", 2_000, "the engine to be let go");
+  expect(await cancel()).toMatchObject({ status: "cancelled" });
+  expect(await ended(body.id)).toMatchObject({ status: "cancelled" });
+  expect(await receiptOf(request)).toMatchObject({ outcome: "cancelled" });
+});
+
+test("a refusal has its true status, and leaves no response", async () => {
+  for (const [more, param] of [
+    [{ store: false }, "background"],
+    [{ model: "acme/none" }, "model"],
+  ] as const) {
+    const refused = await service.post("/v1/responses", asked("", more));
+    expect([refused.status >= 400, (await errorOf(refused)).param]).toEqual([true, param]);
+  }
+});
+
+test("only background responses are cancelled and followed", async () => {
+  const stored = (await (await service.post("/v1/responses", { model, input: "x" })).json()) as Created;
+  const cancelled = await service.post(`/v1/responses/${stored.id}/cancel`, {});
+  expect([cancelled.status, (await errorOf(cancelled)).code]).toEqual([400, "invalid_value"]);
+  const unknown = await service.post(`/v1/responses/resp_${"0".repeat(32)}/cancel`, {});
+  expect([unknown.status, (await errorOf(unknown)).code]).toEqual([404, "response_not_found"]);
+  for (const id of [stored.id, (await create("tokens=3")).body.id]) {
+    const followed = await service.fetch(`/v1/responses/${id}?stream=true`);
+    expect([followed.status, (await errorOf(followed)).code]).toEqual([400, "unsupported_feature"]);
+  }
+});
+
+test("OpenAI's SDK creates, loses, follows and fetches a streamed one, without a gap", async () => {
+  const stream = await client.responses.create({ ...asked("tokens=40 tps=40"), stream: true } as never);
+  const seen: { type: string; sequence_number: number }[] = [];
+  let id = "";
+  for await (const event of stream as unknown as AsyncIterable<(typeof seen)[0] & { response?: { id: string } }>) {
+    seen.push(event);
+    id ||= event.response?.id ?? "";
+    if (seen.length === 12) break;
+  }
+  const rest = await client.responses.retrieve(id, {
+    stream: true,
+    starting_after: seen.at(-1)!.sequence_number,
+  } as never);
+  for await (const event of rest as unknown as AsyncIterable<(typeof seen)[0]>) seen.push(event);
+  expect(seen.map(({ sequence_number }) => sequence_number)).toEqual(seen.map((_, index) => index));
+  expect(seen.at(-1)!.type).toBe("response.completed");
+  expect((await client.responses.retrieve(id)).output_text).toContain("simulator");
+});
+
+test("OpenAI's SDK cancels a streamed one, and deletes it", async () => {
+  const stream = await client.responses.create({ ...asked("tokens=2000 tps=50"), stream: true } as never);
+  let id = "";
+  for await (const event of stream as unknown as AsyncIterable<{ response?: { id: string } }>) {
+    id ||= event.response?.id ?? "";
+    if (id) break;
+  }
+  expect((await client.responses.cancel(id)).status).toBe("cancelled");
+  expect((await client.responses.retrieve(id)).status).toBe("cancelled");
+  await client.responses.delete(id);
+  expect((await service.fetch(`/v1/responses/${id}`)).status).toBe(404);
+});
+
+describe("with an idempotency key", () => {
+  const newKey = () => `key ${crypto.randomUUID()}`;
+  const repeated = (key: string, directives: string, more: object = {}) =>
+    service.post("/v1/responses", asked(directives, more), { headers: { "idempotency-key": key } });
+  const replayOf = (response: Response) => response.headers.get("x-service-replay-of");
+
+  test("a repeat gets the same response, as it stands, and no engine is asked again", async () => {
+    const key = newKey();
+    const before = service.engine.counts.requests;
+    const first = await repeated(key, "tokens=30 tps=30");
+    const begun = (await first.json()) as Created;
+    const running = await repeated(key, "tokens=30 tps=30");
+    expect([running.status, replayOf(running)]).toEqual([200, requestIdOf(first)]);
+    expect(await running.json()).toMatchObject({ id: begun.id, status: "in_progress" });
+    await ended(begun.id);
+    const over = await repeated(key, "tokens=30 tps=30");
+    expect(await over.json()).toMatchObject({ id: begun.id, status: "completed", output: [{ type: "message" }] });
+    expect(service.engine.counts.requests).toBe(before + 1);
+    expect((await receiptOf(requestIdOf(over))).units.charged).toBe(0);
+    const other = await repeated(key, "tokens=31 tps=30");
+    expect([other.status, (await errorOf(other)).code]).toEqual([400, "idempotency_key_reused"]);
+  });
+
+  test("many that come at once are one response", async () => {
+    const key = newKey();
+    const all = await Promise.all(Array.from({ length: 8 }, () => repeated(key, "tokens=20 tps=30")));
+    const ids = await Promise.all(all.map(async (one) => ((await one.json()) as Created).id));
+    expect(new Set(ids).size).toBe(1);
+    expect(all.filter((one) => replayOf(one) === null)).toHaveLength(1);
+  });
+
+  test("a stream is repeated from its first byte, and one that failed with its failure", async () => {
+    for (const directives of ["tokens=20 tps=40", "tokens=30 tps=60 error-after=10"]) {
+      const key = newKey();
+      const first = await repeated(key, directives, { stream: true });
+      const text = await first.text();
+      const again = await repeated(key, directives, { stream: true });
+      expect([await again.text(), replayOf(again)]).toEqual([text, requestIdOf(first)]);
+    }
+  });
+
+  test("the key of one that failed is free, and so is that of one that was refused; the failed one can be fetched", async () => {
+    const key = newKey();
+    const failed = (await (await repeated(key, "tokens=30 tps=60 error-after=5")).json()) as Created;
+    expect((await ended(failed.id)).status).toBe("failed");
+    const again = await repeated(key, "tokens=30 tps=60 error-after=5");
+    expect([replayOf(again), ((await again.json()) as Created).id === failed.id]).toEqual([null, false]);
+    expect((await fetched(failed.id)).status).toBe("failed");
+    const refused = newKey();
+    expect((await repeated(refused, "", { model: "acme/none" })).status).toBe(404);
+    expect((await repeated(refused, "tokens=3")).status).toBe(200);
+  });
+
+  test("the key of a stream that failed before its first part is free, and the failed response can be fetched", async () => {
+    for (const directives of ["status=400", "slow-headers=500 status=400"]) {
+      const key = newKey();
+      const before = service.engine.counts.requests;
+      const text = await (await repeated(key, directives, { stream: true })).text();
+      const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)?.[1];
+      if (id) expect((await ended(id)).status).toBe("failed");
+      const isFree = async () => {
+        const again = await repeated(key, directives, { stream: true });
+        await again.text();
+        return replayOf(again) === null;
+      };
+      await until(isFree, 5_000, "the key to be free");
+      expect(service.engine.counts.requests).toBe(before + 2);
+    }
+  });
+
+  test("a cancelled one stays cancelled", async () => {
+    const key = newKey();
+    const { id } = (await (await repeated(key, "tokens=2000 tps=50")).json()) as Created;
+    await service.post(`/v1/responses/${id}/cancel`, {});
+    expect(await (await repeated(key, "tokens=2000 tps=50")).json()).toMatchObject({ id, status: "cancelled" });
+  });
+});
+
+test("one whose key is revoked fails with the true reason", async () => {
+  const { id: keyId, key } = await newKey(service, service.organization);
+  const responses = await Promise.all(
+    [false, true].map((stream) => service.post("/v1/responses", asked("tokens=16000 tps=50", { stream }), { key })),
+  );
+  const whole = (await responses[0]!.json()) as Created;
+  const reader = responses[1]!.body!.getReader();
+  let text = "";
+  const read = async () => {
+    text += new TextDecoder().decode((await reader.read()).value);
+    return text.includes("output_text.delta");
+  };
+  await until(read, 5_000, "the stream to begin");
+  const streamed = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  await service.json("key", "revoke", keyId);
+  for (const id of [whole.id, streamed]) {
+    const now = await ended(id);
+    expect(now).toMatchObject({ status: "failed" });
+    expect(JSON.stringify(now)).not.toContain("node that wrote it");
+  }
+});
+
+test("one that is too large for its log goes on, and is stored", async () => {
+  const stream = await service.post("/v1/responses", asked("tokens=2000", { stream: true }));
+  const text = await stream.text();
+  expect(text.length).toBeGreaterThan(65_536);
+  expect(text).toContain("event: response.completed");
+  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  expect(await ended(id)).toMatchObject({ id, status: "completed" });
+});
+
+test("one that is too large for its log goes on when its client leaves", async () => {
+  const stream = await service.post("/v1/responses", asked("tokens=2000 tps=1000", { stream: true }));
+  let text = "";
+  for await (const piece of stream.body!.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    if (text.length > 100_000) break;
+  }
+  const id = /"id":"(resp_[0-9a-f]{32})"/.exec(text)![1]!;
+  expect(await ended(id)).toMatchObject({ id, status: "completed" });
+});

@@ -1,0 +1,307 @@
+/** What a key and its team may use, as a client and an operator meet it. */
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { model, startService } from "../../harness/engine.ts";
+import { newKey, newOrganization } from "../../harness/organizations.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+// A short request that asks for 256 tokens holds some 110,000 units: 100 a token of input, 400 of output.
+const plans = {
+  wide: "{ session: 100000000, week: 200000000, concurrent_requests: 50 }",
+  minute: "{ requests_per_minute: 50, tokens_per_minute: 5000 }",
+};
+
+const service = await startService({
+  plans,
+  engine: { directives: "", namesModel: false },
+  more: "webhooks: { allow_private: true }",
+});
+afterAll(() => service.stop(), 60_000);
+
+const organization = (plan: keyof typeof plans = "wide") => newOrganization(service, plan);
+interface Refused {
+  error: Record<string, unknown> & { code: string; message: string };
+}
+const chat = (key: string, content: string, max_tokens = 256) =>
+  service.post("/v1/chat/completions", { model, messages: [{ role: "user", content }], max_tokens }, { key });
+const slow = "[simulator: tps=1] hello hello hello";
+
+async function refused(response: Response): Promise<Refused["error"]> {
+  expect(response.status).toBe(429);
+  return ((await response.json()) as Refused).error;
+}
+
+test("a key's five-hour limit refuses, says whose it is, and leaves its neighbours alone", async () => {
+  const org = await organization();
+  const limited = await newKey(service, org, "--limit", "session=150000");
+  const neighbour = await newKey(service, org);
+  const running = new AbortController();
+  const first = service.post(
+    "/v1/chat/completions",
+    { model, messages: [{ role: "user", content: slow }], max_tokens: 256, stream: true },
+    { key: limited.key, signal: running.signal },
+  );
+  expect((await first).status).toBe(200);
+  const reserved = await refused(await chat(limited.key, "hello"));
+  expect(reserved).toMatchObject({ code: "usage_reserved", limited_by: "key" });
+  expect(reserved.message).toMatch(/but the key's five-hour session limit of 150,000 units has 150,000 left/);
+  expect((await chat(neighbour.key, "hello")).status).toBe(200);
+  running.abort();
+  await until(
+    async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
+  );
+
+  const usage = (await (await service.fetch("/v1/service/usage", { key: limited.key })).json()) as Record<
+    string,
+    object
+  >;
+  expect(usage).toMatchObject({ object: "service.usage", key: { session: { usage_percent: expect.any(Number) } } });
+  expect(usage.key).not.toHaveProperty("week");
+  expect(usage).not.toHaveProperty("team");
+  const plain = (await (await service.fetch("/v1/service/usage", { key: neighbour.key })).json()) as object;
+  expect(Object.keys(plain)).toEqual(["object", "session", "week", "month"]);
+
+  await service.json("key", "update", limited.id, "--limit", "session=1000");
+  const whole = await refused(await chat(limited.key, "hello"));
+  expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "key", limit: "session", limit_value: 1000 });
+  expect(whole.message).toMatch(
+    /more than the key's whole five-hour session limit of 1,000 units\. .* higher limit of the key\.$/,
+  );
+});
+
+test("a team's limits bind all of its keys, and the narrowest that resets last is named", async () => {
+  const org = await organization();
+  const team = await service.json<{ id: string }>(
+    ...["team", "create", "--org", org, "--name", "research", "--limit", "week=120000,concurrent_requests=2"],
+  );
+  const one = await newKey(service, org, "--team", "research");
+  const two = await newKey(service, org, "--team", team.id);
+  const first = await chat(one.key, "hello");
+  expect(first.status).toBe(200);
+  await first.text();
+  // Its answer was charged, and what is left is less than the next one needs.
+  await until(
+    async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
+  );
+  await service.json("team", "update", team.id, "--limit", "week=111000");
+  const full = await refused(await chat(two.key, "hello"));
+  expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
+  expect(full.message).toMatch(/the team's weekly limit of 111,000 units has [\d,]+ left/);
+
+  // Out of the team it is as before.
+  await service.json("key", "update", two.id, "--no-team");
+  expect((await chat(two.key, "hello")).status).toBe(200);
+  await service.json("team", "remove", "research", "--org", org);
+  expect((await chat(one.key, "hello")).status).toBe(200);
+  const shown = await service.json<{ team: null }>("key", "show", one.id);
+  expect(shown.team).toBeNull();
+});
+
+test("a team at 80 percent of its limit tells its webhook, with the numbers that everything else shows", async () => {
+  const org = await organization();
+  const told: { type: string; organization: string; data: Record<string, unknown> }[] = [];
+  const receiver = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1" },
+    async fetch(request) {
+      told.push((await request.json()) as (typeof told)[number]);
+      return new Response();
+    },
+  });
+  try {
+    await service.json("notice", "set", org, "--url", `http://127.0.0.1:${receiver.port}/hook`);
+    const team = await service.json<{ id: string }>(
+      ...["team", "create", "--org", org, "--name", "research", "--limit", "week=100000000"],
+    );
+    const { id, key } = await newKey(service, org, "--team", "research");
+    const answer = await chat(key, "hello");
+    expect(answer.status).toBe(200);
+    await answer.text();
+    interface Shown {
+      standing: { usage_percent: number; week: { used: number; held: number; limit: number } };
+    }
+    const shown = () => service.json<Shown>("team", "show", team.id);
+    await until(async () => {
+      const { week } = (await shown()).standing;
+      return week.used > 0 && week.held === 0;
+    });
+    const { used } = (await shown()).standing.week;
+    const limit = Math.floor(used / 0.8);
+    await service.json("team", "update", team.id, "--limit", `week=${limit}`);
+    await until(() => told.length > 0, 30_000, "the notice");
+    expect(told).toMatchObject([
+      {
+        ...{ type: "usage.share_reached", organization: org },
+        data: {
+          subject: "team",
+          subject_id: team.id,
+          name: "research",
+          window: "week",
+          share_percent: 80,
+          used,
+          limit,
+        },
+      },
+    ]);
+    const usage = (await (await service.fetch("/v1/service/usage", { key })).json()) as {
+      team: { week: { usage_percent: number } };
+    };
+    const { standing } = await shown();
+    expect(standing).toMatchObject({ usage_percent: usage.team.week.usage_percent, week: { used, limit } });
+    expect(await service.json<{ id: string }[]>("team", "list", "--org", org, "--over", "80")).toMatchObject([
+      { id: team.id },
+    ]);
+    const receipt = answer.headers.get("x-service-request-id")!;
+    expect(await service.json("request", "show", receipt)).toMatchObject({ units: { charged: used } });
+    expect(await service.json("key", "show", id)).toMatchObject({ standing: null });
+  } finally {
+    await receiver.stop(true);
+  }
+});
+
+test("how many of a key's requests run at a time is limited by itself", async () => {
+  const org = await organization();
+  const { key } = await newKey(service, org, "--limit", "concurrent_requests=1");
+  const running = new AbortController();
+  const first = await service.post(
+    "/v1/chat/completions",
+    { model, messages: [{ role: "user", content: slow }], max_tokens: 256, stream: true },
+    { key, signal: running.signal },
+  );
+  expect(first.status).toBe(200);
+  const crowded = await refused(await chat(key, "hello"));
+  expect(crowded).toMatchObject({
+    code: "concurrency_limit_exceeded",
+    limited_by: "key",
+    message: "The key's limit of 1 request at a time is reached. Try again when one of them ends.",
+  });
+  running.abort();
+});
+
+const rateHeadersOf = ({ headers }: Response) => [
+  ...["limit", "remaining"].map((name) => headers.get(`x-ratelimit-${name}-requests`)),
+  headers.get("retry-after"),
+];
+const usageOf = async (key: string) =>
+  (await (await service.fetch("/v1/service/usage", { key })).json()) as Record<string, Record<string, unknown>>;
+
+test("a key's requests a minute: it sees its own, its neighbours see the organization's, and a change counts at once", async () => {
+  const org = await organization("minute");
+  const limited = await newKey(service, org, "--limit", "requests_per_minute=2");
+  const neighbour = await newKey(service, org);
+  for (const left of ["1", "0"]) {
+    const response = await chat(limited.key, "hello", 10);
+    expect([response.status, ...rateHeadersOf(response)]).toEqual([200, "2", left, null]);
+  }
+  const full = await chat(limited.key, "hello", 10);
+  expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
+  const error = await refused(full);
+  expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
+  expect(error.message).toMatch(/^The key's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
+  const others = await chat(neighbour.key, "hello", 10);
+  // Two of the limited key, and this one: what was refused took nothing.
+  expect([others.status, ...rateHeadersOf(others)]).toEqual([200, "50", "47", null]);
+
+  const { key } = await usageOf(limited.key);
+  expect(key).toEqual({ requests_per_minute: { usage_percent: 100, reset_at: expect.any(String) } });
+  const left_ms = Date.parse((key!.requests_per_minute as { reset_at: string }).reset_at) - Date.now();
+  expect(left_ms > 0 && left_ms <= 60_000).toBe(true);
+  expect(Object.keys(await usageOf(neighbour.key))).toEqual(["object", "session", "week", "month"]);
+
+  await service.json("key", "update", limited.id, "--limit", "requests_per_minute=3");
+  await until(async () => (await chat(limited.key, "hello", 10)).status === 200, 5_000, "one more a minute");
+  await service.json("key", "update", limited.id, "--limit", "requests_per_minute=none");
+  await until(async () => (await chat(limited.key, "hello", 10)).status === 200, 5_000, "no limit of the key's own");
+  expect(await usageOf(limited.key)).not.toHaveProperty("key");
+});
+
+test("a team's tokens a minute bind all of its keys, and no request above them ever runs", async () => {
+  const org = await organization("minute");
+  const names = ["--org", org, "--name", "research"];
+  const team = await service.json<{ id: string; limits: object }>(
+    ...["team", "create", ...names, "--limit", "tokens_per_minute=1000,week=90000000"],
+    ...["--key-limit", "requests_per_minute=30"],
+  );
+  expect(team.limits).toMatchObject({ tokens_per_minute: 1000, requests_per_minute: null });
+  const [one, two] = [await newKey(service, org, "--team", team.id), await newKey(service, org, "--team", "research")];
+  const words = (count: number) => Array(count).fill("hello").join(" ");
+  const whole = await refused(await chat(one.key, words(2_000), 10));
+  expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "team", limit: "tokens_per_minute" });
+  expect(whole.message).toMatch(/more than the team's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/);
+  const asked: string[] = [];
+  await until(
+    async () => {
+      const response = await chat(asked.length % 2 === 0 ? one.key : two.key, words(200), 50);
+      asked.push(response.status === 200 ? "taken" : String((await refused(response)).limited_by));
+      return asked.at(-1) !== "taken";
+    },
+    20_000,
+    "the team's minute to be full",
+  );
+  expect(asked.at(-1)).toBe("team");
+  expect(asked.length).toBeGreaterThan(2);
+  const usage = await usageOf(two.key);
+  expect(Object.keys(usage.team!)).toEqual(["week", "tokens_per_minute"]);
+  expect(Object.keys(usage.key!)).toEqual(["requests_per_minute"]);
+  // Out of the team it has what the organization has.
+  await service.json("key", "update", two.id, "--no-team");
+  await until(async () => (await chat(two.key, words(200), 50)).status === 200, 5_000, "the organization's room");
+});
+
+test("a new key gets what its team gives, else what its organization gives, and what it is given by itself", async () => {
+  const org = await organization();
+  await service.json("org", "key-limits", org, "--limit", "session=1000000,week=9000000,requests_per_minute=7");
+  await service.json("team", "create", "--org", org, "--name", "interns", "--key-limit", "session=500000");
+  interface Shown {
+    limits: Record<string, number | null>;
+  }
+  const limitsOf = async ({ id }: { id: string }) => (await service.json<Shown>("key", "show", id)).limits;
+  expect(await limitsOf(await newKey(service, org))).toMatchObject({
+    ...{ session: 1_000_000, week: 9_000_000, requests_per_minute: 7, tokens_per_minute: null },
+  });
+  expect(await limitsOf(await newKey(service, org, "--limit", "week=none"))).toMatchObject({
+    session: 1_000_000,
+    week: null,
+  });
+  expect(await limitsOf(await newKey(service, org, "--team", "interns"))).toMatchObject({
+    session: 500_000,
+    week: null,
+  });
+});
+
+test("a change that is not possible is refused with the reason, and nothing of it is done", async () => {
+  const [org, other] = [await organization(), await organization()];
+  const foreign = await service.json<{ id: string }>("team", "create", "--org", other, "--name", "theirs");
+  const key = await newKey(service, org);
+  const says = async (...words: string[]) => {
+    const { code, stderr } = await service.cli(...words);
+    expect(code).not.toBe(0);
+    return stderr;
+  };
+  expect(await says("key", "update", key.id, "--team", foreign.id)).toContain("belongs to another organization");
+  expect(await says("key", "create", "--org", org, "--name", "x", "--team", "theirs")).toContain("no team 'theirs'");
+  expect(await says("key", "update", key.id, "--limit", "week=200000001")).toContain(
+    "The key's limit 'week' of 200,000,001 is above that of the plan 'wide', 200,000,000.",
+  );
+  const minute = await newKey(service, await organization("minute"));
+  expect(await says("key", "update", minute.id, "--limit", "tokens_per_minute=5001")).toContain(
+    "The key's limit 'tokens_per_minute' of 5,001 is above that of the plan 'minute', 5,000.",
+  );
+  for (const wrong of [
+    "requests_per_minute=0",
+    "tokens_per_minute=-1",
+    "requests_per_minute=1000000000000001",
+    "week=-1",
+    "week=0",
+    "week=",
+    "day=5",
+    "week=1.5",
+    "week=1000000000000001",
+  ])
+    expect((await says("key", "update", key.id, "--limit", wrong)).length).toBeLessThan(400);
+  expect(await says("team", "create", "--org", org, "--name", " ")).toContain("must be one line");
+  await service.json("team", "create", "--org", org, "--name", "twice");
+  expect(await says("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
+  const { limits, team } = await service.json<{ limits: Record<string, null>; team: null }>("key", "show", key.id);
+  expect([...Object.values(limits), team]).toEqual(Array(7).fill(null));
+});

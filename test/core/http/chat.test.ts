@@ -1,0 +1,318 @@
+/** POST /v1/chat/completions: what a client may rely on, streamed and not, in front of an engine over HTTP. */
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  engineModel,
+  errorOf,
+  eventsOf,
+  model,
+  plainModel,
+  says,
+  smallModel,
+  startService,
+  words,
+} from "../../harness/engine.ts";
+
+const service = await startService();
+afterAll(() => service.stop(), 60_000);
+
+const chat = (body: object) => service.post("/v1/chat/completions", { model, ...body });
+// biome-ignore lint/suspicious/noExplicitAny: answers are held against the contract by the harness
+const answer = async (body: object): Promise<any> => (await chat(body)).json();
+const asked = () => service.engine.requests.at(-1)?.body as Record<string, unknown>;
+const weather = {
+  type: "function",
+  function: {
+    name: "weather",
+    description: "Weather of a city",
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  },
+};
+
+describe("an answer", () => {
+  test("has the model's words, the public model id, a reason and exact usage", async () => {
+    const response = await chat({ messages: says("", words(12)) });
+    expect(response.status).toBe(200);
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    const body = (await response.json()) as any;
+    expect(body).toMatchObject({ object: "chat.completion", model, choices: [{ index: 0, finish_reason: "stop" }] });
+    expect(body.usage.completion_tokens).toBe(12);
+    expect(body.usage.total_tokens).toBe(body.usage.prompt_tokens + 12);
+    expect(body.id).toMatch(/^chatcmpl-[0-9a-f]{32}$/);
+  });
+
+  test("carries its request id, the usage headers and nothing of the engine", async () => {
+    const response = await chat({ messages: says("") });
+    const id = response.headers.get("x-service-request-id");
+    expect(id).toMatch(/^req_[0-9a-f]{32}$/);
+    expect(response.headers.get("x-request-id")).toBe(id);
+    expect(response.headers.get("request-id")).toBe(id);
+    for (const window of ["session", "week", "month"]) {
+      expect(response.headers.get(`x-service-usage-${window}-percent`)).toBe("0");
+      expect(Date.parse(response.headers.get(`x-service-usage-${window}-reset-at`) ?? "")).toBeGreaterThan(Date.now());
+    }
+  });
+
+  test("is the same streamed and not", async () => {
+    const messages = says("", words(20));
+    const whole = await answer({ messages });
+    const events = await eventsOf(await chat({ messages, stream: true, stream_options: { include_usage: true } }));
+    const chunks = events.slice(0, -1).map((data) => JSON.parse(data));
+    expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")).toBe(
+      whole.choices[0].message.content,
+    );
+    expect(chunks.at(-1).usage).toEqual(whole.usage);
+  });
+
+  test("with a small cap comes from the engine in one piece, else as a stream, and the client sees no difference", async () => {
+    await answer({ messages: says(""), max_tokens: 16 });
+    expect(asked().stream).toBe(false);
+    await answer({ messages: says("") });
+    expect(asked()).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+  });
+});
+
+describe("a stream", () => {
+  test("opens with the role, ends with a reason, exactly one [DONE], and no usage that nobody asked for", async () => {
+    const response = await chat({ messages: says("", words(5)), stream: true });
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    const events = await eventsOf(response);
+    expect(events.filter((data) => data === "[DONE]")).toHaveLength(1);
+    expect(events.at(-1)).toBe("[DONE]");
+    const chunks = events.slice(0, -1).map((data) => JSON.parse(data));
+    expect(chunks[0].choices[0].delta).toEqual({ role: "assistant", content: "" });
+    expect(chunks.at(-1).choices[0].finish_reason).toBe("stop");
+    expect(chunks.every((chunk) => !("usage" in chunk) && chunk.choices.length === 1)).toBe(true);
+    expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1);
+  });
+
+  test("with include_usage, usage is null until the last chunk, which has no choices", async () => {
+    const events = await eventsOf(
+      await chat({ messages: says("", words(5)), stream: true, stream_options: { include_usage: true } }),
+    );
+    const chunks = events.slice(0, -1).map((data) => JSON.parse(data));
+    expect(chunks.slice(0, -1).every((chunk) => chunk.usage === null)).toBe(true);
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 5 } });
+  });
+
+  test("refused by the engine has its true status, and a body", async () => {
+    for (const [directive, status, code] of [
+      ["status=503", 503, "overloaded"],
+      ["status=500", 503, "upstream_unavailable"],
+      ["status=401", 503, "upstream_unavailable"],
+      ["status=404", 503, "upstream_unavailable"],
+      ["status=429 retry-after=7", 429, "capacity_exceeded"],
+      ["context-length", 400, "context_length_exceeded"],
+      ["html-error", 503, "upstream_unavailable"],
+      ["wrong-content-type", 503, "upstream_unavailable"],
+      ["cut-after=0", 503, "upstream_unavailable"],
+      ["malformed-after=0", 503, "upstream_unavailable"],
+      ["error-after=0", 503, "upstream_unavailable"],
+    ] as const) {
+      for (const stream of [true, false]) {
+        const response = await chat({ messages: says(directive), stream });
+        expect([directive, response.status]).toEqual([directive, status]);
+        if (status === 503 || status === 429) expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+        if (status === 429) expect(response.headers.get("retry-after")).toBe("7");
+        expect(await errorOf(response)).toMatchObject({ code, request_id: response.headers.get("x-request-id") });
+      }
+    }
+  });
+
+  test("broken in the middle ends with an error and one [DONE], and never with a finish_reason", async () => {
+    for (const directive of ["tps=100 cut-after=3", "malformed-after=3", "error-after=3", "no-finish no-done"]) {
+      const events = await eventsOf(await chat({ messages: says(directive, words(10)), stream: true }));
+      expect(events.at(-1)).toBe("[DONE]");
+      expect(JSON.parse(events.at(-2) ?? "")).toMatchObject({ error: { code: "upstream_unavailable" } });
+      expect(events.join("")).not.toContain('"finish_reason":"');
+      const whole = await chat({ messages: says(directive, words(10)) });
+      expect(whole.status).toBe(503);
+    }
+  });
+});
+
+describe("tools", () => {
+  test("two parallel calls arrive whole, streamed and not, whatever the engine's habits", async () => {
+    for (const quirk of [
+      "",
+      "whole-tool-call",
+      "two-calls-one-chunk",
+      "interleaved-tools",
+      "repeated-ids",
+      "index-always-0",
+      "index-missing",
+      "stop-with-tools",
+      "ids-missing",
+      "same-ids",
+    ]) {
+      const body = { messages: says(`calls=2${quirk ? ` quirk=${quirk}` : ""}`), tools: [weather] };
+      const whole = await answer(body);
+      const { tool_calls: calls } = whole.choices[0].message;
+      expect([quirk, calls?.length, whole.choices[0].finish_reason]).toEqual([quirk, 2, "tool_calls"]);
+      expect(new Set(calls.map((call: { id: string }) => call.id)).size).toBe(2);
+      for (const call of calls) expect(typeof JSON.parse(call.function.arguments).city).toBe("string");
+      const events = await eventsOf(await chat({ ...body, stream: true }));
+      expect(assembled(events)).toEqual(calls.map((call: { function: unknown }) => call.function));
+    }
+  });
+
+  test("come back with their results", async () => {
+    const messages = [
+      ...says(""),
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } }],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "rain" },
+    ];
+    const body = await answer({ messages, tools: [weather] });
+    expect(body.choices[0].finish_reason).toBe("stop");
+    expect((asked().messages as unknown[])[2]).toEqual({ role: "tool", tool_call_id: "call_1", content: "rain" });
+  });
+
+  test("a forced choice and a subset reach the engine", async () => {
+    const other = { type: "function", function: { name: "time", parameters: { type: "object", properties: {} } } };
+    const forced = await answer({
+      messages: says(""),
+      tools: [weather, other],
+      tool_choice: { type: "function", function: { name: "time" } },
+    });
+    expect(forced.choices[0].message.tool_calls[0].function.name).toBe("time");
+    await answer({
+      messages: says(""),
+      tools: [weather, other],
+      tool_choice: {
+        type: "allowed_tools",
+        allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "time" } }] },
+      },
+    });
+    expect(asked()).toMatchObject({ tools: [other], tool_choice: "required" });
+  });
+});
+
+describe("what a request may carry reaches the engine as it was sent", () => {
+  test("sampling, stop, seed, bias, logprobs, format, reasoning, images", async () => {
+    const response_format = {
+      type: "json_schema",
+      json_schema: {
+        name: "x",
+        strict: true,
+        schema: {
+          type: "object",
+          properties: { a: { type: "integer" } },
+          required: ["a"],
+          additionalProperties: false,
+        },
+      },
+    };
+    const parameters = {
+      temperature: 0.5,
+      top_p: 0.9,
+      frequency_penalty: 1,
+      presence_penalty: -1,
+      seed: 7,
+      stop: ["END"],
+      logit_bias: { "5": -100 },
+      logprobs: true,
+      top_logprobs: 2,
+      response_format,
+      reasoning_effort: "high",
+      top_k: 40,
+    };
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
+    const body = await answer({
+      messages: [
+        { role: "developer", content: "be brief" },
+        { role: "user", content: [{ type: "text", text: "look" }, image] },
+      ],
+      ...parameters,
+      user: "someone",
+      metadata: { a: "b" },
+    });
+    expect(asked()).toMatchObject({
+      model: engineModel,
+      ...parameters,
+      messages: [
+        { role: "system", content: "be brief" },
+        { role: "user", content: [{ type: "text", text: "look" }, image] },
+      ],
+    });
+    expect(asked()).not.toHaveProperty("user");
+    expect(Number.isInteger(JSON.parse(body.choices[0].message.content).a)).toBe(true);
+    expect(body.choices[0].logprobs.content[0].top_logprobs).toHaveLength(2);
+    expect(body.choices[0].message.reasoning_content.length).toBeGreaterThan(0);
+    expect(body.usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(0);
+  });
+
+  test("a cap above the model's own is lowered, and the answer ends with length", async () => {
+    const body = await answer({ model: smallModel, messages: says("", words(1000)), max_tokens: 32_000 });
+    expect(asked().max_tokens).toBe(256);
+    expect(body.choices[0].finish_reason).toBe("length");
+    expect(body.usage.completion_tokens).toBe(256);
+  });
+
+  test("explicit nulls equal absent", async () => {
+    const response = await chat({
+      messages: says(""),
+      temperature: null,
+      stop: null,
+      tools: null,
+      stream: null,
+      max_tokens: null,
+      response_format: null,
+    });
+    expect(response.status).toBe(200);
+    expect(asked()).not.toHaveProperty("temperature");
+  });
+});
+
+describe("a capability that the model lacks is refused by name, before any upstream is asked", () => {
+  const cases: [string, object, string][] = [
+    ["tools", { messages: says(""), tools: [weather] }, "tools"],
+    ["reasoning", { messages: says(""), reasoning_effort: "none" }, "reasoning_effort"],
+    ["structured output", { messages: says(""), response_format: { type: "json_object" } }, "response_format"],
+    ["log probabilities", { messages: says(""), logprobs: true }, "logprobs"],
+    [
+      "images",
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "https://x.test/a.png" } }] }] },
+      "messages[0].content[0]",
+    ],
+    [
+      "tool turns",
+      {
+        messages: [
+          ...says(""),
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
+          },
+          { role: "tool", tool_call_id: "a", content: "x" },
+        ],
+      },
+      "messages[1].tool_calls",
+    ],
+  ];
+  for (const [name, body, param] of cases) {
+    test(name, async () => {
+      const before = service.engine.counts.requests;
+      const response = await chat({ model: plainModel, ...body });
+      expect(response.status).toBe(400);
+      expect(await errorOf(response)).toMatchObject({ code: "unsupported_feature", param });
+      expect(service.engine.counts.requests).toBe(before);
+    });
+  }
+});
+
+function assembled(events: string[]): unknown[] {
+  const calls: { name: string; arguments: string }[] = [];
+  for (const data of events.slice(0, -1)) {
+    for (const fragment of JSON.parse(data).choices[0]?.delta.tool_calls ?? []) {
+      calls[fragment.index] ??= { name: "", arguments: "" };
+      const call = calls[fragment.index]!;
+      call.name += fragment.function.name ?? "";
+      call.arguments += fragment.function.arguments ?? "";
+    }
+  }
+  return calls;
+}

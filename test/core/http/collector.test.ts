@@ -1,0 +1,37 @@
+/** What the node asks of the runtime's collector is done. Rule: docs/design/service.md, Memory in flight. */
+import { fullGC, heapStats } from "bun:jsc";
+import { expect, test } from "bun:test";
+import { runtimeCollector } from "../../../src/core/http/collector.ts";
+import { until } from "../../harness/until.ts";
+
+const count = 1_000;
+/** More or fewer: what a register still seems to hold is kept, and the first use of a class makes some by itself. */
+const some = 100;
+const made = () => Array.from({ length: count }, () => new Headers());
+const there = () => heapStats().objectTypeCounts.Headers ?? 0;
+
+/** Headers that nobody holds any more, of which the collector has twice seen that somebody did. */
+function leaveOld(): void {
+  const held = made();
+  fullGC();
+  fullGC();
+  held.length = 0;
+}
+
+test("objects that were held for long are freed before the call returns", () => {
+  fullGC();
+  const before = there();
+  leaveOld();
+  expect(there() - before).toBeGreaterThan(count - some);
+  runtimeCollector.collect();
+  expect(there() - before).toBeLessThanOrEqual(some);
+});
+
+test("new objects are freed soon, without a call that waits for it", async () => {
+  fullGC();
+  const before = there();
+  made();
+  expect(there() - before).toBeGreaterThan(count - some);
+  runtimeCollector.collectNew();
+  await until(() => there() - before <= some, 5_000, "what is new to be freed");
+});

@@ -1,0 +1,216 @@
+/** The check that holds every answer of a test run against the contract: it finds what it should, and nothing else. */
+import { describe, expect, test } from "bun:test";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import { encodeFault as encodeMessagesFault } from "../../../src/core/protocol/anthropic-messages/fault.ts";
+import { encodeFault } from "../../../src/core/protocol/openai-chat/fault.ts";
+import { encodeFault as encodeResponsesFault } from "../../../src/core/protocol/openai-responses/fault.ts";
+import { operations } from "../../../src/node/operations.ts";
+import { type Answer, responseValidator } from "../../harness/conformance.ts";
+
+const id = `req_${"0".repeat(32)}`;
+const ids = { "x-service-request-id": id, "x-request-id": id, "request-id": id };
+const check = responseValidator();
+const chat = "/v1/chat/completions";
+
+function answer(method: string, path: string, status: number, body: unknown, headers: Record<string, string> = {}) {
+  const text = typeof body === "string" || body === null ? body : JSON.stringify(body);
+  const all = new Headers({ "content-type": "application/json", ...ids, ...headers });
+  if (status >= 400 && status < 500 && status !== 429) all.set("x-should-retry", "false");
+  return check({ method, path, status, headers: all, body: text } satisfies Answer);
+}
+const refusal = (code: ConstructorParameters<typeof Fault>[0]) => encodeFault(new Fault(code, "Because."), id);
+
+const head = { id: `chatcmpl-${"0".repeat(32)}`, object: "chat.completion.chunk", created: 1, model: "a/b" };
+const chunk = (delta: object, finish_reason: string | null = null) =>
+  `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+const stream = (body: string) =>
+  answer("POST", chat, 200, body, { "content-type": "text/event-stream; charset=utf-8" });
+const completion = {
+  ...head,
+  object: "chat.completion",
+  choices: [
+    { index: 0, message: { role: "assistant", content: "x", refusal: null }, logprobs: null, finish_reason: "stop" },
+  ],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
+const messages = "/v1/messages";
+const message = {
+  id: `msg_${"0".repeat(32)}`,
+  type: "message",
+  role: "assistant",
+  model: "a/b",
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  usage: { input_tokens: 1, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 },
+};
+const event = (data: { type: string } & Record<string, unknown>) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const started = event({ type: "message_start", message });
+const blockStart = (index: number) =>
+  event({ type: "content_block_start", index, content_block: { type: "text", text: "" } });
+const blockDelta = (index: number, delta: object = { type: "text_delta", text: "x" }) =>
+  event({ type: "content_block_delta", index, delta });
+const blockStop = (index: number) => event({ type: "content_block_stop", index });
+const block = (index: number) => blockStart(index) + blockDelta(index) + blockStop(index);
+const ended =
+  event({
+    type: "message_delta",
+    delta: { stop_reason: "end_turn", stop_sequence: null },
+    usage: message.usage,
+  }) + event({ type: "message_stop" });
+const ping = event({ type: "ping" });
+const messagesRefusal = (code: ConstructorParameters<typeof Fault>[0]) =>
+  encodeMessagesFault(new Fault(code, "Because."), id);
+const messagesStream = (...frames: string[]) =>
+  answer("POST", messages, 200, frames.join(""), { "content-type": "text/event-stream; charset=utf-8" });
+
+const responses = "/v1/responses";
+const kept = `${responses}/resp_${"0".repeat(32)}`;
+const responsesRefusal = (code: ConstructorParameters<typeof Fault>[0]) =>
+  encodeResponsesFault(new Fault(code, "Because."), id);
+
+test("every example answer of the contract conforms to it", () => {
+  for (const operation of operations) {
+    const described = { 200: operation.success, ...operation.success.also };
+    for (const [status, { content }] of Object.entries(described)) {
+      for (const [type, { example }] of Object.entries(content)) {
+        if (example === undefined) continue;
+        const path = operation.path.replace("{id}", "a");
+        const headers = { "content-type": type, ...(status === "503" ? { "retry-after": "1" } : {}) };
+        expect(answer(operation.method.toUpperCase(), path, Number(status), example, headers)).toEqual([]);
+      }
+    }
+  }
+});
+
+describe("finds nothing wrong with", () => {
+  const fine: [string, string[]][] = [
+    ["a completion", answer("POST", chat, 200, completion)],
+    ["a refusal", answer("POST", chat, 400, refusal("unknown_field"))],
+    [
+      "a refusal by default",
+      answer("GET", "/v1/service/usage", 503, refusal("storage_unavailable"), { "retry-after": "1" }),
+    ],
+    ["an unknown path", answer("GET", "/nothing", 404, refusal("route_not_found"))],
+    ["another method", answer("DELETE", chat, 405, refusal("method_not_allowed"), { allow: "POST" })],
+    ["a body that is too large", answer("POST", chat, 413, refusal("request_too_large"))],
+    ["HEAD", answer("HEAD", "/v1/models", 200, null)],
+    ["an id with a slash", answer("GET", "/v1/models/a/b", 404, refusal("model_not_found"))],
+    ["a stream", stream(`${chunk({ role: "assistant", content: "" })}: quiet\n\n${chunk({}, "stop")}data: [DONE]\n\n`)],
+    [
+      "a stream that fails",
+      stream(`${chunk({ content: "x" })}data: ${JSON.stringify(refusal("upstream_unavailable"))}\n\ndata: [DONE]\n\n`),
+    ],
+    ["an answer that was not read", answer("POST", chat, 200, null)],
+    ["a refusal of Messages", answer("POST", messages, 400, messagesRefusal("invalid_value"))],
+    [
+      "models, refused to a client of Messages",
+      answer("GET", "/v1/models/a/b", 404, messagesRefusal("model_not_found")),
+    ],
+    ["models, refused to any other", answer("GET", "/v1/models/a/b", 404, refusal("model_not_found"))],
+    ["a stream of Messages", messagesStream(started, ping, block(0), block(1), ended)],
+    [
+      "a stream of Messages that fails",
+      messagesStream(started, blockStart(0), event(messagesRefusal("overloaded") as unknown as { type: string })),
+    ],
+    ["a refusal of Responses", answer("POST", responses, 400, responsesRefusal("invalid_value"))],
+    [
+      "a usage window that is full, in the word of Responses",
+      answer("POST", responses, 429, responsesRefusal("usage_limit_reached"), { "x-should-retry": "false" }),
+    ],
+    [
+      "a minute that is full, with its limits",
+      answer("POST", chat, 429, refusal("rate_limit_exceeded"), {
+        "retry-after": "1",
+        "x-ratelimit-remaining-requests": "0",
+      }),
+    ],
+    [
+      "windows, told with a refusal of Messages",
+      answer("POST", messages, 429, messagesRefusal("usage_limit_reached"), {
+        "x-should-retry": "false",
+        "x-service-usage-week-percent": "100",
+        "anthropic-ratelimit-unified-status": "rejected",
+      }),
+    ],
+    ["a response that is not kept", answer("DELETE", kept, 404, responsesRefusal("response_not_found"))],
+    ["its items neither", answer("GET", `${kept}/input_items?limit=1`, 404, responsesRefusal("response_not_found"))],
+    ["a WebSocket", answer("GET", responses, 426, responsesRefusal("upgrade_not_supported"))],
+  ];
+  for (const [name, problems] of fine) test(name, () => expect(problems).toEqual([]));
+});
+
+describe("finds", () => {
+  const wrong: [string, string[]][] = [
+    ["a field too many", answer("POST", chat, 200, { ...completion, extra: 1 })],
+    ["a field too few", answer("POST", chat, 200, { ...completion, usage: undefined })],
+    ["a nested field too many", answer("POST", chat, 200, { ...completion, usage: { ...completion.usage, cost: 1 } })],
+    ["an error without its five keys", answer("POST", chat, 400, { error: { message: "x", type: "api_error" } })],
+    ["a code of another status", answer("POST", chat, 400, refusal("internal_error"))],
+    ["a code of another operation", answer("POST", chat, 404, refusal("request_not_found"))],
+    [
+      "another request id",
+      answer("POST", chat, 400, refusal("invalid_json"), { "x-service-request-id": `req_${"1".repeat(32)}` }),
+    ],
+    ["no request id", answer("GET", "/livez", 200, { status: "ok" }, { "x-service-request-id": "" })],
+    ["401 without www-authenticate", answer("GET", "/v1/models", 401, refusal("missing_api_key"))],
+    ["429 without retry-after", answer("POST", chat, 429, refusal("capacity_exceeded"))],
+    [
+      "429 with a wait of more than a minute",
+      answer("POST", chat, 429, refusal("usage_limit_reached"), { "retry-after": "61", "x-should-retry": "false" }),
+    ],
+    [
+      "a header that is not described there",
+      answer("POST", chat, 429, refusal("rate_limit_exceeded"), {
+        "retry-after": "1",
+        "anthropic-ratelimit-requests-remaining": "0",
+      }),
+    ],
+    ["405 without allow", answer("PUT", chat, 405, refusal("method_not_allowed"))],
+    ["another content type", answer("GET", "/livez", 200, "ok", { "content-type": "text/plain" })],
+    ["a body that is no JSON", answer("GET", "/livez", 200, "<html>")],
+    ["a body of HEAD", answer("HEAD", "/livez", 200, "{}")],
+    ["a status that is not described", answer("GET", "/livez", 204, "")],
+    ["a stream without its end", stream(chunk({ content: "x" }))],
+    ["a stream with two ends", stream(`${chunk({}, "stop")}data: [DONE]\n\ndata: [DONE]\n\n`)],
+    ["an event with a name", stream(`event: x\n${chunk({}, "stop")}data: [DONE]\n\n`)],
+    [
+      "a chunk after an error",
+      stream(`data: ${JSON.stringify(refusal("overloaded"))}\n\n${chunk({}, "stop")}data: [DONE]\n\n`),
+    ],
+    ["an error of chat where Messages is spoken", answer("POST", messages, 400, refusal("invalid_value"))],
+    ["an error of Messages where chat is spoken", answer("POST", chat, 400, messagesRefusal("invalid_value"))],
+    ["blocks that overlap", messagesStream(started, blockStart(0), blockStart(1), blockStop(1), ended)],
+    ["a block that is left out", messagesStream(started, block(1), ended)],
+    ["a delta of another block", messagesStream(started, blockStart(0), blockDelta(1), blockStop(0), ended)],
+    [
+      "a delta of another kind",
+      messagesStream(
+        started,
+        blockStart(0),
+        blockDelta(0, { type: "thinking_delta", thinking: "x" }),
+        blockStop(0),
+        ended,
+      ),
+    ],
+    ["a block without its stop", messagesStream(started, blockStart(0), ended)],
+    ["a message without its start", messagesStream(block(0), ended)],
+    ["a message without its stop", messagesStream(started, block(0))],
+    ["something after the stop", messagesStream(started, ended, ping.replaceAll("ping", "message_stop"))],
+    ["an event without a name", messagesStream(started.replace(/^event.*\n/, ""), ended)],
+    ["an event with another name", messagesStream(started, ping.replace("event: ping", "event: pong"), ended)],
+    [
+      "an error of Messages where Responses are spoken",
+      answer("POST", responses, 400, messagesRefusal("invalid_value")),
+    ],
+    [
+      "a usage window that is full, in the word of chat",
+      answer("POST", responses, 429, refusal("usage_limit_reached"), { "x-should-retry": "false" }),
+    ],
+    ["what is kept, of an operation that keeps nothing", answer("POST", chat, 404, refusal("response_not_found"))],
+    ["an id that changes", stream(`${chunk({})}${chunk({}).replace("chatcmpl-0", "chatcmpl-1")}data: [DONE]\n\n`)],
+  ];
+  for (const [name, problems] of wrong) test(name, () => expect(problems).not.toEqual([]));
+});

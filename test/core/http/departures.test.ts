@@ -1,0 +1,89 @@
+/**
+ * A client that leaves, on each protocol, streaming or not, before the first byte, in the middle, after the last: its
+ * engine is let go within a second, and one record stands within two, with the tokens that were produced until then.
+ */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { inferenceBodies, model, startService } from "../../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+/** At this pace, what is generated while the news of a departure is on its way is so many tokens at most. */
+const pace = 100;
+const tokens_in_flight = 10;
+
+const service = await startService({ engine: { directives: "", namesModel: false } });
+afterAll(() => service.stop());
+
+/** An engine that was asked after `before` requests. */
+async function engineAfter(before: number) {
+  const asked = () => service.engine.requests.at(-1);
+  await until(() => service.engine.counts.requests > before, 5000, "the engine to be asked");
+  return asked()!;
+}
+
+const receiptOf = (id: string) => endedReceipt(service, id, { deadline_ms: 2000 });
+
+/** Who never saw a byte learns the id of its request from the log alone. */
+async function idInLog(from: number): Promise<string> {
+  let id = "";
+  await until(
+    () => {
+      id = /"request_id":"(req_\w+)"[^\n]*"outcome":"cancelled"/.exec(service.stderr().slice(from))?.[1] ?? "";
+      return id !== "";
+    },
+    2000,
+    "the line of the log",
+  );
+  return id;
+}
+
+describe.each(Object.keys(inferenceBodies))("%s", (path) => {
+  const ask = (directives: string, stream: boolean, signal?: AbortSignal) =>
+    service.post(path, { model, ...inferenceBodies[path]!(directives), stream }, signal ? { signal } : {});
+
+  for (const stream of [true, false]) {
+    const kind = stream ? "a stream" : "an unstreamed answer";
+
+    test(`before the first byte of ${kind}: the input alone`, async () => {
+      const leaving = new AbortController();
+      const [asked, logged] = [service.engine.counts.requests, service.stderr().length];
+      const answer = ask("ttft=20000", stream, leaving.signal).catch(() => null);
+      const engine = await engineAfter(asked);
+      leaving.abort();
+      expect(await answer).toBeNull();
+      await until(() => engine.ended === "client-left", 1000, "the engine to be let go");
+      const receipt = await receiptOf(await idInLog(logged));
+      expect(receipt).toMatchObject({ outcome: "cancelled", stream, usage: { output_tokens: 0, source: "estimated" } });
+      expect(receipt.usage.input_tokens).toBeGreaterThan(0);
+    });
+
+    test(`in the middle of ${kind}: as much as was produced`, async () => {
+      const leaving = new AbortController();
+      const [asked, logged] = [service.engine.counts.requests, service.stderr().length];
+      const answer = ask(`tps=${pace} tokens=5000`, stream, leaving.signal)
+        .then((response) => response.text())
+        .catch(() => null);
+      const engine = await engineAfter(asked);
+      await until(() => engine.tokens >= 20, 5000, "some tokens");
+      leaving.abort();
+      expect(await answer).toBeNull();
+      await until(() => engine.ended === "client-left", 1000, "the engine to be let go");
+      const { outcome, usage } = await receiptOf(await idInLog(logged));
+      expect(outcome).toBe("cancelled");
+      expect(usage.output_tokens).toBeLessThanOrEqual(engine.tokens);
+      expect(engine.tokens - usage.output_tokens).toBeLessThanOrEqual(tokens_in_flight);
+    });
+
+    test(`after the last byte of ${kind}: all of it, once`, async () => {
+      const leaving = new AbortController();
+      const response = await ask("tokens=40", stream, leaving.signal);
+      await response.text();
+      leaving.abort();
+      const receipt = await receiptOf(requestIdOf(response));
+      expect(receipt).toMatchObject({ outcome: "completed", usage: { output_tokens: 40, source: "reported" } });
+      expect(service.engine.requests.at(-1)).toMatchObject({ ended: "complete", tokens: 40 });
+    });
+  }
+});

@@ -1,0 +1,571 @@
+/** What every operation does: ids, credentials, scopes, methods, bodies. Bad input is only ever a 4xx. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import fc from "fast-check";
+import { errorOf, model, plainModel, says, startService } from "../../harness/engine.ts";
+import { newKey, newMember } from "../../harness/organizations.ts";
+import { until } from "../../harness/until.ts";
+
+const service = await startService({ limits: "{ body_read_ms: 600 }" });
+afterAll(() => service.stop(), 60_000);
+
+const path = "/v1/chat/completions";
+const valid = () => ({ model, messages: says("") });
+
+/** One request as bytes on a socket; answers what came back until the connection closed or `done` was seen. */
+function raw(text: string | Uint8Array, done: RegExp = /\r\n\r\n[\s\S]*\}$/): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(service.url).port), "127.0.0.1", () => socket.write(text));
+    const timer = setTimeout(() => {
+      socket.destroy();
+      reject(new Error("no answer"));
+    }, 10_000);
+    let got = "";
+    const finish = () => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(got);
+    };
+    socket.on("data", (data) => {
+      got += data;
+      if (done.test(got)) finish();
+    });
+    socket.on("close", finish);
+    socket.on("error", () => {});
+  });
+}
+
+describe("every answer", () => {
+  const requests: [string, string, RequestInit & { key?: string | null }][] = [
+    ["a list", "/v1/models", {}],
+    ["an unknown path", "/v1/nothing", {}],
+    ["a trailing slash", "/v1/models/", {}],
+    ["another method", path, { method: "GET" }],
+    ["OPTIONS", path, { method: "OPTIONS" }],
+    ["no key", "/v1/models", { key: null }],
+    ["a probe", "/livez", { key: null }],
+    ["the contract", "/openapi.json", { key: null }],
+    ["the documentation", "/docs", { key: null }],
+    ["HEAD", "/v1/models", { method: "HEAD" }],
+  ];
+  for (const [name, at, init] of requests) {
+    test(`to ${name} names its request in three headers`, async () => {
+      const response = await service.fetch(at, {
+        ...init,
+        headers: { "x-request-id": "mine", "x-service-request-id": "mine" },
+      });
+      const id = response.headers.get("x-service-request-id");
+      expect(id).toMatch(/^req_[0-9a-f]{32}$/);
+      expect([response.headers.get("x-request-id"), response.headers.get("request-id")]).toEqual([id, id]);
+      if (response.status >= 400) expect((await errorOf(response)).request_id).toBe(id ?? "");
+    });
+  }
+
+  test("a short host name is a host name", async () => {
+    const answer = await raw(`GET /v1/models HTTP/1.1\r\nhost: gw\r\nauthorization: Bearer ${service.key}\r\n\r\n`);
+    expect(answer).toStartWith("HTTP/1.1 200");
+  });
+});
+
+describe("methods and paths", () => {
+  test("a known path with another method is 405 with allow", async () => {
+    for (const [at, method, allow] of [
+      [path, "GET", "POST"],
+      [path, "OPTIONS", "POST"],
+      [path, "DELETE", "POST"],
+      ["/v1/models", "POST", "GET, HEAD"],
+      ["/livez", "PUT", "GET, HEAD"],
+    ] as const) {
+      const response = await service.fetch(at, { method });
+      expect([at, method, response.status, response.headers.get("allow")]).toEqual([at, method, 405, allow]);
+      expect((await errorOf(response)).code).toBe("method_not_allowed");
+    }
+  });
+
+  test("an unknown path is 404, whatever the method, and without a key", async () => {
+    for (const method of ["GET", "POST", "PUT", "OPTIONS"]) {
+      const response = await service.fetch("/v1/nothing", { method, key: null });
+      expect([response.status, (await errorOf(response)).code]).toEqual([404, "route_not_found"]);
+    }
+  });
+
+  test("a trailing slash is another path", async () => {
+    for (const at of ["/v1/models/", "/v1/chat/completions/", "/livez/"])
+      expect((await service.fetch(at)).status).toBe(404);
+  });
+
+  test("HEAD answers like GET, without a body; Claude Code's probes need no key", async () => {
+    for (const at of ["/", "/api/hello", "/livez", "/readyz"]) {
+      const response = await service.fetch(at, { method: "HEAD", key: null });
+      expect([at, response.status, await response.text()]).toEqual([at, 200, ""]);
+      const length = (await (await service.fetch(at, { key: null })).text()).length;
+      expect(response.headers.get("content-length")).toBe(`${length}`);
+    }
+    expect((await service.fetch("/v1/models", { method: "HEAD" })).status).toBe(200);
+    expect((await service.fetch("/v1/models", { method: "HEAD", key: null })).status).toBe(401);
+  });
+
+  test("there is no CORS", async () => {
+    const response = await service.fetch("/v1/models", { headers: { origin: "https://example.com" } });
+    expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+  });
+});
+
+describe("models", () => {
+  test("are listed with exactly four fields each, and retrieved by id, slash encoded or raw", async () => {
+    const list = (await (await service.fetch("/v1/models")).json()) as {
+      object: string;
+      data: Record<string, unknown>[];
+    };
+    expect(list.object).toBe("list");
+    expect(list.data.map((entry) => Object.keys(entry).sort())).toEqual(
+      list.data.map(() => ["created", "id", "object", "owned_by"]),
+    );
+    for (const at of [`/v1/models/${model}`, `/v1/models/${encodeURIComponent(model)}`]) {
+      expect(await (await service.fetch(at)).json()).toMatchObject({
+        id: model,
+        object: "model",
+        context_window: 131072,
+        max_output_tokens: 16384,
+      });
+    }
+  });
+
+  test("with an anthropic-version header are the Messages world's", async () => {
+    const headers = { "anthropic-version": "2023-06-01" };
+    const list = (await (await service.fetch("/v1/models?limit=1000", { headers })).json()) as {
+      data: { id: string; type: string }[];
+    };
+    expect(list).toMatchObject({ has_more: false, first_id: model });
+    expect(list.data[0]).toMatchObject({ type: "model", id: model, created_at: "2026-09-21T14:13:20.000Z" });
+  });
+
+  test("come in pages to Messages clients that ask for pages, and all at once to everybody else", async () => {
+    const headers = { "anthropic-version": "2023-06-01" };
+    const listed = async (query: string, init: RequestInit = { headers }) => {
+      const answer = await service.fetch(`/v1/models?${query}`, init);
+      return (await answer.json()) as { data: { id: string }[]; has_more?: boolean; first_id: string; last_id: string };
+    };
+    const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id);
+    const all = idsOf(await listed(""));
+    expect(all.length).toBeGreaterThan(2);
+    for (let size = 1; size <= all.length + 1; size++) {
+      const forwards = await listed(`limit=${size}`);
+      expect([idsOf(forwards), forwards.has_more]).toEqual([all.slice(0, size), size < all.length]);
+      const rest = await listed(`limit=${size}&after_id=${encodeURIComponent(all[0]!)}`);
+      expect([idsOf(rest), rest.has_more]).toEqual([all.slice(1, 1 + size), 1 + size < all.length]);
+      const before = await listed(`limit=${size}&before_id=${all.at(-1)}`);
+      expect([idsOf(before), before.has_more]).toEqual([all.slice(0, -1).slice(-size), size < all.length - 1]);
+      expect([before.first_id, before.last_id]).toEqual([before.data[0]!.id, before.data.at(-1)!.id]);
+    }
+    expect(idsOf(await listed(`after_id=${all[0]}`))).toEqual(all.slice(1));
+    expect(await listed(`after_id=${all.at(-1)}`)).toEqual({
+      data: [],
+      has_more: false,
+      first_id: null,
+      last_id: null,
+    } as never);
+    for (const [query, problem] of [
+      ["limit=0", "limit: must be a whole number from 1 to 1000."],
+      ["limit=1001", "limit: must be a whole number from 1 to 1000."],
+      ["limit=x", "limit: must be a whole number from 1 to 1000."],
+      ["after_id=nobody", "after_id: must be the id of a model in the list."],
+      ["before_id=nobody", "before_id: must be the id of a model in the list."],
+      [`after_id=${all[0]}&before_id=${all[1]}`, "'before_id' cannot be combined. Send one of them."],
+    ]) {
+      const answer = await service.fetch(`/v1/models?${query}`, { headers });
+      const { error } = (await answer.json()) as { error: { message: string } };
+      expect([query, answer.status, error.message]).toEqual([query, 400, expect.stringContaining(problem!)]);
+      expect(idsOf(await listed(query!, {}))).toEqual(all);
+    }
+  });
+
+  test("unknown ones are 404, in a stream request too, before any event", async () => {
+    for (const at of ["/v1/models/nobody/nothing", "/v1/models/%ff", "/v1/models/x"]) {
+      const response = await service.fetch(at);
+      expect([response.status, (await errorOf(response)).code]).toEqual([404, "model_not_found"]);
+    }
+    const response = await service.post(path, { model: "nobody/nothing", messages: says(""), stream: true });
+    expect(response.status).toBe(404);
+    expect(await errorOf(response)).toMatchObject({ code: "model_not_found", param: "model" });
+  });
+});
+
+describe("credentials", () => {
+  const garbage = [
+    "",
+    "Bearer",
+    "Bearer ",
+    "Basic abc",
+    "Bearer slk_short",
+    `Bearer ${"x".repeat(9000)}`,
+    "Bearer slk_00000000000000000000000000000000000000",
+    "Bearer a b c",
+  ];
+  test("missing or garbage is 401 with www-authenticate, and never echoed", async () => {
+    for (const authorization of garbage) {
+      const response = await service.fetch("/v1/models", {
+        key: null,
+        headers: authorization ? { authorization } : {},
+      });
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
+      const error = await errorOf(response);
+      expect(["missing_api_key", "invalid_api_key"]).toContain(error.code);
+      if (authorization.length > 20) expect(error.message).not.toContain(authorization.slice(7));
+    }
+  });
+
+  test("are taken from x-api-key too; of two, the one that has our form", async () => {
+    const { key } = service;
+    for (const headers of [
+      { "x-api-key": key },
+      { authorization: "Bearer other", "x-api-key": key },
+      { authorization: `Bearer ${key}`, "x-api-key": "other" },
+      { authorization: `bearer ${key}` },
+    ]) {
+      expect(
+        (await service.fetch("/v1/models", { key: null, headers: headers as Record<string, string> })).status,
+      ).toBe(200);
+    }
+  });
+
+  test("a key without the scope is 403, and one for other models is 403", async () => {
+    const { organization } = service;
+    const reader = await newKey(service, organization, "--scopes", "models:read");
+    const narrow = await newKey(service, organization, "--models", plainModel);
+    expect((await service.fetch("/v1/models", { key: reader.key })).status).toBe(200);
+    for (const response of [
+      await service.post(path, valid(), { key: reader.key }),
+      await service.fetch("/v1/service/usage", { key: reader.key }),
+    ]) {
+      expect([response.status, (await errorOf(response)).code]).toEqual([403, "missing_scope"]);
+    }
+    const refused = await service.post(path, valid(), { key: narrow.key });
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([403, "model_not_allowed"]);
+    expect((await service.post(path, { ...valid(), model: plainModel }, { key: narrow.key })).status).toBe(200);
+  }, 30_000);
+
+  test("revoked, expired and suspended are refused at once", async () => {
+    const made = await newMember(service, "unlimited");
+    const expires = new Date(Date.now() + 3000).toISOString();
+    const brief = await newKey(service, made.organization, "--expires", expires);
+    /** On Postgres the command is a process of its own, and the node hears of it by a notification. */
+    const refused = async (key: string, code: string) => {
+      const codeNow = async () => {
+        const response = await service.fetch("/v1/models", { key });
+        return response.ok ? null : (await errorOf(response)).code;
+      };
+      if (service.store === "pglite") expect(await codeNow()).toBe(code);
+      else await until(async () => (await codeNow()) === code, 5_000, code);
+    };
+    expect((await service.fetch("/v1/models", { key: made.key })).status).toBe(200);
+    await service.json("org", "suspend", made.organization);
+    await refused(made.key, "organization_suspended");
+    await service.json("org", "resume", made.organization);
+    const isServed = async () => (await service.fetch("/v1/models", { key: made.key })).status === 200;
+    await until(isServed, 5_000, "the organization to be served again");
+    await service.json("key", "revoke", made.id);
+    await refused(made.key, "revoked_api_key");
+    const hasEnded = async () => (await service.fetch("/v1/models", { key: brief.key })).status !== 200;
+    await until(hasEnded, 20_000, "the key to expire");
+    await refused(brief.key, "expired_api_key");
+  }, 30_000);
+});
+
+describe("bodies", () => {
+  const send = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+    service.fetch(path, {
+      method: "POST",
+      body: body as unknown as string,
+      headers: { "content-type": "application/json", ...headers },
+    });
+
+  test("that are not JSON, not UTF-8, empty or too deep are invalid_json", async () => {
+    const deep = (levels: number) =>
+      `{"model":"${model}","messages":[],"x":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    for (const body of ["", "{", "nonsense", new Uint8Array([0x22, 0xff, 0x22]), deep(101), deep(1_000_000)]) {
+      const response = await send(body);
+      expect([response.status, (await errorOf(response)).code]).toEqual([400, "invalid_json"]);
+    }
+  });
+
+  test("with a byte order mark are read", async () => {
+    expect((await send(`\uFEFF${JSON.stringify(valid())}`)).status).toBe(200);
+  });
+
+  test("of another content type are invalid_content_type", async () => {
+    for (const type of ["text/plain", "", "multipart/form-data", "application/jsonp"]) {
+      const response = await send(JSON.stringify(valid()), { "content-type": type });
+      expect([type, response.status, (await errorOf(response)).code]).toEqual([type, 400, "invalid_content_type"]);
+    }
+    expect((await send(JSON.stringify(valid()), { "content-type": "Application/JSON; charset=UTF-8" })).status).toBe(
+      200,
+    );
+  });
+
+  test("may be compressed in four ways, and in no other", async () => {
+    const plain = Buffer.from(JSON.stringify(valid()));
+    for (const [encoding, body] of [
+      ["gzip", gzipSync(plain)],
+      ["deflate", deflateSync(plain)],
+      ["br", brotliCompressSync(plain)],
+      ["zstd", zstdCompressSync(plain)],
+    ] as const) {
+      expect([encoding, (await send(body, { "content-encoding": encoding })).status]).toEqual([encoding, 200]);
+    }
+    for (const [encoding, body, code] of [
+      ["lzma", plain, "invalid_value"],
+      ["gzip", plain, "invalid_json"],
+      ["gzip", gzipSync(plain).subarray(0, 20), "invalid_json"],
+      ["gzip, gzip", gzipSync(gzipSync(plain)), "invalid_value"],
+    ] as const) {
+      const refused = await send(body, { "content-encoding": encoding });
+      const { error } = (await refused.json()) as { error: { code: string } };
+      expect([encoding, refused.status, error.code]).toEqual([encoding, 400, code]);
+    }
+  });
+
+  test("of 32 MiB and a byte, plain, chunked or as a bomb, are 413, and the client can read it", async () => {
+    const limit = 32 * 1024 * 1024;
+    const bomb = gzipSync(Buffer.alloc(limit * 4, " "));
+    const chunked = new ReadableStream({
+      async pull(controller) {
+        controller.enqueue(new Uint8Array(1024 * 1024).fill(32));
+        await Bun.sleep(1);
+      },
+    });
+    for (const response of [
+      await send(" ".repeat(limit + 1)),
+      await send(bomb, { "content-encoding": "gzip" }),
+      await send(chunked as unknown as Uint8Array),
+    ]) {
+      expect([response.status, (await errorOf(response)).code]).toEqual([413, "request_too_large"]);
+    }
+    const whole = JSON.stringify({
+      ...valid(),
+      messages: [
+        { role: "user", content: "" },
+        { role: "user", content: "" },
+      ],
+    });
+    expect((await send(whole + " ".repeat(limit - whole.length))).status).not.toBe(413);
+  }, 60_000);
+
+  test("that never end are answered after the deadline, and the connection is closed", async () => {
+    for (const begun of ["content-length: 100\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"]) {
+      const answer = await raw(
+        `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\n${begun}`,
+      );
+      expect(answer).toStartWith("HTTP/1.1 400");
+      expect(answer).toContain("invalid_json");
+      expect(answer.toLowerCase()).toContain("connection: close");
+    }
+  });
+
+  test("a client that breaks off in the middle of its body harms nobody", async () => {
+    const socket = connect(Number(new URL(service.url).port), "127.0.0.1", () => {
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${service.key}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`,
+      );
+      socket.end();
+    });
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect((await service.fetch("/livez")).status).toBe(200);
+  });
+
+  test("malformed HTTP is refused, and the service goes on", async () => {
+    for (const text of [
+      "GARBAGE\r\n\r\n",
+      "GET / HTTP/9.9\r\n\r\n",
+      "GET /\u0000 HTTP/1.1\r\nhost: x\r\n\r\n",
+      `GET / HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(100_000)}\r\n\r\n`,
+    ]) {
+      await raw(text, /^HTTP\/1\.1 \d{3}/).catch(() => {});
+    }
+    expect((await service.fetch("/livez")).status).toBe(200);
+  }, 60_000);
+});
+
+describe("what breaks a rule of the contract is refused with the path of the first offence", () => {
+  const user = says("")[0]!;
+  const tool = { type: "function", function: { name: "f", parameters: { type: "object" } } };
+  const cases: [string, object, string, string | null][] = [
+    ["no model", { model: undefined }, "missing_field", "model"],
+    ["no messages", { messages: undefined }, "missing_field", "messages"],
+    ["no messages in it", { messages: [] }, "invalid_value", "messages"],
+    ["2,001 messages", { messages: Array(2001).fill(user) }, "invalid_value", "messages"],
+    ["an unknown role", { messages: [user, { role: "robot", content: "x" }] }, "invalid_value", "messages[1].role"],
+    ["an unknown field", { temprature: 1 }, "unknown_field", "temprature"],
+    ["both caps", { max_tokens: 1, max_completion_tokens: 1 }, "mutually_exclusive", "max_completion_tokens"],
+    ["a cap of 0", { max_tokens: 0 }, "invalid_value", "max_tokens"],
+    ["stream_options without stream", { stream_options: { include_usage: true } }, "invalid_value", "stream_options"],
+    ["n = 2", { n: 2 }, "unsupported_feature", "n"],
+    ["a string for a number", { temperature: "1" }, "invalid_value", "temperature"],
+    ["too warm", { temperature: 2.1 }, "invalid_value", "temperature"],
+    ["a string for a boolean", { stream: "true" }, "invalid_value", "stream"],
+    ["tool_choice without tools", { tool_choice: "auto" }, "invalid_value", "tool_choice"],
+    ["parallel_tool_calls without tools", { parallel_tool_calls: true }, "invalid_value", "parallel_tool_calls"],
+    ["129 tools", { tools: Array(129).fill(tool) }, "invalid_value", "tools"],
+    ["top_logprobs without logprobs", { top_logprobs: 1 }, "invalid_value", "top_logprobs"],
+    ["audio", { audio: {} }, "unsupported_feature", "audio"],
+    ["store", { store: true }, "unsupported_feature", "store"],
+    ["functions", { functions: [] }, "unsupported_feature", "functions"],
+    ["other modalities", { modalities: ["text", "audio"] }, "unsupported_feature", "modalities[1]"],
+    [
+      "a result without its call",
+      { messages: [user, { role: "tool", tool_call_id: "x", content: "y" }] },
+      "invalid_value",
+      "messages[1].tool_call_id",
+    ],
+  ];
+  for (const [name, change, code, param] of cases) {
+    test(name, async () => {
+      const response = await service.post(path, { ...valid(), ...change });
+      expect(response.status).toBe(400);
+      const error = await errorOf(response);
+      expect({ code: error.code as string, param: error.param }).toEqual({ code, param });
+      expect(error.message.length).toBeGreaterThan(20);
+    });
+  }
+
+  test("a body that is no object names no field", async () => {
+    for (const body of ["[]", "null", "3", '"x"']) expect((await service.post(path, body)).status).toBe(400);
+  });
+});
+
+test("mutated valid bodies at every route are never a 5xx", async () => {
+  const base = {
+    model,
+    messages: [
+      { role: "system", content: "x" },
+      ...says("", "hi"),
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }],
+      },
+      { role: "tool", tool_call_id: "a", content: [{ type: "text", text: "x" }] },
+    ],
+    tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }],
+    tool_choice: "auto",
+    response_format: { type: "json_schema", json_schema: { name: "x", schema: { type: "object" } } },
+    stop: ["x"],
+    logit_bias: { "1": 1 },
+    max_tokens: 4,
+  };
+  const messages = {
+    model,
+    max_tokens: 4,
+    system: [{ type: "text", text: "x", cache_control: { type: "ephemeral" } }],
+    messages: [
+      { role: "user", content: [{ type: "text", text: "hi" }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "x", signature: "x" },
+          { type: "tool_use", id: "a", name: "f", input: { b: 1 } },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "a", content: [{ type: "text", text: "x" }] },
+          { type: "document", source: { type: "text", media_type: "text/plain", data: "x" } },
+        ],
+      },
+      { role: "system", content: "x" },
+    ],
+    tools: [{ name: "f", input_schema: { type: "object", properties: { b: { type: "integer" } } } }],
+    tool_choice: { type: "auto" },
+    thinking: { type: "adaptive" },
+    output_config: { effort: "low", format: { type: "json_schema", schema: { type: "object" } } },
+    context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+    metadata: { user_id: "x" },
+    stop_sequences: ["x"],
+  };
+  const responses = {
+    model,
+    instructions: "x",
+    input: [
+      { role: "developer", content: "x" },
+      { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
+      { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "x" }], encrypted_content: "x" },
+      { type: "function_call", call_id: "a", name: "f", arguments: "{}" },
+      { type: "custom_tool_call", call_id: "b", name: "c", input: "x" },
+      { type: "function_call_output", call_id: "a", output: [{ type: "input_text", text: "x" }] },
+      { type: "custom_tool_call_output", call_id: "b", output: "x" },
+    ],
+    tools: [
+      { type: "function", name: "f", parameters: { type: "object", properties: { b: { type: "integer" } } } },
+      { type: "custom", name: "c", format: { type: "grammar", syntax: "lark", definition: "start: /x/" } },
+      { type: "namespace", name: "n", tools: [{ type: "function", name: "g" }] },
+    ],
+    tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] },
+    text: { format: { type: "json_schema", name: "x", schema: { type: "object" } }, verbosity: "low" },
+    reasoning: { effort: "low", summary: "auto" },
+    include: ["reasoning.encrypted_content"],
+    metadata: { a: "b" },
+    store: true,
+    max_output_tokens: 4,
+  };
+  const junk = fc.oneof(
+    fc.constantFrom(null, "", 0, -1, Number.MAX_VALUE, true, [], {}, "slk_", "\u0000", "__proto__"),
+    fc.jsonValue({ maxDepth: 2 }),
+  );
+  const mutation = fc.record({
+    steps: fc.array(fc.nat(30), { minLength: 1, maxLength: 5 }),
+    junk,
+    remove: fc.boolean(),
+  });
+  const routes: [string, string][] = [
+    ["POST", path],
+    ["POST", "/v1/messages"],
+    ["POST", "/v1/messages/count_tokens"],
+    ["POST", "/v1/responses"],
+    ["GET", "/v1/responses/resp_x/input_items?limit=x"],
+    ["DELETE", "/v1/responses/resp_x"],
+    ["GET", "/v1/models"],
+    ["GET", `/v1/models/${model}`],
+    ["GET", "/v1/service/usage"],
+    ["POST", "/v1/models"],
+    ["GET", "/readyz?verbose"],
+  ];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(mutation, { minLength: 1, maxLength: 3 }),
+      fc.nat(routes.length + 16),
+      async (mutations, which) => {
+        // The first four take bodies, and are asked the most.
+        const [method, at] = routes[which] ?? routes[which % 4]!;
+        const valid = at.startsWith("/v1/messages") ? messages : at === "/v1/responses" ? responses : base;
+        const body = structuredClone(valid);
+        for (const { steps, junk, remove } of mutations) mutate(body, steps, junk, remove);
+        const response = await service.fetch(at, {
+          method,
+          ...(method === "POST" ? { body: JSON.stringify(body), headers: { "content-type": "application/json" } } : {}),
+        });
+        expect(response.status).toBeLessThan(500);
+        await response.text();
+      },
+    ),
+    { numRuns: 800 },
+  );
+}, 60_000);
+
+function mutate(target: unknown, steps: number[], junk: unknown, remove: boolean): void {
+  let at = target as Record<string, unknown>;
+  for (const [index, step] of steps.entries()) {
+    const keys = Object.keys(at);
+    const key = keys[step % (keys.length + 1)] ?? "__new";
+    const next = at[key];
+    if (index < steps.length - 1 && typeof next === "object" && next !== null) {
+      at = next as Record<string, unknown>;
+      continue;
+    }
+    if (remove) delete at[key];
+    else at[key] = structuredClone(junk);
+    return;
+  }
+}

@@ -1,0 +1,143 @@
+/** A node in front of engines with dialects: what they get, what clients read of a refusal, and what operators read of it. */
+import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { requestIdOf } from "../../harness/receipts.ts";
+import { startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+type Json = Record<string, unknown>;
+const asked: Json[] = [];
+let answer: (body: Json) => Response = () => fine();
+
+function fine(message: object = { role: "assistant", content: "Four degrees." }): Response {
+  return Response.json({
+    choices: [{ index: 0, message, finish_reason: "stop" }],
+    usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 },
+  });
+}
+
+const engine = Bun.serve({
+  port: 0,
+  async fetch(request) {
+    const body = (await request.json()) as Json;
+    asked.push(body);
+    return answer(body);
+  },
+});
+const url = `http://127.0.0.1:${engine.port}/v1`;
+const model = (id: string, upstream: string, more = "") => `
+  - id: acme/${id}
+    created: 1790000000
+    context_window: 131072
+    max_output_tokens: 500
+    capabilities: [tools, parallel_tools, reasoning]
+    prices: { input: 100, output: 400 }${more}
+    routes: [{ upstream: ${upstream}, model: m }]`;
+const config = `
+upstreams:
+  own: { url: "${url}", dialect: vllm }
+  hosted: { url: "${url}", dialect: openai }
+  strict: { url: "${url}" }
+models:${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}
+plans: { pro: {} }
+`;
+const sluice = await startSluice({ config });
+afterAll(async () => {
+  await sluice.stop();
+  await engine.stop(true);
+});
+beforeEach(() => {
+  asked.length = 0;
+  answer = () => fine();
+});
+
+const hi = [{ role: "user", content: "hi" }];
+const chat = (id: string, more: object = {}) =>
+  sluice.post("/v1/chat/completions", { model: `acme/${id}`, messages: hi, max_tokens: 100, ...more });
+const thoughtful = [
+  ...hi,
+  { role: "assistant", content: "Yes.", reasoning_content: "Hm, hm." },
+  { role: "user", content: "go on" },
+];
+const errorIn = async (response: Response) => ((await response.json()) as { error: Json }).error;
+
+describe("what an engine gets", () => {
+  test("is said in its dialect", async () => {
+    expect((await chat("own", { messages: thoughtful, reasoning_effort: "max", tools: [] })).status).toBe(200);
+    expect(asked[0]).toMatchObject({ max_tokens: 100, reasoning_effort: "max" });
+    expect((asked[0]!.messages as Json[])[1]).toMatchObject({ reasoning: "Hm, hm.", reasoning_content: "Hm, hm." });
+    expect((await chat("hosted", { messages: thoughtful })).status).toBe(200);
+    expect(asked[1]).toMatchObject({ max_completion_tokens: 100 });
+    expect(asked[1]).not.toHaveProperty("max_tokens");
+    expect((asked[1]!.messages as Json[])[1]).toEqual({ role: "assistant", content: "Yes." });
+    await until(() => sluice.stderr().includes('"request_part_lost"'), 5_000);
+    expect(sluice.stderr()).toContain('"loss":"thoughts"');
+  });
+
+  test("is no more than it takes, and no less than the model's bounds allow", async () => {
+    const tools = Array.from({ length: 129 }, (_, at) => ({ type: "function", function: { name: `server.t${at}` } }));
+    expect((await chat("own", { tools })).status).toBe(200);
+    const hosted = await chat("hosted", { tools });
+    expect([hosted.status, await errorIn(hosted)]).toMatchObject([
+      400,
+      { code: "unsupported_feature", param: "tools" },
+    ]);
+    const strict = await chat("strict", { tools });
+    expect((await errorIn(strict)).message).toContain("'bounds: engine'");
+    const words = await chat("hosted", { reasoning_effort: "max" });
+    expect(await errorIn(words)).toMatchObject({ code: "invalid_value", param: "reasoning_effort" });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("has no field that it has refused in the last hour", async () => {
+    answer = (body) =>
+      JSON.stringify(body).includes("reasoning_content")
+        ? Response.json({ error: { message: "Unknown field `reasoning_content`" } }, { status: 400 })
+        : fine();
+    expect((await chat("strict", { messages: thoughtful })).status).toBe(200);
+    expect(asked).toHaveLength(2);
+    expect((await chat("strict", { messages: thoughtful })).status).toBe(200);
+    expect(asked).toHaveLength(3);
+    expect(JSON.stringify(asked[2])).toContain("Yes.");
+  });
+
+  test("comes back to it: what it sent with a call", async () => {
+    const call = { id: "g1", type: "function", function: { name: "weather", arguments: "{}" } };
+    const signed = { ...call, extra_content: { google: { thought_signature: "AbC+/=" } } };
+    answer = () => fine({ role: "assistant", content: null, tool_calls: [signed] });
+    const tools = [{ type: "function", function: { name: "weather" } }];
+    const first = (await (await chat("strict", { tools })).json()) as { choices: { message: Json }[] };
+    answer = () => fine();
+    const result = { role: "tool", tool_call_id: "g1", content: "4 C" };
+    const messages = [...hi, first.choices[0]!.message, result];
+    expect((await chat("strict", { tools, messages })).status).toBe(200);
+    expect((asked[1]!.messages as Json[])[1]).toMatchObject({ tool_calls: [signed] });
+  });
+});
+
+describe("the text of an engine's refusal", () => {
+  const said =
+    "temperature must be in [0, 1], got 2.0. You wrote 'private words' with sk-abcdefghijklmnopqrstuvwxyz123456";
+
+  test("is the client's as far as it is a known sentence, and the operator's in the request's record", async () => {
+    answer = () => Response.json({ error: { message: said } }, { status: 400 });
+    const response = await chat("own", { temperature: 2 });
+    expect(response.status).toBe(400);
+    expect(await errorIn(response)).toMatchObject({
+      message: "temperature must be in [0, 1], got 2.0.",
+      param: "temperature",
+    });
+    const id = requestIdOf(response);
+    let shown = "";
+    await until(async () => {
+      shown = (await sluice.cli("request", "show", id)).stdout;
+      return /^attempt 1/m.test(shown);
+    }, 10_000);
+    expect(shown).toContain("temperature must be in [0, 1], got 2.0. You wrote '…' with <secret>");
+    const receipt = await sluice.fetch(`/v1/service/requests/${id}`);
+    expect(await receipt.text()).not.toContain("You wrote");
+    await until(() => sluice.stderr().includes(id), 5_000);
+    expect(sluice.stderr()).not.toContain("You wrote");
+  });
+});

@@ -1,0 +1,152 @@
+/**
+ * How the log of an answer ends whose node is gone, or was frozen for so long that another node may have settled its run: all
+ * readers get one end, and the key is free unless the run was charged.
+ */
+import { expect, test } from "bun:test";
+import type { Principal } from "../../../src/core/auth/verdict.ts";
+import type { Call } from "../../../src/core/http/call.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import { systemClock } from "../../../src/core/time/clock.ts";
+import { gone } from "../../../src/features/responses/current-response.ts";
+import { Follower } from "../../../src/features/responses/follower.ts";
+import { Keeping } from "../../../src/features/responses/keeping.ts";
+import type { KeepingNeeds } from "../../../src/features/responses/needs.ts";
+import type { Kept, KeptEnd } from "../../../src/features/responses/store/kept.ts";
+import { LogsModel } from "../../histories/logs.ts";
+
+const name = { requestId: "req_1", organizationId: "org_1" };
+const clock = systemClock();
+
+/** The store of one answer, and its log. */
+function stores() {
+  const done: string[] = [];
+  const log = new LogsModel();
+  const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
+  const answers = {
+    begin: async () => "begun",
+    find: async () => ({ ...kept }),
+    async end(_: string, { state }: KeptEnd) {
+      done.push(state);
+      kept.state = state;
+      return true;
+    },
+    async abandon() {
+      done.push("free");
+      Object.assign(kept, { state: "ended", body: null });
+      return true;
+    },
+    free: async () => void done.push("deleted"),
+    writeNote: async () => {},
+  };
+  const logs = {
+    append: async (_: unknown, number: number, entry: { text: string; isEnd: boolean }) =>
+      log.append("log", number, { ...entry }),
+    read: async (_: unknown, from: number) => log.read("log", from),
+    remove: async () => log.remove("log"),
+  };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
+  const settings = () => ({ open_max: 1, answer_bytes_max: 100_000 });
+  const parts = { answers, logs, settings, open: new Set(), clock, room: { ask() {} }, grant_ms: () => 3_000 };
+  const needs = {
+    kept: parts,
+    ledger: { receipt: async () => ({ ...receipt }) },
+    limits: { first_event_hold_ms: 0 },
+    log: { event() {} },
+    metrics: { kept() {}, unkept() {} },
+  } as unknown as KeepingNeeds;
+  const entries = () => log.read("log", 1);
+  return {
+    needs,
+    kept,
+    receipt,
+    done,
+    log,
+    text: () =>
+      entries()
+        .map((entry) => entry.text)
+        .join(""),
+    entries,
+  };
+}
+
+const lostLease = new Fault("storage_unavailable", "The lease was lost.", { retryAfterSeconds: 5 });
+
+/** A streamed answer whose run has said something, and then lost its lease. */
+async function thawed({ needs }: ReturnType<typeof stores>) {
+  const notes = { outcome: "failed", firstPart_ms: 1, stream: true };
+  const call = { ...name, notes, signal: { reason: lostLease }, request: { signal: {} } };
+  const claim = { key: "00", body: "00" };
+  const keptAs = { claim, isBackground: false, isStream: true };
+  const organization = { id: name.organizationId, keepsContent: true };
+  const keeping = new Keeping(needs, call as unknown as Call, { organization } as Principal, keptAs);
+  await keeping.begin();
+  const confirmation = Promise.withResolvers<void>();
+  const run = { confirmed: () => confirmation.promise, isLost: false };
+  keeping.follows(run);
+  await keeping.open({ stream: true, headers: {} });
+  keeping.write("said;");
+  run.isLost = true;
+  keeping.write("failed;", true);
+  await keeping.end();
+  return { disposed: keeping[Symbol.asyncDispose](), confirm: () => confirmation.resolve() };
+}
+
+test("a node that was frozen past its lease ends its log only if its own settlement was charged", async () => {
+  for (const charged of [0, 5]) {
+    const it = stores();
+    const { disposed, confirm } = await thawed(it);
+    await new Promise(setImmediate);
+    expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([[], false]);
+    Object.assign(it.receipt, { recovered: charged === 0, units: { charged } });
+    confirm();
+    await disposed;
+    if (charged === 0) expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([["free"], false]);
+    else expect([it.done, it.text(), it.entries().at(-1)?.isEnd]).toEqual([["ended"], "said;failed;", true]);
+  }
+});
+
+const waiting = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
+const ending = { saw() {}, end: () => "gone;" };
+
+async function reader({ needs, kept }: ReturnType<typeof stores>) {
+  const follower = new Follower(needs, waiting, { ...kept });
+  expect(await follower.opened()).toBeTrue();
+  return follower;
+}
+
+/** Reads to its end as a repeat does (src/features/responses/replay.ts). */
+async function readToEnd(follower: Follower): Promise<string> {
+  let text = "";
+  for (;;) {
+    const entries = await follower.read();
+    if (typeof entries !== "string") {
+      text += entries.map((entry) => entry.text).join("");
+      if (entries.at(-1)?.isEnd) return text;
+      continue;
+    }
+    if (entries === "dead") await follower.bury();
+    return text + (await follower.ended(ending, gone()));
+  }
+}
+
+test("all repeats of an answer whose node is gone get the same bytes, and the first of them frees the key", async () => {
+  const it = stores();
+  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
+  it.log.append("log", 1, { text: "said;", isEnd: false });
+  const readers = await Promise.all([reader(it), reader(it)]);
+  expect(await readToEnd(readers[0]!)).toBe("said;gone;");
+  expect(it.done).toEqual(["free"]);
+  expect(await readToEnd(readers[1]!)).toBe("said;gone;");
+});
+
+test("a repeat that ends the log of a node that comes back in between says what that node has said", async () => {
+  const it = stores();
+  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
+  it.log.append("log", 1, { text: "said;", isEnd: false });
+  const [first, second] = await Promise.all([reader(it), reader(it)]);
+  it.log.append("log", 2, { text: "more;", isEnd: false });
+  expect(await first!.ended(ending, gone())).toBe("more;gone;");
+  // The node finds the log ended.
+  expect(it.log.append("log", 3, { text: "much more;", isEnd: false })).toBe("ended");
+  expect(await second!.ended(ending, gone())).toBe("more;gone;");
+});

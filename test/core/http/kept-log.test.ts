@@ -1,0 +1,297 @@
+/** The writer of an answer's log, before a store that is slow; and a claim that another node has freed. */
+import { expect, test } from "bun:test";
+import type { Principal } from "../../../src/core/auth/verdict.ts";
+import type { Call } from "../../../src/core/http/call.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
+import { systemClock } from "../../../src/core/time/clock.ts";
+import { currentResponse, earlierResponse } from "../../../src/features/responses/current-response.ts";
+import { Follower } from "../../../src/features/responses/follower.ts";
+import { Keeping } from "../../../src/features/responses/keeping.ts";
+import { LogWriter } from "../../../src/features/responses/log-writer.ts";
+import { isUngranted, type KeepingNeeds } from "../../../src/features/responses/needs.ts";
+import { roomOf } from "../../../src/features/responses/room.ts";
+import type { LogEntry } from "../../../src/features/responses/store/answer-log.ts";
+import type { Kept, KeptEnd } from "../../../src/features/responses/store/kept.ts";
+
+const name = { requestId: "req_1", organizationId: "org_1" };
+const clock = systemClock();
+const text = "x".repeat(100_000);
+
+test("an answer waits for a store that is slower than its engine, and nothing of it is lost", async () => {
+  const stored: LogEntry[] = [];
+  let isOpen = false;
+  let letGo = () => {};
+  const append = async (_: unknown, __: number, entry: LogEntry) => {
+    if (!isOpen) await new Promise<void>((resolve) => (letGo = resolve));
+    stored.push(entry);
+    return "appended" as const;
+  };
+  const logs = { append, read: async () => [], remove: async () => {} };
+  const lost: unknown[] = [];
+  const writer = new LogWriter({
+    logs,
+    name,
+    bytes_max: 16 * 1024 * 1024,
+    clock,
+    lost: (_, cause) => void lost.push(cause),
+  });
+  isOpen = true;
+  await writer.open("head");
+  isOpen = false;
+  for (let time = 0; time < 10; time++) writer.write(text);
+  let hasRoom = false;
+  const room = writer.room().then(() => {
+    hasRoom = true;
+  });
+  await Bun.sleep(20);
+  expect(hasRoom).toBeFalse();
+  isOpen = true;
+  letGo();
+  await room;
+  await writer.end();
+  expect(stored.map((entry) => entry.text).join("")).toBe(`head${text.repeat(10)}`);
+  expect([stored.at(-1)!.isEnd, lost]).toEqual([true, []]);
+});
+
+test("an answer whose log is lost waits for nothing", async () => {
+  const logs = { append: async () => "appended" as const, read: async () => [], remove: async () => {} };
+  const writer = new LogWriter({ logs, name, bytes_max: 1_000_000, clock, lost: () => {} });
+  await writer.open("head");
+  for (let time = 0; time < 20; time++) writer.write(text);
+  await writer.room();
+  expect(writer.isLost).toBeTrue();
+});
+
+/** A call whose client waits. */
+const waitingCall = { request: { signal: { aborted: false } }, signal: { throwIfAborted() {} } } as unknown as Call;
+
+/** An answer with a key that is not streamed, over this store; its log takes everything. */
+function keepingOver(
+  answers: object,
+  { call = { requestId: name.requestId }, isBackground = true }: { call?: object; isBackground?: boolean } = {},
+): Keeping {
+  const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
+  const kept = { answers, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
+  const organization = { id: name.organizationId, keepsContent: true };
+  return new Keeping(
+    { kept, log: { event() {} } } as unknown as KeepingNeeds,
+    call as unknown as Call,
+    { organization } as Principal,
+    { claim: { key: "00", body: "00" }, isBackground, isStream: false },
+  );
+}
+
+test("a node whose claim was freed meanwhile begins no background response", async () => {
+  const answers = { begin: async () => "begun", respond: async () => false };
+  const keeping = keepingOver(answers);
+  expect(await keeping.begin()).toBeNull();
+  const begun = keeping.respond({ id: "resp_1" } as ResponseObject);
+  expect(await begun.catch(({ code }) => code)).toBe("storage_unavailable");
+});
+
+for (const isBackground of [true, false])
+  test(`the key of ${isBackground ? "a background response" : "an answer"} that failed is free once its settlement is confirmed`, async () => {
+    const done: string[] = [];
+    // The request is not over before the store has answered.
+    const stored = (word: string) => new Promise<void>((resolve) => setImmediate(resolve)).then(() => done.push(word));
+    const answers = {
+      begin: async () => "begun",
+      respond: async () => true,
+      end: async (_: string, { freesClaim }: { freesClaim?: boolean }) => {
+        await stored(freesClaim ? "freed" : "ended");
+        return true;
+      },
+      free: () => stored("freed"),
+      writeNote: async () => {},
+    };
+    const fault = new Fault("upstream_unavailable", "The engine failed.", { retryAfterSeconds: 1 });
+    const call = { ...name, notes: { outcome: "failed" }, signal: { reason: fault }, request: { signal: {} } };
+    const keeping = keepingOver(answers, { call, isBackground });
+    await keeping.begin();
+    const confirmation = Promise.withResolvers<void>();
+    keeping.follows({ confirmed: () => confirmation.promise, isLost: false });
+    if (isBackground) await keeping.respond({ id: "resp_1", output: [] } as unknown as ResponseObject);
+    await keeping.fails(fault, true);
+    const disposed = keeping[Symbol.asyncDispose]();
+    await new Promise(setImmediate);
+    expect(done).toEqual([]);
+    confirmation.resolve();
+    await disposed;
+    expect(done).toEqual(["freed"]);
+  });
+
+/** A background response that has begun, over this store. */
+async function begun(answers: object): Promise<Keeping> {
+  const keeping = keepingOver({ begin: async () => "begun", respond: async () => true, ...answers });
+  await keeping.begin();
+  await keeping.respond({ id: "resp_1", status: "in_progress" } as ResponseObject);
+  return keeping;
+}
+const completed = { id: "resp_1", status: "completed" } as ResponseObject;
+
+test("a background response whose end the store does not confirm is ended again", async () => {
+  for (const isCarriedOut of [false, true]) {
+    let response: string | null = null;
+    let isAway = true;
+    const keeping = await begun({
+      async end(_: string, end: { response: string }) {
+        const isOpen = response === null;
+        if (isCarriedOut || !isAway) response ??= end.response;
+        if (isAway) throw new Error("away");
+        return isOpen;
+      },
+      async find() {
+        return { response };
+      },
+    }).finally(() => setTimeout(() => (isAway = false), 20));
+    expect(await keeping.finish(completed)).toBe(true);
+    expect(JSON.parse(response!)).toEqual(completed);
+  }
+});
+
+test("a background response that was cancelled is not ended as completed", async () => {
+  const keeping = await begun({ end: async () => false, find: async () => ({ response: "{}" }) });
+  expect(await keeping.finish(completed)).toBe(false);
+});
+
+test("a background response that was charged, and whose end was lost, is never charged again", async () => {
+  const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: '{"status":"in_progress"}' };
+  const kept: Kept = { ...row, state: "open", age_ms: 60_000 };
+  const answers = {
+    find: async () => kept,
+    async end(_: string, { response, freesClaim }: KeptEnd) {
+      Object.assign(kept, { state: "ended", response, ...(freesClaim ? { body: null } : {}) });
+    },
+  };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, units: { charged: 5 } };
+  const logs = { read: async () => [] };
+  const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
+  for (let time = 0; time < 2; time++)
+    expect(await earlierResponse(needs, waitingCall, kept).catch(({ code }) => code)).toBe("idempotency_answer_lost");
+  expect(await currentResponse(needs, kept)).toMatchObject({ status: "failed", error: { code: "server_error" } });
+  expect(kept.response).toContain("It was charged.");
+});
+
+test("the log of a background response whose node died before it began stays empty", async () => {
+  const kept: Kept = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 60_000 };
+  const appended: unknown[] = [];
+  const answers = {
+    find: async () => kept,
+    end: async () => void Object.assign(kept, { state: "ended", body: null }),
+  };
+  const logs = { read: async () => [], append: async (...entry: unknown[]) => void appended.push(entry) };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
+  const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } };
+  const follower = new Follower(needs as unknown as KeepingNeeds, waitingCall, { ...kept });
+  expect(await follower.begun()).toBe(false);
+  // Another follower would read an entry as its head.
+  expect(appended).toEqual([]);
+});
+
+test("a background response whose node was only slow goes on, and keeps its key", async () => {
+  const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
+  const ends: unknown[] = [];
+  const answers = { find: async () => ({ ...kept }), end: async (...end: unknown[]) => void ends.push(end) };
+  let isGranted = false;
+  const receipt = async () => {
+    const seen = isGranted ? { createdAt: new Date(0), endedAt: null, recovered: false, units: { charged: 0 } } : null;
+    // The node wakes up once it was taken for gone: it is granted, and begins its response.
+    isGranted = true;
+    Object.assign(kept, { responseId: "resp_1", response: '{"id":"resp_1","status":"in_progress"}' });
+    return seen;
+  };
+  const parts = { answers, logs: { read: async () => [] }, clock, grant_ms: () => 3_000 };
+  const needs = { kept: parts, ledger: { receipt } } as unknown as KeepingNeeds;
+  const follower = new Follower(needs, waitingCall, { ...kept });
+  expect(await follower.begun().catch(({ code }) => code)).toBe("storage_unavailable");
+  expect(await currentResponse(needs, { ...kept })).toMatchObject({ status: "in_progress" });
+  expect(ends).toEqual([]);
+});
+
+test("a background response goes on when a repeat finds its log gone", async () => {
+  const row = { ...name, state: "open", body: "00", responseId: "resp_1", response: "{}", age_ms: 0 } as const;
+  const ends: unknown[] = [];
+  const answers = { find: async () => row, end: async (...end: unknown[]) => void ends.push(end) };
+  const kept = { answers, logs: { read: async () => "lost" }, clock };
+  const follower = new Follower({ kept } as unknown as KeepingNeeds, waitingCall, row);
+  expect(await follower.begun().catch(({ code }) => code)).toBe("idempotency_answer_lost");
+  expect(ends).toEqual([]);
+});
+
+test("an answer whose log cannot begin is not begun", async () => {
+  const answers = { begin: async () => "begun", find: async () => ({}) };
+  const append = () => Promise.reject(new Error("away"));
+  const logs = { append, read: async () => [], remove: async () => {} };
+  const settings = () => ({ open_max: 1, answer_bytes_max: 1000 });
+  const kept = { answers, logs, settings, open: new Set(), clock, room: { ask() {} } };
+  const organization = { id: name.organizationId, keepsContent: true };
+  const keeping = new Keeping(
+    { kept, log: { event() {} } } as unknown as KeepingNeeds,
+    { requestId: name.requestId } as Call,
+    { organization } as Principal,
+    { claim: { key: "00", body: "00" }, isBackground: false, isStream: true },
+  );
+  expect(await keeping.begin()).toBeNull();
+  const opened = keeping.open({ stream: true, headers: {} });
+  expect(await opened.catch(({ code }) => code)).toBe("storage_unavailable");
+  expect(keeping.isKept).toBeFalse();
+});
+
+test("many new answers of an organization make the store look for room once, and those that follow once more", async () => {
+  const looks: string[] = [];
+  const removed: string[] = [];
+  const due: (() => void)[] = [];
+  const room = roomOf({
+    answers: {
+      async makeRoom(organizationId, bytes_max) {
+        looks.push(`${organizationId} ${bytes_max}`);
+        if (looks.length === 1) for (let time = 0; time < 10; time++) room.ask("org_1");
+        if (looks.length === 2) throw new Error("away");
+        return [{ requestId: "req_1", organizationId }];
+      },
+    },
+    logs: { remove: async (names) => void removed.push(...names.map(({ requestId }) => requestId)) },
+    organization_bytes_max: () => 7,
+    failed: (cause) => void removed.push(String(cause)),
+    clock: {
+      after(_, act) {
+        due.push(act);
+        return () => {};
+      },
+    },
+  });
+  const elapse = async () => {
+    due.shift()?.();
+    await new Promise(setImmediate);
+  };
+  for (let time = 0; time < 1_000; time++) room.ask("org_1");
+  room.ask("org_2");
+  await elapse();
+  expect([looks, removed]).toEqual([
+    ["org_1 7", "org_2 7"],
+    ["req_1", "Error: away"],
+  ]);
+  await elapse();
+  expect(looks).toEqual(["org_1 7", "org_2 7", "org_1 7"]);
+  expect(due).toEqual([]);
+});
+
+test("a claim without a grant is given up after a while, also if the clock was set back since", () => {
+  const needs = { kept: { grant_ms: () => 3_000 } } as KeepingNeeds;
+  expect([7_000, 9_000, -10, -3_600_000].map((age_ms) => isUngranted(needs, age_ms))).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
+});
+
+test("a repeat whose log cannot be read at its end is put off", async () => {
+  let reads = 0;
+  const read = async () => (reads++ === 0 ? [] : Promise.reject(new Error("away")));
+  const kept = { answers: { find: async () => null }, logs: { read }, clock };
+  const earlier = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 0 } as const;
+  const follower = new Follower({ kept } as unknown as KeepingNeeds, waitingCall, earlier);
+  expect(await follower.read().catch(({ code }) => code)).toBe("storage_unavailable");
+});

@@ -1,0 +1,95 @@
+/** The log stays readable: by level, without probes, and when something fails many times a second. */
+import { expect, test } from "bun:test";
+import { Call } from "../../../src/core/http/call.ts";
+import { type LogLevel, logTo } from "../../../src/core/http/log.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import { VirtualClock } from "../admission/virtual-time.ts";
+
+function logAt(level: LogLevel, hidden: string[] = []) {
+  const clock = new VirtualClock();
+  let text = "";
+  const write = (more: string) => {
+    text += more;
+  };
+  const log = logTo({
+    write,
+    clock,
+    settings: () => ({ level, format: "json" }),
+    probes: new Set(["/readyz"]),
+    hidden: () => hidden,
+  });
+  const lines = () =>
+    text
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const ask = (route: string, status: number, cause?: unknown) => {
+    const call = new Call("req_1", new Request(`http://a${route}`), route, {
+      address: () => "",
+      isLocal: () => true,
+      keepOpen() {},
+    });
+    if (cause) call.failed(new Fault("internal_error", "It failed.", { cause }));
+    log.request(call, status);
+  };
+  return { clock, log, lines, ask };
+}
+
+test("an event that floods is written so often, and then how many were left out; others are not touched", async () => {
+  const { clock, log, lines } = logAt("info");
+  for (let second = 0; second < 10; second++) {
+    for (let time = 0; time < 178; time++) log.event("warn", "ledger_unreachable", { time });
+    log.event("warn", "recovered");
+    await clock.advance(1000);
+  }
+  await clock.advance(200);
+  const of = (event: string) => lines().filter((line) => line.event === event);
+  expect(of("ledger_unreachable")).toHaveLength(21);
+  expect(of("ledger_unreachable").at(-1)).toMatchObject({ level: "warn", left_out: 1780 - 20 });
+  expect(of("recovered")).toHaveLength(10);
+  // And it begins anew.
+  log.event("warn", "ledger_unreachable");
+  await clock.advance(20_000);
+  expect(of("ledger_unreachable")).toHaveLength(22);
+  expect(clock.timers).toBe(0);
+});
+
+test("the number of lines left out is written when the log ends", () => {
+  const { log, lines } = logAt("info");
+  for (let time = 0; time < 25; time++) log.event("warn", "recovered");
+  log.flush();
+  expect(lines()).toHaveLength(21);
+  expect(lines().at(-1)).toMatchObject({ event: "recovered", left_out: 5 });
+});
+
+test.each([
+  ["debug", ["/readyz 200", "/readyz 503", "/readyz 500", "/v1/models 200", "/v1/models 503", "info", "warn", "error"]],
+  ["info", ["/readyz 500", "/v1/models 200", "/v1/models 503", "info", "warn", "error"]],
+  ["warn", ["/readyz 500", "/v1/models 503", "warn", "error"]],
+  ["error", ["/readyz 500", "/v1/models 503", "error"]],
+] as const)("at level %s", (level, expected) => {
+  const { log, lines, ask } = logAt(level);
+  for (const status of [200, 503, 500]) ask("/readyz", status);
+  for (const status of [200, 503]) ask("/v1/models", status);
+  for (const of of ["info", "warn", "error"] as const) log.event(of, of);
+  log.flush();
+  const seen = lines().map(({ event, route, status }) => (event === "request" ? `${route} ${status}` : event));
+  expect(seen).toEqual([...expected]);
+});
+
+test("a cause names no engine", () => {
+  const { log, lines, ask } = logAt("info", [
+    "http://gpu-7.internal:8000/v1",
+    "gpu-7.internal:8000",
+    "gpu-7.internal",
+    "writer-awq",
+  ]);
+  const cause = new Error(
+    "certificate of gpu-7.internal:8000 is not for gpu-7.internal (http://gpu-7.internal:8000/v1/chat, writer-awq)",
+  );
+  ask("/v1/models", 503, new Fault("upstream_unavailable", "x", { cause }));
+  log.flush();
+  const told = String(lines()[0]?.cause);
+  expect(told).toContain("certificate of <engine> is not for <engine> (<engine>/chat, <engine>)");
+  expect(told).not.toMatch(/gpu-7|writer-awq/);
+});

@@ -1,0 +1,499 @@
+/**
+ * The management interface: who may what (generated from the list of operations), that a repeat and a race do no harm, and
+ * that what is wrong is said and leaves nothing half done.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { faultsOf, gate } from "../../../src/admin/http/gate.ts";
+import type { Verb } from "../../../src/admin/management/verb.ts";
+import { verbs } from "../../../src/admin/management/verbs.ts";
+import { newKey } from "../../../src/core/auth/key.ts";
+import { Call } from "../../../src/core/http/call.ts";
+import { isLoopback } from "../../../src/core/http/client-address.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import { roles } from "../../../src/core/store/operators.ts";
+import { people } from "../../../src/stores/postgres/people.ts";
+import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
+import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
+import { type OperatorPort, operatorPort } from "./operator-port.ts";
+
+setDefaultTimeout(120_000);
+
+let owned: Owned;
+let port: OperatorPort;
+/** Things of `globex`, which an administrator of `acme` does not see. */
+let foreign: Record<string, string>;
+beforeAll(async () => {
+  owned = await openDatabase();
+  port = await operatorPort(owned);
+  const key = await port.manage.createKey({ organization: "globex", name: "foreign" });
+  const own = await port.manage.createKey({ organization: "acme", name: "own" });
+  const [requestId = ""] = await Promise.all([refusedWith(key), refusedWith(own)]);
+  expect((await port.ask(`/requests/${requestId}`)).status).toBe(200);
+  const team = await port.manage.createTeam({ organization: "globex", name: "foreign" });
+  await port.manage.createTeam({ organization: "acme", name: "own" });
+  for (const organization of ["acme", "globex"])
+    await port.manage.setNotices({ organization, url: "https://hooks.example.com/sluice" });
+  await personIn("acme");
+  const people = await personIn("globex");
+  foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id, people };
+});
+afterAll(async () => {
+  await port?.stop();
+  await owned?.drop();
+});
+
+/** Answers the id of a person with a membership in this organization alone. */
+async function personIn(organization: string): Promise<string> {
+  const membership = { organization, team: null, role: "member" as const, scopes, models: null };
+  const { person } = await people(owned.db).confirm({
+    ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer: "https://login.example", subject: organization, kind: "person" },
+    ...{ email: `ann@${organization}.example`, isEmailVerified: true, name: "Ann" },
+    memberships: [membership],
+  });
+  return person.id;
+}
+
+/** Leaves a request that was refused. */
+async function refusedWith({ id, organizationId }: { id: string; organizationId: string }): Promise<string> {
+  const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+  const request = { requestId, organizationId, keyId: id, operation: "messages", age_ms: 0 } as const;
+  await refusedRequests(owned.db).keep([{ ...request, model: null, stream: null, errorCode: "usage_limit_reached" }]);
+  return requestId;
+}
+
+/** The ids of the organizations to which an item of a list belongs. */
+function ownersOf(one: Record<string, unknown>): unknown[] {
+  if ("memberships" in one) return (one.memberships as Record<string, unknown>[]).map((of) => of.organization_id);
+  return ["slug" in one ? one.id : one.organization_id];
+}
+
+/** What the example of a verb sends in the body, or in the query. */
+function sentBy({ id, example }: Verb): Record<string, unknown> {
+  const { [id ?? ""]: _, ...sent } = example.takes as Record<string, unknown>;
+  return sent;
+}
+
+/** A request as the verb's example has it; `{id}` is something that does not exist, unless said otherwise. */
+function exampleOf(verb: Verb, id = "nothing") {
+  const { path, method } = verb;
+  const body = method === "get" ? {} : { body: sentBy(verb) };
+  return [path.replace("{id}", id), { method: method.toUpperCase(), ...body }] as const;
+}
+
+describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation) => {
+  test("is for operators alone: not without a token, with a made-up token, or with an API key", async () => {
+    const [path, asked] = exampleOf(operation);
+    const { key: apiKey } = await port.manage.createKey({ organization: "acme", name: "not an operator" });
+    const random = crypto.getRandomValues(new Uint8Array(64));
+    for (const [token, code] of [
+      [null, "missing_operator_token"],
+      ["slo_wrong", "invalid_operator_token"],
+      [newKey(random, "slo_"), "invalid_operator_token"],
+      [apiKey, "invalid_operator_token"],
+    ] as const) {
+      const answer = await port.ask(path, { ...asked, token });
+      expect([answer.status, answer.code]).toEqual([401, code]);
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      if (token) expect(JSON.stringify(answer.body)).not.toContain(token);
+    }
+  });
+
+  test("is for the roles that it names, and no others, before anything else is looked at", async () => {
+    for (const role of roles) {
+      const [path] = exampleOf(operation);
+      // A body that is none: whoever may not ask is told so, and whoever may is told what is wrong with it.
+      const wrong = { method: operation.method.toUpperCase(), token: port.tokens[role] };
+      const answer = await port.ask(
+        operation.method === "get" ? `${path}?stray=1` : path,
+        operation.method === "get" ? wrong : { ...wrong, body: "{" },
+      );
+      const may = operation.roles.includes(role);
+      expect([role, answer.status]).toEqual([role, may ? 400 : 403]);
+      if (!may) expect(answer.code).toBe("missing_role");
+    }
+  });
+
+  test("shows an organization-admin nothing of another organization", async () => {
+    if (!operation.roles.includes("organization-admin")) return;
+    const token = port.tokens["organization-admin"];
+    const before = await port.manage.auditHead();
+    const [, kind = ""] = operation.path.split("/");
+    if (operation.id !== null && kind !== "plans") {
+      const [path, asked] = exampleOf(operation, kind === "organizations" ? foreign.organization : foreign[kind]);
+      expect(await port.ask(path, { ...asked, token })).toMatchObject({ status: 404, code: "resource_not_found" });
+    }
+    const names = Object.keys(operation.takes.properties).filter((name) => name !== operation.id);
+    if (names.includes("organization")) {
+      const [path, asked] = exampleOf(operation);
+      const answer =
+        operation.method === "get"
+          ? await port.ask(`${path}?organization=globex`, { token })
+          : await port.ask(path, { ...asked, token, body: { ...sentBy(operation), organization: "globex" } });
+      expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
+    }
+    // People are of several organizations: test/core/http/people.test.ts.
+    if (operation.name.startsWith("page") && operation.name !== "pagePeople") {
+      const { body } = await port.ask(operation.path, { token });
+      expect(body.data!.length).toBeGreaterThan(0);
+      const { id } = await port.manage.findOrganization({ organization: "acme" });
+      for (const one of body.data!) expect(ownersOf(one)).toEqual([id]);
+    }
+    expect(await port.manage.auditHead()).toEqual(before);
+  });
+
+  test("refuses unknown parameters and fields", async () => {
+    const [path, asked] = exampleOf(operation);
+    const stray =
+      operation.method === "get"
+        ? await port.ask(`${path}?stray=1`)
+        : await port.ask(path, { ...asked, body: { ...sentBy(operation), stray: 1 } });
+    expect(stray).toMatchObject({ status: 400, code: "unknown_field", body: { error: { param: "stray" } } });
+    expect(faultsOf(operation)).toContain("unknown_field");
+    if (operation.method === "get") return;
+    expect((await port.ask(path, { ...asked, body: "{" })).code).toBe("invalid_json");
+    const required = ((operation.takes.required ?? []) as string[]).filter((name) => name !== operation.id);
+    if (required.length > 0) expect((await port.ask(path, { ...asked, body: {} })).code).toBe("missing_field");
+  });
+
+  test("answers 404 if a named object does not exist", async () => {
+    if (operation.id === null) return;
+    const [path, asked] = exampleOf(
+      operation,
+      `${operation.path.includes("/requests/") ? "req" : "key"}_${"0".repeat(32)}`,
+    );
+    const body = operation.name === "setPlan" ? { plan: "pro" } : sentBy(operation);
+    const answer = await port.ask(path, operation.method === "get" ? asked : { ...asked, body });
+    expect([answer.status, answer.code]).toEqual([404, "resource_not_found"]);
+  });
+});
+
+describe("to an organization-admin", () => {
+  const asked = (method: string, body: object) => ({ method, body, token: port.tokens["organization-admin"] });
+
+  test("a team of another organization is not there, wherever it is named, and nothing tells of it", async () => {
+    const before = await port.manage.auditHead();
+    const key = (await port.manage.pageKeys({ organization: "acme", limit: 1 })).data[0]!;
+    const team = foreign.teams!;
+    for (const answer of [
+      await port.ask("/keys", asked("POST", { organization: "acme", name: "spy", team })),
+      await port.ask(`/keys/${key.id}/budget`, asked("PATCH", { team })),
+      await port.ask(`/teams/${team}`, asked("PATCH", { organization: "acme", name: "taken over" })),
+      await port.ask(`/teams/${team}?organization=acme`, { token: port.tokens["organization-admin"] }),
+      await port.ask(`/teams/foreign/remove`, asked("POST", { organization: "acme" })),
+    ]) {
+      expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
+      expect(JSON.stringify(answer.body)).not.toMatch(/globex|org_/);
+    }
+    expect(await port.manage.auditHead()).toEqual(before);
+    // Whoever sees both is told what is wrong.
+    const told = await port.ask(`/keys/${key.id}/budget`, { method: "PATCH", body: { team } });
+    expect(told).toMatchObject({ status: 400, code: "invalid_value" });
+    expect(told.body.error!.message).toContain("another organization");
+  });
+
+  test("a report is of the own organization, also where none is named", async () => {
+    for (const organization of ["acme", "globex"])
+      await port.manage.adjustUsage({ organization, window: "month", units: 70, reason: "test" });
+    const slugsFor = async (token: string) => {
+      const { body } = await port.ask("/usage/report?by=organization", { token });
+      return [body.organization, (body.rows as { organization: string }[]).map((row) => row.organization).sort()];
+    };
+    expect(await slugsFor(port.tokens["organization-admin"])).toEqual(["acme", ["acme"]]);
+    expect(await slugsFor(port.tokens.viewer)).toEqual([null, ["acme", "globex"]]);
+  });
+});
+
+describe("a report for a spreadsheet", () => {
+  const report = (query: string) =>
+    fetch(`${port.url}/management/v1/usage/report?${query}`, {
+      headers: { authorization: `Bearer ${port.tokens.viewer}` },
+    });
+
+  test("is the same report as CSV", async () => {
+    await port.manage.adjustUsage({ organization: "acme", window: "month", units: 5, reason: "test" });
+    const answer = await report("by=organization&organization=acme&format=csv");
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(answer.headers.get("content-disposition")).toContain(".csv");
+    const asJson = (await (await report("by=organization&organization=acme")).json()) as { rows: { units: number }[] };
+    const [names, row, rest] = (await answer.text()).split("\r\n").map((line) => line.split(","));
+    expect(Number(row![names!.indexOf("units")])).toBe(asJson.rows[0]!.units);
+    expect(rest).toEqual([""]);
+  });
+
+  test("is FOCUS by a period; a form that nobody knows is refused", async () => {
+    const focus = await report("format=focus&by=month");
+    expect([focus.status, (await focus.text()).split(",")[0]]).toEqual([200, "BilledCost"]);
+    for (const query of ["format=focus&by=key", "format=xml", "format="]) {
+      const refused = await report(query);
+      expect([query, refused.status]).toEqual([query, 400]);
+    }
+  });
+});
+
+describe("a key", () => {
+  test("is changed in part; what is wrong changes nothing, and nothing is written for it", async () => {
+    const key = await port.manage.createKey({ organization: "acme", name: "before" });
+    const path = `/keys/${key.id}`;
+    const patch = (body: object) => port.ask(path, { method: "PATCH", body });
+    expect(await patch({ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["::1"] })).toMatchObject({
+      ...{ status: 400, code: "invalid_value" },
+    });
+    const changed = await patch({
+      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, addresses: ["10.0.0.0/8", "2001:db8::/64"] },
+      ...{ models: ["acme/writer-1"], scopes: ["usage:read"], expires: "2040-01-01" },
+    });
+    const now = {
+      ...{ name: "after", owner: "ann", labels: { a: "1", b: "2" }, created_by: "cli:test" },
+      ...{ allowed_addresses: ["10.0.0.0/8", "2001:db8::/64"], allowed_models: ["acme/writer-1"] },
+      ...{ scopes: ["usage:read"], expires_at: "2040-01-01T00:00:00.000Z" },
+    };
+    expect(changed).toMatchObject({ status: 200, body: now });
+    const before = await port.manage.auditHead();
+    for (const body of [
+      {},
+      { addresses: [] },
+      { addresses: ["10.0.0.0/33"] },
+      { addresses: ["everywhere"] },
+      { expires: "2020-01-01" },
+      { models: ["acme/unknown"] },
+      { scopes: [] },
+      { labels: { "No good": "1" } },
+      { labels: { a: "two\nlines" } },
+      { labels: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`l${index}`, "x"])) },
+      { owner: "" },
+    ])
+      expect([body, (await patch(body)).code]).toEqual([body, "invalid_value"]);
+    expect((await port.ask(path)).body).toMatchObject(now);
+    expect(await port.manage.auditHead()).toEqual(before);
+    const open = await patch({ models: null, expires: null, addresses: null, owner: null, labels: { a: null } });
+    expect(open.body).toMatchObject({ ...now, ...opened });
+    await port.manage.revokeKey({ id: key.id });
+    expect(await patch({ name: "late" })).toMatchObject({ status: 409, code: "wrong_state" });
+  });
+  const opened = {
+    ...{ allowed_models: null, expires_at: null, allowed_addresses: null, owner: null, labels: { b: "2" } },
+  };
+
+  test("that is not used is found", async () => {
+    await port.manage.createOrganization({ slug: "stale" });
+    const key = await port.manage.createKey({ organization: "stale", name: "old" });
+    await port.manage.createKey({ organization: "stale", name: "new" });
+    await owned.db.query("update api_key set created_at = created_at - interval '31 days' where name = 'old'");
+    const found = await port.ask("/keys?organization=stale&unused_for=30d&state=active");
+    expect(found.body.data!.map(({ id }) => id)).toEqual([key.id]);
+    expect((await port.ask("/keys?unused_for=soon")).code).toBe("invalid_value");
+  });
+});
+
+describe("a team", () => {
+  test("is made, read by its name, changed in part, and removed; what is wrong changes nothing", async () => {
+    const made = await port.ask("/teams", {
+      ...{ method: "POST", body: { organization: "acme", name: "a b/ü", limits: { week: 9, concurrent_requests: 2 } } },
+    });
+    const minute = { requests_per_minute: null, tokens_per_minute: null };
+    const limits = { session: null, week: 9, month: null, ...minute, concurrent_requests: 2 };
+    expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0, limits, key_limits: null } });
+    const path = `/teams/${encodeURIComponent("a b/ü")}`;
+    expect((await port.ask(`${path}?organization=acme`)).body).toMatchObject(made.body);
+    const patch = (body: object) => port.ask(path, { method: "PATCH", body: { organization: "acme", ...body } });
+    expect((await patch({ limits: { week: null } })).body.limits).toEqual({ ...limits, week: null });
+    for (const [body, code] of [
+      [{ limits: { weak: 1 } }, "invalid_value"],
+      [{ limits: { week: -1 } }, "invalid_value"],
+      [{ limits: { week: 1.5 } }, "invalid_value"],
+      [{ limits: 7 }, "invalid_value"],
+      [{ name: "own" }, "already_exists"],
+    ] as const)
+      expect([body, (await patch(body)).code]).toEqual([body, code]);
+    expect((await port.ask(`${path}?organization=acme`)).body.limits).toEqual({ ...limits, week: null });
+    const id = made.body.id as string;
+    const key = await port.ask("/keys", {
+      ...{ method: "POST", body: { organization: "acme", name: "member", team: id, limits: { session: 5 } } },
+    });
+    const budget = (await port.ask(`/keys/${key.body.id}/budget`)).body;
+    expect(budget).toMatchObject({ team: { id, name: "a b/ü" }, limits: { session: 5, week: null } });
+    expect((await port.ask(`/teams/${id}/remove`, { method: "POST", body: {} })).body).toMatchObject({ keys: 1 });
+    expect((await port.ask(`/keys/${key.body.id}/budget`)).body.team).toBeNull();
+    expect(await port.ask(`/teams/${id}`)).toMatchObject({ status: 404, code: "resource_not_found" });
+  });
+});
+
+describe("a repeat", () => {
+  test("with the same key creates nothing, whatever is created, also at once; with another request it is refused", async () => {
+    const headers = { "idempotency-key": "one" };
+    for (const [path, body, secret] of [
+      ["/organizations", { slug: "repeated" }, null],
+      ["/keys", { organization: "acme", name: "repeated" }, "key"],
+      ["/teams", { organization: "acme", name: "repeated" }, null],
+      ["/operators", { name: "repeated", role: "viewer" }, "token"],
+    ] as const) {
+      const once = { headers: { "idempotency-key": path } };
+      const before = await port.manage.auditHead();
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => port.ask(path, { method: "POST", body, ...once })),
+      );
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+      expect((await port.manage.auditHead()).number).toBe(before.number + 1);
+      if (secret) expect(answers.filter((answer) => answer.body[secret] !== null)).toHaveLength(1);
+      const other = await port.ask(path, { method: "POST", body: { ...body, name: "another" }, ...once });
+      expect([other.status, other.code]).toEqual([409, "idempotency_key_reused"]);
+    }
+    // Another operator's keys are others.
+    const token = (await port.manage.createOperator({ name: "second", role: "admin" })).token!;
+    expect(
+      (await port.ask("/organizations", { method: "POST", body: { slug: "of-the-second" }, token, headers })).status,
+    ).toBe(200);
+  });
+
+  test("of a creation that was refused is the first again", async () => {
+    const asked = { method: "POST", headers: { "idempotency-key": "refused" } };
+    const refused = await port.ask("/organizations", { ...asked, body: { slug: "acme" } });
+    expect([refused.status, refused.code]).toEqual([409, "already_exists"]);
+    expect((await port.ask("/organizations", { ...asked, body: { slug: "free" } })).status).toBe(200);
+  });
+});
+
+describe("two changes at once", () => {
+  test("the second says what it would have overwritten, and changes nothing", async () => {
+    const { version } = await port.manage.createOrganization({ slug: "raced" });
+    const put = (plan: string) =>
+      port.ask("/organizations/raced/plan", { method: "PUT", body: { plan }, headers: { "if-match": `"${version}"` } });
+    const answers = await Promise.all([put("pro"), put("pro"), put("pro")]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412]);
+    const { body } = answers.find(({ status }) => status === 412)!;
+    expect(body.error).toMatchObject({ code: "version_conflict", current: { plan: "pro", version: version + 1 } });
+    expect(body.error!.message).toContain("organization.plan by operator:a-admin");
+    const won = answers.find(({ status }) => status === 200)!;
+    expect(won.headers.get("etag")).toBe(`"${version + 1}"`);
+    expect((await put("starter")).status).toBe(412);
+    expect(await port.manage.findOrganization({ organization: "raced" })).toMatchObject({ plan: "pro" });
+  });
+
+  test("a change that changes nothing raises no version and writes nothing", async () => {
+    const { version } = await port.manage.createOrganization({ slug: "same" });
+    const before = await port.manage.auditHead();
+    const asked = { method: "PUT", body: { plan: "starter" }, headers: { "if-match": `"${version}"` } };
+    expect((await port.ask("/organizations/same/plan", asked)).body.version).toBe(version);
+    expect(await port.manage.auditHead()).toEqual(before);
+    const wrong = await port.ask("/organizations/same/plan", { ...asked, headers: { "if-match": "new" } });
+    expect([wrong.status, wrong.code]).toEqual([400, "invalid_value"]);
+  });
+});
+
+describe("a list", () => {
+  test("comes in parts that hold each item once, in a stable order, while others are made", async () => {
+    const organization = (await port.manage.createOrganization({ slug: "many" })).slug;
+    const made: string[] = [];
+    for (let index = 0; index < 25; index++)
+      made.push((await port.manage.createKey({ organization, name: `key ${index}` })).id);
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const { body } = await port.ask(`/keys?organization=many&limit=10${cursor && `&cursor=${cursor}`}`);
+      seen.push(...body.data!.map(({ id }) => id as string));
+      if (seen.length === 10) made.push((await port.manage.createKey({ organization, name: "late" })).id);
+      cursor = body.next_cursor as string | null;
+    }
+    expect(seen).toEqual(made);
+    await port.manage.revokeKey({ id: made[3]! });
+    const states = async (state: string) =>
+      (await port.ask(`/keys?organization=many&state=${state}`)).body.data!.length;
+    expect([await states("active"), await states("revoked"), await states("expired")]).toEqual([25, 1, 0]);
+  });
+
+  test("refuses a limit and a cursor that are none", async () => {
+    for (const query of ["limit=0", "limit=1001", "limit=ten", "cursor=nowhere", "state=lost"]) {
+      expect(await port.ask(`/keys?${query}`)).toMatchObject({ status: 400, code: "invalid_value" });
+    }
+  });
+});
+
+describe("an operator's token", () => {
+  test("counts no more the moment that it is revoked, rotated without grace, or expired", async () => {
+    const { token: secret, ...operator } = await port.manage.createOperator({ name: "leaving", role: "viewer" });
+    const status = async (token: string | null) => (await port.ask("/plans", { token })).status;
+    expect(await status(secret)).toBe(200);
+    const rotated = await port.manage.rotateOperator({ id: operator.name, grace: "0s" });
+    expect([await status(secret), await status(rotated.token)]).toEqual([401, 200]);
+    await port.manage.revokeOperator({ id: operator.id });
+    expect(await status(rotated.token)).toBe(401);
+    const short = await port.manage.createOperator({
+      ...{ name: "short", role: "viewer" },
+      expires: new Date(Date.now() + 60_000).toISOString(),
+    });
+    expect(await status(short.token)).toBe(200);
+    await owned.db.query("update operator set expires_at = store_now() where name = 'short'");
+    expect(await status(short.token)).toBe(401);
+  });
+
+  test("is stored as a hash, and its use as an instant and an address", async () => {
+    const rows = await owned.db.query<{ row: string }>(
+      `select row_to_json(o)::text || row_to_json(s)::text as row from operator o join operator_secret s on s.operator_id = o.id`,
+    );
+    for (const token of Object.values(port.tokens)) {
+      expect(rows.some(({ row }) => row.includes(token))).toBe(false);
+    }
+    await port.ask("/plans");
+    const admin = await port.manage.findOperator({ id: "a-admin" });
+    expect(admin).toMatchObject({ lastUsedFrom: "127.0.0.1", lastUsedAt: expect.any(Date) });
+  });
+
+  test("needs an organization exactly where its role has one", async () => {
+    for (const body of [
+      { name: "x", role: "organization-admin" },
+      { name: "x", role: "admin", organization: "acme" },
+      { name: "x", role: "root" },
+      { name: "a b", role: "admin" },
+    ]) {
+      expect((await port.ask("/operators", { method: "POST", body })).status).toBe(400);
+    }
+    expect((await port.ask("/operators/x")).status).toBe(404);
+  });
+});
+
+test("what is revoked cannot be rotated", async () => {
+  const key = await port.manage.createKey({ organization: "acme", name: "gone" });
+  await port.manage.revokeKey({ id: key.id });
+  const answer = await port.ask(`/keys/${key.id}/rotate`, { method: "POST", body: {} });
+  expect([answer.status, answer.code]).toEqual([409, "wrong_state"]);
+});
+
+test("every act stands in the log with who did it, from where, and what it was before; no secret does", async () => {
+  await port.manage.createOrganization({ slug: "logged" });
+  await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap_units: 5 } });
+  const made = await port.ask("/keys", { method: "POST", body: { organization: "logged", name: "logged" } });
+  const { body } = await port.ask("/audit?organization=logged");
+  expect(body.data!.map(({ actor, address, action }) => [actor, address, action])).toEqual([
+    ["operator:a-admin", "127.0.0.1", "key.create"],
+    ["operator:a-admin", "127.0.0.1", "organization.extra_usage"],
+    ["cli:test", null, "organization.create"],
+  ]);
+  expect(body.data![1]!.details).toMatchObject({ cap_units: 5, before: { enabled: false } });
+  expect(JSON.stringify(body)).not.toContain(made.body.key as string);
+});
+
+test("without TLS it is refused from anywhere but the node itself, unless a proxy is said to have it", async () => {
+  const plans = verbs.find(({ name }) => name === "listPlans")!;
+  const codeFrom = async (isLocal: boolean, tls: "off" | "on" | "proxy") => {
+    const never = () => Promise.reject(new Fault("missing_operator_token", "Nobody asks."));
+    const serve = gate({ authenticate: never, contextFor: () => ({}) as never, tls, version: "1" }, plans, {
+      count: 0,
+    });
+    const connection = { address: () => "", isLocal: () => isLocal, keepOpen() {} };
+    const call = new Call("req_1", new Request("http://node/management/v1/plans"), "/", connection);
+    return serve({} as never, call).catch((fault: Fault) => fault.code);
+  };
+  expect(await codeFrom(false, "off")).toBe("tls_required");
+  for (const [isLocal, tls] of [
+    [true, "off"],
+    [false, "on"],
+    [false, "proxy"],
+  ] as const)
+    expect(await codeFrom(isLocal, tls)).toBe("missing_operator_token");
+  expect(["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"].map(isLoopback)).toEqual([true, true, true, true]);
+  expect(["10.0.0.1", "::ffff:10.0.0.1", "", "128.0.0.1"].map(isLoopback)).toEqual([false, false, false, false]);
+});

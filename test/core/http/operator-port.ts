@@ -1,0 +1,120 @@
+/** A node's operator's port over a database of its own, and operators of each role: for tests of the management interface. */
+
+import { client, type Transport } from "../../../src/admin/management/client.ts";
+import type { Management } from "../../../src/admin/management/verbs.ts";
+import type { OperatorTls } from "../../../src/config/configuration.ts";
+import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
+import { lifecycle } from "../../../src/core/http/lifecycle.ts";
+import { listen } from "../../../src/core/http/listen.ts";
+import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
+import type { Role } from "../../../src/core/store/operators.ts";
+import { administering } from "../../../src/node/administering.ts";
+import { operatorApp } from "../../../src/node/app.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { plans } from "../../../src/stores/postgres/plans.ts";
+import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
+import { plansNamed } from "../../admin/management/empty-ledger.ts";
+import { plentifulBounds } from "../../harness/bounds.ts";
+import type { Owned } from "../../stores/postgres/databases.ts";
+
+export interface OperatorPort {
+  url: string;
+  /** On the node itself. */
+  manage: Management;
+  act: Transport;
+  /** Of an operator of this role; an `organization-admin` is of `acme`. */
+  tokens: Record<Role, string>;
+  ask(path: string, asked?: Asked): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+interface Asked {
+  method?: string;
+  token?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Answer {
+  status: number;
+  code: string | undefined;
+  body: Record<string, unknown> & { data?: Record<string, unknown>[]; error?: Record<string, unknown> };
+  headers: Headers;
+}
+
+/** With the organizations `acme` and `globex`. `host`: where it listens. */
+export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls } = {}): Promise<OperatorPort> {
+  const book = ledger(db, { recovery: "checkpoint" });
+  await plans(db).publish([...plansNamed("starter", "pro").values()], null);
+  const { actAs, entrance } = administering(
+    {
+      database: db,
+      ledger: book,
+      refused: refusedRequests(db),
+      catalog: async () => ({
+        plans: new Map((await plans(db).inForce()).map((plan) => [plan.name, plan])),
+        models: ["acme/writer-1"],
+        upstreams: ["gpu-1"],
+        pricing: { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" },
+      }),
+      server: { operator: { host: "127.0.0.1", port: 0, ...options } } as never,
+      limits: { failed_authentications_per_minute: 300 } as never,
+      changed() {},
+    },
+    "1.2.3",
+  );
+  const listening = listen(operatorApp(dependencies(), entrance), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
+  const act = actAs("cli:test");
+  const manage = client(act);
+  for (const slug of ["acme", "globex"]) await manage.createOrganization({ slug });
+  const token = async (role: Role, organization: string | null = null) =>
+    (await manage.createOperator({ name: `a-${role}`, role, organization })).token!;
+  const tokens = {
+    admin: await token("admin"),
+    viewer: await token("viewer"),
+    "organization-admin": await token("organization-admin", "acme"),
+  };
+  return {
+    url: listening.url,
+    act,
+    manage,
+    tokens,
+    async ask(path, { method = "GET", token = tokens.admin, body, headers = {} } = {}) {
+      const response = await fetch(`${listening.url}/management/v1${path}`, {
+        method,
+        headers: {
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const read = (await response.json()) as Answer["body"];
+      const code = read.error?.code as string | undefined;
+      return { status: response.status, code, body: read, headers: response.headers };
+    },
+    async stop() {
+      await listening.stop();
+      await book.close();
+    },
+  };
+}
+
+function dependencies(): Dependencies {
+  const needed: Partial<Dependencies> = {
+    limits: {
+      ...{ body_bytes_max: 1_000_000, body_depth_max: 100, body_values_max: 100_000, body_members_max: 60_000 },
+      ...{ body_names_max: 60_000 },
+      ...{ body_ratio_max: 100, body_read_ms: 60_000 },
+      ...{ first_event_hold_ms: 1_000, heartbeat_ms: 1_000, idle_ms: 60_000 },
+    },
+    bounds: plentifulBounds(),
+    unread: unreadBodies(unreadLimits(100_000)),
+    lifecycle: lifecycle(),
+    metrics: { request() {} } as never,
+    log: { request() {}, event() {}, flush() {} },
+    letsGo: () => false,
+    newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
+  };
+  return needed as Dependencies;
+}

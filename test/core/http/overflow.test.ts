@@ -1,0 +1,148 @@
+/**
+ * An input that is longer than the model's context, over real sockets: three kinds of client, refused by the service or by
+ * each of three kinds of engine, before the answer and in its middle. Agents compact by these words and no others, so they
+ * are held to the letter, and against the patterns by which clients know them.
+ */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { words } from "../../harness/engine.ts";
+import { startResponsesEngine } from "../../harness/responses-engine.ts";
+import { startSluice } from "../../harness/sluice.ts";
+import {
+  type Answer,
+  type ClientName,
+  clientNames,
+  type EngineName,
+  engineNames,
+  engines,
+  wires,
+} from "../protocol/pairs/wires.ts";
+
+setDefaultTimeout(60_000);
+
+const contextTokens = 4096;
+const engineWords = "canary-words-of-the-engine";
+const plain: Answer = { reasoning: "", text: "Hello there", calls: [], end: "stop" };
+
+const engine = startResponsesEngine();
+const upstream = (name: EngineName) =>
+  `  canary-${name}: { url: "${engine.url}", protocol: ${engines[name].protocol} }`;
+const entry = (name: EngineName) => `
+  - id: acme/${name}-1
+    created: 1790000000
+    context_window: ${contextTokens}
+    max_output_tokens: 256
+    capabilities: [tools]
+    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    routes: [{ upstream: canary-${name}, model: canary-engine-model }]`;
+const service = await startSluice({
+  config: `upstreams:\n${engineNames.map(upstream).join("\n")}\nmodels:${engineNames.map(entry).join("")}\nplans: { pro: {} }\n`,
+  secrets: [engineWords, "canary-engine-model", new URL(engine.url).host],
+  operatorsWords: ["canary-"],
+});
+afterAll(async () => {
+  await service?.stop();
+  engine.stop();
+});
+
+const post = (caller: ClientName, behind: EngineName, stream: boolean, question = "hello") =>
+  service.post(
+    wires[caller].path,
+    JSON.parse(
+      JSON.stringify({
+        ...wires[caller].body({ instructions: "Be brief.", question }),
+        model: `acme/${behind}-1`,
+        stream,
+      }),
+    ),
+  );
+
+const exactly: Record<ClientName, (tokens: number | string, context?: number) => string> = {
+  chat: (tokens, context = contextTokens) =>
+    `This model's maximum context length is ${context} tokens, and the input of about ${tokens} tokens exceeds the context window. Please reduce the length of the messages. (context_length_exceeded)`,
+  messages: (tokens, context = contextTokens) => `prompt is too long: ${tokens} tokens > ${context} maximum`,
+  responses: (tokens, context) => exactly.chat(tokens, context),
+};
+
+interface Told {
+  message: string;
+  param?: string | null;
+  code?: string;
+  details?: { error_code: string };
+}
+
+async function refusalOf(response: Response): Promise<Told> {
+  expect(response.status).toBe(400);
+  const { error } = (await response.json()) as { error: Told };
+  return error;
+}
+
+/** The error at the end of a stream, in the form of its protocol. */
+async function failureOf(caller: ClientName, response: Response): Promise<Told> {
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
+  const last = events.at(-1);
+  if (caller === "responses") {
+    expect(last.type).toBe("response.failed");
+    return last.response.error;
+  }
+  if (caller === "messages") expect(last.type).toBe("error");
+  return last.error;
+}
+
+const codeOf = (told: Told) => told.code ?? told.details?.error_code;
+const params: Record<ClientName, string | undefined> = { chat: "messages", messages: undefined, responses: "input" };
+
+/** The context of the engine, where it says so: its number stands before the catalog's. */
+const enginesTokens = 4000;
+/** An engine's own words, with a number of its own or with none. */
+const said = (tokens?: number) =>
+  tokens === undefined
+    ? { type: "invalid_request_error", message: `${engineWords}: prompt is too long` }
+    : {
+        type: "invalid_request_error",
+        message: `This model's maximum context length is ${enginesTokens} tokens. However, your messages resulted in ${tokens} tokens. ${engineWords}`,
+      };
+/** What the sentence says where the engine gives no number that can be right: one more than fits. */
+const least = contextTokens + 1;
+
+describe.each(clientNames)("a %s client", (caller) => {
+  test("whose input is far out is told by the service, streamed and not", async () => {
+    for (const stream of [true, false]) {
+      const told = await refusalOf(await post(caller, "chat", stream, words(6 * contextTokens)));
+      const [tokens = Number.NaN] = (/\b(\d+) tokens (?:exceeds|>)/.exec(told.message) ?? []).slice(1).map(Number);
+      expect(tokens).toBeGreaterThan(2 * contextTokens);
+      expect(told.message).toBe(exactly[caller](tokens));
+      expect([codeOf(told), told.param]).toEqual(["context_length_exceeded", params[caller]]);
+    }
+  });
+
+  describe.each(engineNames)("of a model whose engine speaks %s", (behind) => {
+    test.each([
+      ["its own number", 5000, 5000, enginesTokens],
+      ["no number", undefined, least, contextTokens],
+      ["a number that would fit", 100, enginesTokens + 1, enginesTokens],
+    ])("is told so before the stream, with %s", async (_, counted, tokens, context) => {
+      engine.plays({ status: 400, body: { type: "error", error: said(counted) } });
+      for (const stream of [true, false]) {
+        const told = await refusalOf(await post(caller, behind, stream));
+        expect(told.message).toBe(exactly[caller](tokens, context));
+        expect([codeOf(told), told.param]).toEqual(["context_length_exceeded", params[caller]]);
+      }
+    });
+
+    test("is told so in the middle of an answer", async () => {
+      for (const [counted, tokens, context] of [
+        [5000, 5000, enginesTokens],
+        [undefined, least, contextTokens],
+      ] as const) {
+        const error = { ...said(counted), ...(behind === "responses" ? { code: "invalid_prompt" } : {}) };
+        engine.plays({ stream: engines[behind].broken(plain, error), whole: { type: "error", error } });
+        const told = await failureOf(caller, await post(caller, behind, true));
+        expect([told.message, codeOf(told)]).toEqual([exactly[caller](tokens, context), "context_length_exceeded"]);
+        const whole = await refusalOf(await post(caller, behind, false));
+        expect(whole.message).toBe(exactly[caller](tokens, context));
+      }
+    });
+  });
+});

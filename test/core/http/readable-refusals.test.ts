@@ -1,0 +1,273 @@
+/** A client that writes its whole body before it reads gets its answer all the same; and what that costs has bounds. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { busyness } from "../../harness/busyness.ts";
+import { model, says, startService } from "../../harness/engine.ts";
+import { newMember } from "../../harness/organizations.ts";
+import { type RawClient, rawClient } from "../../harness/raw-client.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+const mib = 1024 * 1024;
+const chat = "/v1/chat/completions";
+
+const service = await startService({
+  limits: `{ body_bytes_max: ${24 * mib} }`,
+  plans: { none: "{ requests_per_minute: 1 }" },
+});
+const { key: readerKey } = await newMember(service, "unlimited", "--scopes", "models:read");
+const { key: busyKey } = await newMember(service, "none");
+expect((await service.post(chat, { model, messages: says("") }, { key: busyKey })).status).toBe(200);
+afterAll(() => service.stop());
+
+interface Sent {
+  method?: string;
+  path?: string;
+  key?: string | null;
+  headers?: string[];
+}
+
+const head = ({ method = "POST", path = chat, key = null, headers = [] }: Sent) =>
+  [
+    `${method} ${path} HTTP/1.1`,
+    "host: localhost",
+    "content-type: application/json",
+    ...(key === null ? [] : [`authorization: Bearer ${key}`]),
+    ...headers,
+    "\r\n",
+  ].join("\r\n");
+const length = (bytes: number) => `content-length: ${bytes}`;
+
+const piece = Buffer.alloc(256 * 1024, " ");
+async function writeSpaces(client: RawClient, bytes: number): Promise<void> {
+  for (let left = bytes; left > 0; left -= piece.length)
+    await client.write(piece.subarray(0, Math.min(left, piece.length)));
+}
+
+/** As urllib does: the whole body, and only then the answer. */
+async function writtenThenRead(sent: Sent, bytes: number, localAddress?: string, body?: Buffer): Promise<string> {
+  const client = await rawClient(service.url, localAddress === undefined ? undefined : { localAddress });
+  try {
+    await client.write(head({ ...sent, headers: [length(bytes), "connection: close", ...(sent.headers ?? [])] }));
+    if (body) await client.write(body);
+    else await writeSpaces(client, bytes);
+    return await client.read();
+  } finally {
+    client.leave();
+  }
+}
+
+/** One whose body begins and does not go on. */
+async function slow(sent: Sent = { path: "/v1/nothing" }, localAddress?: string): Promise<RawClient> {
+  const client = await rawClient(service.url, localAddress === undefined ? undefined : { localAddress });
+  await client.write(`${head({ ...sent, headers: [length(mib)] })} `);
+  return client;
+}
+
+const openRequests = async () =>
+  Number(/^\w*http_open_requests (\d+)$/m.exec(await (await service.fetch("/metrics", { key: null })).text())?.[1]) - 1;
+const open = (count: number) => until(async () => (await openRequests()) === count, 10_000, `${count} open requests`);
+
+describe("a refusal is read by a client that writes 20 MiB first", () => {
+  const reasons: [string, () => Sent, number, string, number?][] = [
+    ["no key", () => ({}), 401, "missing_api_key"],
+    ["no key, on Messages", () => ({ path: "/v1/messages" }), 401, "missing_api_key"],
+    ["no key, on Responses", () => ({ path: "/v1/responses" }), 401, "missing_api_key"],
+    ["no key, on count_tokens", () => ({ path: "/v1/messages/count_tokens" }), 401, "missing_api_key"],
+    ["a key without the scope", () => ({ key: readerKey }), 403, "missing_scope"],
+    ["an unknown path", () => ({ path: "/v1/nothing" }), 404, "route_not_found"],
+    ["another method", () => ({ method: "PUT" }), 405, "method_not_allowed"],
+    ["a method of a path that takes no body", () => ({ method: "DELETE", path: "/livez" }), 405, "method_not_allowed"],
+    ["what is no JSON", () => ({ key: service.key }), 400, "invalid_json"],
+    ["too large a body", () => ({ key: service.key }), 413, "request_too_large", 40 * mib],
+  ];
+  for (const [name, sent, status, code, bytes = 20 * mib] of reasons) {
+    test(`${name}: ${status} ${code}`, async () => {
+      for (let i = 0; i < 3; i++) {
+        const answer = await writtenThenRead(sent(), bytes);
+        expect(answer).toStartWith(`HTTP/1.1 ${status}`);
+        expect(answer).toContain(`"${code}"`);
+      }
+    });
+  }
+
+  test("one request too many, its body read already: 429 rate_limit_exceeded", async () => {
+    const url = `data:image/png;base64,${"A".repeat(20 * mib)}`;
+    const messages = [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }];
+    const body = Buffer.from(JSON.stringify({ model, messages }));
+    const answer = await writtenThenRead({ key: busyKey }, body.length, undefined, body);
+    expect(answer).toStartWith("HTTP/1.1 429");
+    expect(answer).toContain('"rate_limit_exceeded"');
+  });
+
+  test("too large a body, in chunks: 413 in the middle of it", async () => {
+    const client = await rawClient(service.url);
+    await client.write(head({ key: service.key, headers: ["transfer-encoding: chunked", "connection: close"] }));
+    const size = piece.length.toString(16);
+    for (let i = 0; i < 160; i++)
+      await client.write(Buffer.concat([Buffer.from(`${size}\r\n`), piece, Buffer.from("\r\n")]));
+    await client.write("0\r\n\r\n");
+    expect(await client.read()).toContain('"request_too_large"');
+    client.leave();
+  });
+
+  test("so is a success that needs no body: DELETE of a stored response", async () => {
+    const { id } = (await (await service.post("/v1/responses", { model, input: "x" })).json()) as { id: string };
+    const sent = { method: "DELETE", path: `/v1/responses/${id}`, key: service.key };
+    expect(await writtenThenRead(sent, 20 * mib)).toStartWith("HTTP/1.1 200");
+  });
+});
+
+describe("the connection", () => {
+  test("serves the next request after a refusal, and after many", async () => {
+    const client = await rawClient(service.url);
+    for (const [sent, status] of [
+      [{}, 401],
+      [{ key: service.key, headers: [] }, 413],
+      [{ path: "/v1/nothing" }, 404],
+    ] as const) {
+      const bytes = status === 413 ? 30 * mib : 5 * mib;
+      await client.write(head({ ...sent, headers: [length(bytes)] }));
+      await writeSpaces(client, bytes);
+      const answer = await client.read();
+      expect(answer).toStartWith(`HTTP/1.1 ${status}`);
+      expect(answer.toLowerCase()).not.toContain("connection: close");
+    }
+    await client.write(head({ method: "GET", path: "/livez" }));
+    expect(await client.read()).toStartWith("HTTP/1.1 200");
+    client.leave();
+  });
+
+  test("carries requests one behind the other, each with its body", async () => {
+    const client = await rawClient(service.url);
+    await client.write(`${head({ headers: [length(5)] })}hello`.repeat(3));
+    const answers = await client.read(/(HTTP\/1\.1 401[\s\S]*){3}\}$/);
+    expect(answers.match(/missing_api_key/g)).toHaveLength(3);
+    client.leave();
+  });
+
+  test("tells a client that waits for '100 Continue' to go on, and then its refusal", async () => {
+    const client = await rawClient(service.url);
+    await client.write(head({ headers: [length(mib), "expect: 100-continue"] }));
+    expect(await client.read(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)).toContain("100");
+    await writeSpaces(client, mib);
+    expect(await client.read()).toStartWith("HTTP/1.1 401");
+    client.leave();
+  });
+});
+
+describe("bounds: beyond them the connection is closed", () => {
+  test("a body announced as more than 64 MiB is not waited for", async () => {
+    const client = await rawClient(service.url);
+    await client.write(head({ headers: [length(64 * mib + 1)] }));
+    const answer = await client.read();
+    expect(answer).toStartWith("HTTP/1.1 401");
+    expect(answer.toLowerCase()).toContain("connection: close");
+    await client.closed();
+  });
+
+  test("a body without an end is read for 64 MiB", async () => {
+    const client = await rawClient(service.url);
+    await client.write(head({ headers: ["transfer-encoding: chunked"] }));
+    const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")]);
+    let bytes = 0;
+    const endless = async () => {
+      for (;;) {
+        await client.write(chunk);
+        bytes += piece.length;
+      }
+    };
+    await expect(endless()).rejects.toThrow();
+    expect(bytes).toBeGreaterThanOrEqual(63 * mib);
+    // What was written and not read lies in the buffers of both sockets; their size is the system's affair.
+    expect(bytes).toBeLessThan(128 * mib);
+  });
+
+  test("a body that does not come is waited for five seconds", async () => {
+    const began = performance.now();
+    const client = await slow();
+    const answer = await client.read();
+    const took_ms = performance.now() - began;
+    expect(answer).toStartWith("HTTP/1.1 404");
+    expect(answer.toLowerCase()).toContain("connection: close");
+    expect(took_ms).toBeGreaterThan(4_900);
+    expect(took_ms).toBeLessThan(8_000 * busyness());
+    await client.closed();
+  });
+
+  test("four bodies of one address are read at once, the fifth is not waited for; a client that leaves makes room", async () => {
+    const clients = await Promise.all(Array.from({ length: 4 }, () => slow()));
+    await open(4);
+    const fifth = await slow();
+    const answer = await fifth.read();
+    expect(answer).toStartWith("HTTP/1.1 404");
+    expect(answer.toLowerCase()).toContain("connection: close");
+    await fifth.closed();
+    // Of another address it is; and a small body is never in anybody's way.
+    const other = await slow(undefined, "127.0.0.2");
+    await open(5);
+    expect((await service.fetch("/v1/nothing", { method: "POST", body: "x" })).headers.get("connection")).not.toBe(
+      "close",
+    );
+    clients.pop()?.leave();
+    other.leave();
+    await open(3);
+    expect(await writtenThenRead({ path: "/v1/nothing" }, 20 * mib)).toContain("route_not_found");
+    for (const client of clients) {
+      await writeSpaces(client, mib - 1);
+      const answer = await client.read();
+      expect(answer).toContain("route_not_found");
+      expect(answer.toLowerCase()).not.toContain("connection: close");
+      client.leave();
+    }
+    await open(0);
+  });
+
+  test("64 bodies are read at once, the next is not waited for, of whatever address", async () => {
+    const addresses = Array.from({ length: 16 }, (_, index) => `127.0.1.${index + 1}`);
+    const began = performance.now();
+    const clients = await Promise.all(
+      addresses.flatMap((address) => Array.from({ length: 4 }, () => slow(undefined, address))),
+    );
+    await open(64);
+    const next = await slow(undefined, "127.0.2.1");
+    const answer = await next.read();
+    expect(answer).toStartWith("HTTP/1.1 404");
+    expect(answer.toLowerCase()).toContain("connection: close");
+    expect(performance.now() - began).toBeLessThan(5_000 * busyness());
+    await next.closed();
+    for (const client of clients) client.leave();
+    await open(0);
+    expect(await writtenThenRead({ path: "/v1/nothing" }, 20 * mib, "127.0.2.1")).toContain("route_not_found");
+  });
+});
+
+test("bytes that are discarded are kept nowhere", async () => {
+  const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, "utf8"))?.[1]) / 1024;
+  const four = () => Promise.all(Array.from({ length: 4 }, () => writtenThenRead({ path: "/v1/nothing" }, 60 * mib)));
+  await four();
+  const before = rss();
+  let most = 0;
+  const watch = setInterval(() => {
+    most = Math.max(most, rss());
+  }, 5);
+  try {
+    for (let i = 0; i < 5; i++) await four();
+  } finally {
+    clearInterval(watch);
+  }
+  // 1,200 MiB were sent.
+  expect(most - before).toBeLessThan(100);
+});
+
+test("a server that is told to stop does not wait for a body", async () => {
+  const leaving = await startService({ limits: "{ drain_delay_ms: 0, drain_ms: 200 }" });
+  const client = await rawClient(leaving.url);
+  await client.write(`${head({ path: "/v1/nothing", headers: [length(mib)] })} `);
+  await until(async () => (await (await leaving.fetch("/metrics")).text()).includes("http_open_requests 2"), 5000);
+  const began = performance.now();
+  expect(await leaving.stop()).toBe(0);
+  expect(performance.now() - began).toBeLessThan(4_000 * busyness());
+  client.leave();
+});

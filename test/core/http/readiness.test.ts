@@ -1,0 +1,188 @@
+/** /readyz reads the checks' last words: nothing that hangs delays it, and what hangs makes it fail. */
+import { describe, expect, test } from "bun:test";
+import { checksumOf, migrations } from "../../../db/migrate.ts";
+import type { Reloadable } from "../../../src/config/reload.ts";
+import type { Call } from "../../../src/core/http/call.ts";
+import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
+import { readiness } from "../../../src/core/operations/health.ts";
+import {
+  type AskingCheck,
+  type CheckResult,
+  type ReadinessCheck,
+  readinessOf,
+} from "../../../src/core/operations/readiness.ts";
+import type { RouteView } from "../../../src/core/routing/view.ts";
+import { readinessChecks, routesCheck } from "../../../src/node/readiness-checks.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { VirtualClock } from "../admission/virtual-time.ts";
+
+const draining = { draining: false };
+const check = (run: AskingCheck["run"], more: Partial<ReadinessCheck> = {}): ReadinessCheck => ({
+  ...{ name: "it", severity: "required", every_ms: 1000, run },
+  ...more,
+});
+const problemOf = (results: CheckResult[]) => results.find(({ name }) => name === "it")?.problem;
+
+describe("a check", () => {
+  test("that hangs is given up after its time, and is a problem until it answers again", async () => {
+    const time = new VirtualClock();
+    let hangs = false;
+    let runs = 0;
+    const run = () => {
+      runs += 1;
+      return hangs ? new Promise<never>(() => {}) : Promise.resolve(null);
+    };
+    const { results, began, stop } = readinessOf([check(run)], { lifecycle: draining, clock: time });
+    expect(problemOf(results())).toBe("not checked yet");
+    await began;
+    expect(problemOf(results())).toBeNull();
+    hangs = true;
+    await time.advance(1000);
+    expect([runs, problemOf(results())]).toEqual([2, null]);
+    await time.advance(3500);
+    expect(problemOf(results())).toBe("no answer within 3500 ms");
+    hangs = false;
+    await time.advance(1000);
+    expect([runs, problemOf(results())]).toEqual([3, null]);
+    stop();
+    await time.advance(60_000);
+    expect(runs).toBe(3);
+  });
+
+  test("whose result is old counts as a problem", async () => {
+    const time = new VirtualClock();
+    const { results, began, stop } = readinessOf([check(async () => null)], { lifecycle: draining, clock: time });
+    await began;
+    stop();
+    await time.advance(6500);
+    expect(problemOf(results())).toBeNull();
+    await time.advance(1);
+    expect(problemOf(results())).toBe("last checked 6 s ago");
+  });
+
+  test("does not count the time in which this process stood still", async () => {
+    const time = new VirtualClock();
+    const answer = Promise.withResolvers<null>();
+    const { results, began, stop } = readinessOf([check(() => answer.promise)], { lifecycle: draining, clock: time });
+    time.freeze(60_000);
+    // What was due comes first, and only then what had arrived.
+    await time.advance(0);
+    answer.resolve(null);
+    await began;
+    expect(problemOf(results())).toBeNull();
+    stop();
+  });
+
+  test("of a fact of this process is never old: a probe gets the fact as it is now", async () => {
+    const time = new VirtualClock();
+    const turns: string[][] = [];
+    let known: string | null = null;
+    const knowing: ReadinessCheck = { name: "it", severity: "required", every_ms: 1000, read: () => known };
+    const { results, stop } = readinessOf([knowing], {
+      lifecycle: draining,
+      clock: time,
+      turned: (failing) => turns.push(failing.map(({ name }) => name)),
+    });
+    expect(problemOf(results())).toBeNull();
+    known = "worker 2: has said nothing for 6 s";
+    expect(problemOf(results())).toBe(known);
+    await time.advance(1000);
+    known = null;
+    expect(problemOf(results())).toBeNull();
+    await time.advance(1000);
+    expect(turns).toEqual([["it"], []]);
+    stop();
+  });
+
+  test("that throws is a problem without the message of the error", async () => {
+    const time = new VirtualClock();
+    const failing = check(() => Promise.reject(new Error("postgres://user:secret@host")));
+    const { results, began, stop } = readinessOf([failing], { lifecycle: draining, clock: time });
+    await began;
+    expect(problemOf(results())).toBe("the check failed");
+    stop();
+  });
+
+  test("that only warns delays no start, and turns nothing", async () => {
+    const time = new VirtualClock();
+    const turns: string[][] = [];
+    let answer: string | null = null;
+    const checks = [
+      check(async () => answer),
+      check(() => new Promise(() => {}), { name: "other", severity: "warning" }),
+    ];
+    const { began, stop } = readinessOf(checks, {
+      lifecycle: draining,
+      clock: time,
+      turned: (failing) => turns.push(failing.map(({ name }) => name)),
+    });
+    await began;
+    await time.advance(10_000);
+    expect(turns).toEqual([]);
+    answer = "away";
+    await time.advance(3000);
+    answer = null;
+    await time.advance(3000);
+    expect(turns).toEqual([["it"], []]);
+    stop();
+  });
+});
+
+test("a check of routes names twenty models without one, and counts the others", async () => {
+  const named = (count: number) => Array.from({ length: count }, (_, at) => `acme/m-${at}`);
+  const without = (count: number) =>
+    (routesCheck(() => named(count).map((model) => ({ model, state: "open" }) as RouteView)) as AskingCheck).run();
+  const all = `no healthy route: ${named(20).join(", ")}`;
+  expect([await without(0), await without(20), await without(23)]).toEqual([null, all, `${all} and 3 more`]);
+});
+
+test("/readyz says of each check what is wrong, and of which it only warns", async () => {
+  const results: CheckResult[] = [
+    { name: "catalog", severity: "required", problem: null },
+    { name: "redis", severity: "warning", problem: "Redis does not answer" },
+  ];
+  const asked = async (query: object) => {
+    const dependencies = { readiness: () => results, configurationHash: () => "abc" } as unknown as Dependencies;
+    const response = await readiness.handle(dependencies, {} as Call, { query } as never);
+    return [(response as Response).status, await (response as Response).json()];
+  };
+  const checks = { catalog: "ok", redis: "warning: Redis does not answer" };
+  expect(await asked({ verbose: "" })).toEqual([200, { status: "ready", checks, configuration: "abc" }]);
+  expect(await asked({})).toEqual([200, { status: "ready", checks: {} }]);
+  results.push({ name: "database", severity: "required", problem: "no answer" });
+  expect(await asked({})).toEqual([503, { status: "not_ready", checks: { database: "no answer" } }]);
+});
+
+describe("a check of the database", () => {
+  const never = new Promise<never>(() => {});
+  const applied = migrations.map((one) => ({ name: one.name, checksum: checksumOf(one), additive: false }));
+  /** The checks of a node on a database that answers so. */
+  const checksOf = (answers: { admits?(): Promise<void>; applied?(): Promise<object[]> }) => {
+    const query = (text: string) => {
+      if (text.includes("usage_trial")) return answers.admits!();
+      return text.includes("to_regclass") ? [{ there: true }] : answers.applied!();
+    };
+    const database = { kind: "postgres", query: async (text: string) => query(text) };
+    const checks = readinessChecks(database as unknown as Database, null, {} as Reloadable);
+    return (name: string) => (checks.find((one) => one.name === name) as AskingCheck).run();
+  };
+
+  test("passes if it answers within the time that a request waits for its grant", async () => {
+    const [slow, silent] = [checksOf({ admits: () => Bun.sleep(2000) }), checksOf({ admits: () => never })];
+    expect(await Promise.all([slow("database"), silent("database")])).toEqual([null, "the database does not answer"]);
+  }, 10_000);
+
+  test("of its schema keeps its last result if the database does not answer", async () => {
+    let answer: Promise<object[]> = never;
+    const run = checksOf({ applied: () => answer });
+    const unknown = "the database does not say which schema it has";
+    const newer = [...applied, { name: "9999_newer", checksum: "", additive: false }];
+    const words: (string | null)[] = [];
+    for (const next of [never, applied, never, newer, never]) {
+      answer = Promise.resolve(next);
+      words.push(await run("schema"));
+    }
+    const isNewer = expect.stringContaining("9999_newer");
+    expect(words).toEqual([unknown, null, null, isNewer, isNewer]);
+  }, 10_000);
+});

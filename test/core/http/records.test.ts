@@ -1,0 +1,137 @@
+/** Each admitted request leaves exactly one record, with the tokens that were produced, however it ended. */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import { errorOf, eventsOf, model, says, startService, words } from "../../harness/engine.ts";
+import { newMember } from "../../harness/organizations.ts";
+import { requestIdOf } from "../../harness/receipts.ts";
+import { until } from "../../harness/until.ts";
+
+const service = await startService();
+afterAll(() => service.stop(), 60_000);
+
+const chat = (body: object, init: RequestInit = {}) => service.post("/v1/chat/completions", { model, ...body }, init);
+
+async function receiptOf(id: string): Promise<RequestReceipt | null> {
+  const response = await service.fetch(`/v1/service/requests/${id}`);
+  return response.status === 200 ? ((await response.json()) as RequestReceipt) : null;
+}
+
+async function settled(id: string, within_ms = 2000): Promise<RequestReceipt> {
+  let receipt: RequestReceipt | null = null;
+  await until(
+    async () => {
+      receipt = await receiptOf(id);
+      return receipt !== null && receipt.outcome !== "running";
+    },
+    within_ms,
+    `the record of ${id}`,
+  );
+  return receipt!;
+}
+
+describe("a record", () => {
+  test("of an answer has the engine's counts, the prices and the sum", async () => {
+    for (const stream of [false, true]) {
+      const response = await chat({ messages: says("cached=4", words(30)), stream });
+      await response.text();
+      const receipt = await settled(requestIdOf(response));
+      expect(receipt).toMatchObject({
+        operation: "chat.completions",
+        model,
+        stream,
+        outcome: "completed",
+        attempts: 1,
+        recovered: false,
+        error_code: null,
+      });
+      const { input_tokens, cached_input_tokens, output_tokens, source } = receipt.usage;
+      expect([cached_input_tokens, output_tokens, source]).toEqual([4, 30, "reported"]);
+      expect(receipt.units.charged).toBe(input_tokens * 100 + 4 * 10 + 30 * 400);
+      expect(receipt.units.uncharged).toBe(0);
+    }
+  });
+
+  test("of an answer whose engine never reports says what the client was told", async () => {
+    const response = await chat({
+      messages: says("no-usage", words(25)),
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const events = await eventsOf(response);
+    const { usage } = JSON.parse(events.at(-2) ?? "");
+    const receipt = await settled(requestIdOf(response));
+    expect(receipt.usage).toMatchObject({ output_tokens: 25, source: "estimated" });
+    expect(usage.completion_tokens).toBe(25);
+    expect(usage.prompt_tokens).toBe(receipt.usage.input_tokens);
+  });
+
+  test("of a failure before any output charges nothing", async () => {
+    for (const directive of ["status=500", "cut-after=0", "context-length"]) {
+      const response = await chat({ messages: says(directive) });
+      const receipt = await settled(requestIdOf(response));
+      expect(receipt).toMatchObject({
+        outcome: "failed",
+        error_code: (await errorOf(response)).code,
+        units: { charged: 0 },
+      });
+    }
+  });
+
+  test("of a stream that broke charges what came of it, token for token", async () => {
+    // At a pace, for a connection that breaks takes with it what was still on its way.
+    const response = await chat({ messages: says("tps=50 cut-after=7", words(30)), stream: true });
+    const received = (await response.text()).match(/"delta":\{"content":"[^"]/g)?.length ?? 0;
+    const receipt = await settled(requestIdOf(response));
+    expect(receipt).toMatchObject({ outcome: "failed", error_code: "upstream_unavailable" });
+    expect(received).toBeGreaterThan(0);
+    expect(received).toBeLessThanOrEqual(7);
+    expect(receipt.usage.output_tokens).toBe(received);
+    expect(receipt.units.charged).toBeGreaterThanOrEqual(received * 400);
+  });
+});
+
+describe("receipts", () => {
+  test("of other organizations, and of nonsense, do not exist", async () => {
+    const response = await chat({ messages: says("") });
+    await response.text();
+    await settled(requestIdOf(response));
+    const other = await newMember(service, "unlimited");
+    expect((await service.fetch(`/v1/service/requests/${requestIdOf(response)}`, { key: other.key })).status).toBe(404);
+    for (const id of ["x", "req_", `req_${"0".repeat(32)}`, "%ff", "req_../x"])
+      expect((await service.fetch(`/v1/service/requests/${id}`)).status).toBe(404);
+  }, 20_000);
+});
+
+test("a hundred requests at once, some failing, some leaving, leave a hundred records", async () => {
+  const ids: string[] = [];
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      const abort = new AbortController();
+      const directive = ["", "cut-after=2", "status=500", "tps=50"][index % 4]!;
+      const response = await chat(
+        { messages: says(directive, words(20)), stream: index % 2 === 0 },
+        { signal: abort.signal },
+      );
+      ids.push(requestIdOf(response));
+      if (directive === "tps=50") abort.abort();
+      await response.text().catch(() => {});
+    }),
+  );
+  expect(new Set(ids).size).toBe(100);
+  const receipts = await Promise.all(ids.map((id) => settled(id, 5000)));
+  expect(receipts.filter((receipt) => receipt.outcome === "completed").length).toBeGreaterThanOrEqual(25);
+  expect(receipts.every((receipt) => receipt.ended_at !== null)).toBe(true);
+}, 30_000);
+
+test("the usage read-out of an organization without limits is 0 percent, with three resets", async () => {
+  const usage = (await (await service.fetch("/v1/service/usage")).json()) as Record<
+    string,
+    { usage_percent: number; reset_at: string }
+  >;
+  for (const window of ["session", "week", "month"]) {
+    expect(usage[window]?.usage_percent).toBe(0);
+    expect(Date.parse(usage[window]?.reset_at ?? "")).toBeGreaterThan(Date.now());
+  }
+  const again = await (await service.fetch("/v1/service/usage")).json();
+  expect(again).toEqual(usage);
+});

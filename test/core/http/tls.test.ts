@@ -1,0 +1,227 @@
+// HTTPS by two files, and a new certificate without a restart: streams go on, new connections see the new one, and files
+// that cannot be served change nothing.
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { listen } from "../../../src/core/http/listen.ts";
+import { authority, daysFromNow, type Identity, written } from "../../harness/certificates.ts";
+import { linesOf, linesThen } from "../../harness/log-lines.ts";
+import { startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+import { responseIn, type Talk, talk } from "../../harness/websocket.ts";
+
+setDefaultTimeout(150_000);
+
+const folder = mkdtempSync(join(tmpdir(), "sluice-test-https-"));
+const ours = authority();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function https(name: string, identity: Identity) {
+  const { certificate, key } = written(folder, name, identity);
+  const env = { SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: key };
+  return { env, start: () => startSluice({ env, ca: ours.certificate }) };
+}
+
+/** The certificate that a new connection sees. */
+function seen(url: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = connect({
+    host: "127.0.0.1",
+    port: Number(new URL(url).port),
+    ca: ours.certificate,
+    servername: "localhost",
+  });
+  socket.once("error", reject).once("secureConnect", () => {
+    resolve(new X509Certificate(socket.getPeerCertificate().raw).serialNumber);
+    socket.destroy();
+  });
+  return promise;
+}
+
+/** A connection that came about with a listener that ends is cut off. */
+const shows = async (url: string, identity: Identity) => (await seen(url).catch(() => null)) === serial(identity);
+
+const serial = ({ certificate }: Identity) => new X509Certificate(certificate).serialNumber;
+
+test("serves HTTPS, and its own healthcheck finds it", async () => {
+  const own = ours.issue(["localhost", "127.0.0.1"]);
+  const { env, start } = https("plain", own);
+  const service = await start();
+  expect(service.url).toStartWith("https://localhost:");
+  expect((await service.fetch("/v1/models")).status).toBe(200);
+  expect(await seen(service.url)).toBe(serial(own));
+  expect((await fetch(service.url.replace("https:", "http:")).catch(() => null))?.ok ?? false).toBeFalse();
+  // What is named by its URL must be who it says; nobody here knows its authority.
+  expect((await service.cli("healthcheck", "--url", `${service.url}/readyz`)).code).toBe(1);
+  // The port is shared between certificates, but not with another process.
+  const { port } = new URL(service.url);
+  const again = await startSluice({ env: { ...env, PORT: port } }).catch(String);
+  expect(again).toContain("the service did not start");
+  expect(await service.stop()).toBe(0);
+  const onPort = await startSluice({ env: { ...env, PORT: port }, ca: ours.certificate });
+  expect((await onPort.cli("healthcheck")).code).toBe(0);
+  expect(await onPort.stop()).toBe(0);
+});
+
+test("a listener that refuses connections is not opened again by a new certificate", async () => {
+  const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
+  const app = { fetch: () => new Response("here"), server: null };
+  const at = { host: "localhost", port: 0, idle_ms: 10_000 };
+  const listening = listen(app as unknown as Parameters<typeof listen>[0], at, first);
+  expect(await seen(listening.url)).toBe(serial(first));
+  await listening.refuse();
+  await until(async () => (await seen(listening.url).catch(() => null)) === null, 5_000, "the port to be closed");
+  listening.renew(second);
+  expect(await seen(listening.url).catch(() => "refused")).toBe("refused");
+  await listening.stop();
+});
+
+test("of TLS 1.2 it has no suite without authenticated encryption, also after a renewal", async () => {
+  const service = await https("suites", ours.issue(["localhost"])).start();
+  const isTaken = (ciphers: string) => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const { port } = new URL(service.url);
+    const asked = { host: "127.0.0.1", port: Number(port), ca: ours.certificate, servername: "localhost" };
+    const socket = connect({ ...asked, ciphers, minVersion: "TLSv1.2", maxVersion: "TLSv1.2" });
+    socket.once("error", () => resolve(false)).once("secureConnect", () => resolve(true));
+    return promise.finally(() => socket.destroy());
+  };
+  const onlyGood = async () => {
+    for (const suite of [
+      "ECDHE-ECDSA-AES128-GCM-SHA256",
+      "ECDHE-ECDSA-AES256-GCM-SHA384",
+      "ECDHE-ECDSA-CHACHA20-POLY1305",
+    ])
+      expect([suite, await isTaken(suite)]).toEqual([suite, true]);
+    for (const suite of ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA"])
+      expect([suite, await isTaken(suite)]).toEqual([suite, false]);
+  };
+  await onlyGood();
+  written(folder, "suites", ours.issue(["localhost"]));
+  service.signal("SIGHUP");
+  await linesThen(service, "certificate_renewed", 1);
+  await onlyGood();
+  expect(await service.stop()).toBe(0);
+});
+
+describe("a new certificate", () => {
+  test("is served after SIGHUP, and a running stream goes on", async () => {
+    const [first, second] = [ours.issue(["localhost"], { to: daysFromNow(3) }), ours.issue(["localhost"])];
+    const service = await https("renewed", first).start();
+    const warned = async () => (await service.json<{ warnings: string[] }>("fleet")).warnings;
+    await until(async () => (await warned()).length > 0, 20_000, "the warning");
+    expect(await warned()).toEqual([expect.stringMatching(/^The certificate of \S+ expires on \d{4}-\d\d-\d\d\. /)]);
+    const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
+    const messages = [{ role: "user", content: "@sim tps=4\nHello" }];
+    const stream = await service.post("/v1/chat/completions", { model, messages, stream: true });
+    const reader = stream.body!.getReader();
+    const decoder = new TextDecoder();
+    let text = decoder.decode((await reader.read()).value);
+    written(folder, "renewed", second);
+    service.signal("SIGHUP");
+    await until(() => shows(service.url, second), 20_000, "the new certificate");
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += decoder.decode(part.value);
+    expect(text).toContain("data: [DONE]");
+    expect((await service.fetch("/v1/models")).status).toBe(200);
+    await until(() => service.stderr().includes('"event":"certificate_renewed"'), 20_000, "the log");
+    await until(async () => (await warned()).length === 0, 20_000, "no warning");
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("leaves a WebSocket open, which then drains with the node", async () => {
+    const [first, second] = [ours.issue(["localhost"]), ours.issue(["localhost"])];
+    const service = await https("socket", first).start();
+    const model = ((await (await service.fetch("/v1/models")).json()) as { data: { id: string }[] }).data[0]!.id;
+    const authorization = `Bearer ${service.key}`;
+    using client = await talk(service.url, { authorization }, ours.certificate);
+    const ask = async (of: Talk) => responseIn(await of.create({ model, input: "Hello" })).status;
+    expect(await ask(client)).toBe("completed");
+    written(folder, "socket", second);
+    service.signal("SIGHUP");
+    await until(() => shows(service.url, second), 20_000, "the new certificate");
+    expect(await ask(client)).toBe("completed");
+    using other = await talk(service.url, { authorization }, ours.certificate);
+    expect(await ask(other)).toBe("completed");
+    service.signal("SIGTERM");
+    expect([await client.closed(), await other.closed()]).toEqual([1012, 1012]);
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("is found without a signal", async () => {
+    const second = ours.issue(["localhost"]);
+    const service = await https("noticed", ours.issue(["localhost"])).start();
+    written(folder, "noticed", second);
+    await until(() => shows(service.url, second), 30_000, "the new certificate");
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("that cannot be served changes nothing, and the log says why once", async () => {
+    const own = ours.issue(["localhost"]);
+    const service = await https("refused", own).start();
+    writeFileSync(join(folder, "refused.key"), ours.issue(["localhost"]).key);
+    service.signal("SIGHUP");
+    const [refused] = await linesThen(service, "certificate_refused", 1);
+    expect(JSON.stringify(refused)).toContain("does not belong to the certificate");
+    service.signal("SIGHUP");
+    await linesThen(service, "configuration_refused", 2);
+    expect(linesOf(service, "certificate_refused")).toHaveLength(1);
+    expect(await seen(service.url)).toBe(serial(own));
+    expect((await service.fetch("/v1/models")).status).toBe(200);
+    expect(await service.stop()).toBe(0);
+  });
+
+  test("may come again and again while clients connect", async () => {
+    const service = await https("often", ours.issue(["localhost"])).start();
+    let [served, lost, isOver] = [0, 0, false];
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver) {
+        await seen(service.url).then(
+          () => served++,
+          () => lost++,
+        );
+      }
+    });
+    for (let round = 1; round <= 10; round++) {
+      written(folder, "often", ours.issue(["localhost"]));
+      service.signal("SIGHUP");
+      await until(() => service.stderr().match(/certificate_renewed/g)?.length === round, 20_000, `renewal ${round}`);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    // A listener that ends hears whoever had connected. Only a handshake that takes longer than it waits is lost.
+    expect(lost).toBeLessThanOrEqual(clients.length);
+    expect(served).toBeGreaterThan(lost);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
+describe("a start is refused", () => {
+  const refused = async (env: Record<string, string>) => String(await startSluice({ env }).catch(String));
+  const { certificate, key } = written(folder, "pair", ours.issue(["localhost"]));
+  const other = written(folder, "other", ours.issue(["localhost"]));
+  test.each([
+    [{ SLUICE_TLS_CERTIFICATE_FILE: certificate }, "needs SLUICE_TLS_KEY_FILE, which is not set"],
+    [{ SLUICE_TLS_KEY_FILE: key }, "needs SLUICE_TLS_CERTIFICATE_FILE, which is not set"],
+    [
+      { SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: other.key },
+      "does not belong to the certificate",
+    ],
+    [{ SLUICE_TLS_CERTIFICATE_FILE: key, SLUICE_TLS_KEY_FILE: key }, "which holds no certificate in PEM"],
+    [{ SLUICE_TLS_CERTIFICATE_FILE: certificate, SLUICE_TLS_KEY_FILE: certificate }, "which holds no private key"],
+    [{ SLUICE_TLS_CERTIFICATE_FILE: `${certificate}.not`, SLUICE_TLS_KEY_FILE: key }, "which does not exist"],
+  ])("%j", async (env, why) => {
+    const said = await refused(env as unknown as Record<string, string>);
+    expect(said).toContain(why);
+    expect(said).not.toContain("PRIVATE KEY");
+  });
+});
+
+test("an expired certificate is served, for a client that looks will say so", async () => {
+  const late = ours.issue(["localhost"], { to: daysFromNow(-0.1) });
+  const service = await https("expired", late).start();
+  await expect(seen(service.url)).rejects.toThrow();
+  expect(await service.stop()).toBe(0);
+});

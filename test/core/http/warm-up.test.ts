@@ -1,0 +1,241 @@
+/** Warming up: a node asks itself before it is ready, or while it is idle, and of what it asked there is no trace anywhere. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { RedisClient } from "bun";
+import postgres from "postgres";
+import { startWorkers } from "../../features/workers/node.ts";
+import { busyness } from "../../harness/busyness.ts";
+import { model, says, startService } from "../../harness/engine.ts";
+import { type Logging, lineOf, linesOf } from "../../harness/log-lines.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { newMember } from "../../harness/organizations.ts";
+import { startRedis } from "../../harness/services.ts";
+import { program, type Sluice, startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+
+/** As long as it takes, on a machine that does much else. */
+const long = { SLUICE_WARM_UP_MS: "30000" };
+const none = { SLUICE_WARM_UP_MS: "0" };
+
+const said = (service: Logging, event: string) => lineOf(service, { event });
+
+async function asked<Row extends object>(url: string, text: string): Promise<Row[]> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    return (await sql.unsafe(text)) as unknown as Row[];
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/** How many rows each table has, but for those that say when upkeep has looked. */
+async function rowsIn(url: string): Promise<Record<string, number>> {
+  const tables = await asked<{ name: string }>(
+    url,
+    "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
+  );
+  const written = tables.filter(({ name }) => !/^usage_(audit|timeline|rolled)$/.test(name));
+  const counts = written.map(({ name }) => `select '${name}' as name, count(*)::int as count from ${name}`);
+  const rows = await asked<{ name: string; count: number }>(url, counts.join(" union all "));
+  return Object.fromEntries(rows.map(({ name, count }) => [name, count]));
+}
+
+/** The samples of what requests, runs, grants, engines and keys count: all but zeros. */
+async function countedBy(service: Sluice): Promise<string[]> {
+  const text = await (await service.fetch("/metrics", { key: null })).text();
+  const lines = text.split("\n").filter((line) => !line.startsWith("#") && !/ (0|Nan)$/.test(line));
+  // What the runtime, the machine, its load and the rounds of upkeep say differs from node to node, and so does scraping.
+  const counted = /^(http_|inference_|usage_|upstream_|authentication_)/;
+  const upkeep = /^(usage_(partitions_ahead|ledger_mismatch|seals_behind)|upstream_read_pause_seconds)/;
+  return lines.filter((line) => counted.test(line) && !upkeep.test(line) && !line.includes('"/metrics"'));
+}
+
+/** A node once more on a database that another has migrated; nothing is written but by itself. */
+function startAgain(database: { url: string }, env: Record<string, string>): Promise<Sluice> {
+  return startSluice({ store: "pglite", dataDir: "unused", env: { DATABASE_URL: database.url, ...env } });
+}
+
+async function migrated() {
+  const database = await migratedDatabase();
+  await (await startSluice({ store: "pglite", env: { DATABASE_URL: database.url } })).stop();
+  return database;
+}
+
+describe("on Postgres and Redis", async () => {
+  const redis = await startRedis();
+  afterAll(() => redis.stop());
+
+  /** What a node leaves behind by its start. */
+  async function left(env: Record<string, string>) {
+    const database = await migratedDatabase();
+    const spans: string[] = [];
+    const collector = Bun.serve({
+      port: 0,
+      fetch(request) {
+        spans.push(new URL(request.url).pathname);
+        return Response.json({});
+      },
+    });
+    const more = `telemetry: { endpoint: "http://127.0.0.1:${collector.port}", sample_ratio: 1, metrics_ms: 0 }`;
+    const stores = { DATABASE_URL: database.url, REDIS_URL: redis.url };
+    const service = await startService({ more, sluice: { store: "pglite", env: { ...stores, ...env } } });
+    const found = {
+      rows: await rowsIn(database.url),
+      metrics: await countedBy(service),
+      ready: (await service.fetch("/readyz", { key: null })).status,
+      requests: service.engine.requests.length,
+      warmed: env === none ? null : await said(service, "warmed_up"),
+      events: linesOf(service)
+        .map(({ event }) => event)
+        .filter((event) => event !== "warmed_up"),
+    };
+    await service.stop();
+    await collector.stop(true);
+    await database.drop();
+    return { ...found, spans };
+  }
+
+  test("a node is ready when it is warm, and there is no trace of it in books, metrics, log, Redis, traces or at engines", async () => {
+    const client = new RedisClient(redis.url);
+    const keys = async () =>
+      ((await client.send("KEYS", ["*"])) as string[]).filter((key) => !key.includes("receipts"));
+    const cold = await left(none);
+    const warm = await left(long);
+    expect(warm.warmed!.requests).toBeGreaterThan(500);
+    expect(warm.warmed!.ms).toBeGreaterThan(0);
+    const { warmed: _, ...trace } = warm;
+    const { warmed: __, ...nothing } = cold;
+    expect(trace).toEqual(nothing);
+    expect(trace.spans).toEqual([]);
+    expect(await keys()).toEqual([]);
+    client.close();
+  }, 120_000);
+
+  test("a warm-up that is held up delays the start only by its own limit, and takes nothing from clients", async () => {
+    const database = await migrated();
+    const holder = postgres(database.url, { max: 1, onnotice: () => {} });
+    const released = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    // Whoever wants to write an organization waits; nobody else does.
+    const holding = holder.begin(async (sql) => {
+      await sql`lock table organization in share mode`;
+      held.resolve();
+      await released.promise;
+    });
+    await held.promise;
+    const service = await startAgain(database, { SLUICE_WARM_UP_MS: "700" });
+    const warmed = await said(service, "warmed_up");
+    expect(warmed.requests).toBe(0);
+    expect(warmed.ms).toBeLessThan(3000 * busyness());
+    released.resolve();
+    await holding;
+    await holder.end();
+    const { key } = await newMember(service, "unlimited");
+    const question = { model: "openai/gpt-oss-120b", messages: [{ role: "user", content: "hello" }] };
+    expect((await service.post("/v1/chat/completions", question, { key })).status).toBe(200);
+    await service.stop();
+    expect((await rowsIn(database.url)).organization).toBe(2);
+    await database.drop();
+  }, 60_000);
+
+  /** A start whose warming waits for a lock, until the lock is given up. */
+  async function waiting(env: Record<string, string>) {
+    const database = await migrated();
+    const holder = postgres(database.url, { max: 1, onnotice: () => {} });
+    await holder.unsafe("begin; lock table organization in share mode");
+    const child = Bun.spawn([...program, "serve"], {
+      env: { PATH: process.env.PATH ?? "", DATABASE_URL: database.url, SLUICE_WARM_UP_MS: "60000", ...env },
+      ...{ stdout: "pipe", stderr: "pipe" },
+    });
+    const isWaiting = async () =>
+      (await asked(database.url, "select from pg_locks where relation = 'organization'::regclass and not granted"))
+        .length > 0;
+    return {
+      child,
+      isWaiting,
+      async drop() {
+        child.kill("SIGKILL");
+        await holder.end({ timeout: 1 });
+        await database.drop();
+      },
+    };
+  }
+
+  test("ends at once when the node is asked to stop, which then never listened", async () => {
+    const { child, isWaiting, drop } = await waiting({ PORT: "0" });
+    await until(isWaiting, 20_000, "the warming to wait");
+    const asked_ms = performance.now();
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    expect(performance.now() - asked_ms).toBeLessThan(3000 * busyness());
+    expect(await child.stdout.text()).not.toContain("serving");
+    expect(await child.stderr.text()).toContain('"event":"stopped"');
+    await drop();
+  }, 60_000);
+
+  test("a port that is taken is an error before the warm-up", async () => {
+    const other = createServer();
+    const port = await new Promise<number>((resolve) =>
+      other.listen(0, "127.0.0.1", () => resolve((other.address() as { port: number }).port)),
+    );
+    const { child, isWaiting, drop } = await waiting({ PORT: `${port}` });
+    const [code, seen] = await Promise.all([
+      child.exited,
+      until(async () => child.exitCode !== null || (await isWaiting()), 20_000, "an end").then(isWaiting),
+    ]);
+    expect(code).toBe(1);
+    expect(seen).toBe(false);
+    other.close();
+    await drop();
+  }, 60_000);
+
+  test("a failure is logged once, and the node serves all the same", async () => {
+    const database = await migrated();
+    await asked(
+      database.url,
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not today'; end $$;
+       create trigger refuse before insert on organization for each row when (new.slug like 'warm-up-%')
+         execute function refuse()`,
+    );
+    const service = await startAgain(database, long);
+    await said(service, "warm_up_failed");
+    expect(linesOf(service, "warm_up_failed")).toMatchObject([
+      { level: "warn", cause: expect.stringContaining("not today") },
+    ]);
+    expect((await service.fetch("/readyz", { key: null })).status).toBe(200);
+    await service.stop();
+    await database.drop();
+  }, 60_000);
+
+  test("each worker is warm before it accepts connections", async () => {
+    const node = await startWorkers({ env: { ...long, REDIS_URL: redis.url } });
+    for (const worker of [1, 2]) {
+      const timeOf = (event: string) =>
+        linesOf(node).find((line) => line.worker === worker && line.event === event)?.time;
+      const events = ["warmed_up", "worker_serving"];
+      await until(() => events.every((event) => timeOf(event) !== undefined), 5000, "the lines of a worker");
+      expect(timeOf("warmed_up")! <= timeOf("worker_serving")!).toBe(true);
+    }
+    await node.stop();
+  }, 120_000);
+});
+
+describe("on the embedded database", () => {
+  test("a node serves at once, warms up when it is idle, and there is no trace of it", async () => {
+    const service = await startService({ sluice: { store: "pglite", env: long } });
+    expect(linesOf(service).map(({ event }) => event)).not.toContain("warmed_up");
+    // Whoever asks meanwhile is answered as ever.
+    const whole = await service.post("/v1/chat/completions", { model, messages: says("", "hello") });
+    expect(whole.status).toBe(200);
+    await whole.json();
+    const isSettled = async () => (await countedBy(service)).some((line) => line.startsWith("usage_units_total"));
+    await until(isSettled, 10_000, "the request to be settled");
+    const before = await countedBy(service);
+    expect((await said(service, "warmed_up")).requests).toBeGreaterThan(300);
+    expect(await countedBy(service)).toEqual(before);
+    expect(service.engine.requests).toHaveLength(1);
+    expect(linesOf(service, "request")).toHaveLength(1);
+    expect(await service.json<object[]>("org", "list")).toHaveLength(1);
+    await service.stop();
+  }, 120_000);
+});

@@ -1,0 +1,173 @@
+/**
+ * A request that is above a whole limit can never pass. By every protocol its refusal is final: it names the limit, whose it
+ * is, its size and what was asked, and nothing in it makes a client wait.
+ * docs/design/errors-and-streams.md, Limits and their errors.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { model, startService, words } from "../../harness/engine.ts";
+import { newKey, newMember, newOrganization } from "../../harness/organizations.ts";
+
+setDefaultTimeout(60_000);
+
+// A request of 2,000 words and 10 tokens of output holds at least 200,000 units: 100 a token of input, 400 of output.
+const plans = {
+  wide: "{ session: 100000000 }",
+  minute: "{ tokens_per_minute: 1000 }",
+  session: "{ session: 100000 }",
+  week: "{ week: 100000 }",
+  month: "{ month: 100000 }",
+};
+const text = words(2_000);
+
+const service = await startService({ plans });
+afterAll(() => service.stop());
+
+const keyOn = async (plan: keyof typeof plans, ...options: string[]) =>
+  (await newMember(service, plan, ...options)).key;
+async function keyOfTeam(limit: string): Promise<string> {
+  const org = await newOrganization(service, "wide");
+  await service.json("team", "create", "--org", org, "--name", "research", "--limit", limit);
+  return (await newKey(service, org, "--team", "research")).key;
+}
+
+/** By protocol: path, body, the type of the error, and where its fields stand. */
+const protocols = {
+  chat: {
+    path: "/v1/chat/completions",
+    body: (said: string) => ({ model, max_tokens: 10, messages: [{ role: "user", content: said }] }),
+    type: "usage_limit_error",
+  },
+  responses: {
+    path: "/v1/responses",
+    body: (said: string) => ({ model, max_output_tokens: 16, input: said }),
+    type: "usage_limit_reached",
+  },
+  messages: {
+    path: "/v1/messages",
+    body: (said: string) => ({ model, max_tokens: 10, messages: [{ role: "user", content: said }] }),
+    type: "rate_limit_error",
+  },
+};
+type Name = keyof typeof protocols;
+
+const ask = (name: Name, key: string, said = text, stream = false) =>
+  service.post(protocols[name].path, { ...protocols[name].body(said), stream }, { key });
+
+interface Said {
+  type: string;
+  message: string;
+  fields: Record<string, unknown>;
+}
+async function saidBy(response: Response): Promise<Said> {
+  const { error } = (await response.json()) as {
+    error: { type: string; message: string; details?: Record<string, unknown> };
+  };
+  const { type, message, details, ...rest } = error;
+  return { type, message, fields: details ?? rest };
+}
+
+const limits: [string, string, string, () => Promise<string>][] = [
+  ["organization", "tokens_per_minute", "limit of 1,000 tokens a minute", async () => keyOn("minute")],
+  ["organization", "session", "five-hour session limit of 100,000 units", async () => keyOn("session")],
+  ["organization", "week", "weekly limit of 100,000 units", async () => keyOn("week")],
+  ["organization", "month", "monthly limit of 100,000 units", async () => keyOn("month")],
+  ["team", "tokens_per_minute", "limit of 1,000 tokens a minute", () => keyOfTeam("tokens_per_minute=1000")],
+  ["team", "week", "weekly limit of 100,000 units", () => keyOfTeam("week=100000")],
+  [
+    "key",
+    "tokens_per_minute",
+    "limit of 1,000 tokens a minute",
+    async () => keyOn("wide", "--limit", "tokens_per_minute=1000"),
+  ],
+  ["key", "month", "monthly limit of 100,000 units", async () => keyOn("wide", "--limit", "month=100000")],
+];
+
+describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) => {
+  let key: string;
+  beforeAll(async () => {
+    key = await keyWith();
+  });
+
+  test.each(Object.keys(protocols) as Name[])("a refusal by %s is final and says why", async (name) => {
+    const before = service.engine.counts.requests;
+    for (const stream of [false, true]) {
+      const response = await ask(name, key, text, stream);
+      expect(response.status).toBe(429);
+      expect(response.headers.get("x-should-retry")).toBe("false");
+      const waits = [...response.headers.keys()].filter((header) => /reset|retry-after/.test(header));
+      expect(waits).toEqual([]);
+      const { type, message, fields } = await saidBy(response);
+      expect(type).toBe(protocols[name].type);
+      const limit_value = limit === "tokens_per_minute" ? 1_000 : 100_000;
+      expect(fields).toMatchObject({ limit, limit_value, limited_by });
+      expect(fields.code ?? fields.error_code).toBe("usage_limit_reached");
+      expect(Object.keys(fields).filter((field) => /reset|window/.test(field))).toEqual([]);
+      const needed = fields.needed as number;
+      expect(needed).toBeGreaterThan(limit_value);
+      const unit = limit === "tokens_per_minute" ? "tokens" : "units";
+      expect(message).toStartWith(
+        `This request needs at least ${needed.toLocaleString("en-US")} ${unit}, more than the ${limited_by}'s whole ${named}. Send less input, `,
+      );
+      expect(message).toContain("ask your administrator");
+      const status = response.headers.get("anthropic-ratelimit-unified-status");
+      expect(status).toBe(name === "messages" ? "rejected" : null);
+      const forCodex = response.headers.get("x-codex-promo-message");
+      expect(forCodex).toBe(name === "responses" ? message.slice(0, -1) : null);
+    }
+    expect(service.engine.counts.requests).toBe(before);
+    expect((await ask(name, key, "hello")).status).toBe(200);
+  });
+});
+
+test("of several whole limits the smallest is named, whosever it is", async () => {
+  const org = await newOrganization(service, "session");
+  const { key } = await newKey(service, org, "--limit", "month=50000");
+  expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "month" });
+  const { key: wider } = await newKey(service, org, "--limit", "month=150000");
+  expect((await saidBy(await ask("chat", wider))).fields).toMatchObject({
+    limited_by: "organization",
+    limit: "session",
+  });
+});
+
+describe("extra usage", () => {
+  const withExtra = async (cap: string) => {
+    const org = await newOrganization(service, "session");
+    await service.json("org", "extra-usage", org, "on", "--cap", cap);
+    return { org, key: (await newKey(service, org)).key };
+  };
+
+  test("that could take the request admits it", async () => {
+    const { key } = await withExtra("100000000");
+    const response = await ask("chat", key);
+    expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
+  });
+
+  test("that is too small for it as well is named beside the plan's limit", async () => {
+    const { key } = await withExtra("120000");
+    const { message, fields } = await saidBy(await ask("chat", key));
+    expect(fields).toMatchObject({ limit: "session", extra_usage: { enabled: true, available: 120_000 } });
+    expect(message).toContain(
+      "whole five-hour session limit of 100,000 units and the extra usage limit of 120,000 units.",
+    );
+    expect(message).toEndWith("a higher plan or a higher extra usage limit.");
+  });
+
+  test("relieves no key: its whole limit is final all the same", async () => {
+    const { org } = await withExtra("100000000");
+    const { key } = await newKey(service, org, "--limit", "week=100000");
+    expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "week" });
+  });
+
+  test("that is used up has a reset, which is told", async () => {
+    const { org, key } = await withExtra("1000000");
+    await (await ask("chat", key)).text();
+    const used = ["--window", "extra", "--units", "+900000", "--reason", "test"];
+    expect((await service.cli("usage", "adjust", org, ...used)).code).toBe(0);
+    const response = await ask("chat", key);
+    const { fields } = await saidBy(response);
+    expect(fields).toMatchObject({ code: "usage_limit_reached", window: "month" });
+    expect(fields.resets_in_seconds).toBeGreaterThan(60);
+    expect(response.headers.get("retry-after")).toBeNull();
+  });
+});

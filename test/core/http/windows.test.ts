@@ -1,0 +1,481 @@
+/** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import { eventsOf, model, plainModel, says, startService, words } from "../../harness/engine.ts";
+import { newKey, newMember } from "../../harness/organizations.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { until } from "../../harness/until.ts";
+
+// The model's prices: 100 a token of input, 400 of output. A short request that asks for 256 tokens holds some 110,000.
+const plans = {
+  small: "{ session: 150000, concurrent_requests: 8 }",
+  layered: "{ session: 150000, week: 150000, month: 1000000 }",
+  short: "{ session: 200000 }",
+  narrow: "{ concurrent_requests: 1 }",
+  dwarf: "{ week: 100 }",
+  wide: "{ session: 1000000 }",
+};
+
+const service = await startService({ plans, engine: { directives: "", namesModel: false } });
+afterAll(() => service.stop(), 60_000);
+
+interface Client {
+  organization: string;
+  key: string;
+  chat(body: object, init?: RequestInit): Promise<Response>;
+  get<T>(path: string): Promise<T>;
+}
+
+async function clientOn(plan: keyof typeof plans | "unlimited", ...keyOptions: string[]): Promise<Client> {
+  const { organization, key } = await newMember(service, plan, ...keyOptions);
+  return {
+    organization,
+    key,
+    chat: (body, init = {}) => service.post("/v1/chat/completions", { model, ...body }, { ...init, key }),
+    get: async <T>(path: string) => (await service.fetch(path, { key })).json() as Promise<T>,
+  };
+}
+
+interface Usage {
+  session: { usage_percent: number; reset_at: string };
+  week: { usage_percent: number; reset_at: string };
+  month: { usage_percent: number; reset_at: string };
+}
+interface Refused {
+  error: Record<string, unknown> & { code: string; type: string; message: string };
+}
+
+const tooLittle =
+  /^This request needs at least (?<needs>[\d,]+) units, but the organization's five-hour session limit of 1,000,000 units has 314,100 left \(68\.59% used\)\. Send less input, choose a cheaper model, wait until the five-hour session limit resets at (?<at>\S+), or ask your administrator for a higher plan or for extra usage\.$/;
+const protocols: [path: string, asks: (content: string) => object][] = [
+  ["/v1/chat/completions", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
+  ["/v1/messages", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
+  ["/v1/responses", (input) => ({ input, max_output_tokens: 16 })],
+];
+
+/** Brings the session that is open to so many units, once nothing runs any more. */
+async function usedExactly({ organization }: Client, units: number): Promise<void> {
+  type Shown = { session: { used: number; held: number } };
+  let session: Shown["session"] = { used: 0, held: 1 };
+  await until(
+    async () => {
+      ({ session } = await service.json<Shown>("usage", "show", organization));
+      return session.held === 0;
+    },
+    10_000,
+    "what was asked to be settled",
+  );
+  const change = ["--window", "session", `--units=${units - session.used}`, "--reason", "test"];
+  await service.json("usage", "adjust", organization, ...change);
+}
+
+const errorOf = async (response: Response) => ((await response.json()) as Refused).error;
+const usageOf = (client: Client) => client.get<Usage>("/v1/service/usage");
+
+const receiptOf = ({ key }: Client, id: string) => endedReceipt(service, id, { key });
+
+/** A change is known on every node within a second, whoever made it. */
+const known = (holds: () => Promise<boolean>) => until(holds, 1_000, "the change to be known");
+const percentIs = (client: Client, percent: number) =>
+  known(async () => (await usageOf(client)).session.usage_percent === percent);
+
+/** Leaves too little of 150,000 units for a request that asks for 256 tokens, and settled. */
+async function usedUp(client: Client): Promise<RequestReceipt> {
+  const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
+  expect(response.status).toBe(200);
+  return receiptOf(client, requestIdOf(response));
+}
+
+const asksMuch = { messages: says("", "again"), max_tokens: 256 };
+const asksLittle = { messages: says("", "again"), max_tokens: 8 };
+
+describe("without a plan", () => {
+  test("inference is 402 at once, reading is not, and a new plan's limits count at once", async () => {
+    const client = await clientOn("small");
+    const used = await usedUp(client);
+    await service.json("org", "plan", client.organization, "--none");
+    await percentIs(client, 0);
+    const response = await client.chat(asksLittle);
+    expect([response.status, response.headers.get("x-should-retry")]).toEqual([402, "false"]);
+    expect(await errorOf(response)).toMatchObject({ code: "no_active_plan", type: "billing_error" });
+    await service.json("org", "plan", client.organization, "short");
+    await percentIs(client, Math.floor((used.units.charged * 10_000) / 200_000) / 100);
+    expect((await client.chat(asksLittle)).status).toBe(200);
+  }, 30_000);
+});
+
+describe("a window that is full of settled use", () => {
+  test("refuses with all that a client needs, streamed or not, and takes what still fits", async () => {
+    const client = await clientOn("layered");
+    const { windows } = await usedUp(client);
+    const usage = await usageOf(client);
+    for (const stream of [false, true]) {
+      const response = await client.chat({ ...asksMuch, stream });
+      expect(response.status).toBe(429);
+      expect(response.headers.get("content-type")).toContain("json");
+      const { message, ...error } = await errorOf(response);
+      expect(message).toContain("weekly");
+      // Session and week are both full; the one that resets last is named.
+      expect(error).toMatchObject({
+        code: "usage_limit_reached",
+        type: "usage_limit_error",
+        param: null,
+        request_id: requestIdOf(response),
+        window: "week",
+        reset_at: usage.week.reset_at,
+        resets_at: Math.ceil(Date.parse(usage.week.reset_at) / 1000),
+        extra_usage: { enabled: false, available: 0 },
+        plan_type: "layered",
+        limited_by: "organization",
+      });
+      expect(error.resets_in_seconds).toBeWithin(1, 7 * 86_400 + 1);
+      expect(response.headers.get("retry-after")).toBeNull();
+      expect(response.headers.get("x-should-retry")).toBe("false");
+      for (const kind of ["session", "week", "month"] as const) {
+        expect(response.headers.get(`x-service-usage-${kind}-percent`)).toBe(String(usage[kind].usage_percent));
+        expect(response.headers.get(`x-service-usage-${kind}-reset-at`)).toBe(usage[kind].reset_at);
+      }
+    }
+    expect(usage.session.usage_percent).toBe(windows?.session.usage_percent_after ?? -1);
+    const little = await client.chat(asksLittle);
+    expect(little.status).toBe(200);
+    expect(little.headers.get("x-service-usage-session-percent")).toBe(String(usage.session.usage_percent));
+    expect((await receiptOf(client, requestIdOf(little))).windows?.session.usage_percent_before).toBe(
+      usage.session.usage_percent,
+    );
+  }, 30_000);
+
+  test("refuses clients of Messages in their form, so that they stop", async () => {
+    const client = await clientOn("small");
+    await usedUp(client);
+    const response = await service.post(
+      "/v1/messages",
+      { model, max_tokens: 256, messages: [{ role: "user", content: "again" }] },
+      { key: client.key },
+    );
+    const usage = await usageOf(client);
+    expect([response.status, await errorOf(response)]).toMatchObject([429, { type: "rate_limit_error" }]);
+    expect(response.headers.get("anthropic-ratelimit-unified-status")).toBe("rejected");
+    expect(response.headers.get("anthropic-ratelimit-unified-reset")).toBe(
+      String(Math.ceil(Date.parse(usage.session.reset_at) / 1000)),
+    );
+  }, 30_000);
+
+  test.each(protocols)(
+    "says what is so in every protocol: %s",
+    async (path, asks) => {
+      const client = await clientOn("wide");
+      const ask = (text: string, stream: boolean) =>
+        service.post(path, { model, stream, ...asks(text) }, { key: client.key });
+      await (await ask("hello", false)).text();
+      await usedExactly(client, 685_900);
+      for (const stream of [false, true]) {
+        const refused = await ask(words(3_000), stream);
+        const { message } = await errorOf(refused);
+        const said = tooLittle.exec(message)?.groups;
+        expect([refused.status, message]).toEqual([429, expect.stringMatching(tooLittle)]);
+        expect(Number(said?.needs?.replaceAll(",", ""))).toBeWithin(314_101, 1_000_000);
+        expect(said?.at).toBe((await usageOf(client)).session.reset_at);
+        expect(refused.headers.get("x-service-usage-session-percent")).toBe("68.59");
+      }
+      // It says that less fits, and less does.
+      await (await ask("hello", false)).text();
+      await usedExactly(client, 1_000_000);
+      const { reset_at } = (await usageOf(client)).session;
+      for (const stream of [false, true]) {
+        expect((await errorOf(await ask("hello", stream))).message).toBe(
+          `The organization's five-hour session limit of 1,000,000 units is used up. Wait until the five-hour session limit resets at ${reset_at}, or ask your administrator for a higher plan or for extra usage.`,
+        );
+      }
+    },
+    30_000,
+  );
+
+  test("whose whole limit is below the least that a request holds says so, and that waiting does not help", async () => {
+    const client = await clientOn("dwarf");
+    const response = await client.chat(asksMuch);
+    expect([response.status, response.headers.get("x-should-retry")]).toEqual([429, "false"]);
+    expect(await errorOf(response)).toMatchObject({
+      code: "usage_limit_reached",
+      message: expect.stringContaining("more than the organization's whole weekly limit of 100 units"),
+    });
+  }, 30_000);
+});
+
+describe("what is held by requests that run", () => {
+  test("is usage_reserved, to be tried again at once, and free when they have ended", async () => {
+    const client = await clientOn("small");
+    const abort = new AbortController();
+    const running = await client.chat(
+      { messages: says("tps=20 tokens=200"), max_tokens: 256, stream: true },
+      { signal: abort.signal },
+    );
+    const response = await client.chat(asksMuch);
+    expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(response.headers.get("x-should-retry")).toBeNull();
+    expect((await errorOf(response)).code).toBe("usage_reserved");
+    abort.abort();
+    expect((await receiptOf(client, requestIdOf(running))).outcome).toBe("cancelled");
+    expect((await client.chat(asksMuch)).status).toBe(200);
+  }, 30_000);
+
+  test("counts against the requests that may run at a time", async () => {
+    const client = await clientOn("narrow");
+    const abort = new AbortController();
+    const running = await client.chat({ messages: says("tps=20 tokens=200"), stream: true }, { signal: abort.signal });
+    for (const stream of [false, true]) {
+      const response = await client.chat({ ...asksLittle, stream });
+      expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
+      expect((await errorOf(response)).code).toBe("concurrency_limit_exceeded");
+    }
+    abort.abort();
+    await receiptOf(client, requestIdOf(running));
+    expect((await client.chat(asksLittle)).status).toBe(200);
+  }, 30_000);
+});
+
+describe("extra usage", () => {
+  test("takes what the plan cannot, up to its cap, and says so; the plan's windows stay as they are", async () => {
+    const client = await clientOn("small");
+    await usedUp(client);
+    const before = await usageOf(client);
+    await service.json("org", "extra-usage", client.organization, "on", "--cap", "120000");
+    const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
+    expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
+    const receipt = await receiptOf(client, requestIdOf(response));
+    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", units: { uncharged: 0 } });
+    expect(await usageOf(client)).toEqual(before);
+    const shown = await service.json<{ extra_usage: object }>("usage", "show", client.organization);
+    const { charged } = receipt.units;
+    expect(shown.extra_usage).toEqual({ enabled: true, cap_units: 120_000, used: charged, held: 0 });
+
+    const refused = await client.chat(asksMuch);
+    expect(await errorOf(refused)).toMatchObject({
+      code: "usage_limit_reached",
+      extra_usage: { enabled: true, available: 120_000 - charged },
+    });
+    const little = await client.chat(asksLittle);
+    expect(little.headers.get("x-service-usage-source")).toBe("plan");
+    await little.text();
+    await service.json("org", "extra-usage", client.organization, "off");
+    expect(await errorOf(await client.chat(asksMuch))).toMatchObject({ extra_usage: { enabled: false, available: 0 } });
+  }, 30_000);
+});
+
+describe("an answer without a cap ends with length where its window ends, never past it", () => {
+  const asksForMore = { messages: says("tokens=3000") };
+
+  test("streamed", async () => {
+    const client = await clientOn("short");
+    const response = await client.chat({ ...asksForMore, stream: true });
+    const events = await eventsOf(response);
+    const reasons = events.slice(0, -1).map((data) => JSON.parse(data).choices[0]?.finish_reason);
+    expect(reasons.filter(Boolean)).toEqual(["length"]);
+    expect(events.at(-1)).toBe("[DONE]");
+    await expectUsedToTheEnd(client, requestIdOf(response));
+  }, 30_000);
+
+  test("not streamed", async () => {
+    const client = await clientOn("short");
+    const response = await client.chat(asksForMore);
+    const { choices, usage } = (await response.json()) as {
+      choices: { finish_reason: string }[];
+      usage: { completion_tokens: number };
+    };
+    expect(choices[0]?.finish_reason).toBe("length");
+    const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
+    expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
+  }, 30_000);
+
+  test("nor is an answer that comes whole longer than what is held for it", async () => {
+    const client = await clientOn("short");
+    const response = await client.chat({ messages: says("tokens=3000"), max_tokens: 500 });
+    const { choices, usage } = (await response.json()) as {
+      choices: { finish_reason: string }[];
+      usage: { completion_tokens: number };
+    };
+    const asked = service.engine.requests.at(-1)?.body as { stream?: boolean; max_tokens?: number };
+    expect(asked.stream ?? false).toBe(false);
+    expect(usage.completion_tokens).toBeWithin(256, 500);
+    expect(choices[0]?.finish_reason).toBe("length");
+    const receipt = await expectUsedToTheEnd(client, requestIdOf(response));
+    expect(receipt.usage.output_tokens).toBe(usage.completion_tokens);
+    // One that is not the window's doing says nothing of it.
+    const rich = await clientOn("unlimited");
+    const capped = await rich.chat({ messages: says("tokens=3000"), max_tokens: 300 });
+    expect(await receiptOf(rich, requestIdOf(capped))).toMatchObject({
+      stopped_by: null,
+      usage: { output_tokens: 300 },
+    });
+  }, 30_000);
+
+  /** What was held for the input, estimated at the dearest price, is not there for the output. */
+  async function expectUsedToTheEnd(client: Client, id: string): Promise<RequestReceipt> {
+    const receipt = await receiptOf(client, id);
+    expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
+    const { held, charged } = receipt.units;
+    expect(held).toBeWithin(200_000 - 400, 200_001);
+    const spare = held - charged;
+    const inputHeld = held - Math.floor(receipt.usage.output_tokens) * 400;
+    expect(spare).toBeWithin(0, inputHeld + 1);
+    expect((await usageOf(client)).session.usage_percent).toBeLessThanOrEqual(100);
+    const next = await client.chat({ messages: says("", "more") });
+    expect([next.status, (await errorOf(next)).code]).toEqual([429, "usage_limit_reached"]);
+    return receipt;
+  }
+});
+
+describe("a refused request", () => {
+  test("has a receipt that says so, opens no window and is part of no sum", async () => {
+    const client = await clientOn("small", "--models", model);
+    const begin = await usageOf(client);
+    const wrong: [number, string, string | null, boolean | null, Promise<Response>][] = [
+      [400, "invalid_json", null, null, service.post("/v1/chat/completions", "{", { key: client.key })],
+      [400, "unknown_field", model, true, client.chat({ ...asksLittle, stream: true, bogus: 1 })],
+      [403, "model_not_allowed", plainModel, false, client.chat({ ...asksLittle, model: plainModel })],
+      [404, "model_not_found", null, false, client.chat({ ...asksLittle, model: "acme/nothing" })],
+    ];
+    for (const [status, code, named, stream, asked] of wrong) {
+      const response = await asked;
+      expect([response.status, (await errorOf(response)).code]).toEqual([status, code]);
+      const receipt = await receiptOf(client, requestIdOf(response));
+      expect(receipt).toEqual({
+        object: "service.request",
+        id: requestIdOf(response),
+        operation: "chat.completions",
+        model: named,
+        stream,
+        key_id: expect.stringMatching(/^key_/),
+        person_id: null,
+        created_at: expect.any(String),
+        ended_at: receipt.created_at,
+        outcome: "refused",
+        stopped_by: null,
+        error_code: code,
+        attempts: null,
+        continued: false,
+        recovered: false,
+        settled_late_at: null,
+        detached: false,
+        replay_of: null,
+        usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
+        prices: null,
+        units: { held: 0, charged: 0, uncharged: 0 },
+        billing_source: null,
+        windows: null,
+      });
+      expect(Math.abs(Date.parse(receipt.created_at) - Date.now())).toBeLessThan(20_000);
+      const elsewhere = await service.fetch(`/v1/service/requests/${requestIdOf(response)}`);
+      expect(elsewhere.status).toBe(404);
+    }
+    const idle = await usageOf(client);
+    expect(idle.session.usage_percent).toBe(0);
+    expect(Date.parse(idle.session.reset_at)).toBeGreaterThan(Date.parse(begin.session.reset_at));
+  }, 30_000);
+
+  test("has one for want of a scope, of a plan, of room, and of an organization in good standing", async () => {
+    const client = await clientOn("small");
+    const reader = await newKey(service, client.organization, "--scopes", "usage:read");
+    const outcomes: string[] = [];
+    const refused = async (response: Response) => {
+      expect(response.status).toBeGreaterThan(400);
+      return requestIdOf(response);
+    };
+    const ids = [await refused(await service.post("/v1/chat/completions", { model }, { key: reader.key }))];
+    await usedUp(client);
+    ids.push(await refused(await client.chat(asksMuch)));
+    await service.json("org", "plan", client.organization, "--none");
+    await percentIs(client, 0);
+    ids.push(await refused(await client.chat(asksMuch)));
+    await service.json("org", "suspend", client.organization);
+    const status = async () => (await service.fetch("/v1/service/usage", { key: client.key })).status;
+    await known(async () => (await status()) === 403);
+    ids.push(await refused(await client.chat(asksMuch)));
+    await service.json("org", "resume", client.organization);
+    await known(async () => (await status()) === 200);
+    for (const id of ids) outcomes.push((await receiptOf(client, id)).error_code ?? "");
+    expect(outcomes).toEqual(["missing_scope", "usage_limit_reached", "no_active_plan", "organization_suspended"]);
+    const unknown = await service.post("/v1/chat/completions", { model }, { key: "slk_nonsense" });
+    expect((await service.fetch(`/v1/service/requests/${requestIdOf(unknown)}`, { key: client.key })).status).toBe(404);
+  }, 30_000);
+});
+
+describe("for operators", () => {
+  test("request show names the route of one that ran, and the refusal of one that did not", async () => {
+    const client = await clientOn("small");
+    const ran = await usedUp(client);
+    const shown = await service.json<Record<string, unknown>>("request", "show", ran.id);
+    const { route, duration_ms, organization_id: _id, organization, report_rejected: rejected, ...receipt } = shown;
+    expect(rejected).toBeNull();
+    const { windows, ...rest } = receipt;
+    const { windows: own, ...others } = ran as typeof receipt;
+    expect(rest).toEqual(others);
+    // What its owner reads, and the units, which only operators do.
+    expect(windows).toMatchObject(own as object);
+    expect(windows).toMatchObject({ session: { used_before: 0, used_after: expect.any(Number) } });
+    expect(organization).toBe(client.organization);
+    expect(route).toEqual({
+      upstream: "canary-upstream-name",
+      attempts: 1,
+      first_part_ms: expect.any(Number),
+      tried: [],
+    });
+    expect(duration_ms).toBeGreaterThanOrEqual(0);
+    const refused = requestIdOf(await client.chat(asksMuch));
+    await receiptOf(client, refused);
+    // Refusals are written behind the answers' backs: on Postgres the CLI reads what is written.
+    await until(
+      async () => (await service.cli("request", "show", refused)).code === 0,
+      5000,
+      "the refusal to be written",
+    );
+    expect(await service.json("request", "show", refused)).toMatchObject({
+      outcome: "refused",
+      error_code: "usage_limit_reached",
+      organization: client.organization,
+      route: null,
+    });
+    const people = await service.cli("request", "show", ran.id);
+    expect(people.stdout).toContain("canary-upstream-name, 1 attempt");
+  }, 30_000);
+
+  test("an adjustment lets a client go on, and the book still balances", async () => {
+    const client = await clientOn("small");
+    await usedUp(client);
+    expect((await client.chat(asksMuch)).status).toBe(429);
+    const { session } = await usageOf(client);
+    const words = ["--units", "-150000", "--reason", "an outage of ours"];
+    const done = await service.json<{ entries: { window: string; units: number }[] }>(
+      ...["usage", "adjust", client.organization, "--window", "all", ...words],
+    );
+    expect(done.entries.map(({ window }) => window)).toEqual(["session", "week", "month"]);
+    expect(await usageOf(client)).toMatchObject({ session: { usage_percent: 0, reset_at: session.reset_at } });
+    expect((await client.chat(asksMuch)).status).toBe(200);
+    const checked = await service.cli("usage", "check");
+    expect([checked.code, checked.stdout, checked.stderr]).toEqual([
+      0,
+      "Every total equals the sum of its records.\n",
+      "",
+    ]);
+  }, 30_000);
+
+  test("decisions, holds, settlements, the book and the way of a revocation are metrics", async () => {
+    const scraped = async () => (await service.fetch("/metrics")).text();
+    await until(async () => /^usage_holds 0$/m.test(await scraped()), 5_000, "nothing to be held");
+    const text = await scraped();
+    for (const line of [
+      /^admission_decisions_total\{decision="granted",reason="plan"\} [1-9]/m,
+      /^admission_decisions_total\{decision="granted",reason="extra"\} [1-9]/m,
+      /^admission_decisions_total\{decision="refused",reason="usage_limit_reached"\} [1-9]/m,
+      /^admission_decisions_total\{decision="refused",reason="no_active_plan"\} [1-9]/m,
+      /^usage_settlement_waiting 0$/m,
+      /^usage_recovered_total 0$/m,
+      /^usage_ledger_mismatch \S+$/m,
+      /^usage_partitions_ahead \S+$/m,
+      /^usage_seals_behind \S+$/m,
+      /^key_revocation_propagation_seconds_count [1-9]/m,
+    ]) {
+      expect(text).toMatch(line);
+    }
+  }, 30_000);
+});

@@ -1,0 +1,290 @@
+/** docs/design/architecture.md, The four laws of a codec, for Messages. Losses: docs/protocols.md. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
+import type { Native } from "../../../../src/core/inference/request.ts";
+import type { Result } from "../../../../src/core/inference/result.ts";
+import {
+  anthropicMessagesCaller,
+  anthropicMessagesUpstream,
+} from "../../../../src/core/protocol/anthropic-messages/codec.ts";
+import type { MessagesRequest } from "../../../../src/core/protocol/anthropic-messages/contract.ts";
+import type { StreamEncoder, UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
+import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
+import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
+import {
+  openaiResponsesCaller,
+  openaiResponsesUpstream,
+} from "../../../../src/core/protocol/openai-responses/codec.ts";
+import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
+import { SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import type { SseMessage } from "../../../../src/core/sse/message.ts";
+import { grammarProblem } from "../grammar.ts";
+import {
+  holdsTheLaws,
+  inOrder,
+  interleaved,
+  naturalEnd,
+  objectPieces,
+  oddValue,
+  type Part,
+  pieces,
+  type Subject,
+  shuffle,
+  survived,
+  toolName,
+  usage,
+} from "../laws.ts";
+import { bytes, decodedBy, folded } from "../reading.ts";
+import { streamProblem } from "./stream-grammar.ts";
+
+const identity = { responseId: `msg_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
+const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 17 };
+const caller = anthropicMessagesCaller();
+const wire = {
+  model: "acme/writer-1",
+  max_tokens: 9,
+  messages: [],
+  stream: true,
+  stop_sequences: ["END"],
+} as MessagesRequest;
+
+const cited: fc.Arbitrary<Part> = fc
+  .record({ deltas: pieces, cited: fc.array(fc.string(), { maxLength: 2 }) })
+  .map(({ deltas, cited }) => ({
+    head: { kind: "text" },
+    deltas,
+    ...(cited.length > 0
+      ? { citations: cited.map((cited_text): Native => ({ protocol: "anthropic-messages", wire: { cited_text } })) }
+      : {}),
+  }));
+const thought: fc.Arbitrary<Part> = fc.oneof(
+  fc
+    .record({
+      deltas: fc.oneof(pieces, fc.constant<string[]>([])),
+      signature: fc.option(fc.base64String({ maxLength: 40 })),
+    })
+    .map(
+      ({ deltas, signature }): Part => ({
+        head: { kind: "reasoning" },
+        deltas,
+        ...(signature === null ? {} : { signature }),
+      }),
+    ),
+  fc.string().map((encrypted): Part => ({ head: { kind: "reasoning", encrypted }, deltas: [] })),
+);
+const called: fc.Arbitrary<Part> = fc
+  .record({ callId: fc.uuid(), toolName, deltas: objectPieces })
+  .map(({ callId, toolName, deltas }) => ({ head: { kind: "tool-call", callId, toolName }, deltas }));
+
+const answer = fc
+  .record({
+    parts: fc.uniqueArray(fc.oneof(cited, thought, called), {
+      maxLength: 6,
+      selector: (part) => (part.head.kind === "tool-call" ? part.head.callId : part),
+    }),
+    usage,
+    end: fc.constantFrom("length", "content_filter", "natural", "sequence"),
+    shuffle,
+  })
+  .map(({ parts, usage, end, shuffle }) => {
+    const natural = naturalEnd(parts);
+    const last: InferenceEvent =
+      end === "length" || end === "content_filter"
+        ? { type: "response-end", reason: end }
+        : end === "sequence" && natural === "stop"
+          ? { type: "response-end", reason: "stop", stopSequence: "END" }
+          : { type: "response-end", reason: natural };
+    const around = (inner: InferenceEvent[]): InferenceEvent[] => [
+      { type: "response-start", ...identity },
+      ...inner,
+      { type: "usage", usage },
+      last,
+    ];
+    return { events: around(inOrder(parts)), interleaved: around(interleaved(parts, shuffle)) };
+  });
+
+function written(events: readonly InferenceEvent[]): SseMessage[] {
+  const encoder = caller.stream.encoder(wire, context);
+  return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+}
+const encoded = (events: readonly InferenceEvent[]) => written(events).map(encodeSse).join("");
+
+const subject: Subject = {
+  identity,
+  upstream: anthropicMessagesUpstream,
+  answers: answer.map(({ events }) => events),
+  encoded,
+  reply: (result) => caller.response.encode(result, wire),
+  endOf: (stream) => stream.lastIndexOf("event: message_delta"),
+  runs: 100,
+};
+
+describe("Messages", () => {
+  holdsTheLaws(subject);
+
+  test("however parts interleave, each is written whole, and the stream is a legal one", () => {
+    fc.assert(
+      fc.property(answer, ({ events, interleaved }) => {
+        for (const variant of [events, interleaved]) {
+          expect(streamProblem(written(variant))).toBeNull();
+          const back = decodedBy(anthropicMessagesUpstream, identity, [bytes(encoded(variant))]);
+          expect(grammarProblem(back)).toBeNull();
+          expect(folded(back)).toEqual(folded(events));
+        }
+      }),
+    );
+  });
+
+  test("whatever an engine sends, what leaves is grammatical and a client can read it", () => {
+    const index = fc.oneof(fc.nat(2), fc.constant(undefined), oddValue);
+    const kind = fc.constantFrom("text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "");
+    const block = fc.record(
+      {
+        type: kind,
+        text: oddValue,
+        thinking: oddValue,
+        signature: oddValue,
+        data: oddValue,
+        id: fc.constantFrom("a", "b", "", null),
+        name: fc.constantFrom("f", ""),
+        input: fc.constantFrom({}, { x: 1 }, "x"),
+        citations: oddValue,
+      },
+      { requiredKeys: ["type"] },
+    );
+    const delta = fc.record(
+      {
+        type: fc.constantFrom(
+          "text_delta",
+          "thinking_delta",
+          "signature_delta",
+          "input_json_delta",
+          "citations_delta",
+          "x",
+        ),
+        text: oddValue,
+        thinking: oddValue,
+        signature: oddValue,
+        partial_json: fc.oneof(oddValue, fc.constantFrom('{"x":', "1}")),
+        citation: oddValue,
+      },
+      { requiredKeys: ["type"] },
+    );
+    const event = fc.oneof(
+      fc.record({ type: fc.constant("message_start"), message: fc.oneof(oddValue, fc.record({ usage: fc.object() })) }),
+      fc.record({
+        type: fc.constant("content_block_start"),
+        index,
+        content_block: fc.oneof({ weight: 8, arbitrary: block }, { weight: 1, arbitrary: oddValue }),
+      }),
+      fc.record({
+        type: fc.constant("content_block_delta"),
+        index,
+        delta: fc.oneof({ weight: 8, arbitrary: delta }, { weight: 1, arbitrary: oddValue }),
+      }),
+      fc.record({ type: fc.constant("content_block_stop"), index }),
+      fc.record({
+        type: fc.constant("message_delta"),
+        delta: fc.record({ stop_reason: fc.constantFrom(null, "tool_use", "weird", 3) }, { requiredKeys: [] }),
+        usage: fc.oneof(oddValue, fc.object()),
+      }),
+      fc.constantFrom(
+        { type: "ping" },
+        { type: "message_stop" },
+        { type: "error", error: { type: "api_error", message: "boom" } },
+        { type: "new_thing" },
+        {},
+      ),
+      fc.anything(),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 12 }), fc.boolean(), (values, stop) => {
+        const events = survived(subject, [...values, ...(stop ? [{ type: "message_stop" }] : [])]);
+        expect(streamProblem(written(events))).toBeNull();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("whatever events come, in whatever order, what is written is a legal stream, and so it is with a heartbeat anywhere", () => {
+    const index = fc.nat(3);
+    const head = fc.constantFrom<PartHead>(
+      { kind: "text" },
+      { kind: "refusal" },
+      { kind: "reasoning" },
+      { kind: "reasoning", encrypted: "e" },
+      { kind: "tool-call", callId: "c", toolName: "f" },
+    );
+    const event: fc.Arbitrary<InferenceEvent | "beat"> = fc.oneof(
+      fc.constant("beat" as const),
+      fc.constant<InferenceEvent>({ type: "response-start", ...identity }),
+      fc.record({ type: fc.constant("part-start" as const), index, part: head }),
+      fc.record({
+        type: fc.constant("part-delta" as const),
+        index,
+        delta: fc.constantFrom("", "x", "{", "}", '{"a":1}'),
+      }),
+      fc.record({ type: fc.constant("part-end" as const), index }),
+      usage.map((usage): InferenceEvent => ({ type: "usage", usage })),
+      fc.constant<InferenceEvent>({ type: "response-end", reason: "stop" }),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 20 }), (events) => {
+        const encoder = caller.stream.encoder(wire, context);
+        const frames = new SseDecoder();
+        const out = events.flatMap((event) =>
+          event === "beat"
+            ? frames.push(bytes(encoder.heartbeat()))
+            : frames.push(bytes(encoder.push(event).map(encodeSse).join(""))),
+        );
+        out.push(...encoder.end());
+        expect(streamProblem(out)).toBeNull();
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("every pair of protocols", () => {
+  const chatWire = {
+    model: "acme/writer-1",
+    messages: [],
+    stream: true,
+    stream_options: { include_usage: true },
+  } as unknown as ChatCompletionRequest;
+  const responsesWire = validateResponsesRequest({ model: "acme/writer-1", input: "hello", stream: true });
+
+  /** Written for a client, and read as if it were an engine's. */
+  const through = (encoder: StreamEncoder, upstream: UpstreamCodec) => (events: readonly InferenceEvent[]) => {
+    const frames = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+    return decodedBy(upstream, identity, [bytes(frames.map(encodeSse).join(""))]);
+  };
+  const sides = [
+    () => through(openaiChatCaller.stream.encoder(chatWire, context), openaiChatUpstream),
+    () => through(caller.stream.encoder(wire, context), anthropicMessagesUpstream),
+    () => through(openaiResponsesCaller.stream.encoder(responsesWire, context), openaiResponsesUpstream),
+  ];
+
+  test("carries text, calls, ends and usage, so that each costs what it costs in chat", () => {
+    const kept = ({ parts, usage, reason }: Result) => ({
+      text: parts.flatMap(({ head, text }) => (head.kind === "text" ? [text] : [])).join(""),
+      reasoning: parts.flatMap(({ head, text }) => (head.kind === "reasoning" ? [text] : [])).join(""),
+      calls: parts.flatMap(({ head, text }) => (head.kind === "tool-call" ? [[head.callId, head.toolName, text]] : [])),
+      usage,
+      reason,
+    });
+    fc.assert(
+      fc.property(answer, ({ events }) => {
+        const asAnswered = kept(folded(events));
+        for (const engine of sides)
+          for (const client of sides) {
+            const read = client()(engine()(events));
+            expect(grammarProblem(read)).toBeNull();
+            expect(kept(folded(read))).toEqual(asAnswered);
+          }
+      }),
+    );
+  });
+});

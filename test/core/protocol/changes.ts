@@ -1,0 +1,98 @@
+/** Bad input, by mutation: valid bodies that were changed somewhere, and what is promised of them. */
+import { expect } from "bun:test";
+import fc from "fast-check";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import type { InferenceRequest } from "../../../src/core/inference/request.ts";
+import { anthropicMessagesUpstream } from "../../../src/core/protocol/anthropic-messages/codec.ts";
+import type { contract } from "../../../src/core/protocol/contract.ts";
+import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
+import { openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
+
+type Path = (string | number)[];
+type Change = { kind: "replace"; by: unknown } | { kind: "remove" } | { kind: "add"; key: string; by: unknown };
+
+/** One to three changes of a body, anywhere in it; `words` mean something in its protocol, `keys` are those that are added. */
+export function changesTo(valid: object, { words, keys }: { words: string[]; keys: string[] }): fc.Arbitrary<unknown> {
+  const by = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom(...words, 0, 1, 2, -1, 1.5, 1e300));
+  const change: fc.Arbitrary<Change> = fc.oneof(
+    fc.record({ kind: fc.constant("replace" as const), by }),
+    fc.record({ kind: fc.constant("remove" as const) }),
+    fc.record({ kind: fc.constant("add" as const), key: fc.constantFrom(...keys), by }),
+  );
+  return (
+    fc
+      .array(fc.tuple(fc.nat(), change), { minLength: 1, maxLength: 3 })
+      .map((changes) => changes.reduce((body: unknown, [at, how]) => changed(body, pick(places(body), at), how), valid))
+      // As it would arrive: JSON knows no holes in arrays and no 1e400.
+      .map((body) => JSON.parse(JSON.stringify(body)))
+  );
+}
+
+const pick = <Item>(list: Item[], at: number): Item => list[at % list.length]!;
+
+/** Every place in a JSON value. */
+function places(value: unknown, path: Path = []): Path[] {
+  const inner = value !== null && typeof value === "object" ? Object.entries(value) : [];
+  const step = (key: string) => (Array.isArray(value) ? Number(key) : key);
+  return [path, ...inner.flatMap(([key, child]) => places(child, [...path, step(key)]))];
+}
+
+function changed(value: unknown, path: Path, change: Change): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) return change.kind === "replace" ? change.by : value;
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as object) }) as Record<string | number, unknown>;
+  if (rest.length === 0 && change.kind === "remove") delete copy[step];
+  else if (rest.length === 0 && change.kind === "add") copy[change.key] = change.by;
+  else copy[step] = changed(copy[step], rest, change);
+  return copy;
+}
+
+export const anyChange =
+  "any change to a valid body is refused with a client error whose path exists, or is missing; or it is accepted, and served";
+
+/** `take` throws what a client is told. */
+export function answersAnyChange(bodies: fc.Arbitrary<unknown>, take: (body: unknown) => unknown, runs: number): void {
+  fc.assert(
+    fc.property(bodies, (body) => {
+      try {
+        take(body);
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(Fault);
+        const fault = thrown as Fault;
+        expect(fault.status).toBe(400);
+        expect(fault.message).not.toContain("does not match the contract");
+        expect(fault.message).not.toContain("undefined");
+        const param = fault.details.param;
+        if (param === undefined) expect(typeof body !== "object" || body === null || Array.isArray(body)).toBe(true);
+        else if (fault.code !== "missing_field") expect(fault.message).toContain(param);
+      }
+    }),
+    { numRuns: runs },
+  );
+}
+
+/** The walk that says what is wrong, and the compiled check that is quick, judge alike. */
+export function agrees(check: ReturnType<typeof contract>, bodies: fc.Arbitrary<unknown>, runs: number): void {
+  fc.assert(
+    fc.property(bodies, (body) => {
+      const clean = check.violation(body).message.includes("does not match the contract");
+      expect(clean).toBe(check.satisfied(body));
+    }),
+    { numRuns: runs },
+  );
+}
+
+/** What was accepted can be put to an engine of any protocol, or is refused by name. */
+export function reachesEngines(request: InferenceRequest): void {
+  for (const upstream of [openaiChatUpstream, anthropicMessagesUpstream, openaiResponsesUpstream]) {
+    try {
+      const asked = JSON.parse(JSON.stringify(upstream.request.encode(request, ask)));
+      expect((asked.messages ?? asked.input).length).toBeGreaterThan(0);
+      expect(Object.values(asked)).not.toContain(null);
+    } catch (thrown) {
+      expect(thrown).toBeInstanceOf(Fault);
+      expect((thrown as Fault).code).toBe("unsupported_feature");
+    }
+  }
+}
+const ask = { model: "engine", stream: true, outputTokens_max: 1000 };

@@ -1,0 +1,52 @@
+/** No client ever gets half a character. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { WholeCharacters } from "../../../src/core/protocol/characters.ts";
+
+const delta = (text: string, index = 0): InferenceEvent => ({ type: "part-delta", index, delta: text });
+const end = (index = 0): InferenceEvent => ({ type: "part-end", index });
+const over: InferenceEvent = { type: "response-end", reason: "stop" };
+
+function mended(...batches: InferenceEvent[][]): InferenceEvent[] {
+  const characters = new WholeCharacters();
+  return batches.flatMap((batch) => characters.mend(batch));
+}
+
+test("halves in two deltas are joined, also where another part is between them", () => {
+  expect(mended([delta("a\ud83d")], [delta("b", 1)], [delta("\ude00c"), end()])).toEqual([
+    delta("a"),
+    delta("b", 1),
+    delta("😀c"),
+    end(),
+  ]);
+});
+
+test("a half that stays alone is U+FFFD: at its part's end, at the answer's, before another character", () => {
+  expect(mended([delta("a\ud83d")], [end(), over])).toEqual([delta("a"), delta("\ufffd"), end(), over]);
+  expect(mended([delta("a\ud83d")], [over])).toEqual([delta("a"), delta("\ufffd"), over]);
+  expect(mended([delta("\ud83d")], [delta("x")])).toEqual([delta("\ufffdx")]);
+  expect(mended([delta("x\ude00y")])).toEqual([delta("x\ufffdy")]);
+});
+
+test("whole text is handed on as it is", () => {
+  const batch = [delta("a😀"), delta(""), end()];
+  expect(new WholeCharacters().mend(batch)).toBe(batch);
+});
+
+test("however a text is cut, its whole is the same, and every delta is well-formed", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.array(fc.nat(5)), (text, lengths) => {
+      const pieces: string[] = [];
+      let rest = text;
+      for (const length of lengths) {
+        pieces.push(rest.slice(0, length));
+        rest = rest.slice(length);
+      }
+      const events = mended(...[...pieces, rest].map((piece) => [delta(piece)]), [end()]);
+      const deltas = events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []));
+      expect(deltas.every((one) => one.isWellFormed())).toBe(true);
+      expect(deltas.join("")).toBe(text);
+    }),
+  );
+});

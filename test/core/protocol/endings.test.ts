@@ -1,0 +1,96 @@
+/**
+ * A stream whose node is gone ends in its protocol's failure, whatever was written before: nothing, a part, or all but the
+ * end. Its engine-side decoder, which takes no end without a reason, reads it as failed.
+ */
+import { expect, test } from "bun:test";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import {
+  anthropicMessagesCaller,
+  anthropicMessagesUpstream,
+} from "../../../src/core/protocol/anthropic-messages/codec.ts";
+import type { CallerCodec, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
+import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
+import { encodeSse } from "../../../src/core/sse/encode.ts";
+import { grammarProblem } from "./grammar.ts";
+import { bytes, decodedBy } from "./reading.ts";
+
+const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
+const requestId = `req_${"0".repeat(32)}`;
+const gone = new Fault("upstream_unavailable", "The node is gone.", { retryAfterSeconds: 1 });
+
+const start: InferenceEvent = { type: "response-start", ...identity };
+const answer: InferenceEvent[] = [
+  start,
+  { type: "part-start", index: 0, part: { kind: "text" } },
+  { type: "part-delta", index: 0, delta: "Twelve " },
+  { type: "part-delta", index: 0, delta: "geese." },
+  { type: "part-end", index: 0 },
+  { type: "part-start", index: 1, part: { kind: "tool-call", callId: "call_1", toolName: "look" } },
+  { type: "part-delta", index: 1, delta: '{"x":' },
+  { type: "part-delta", index: 1, delta: "1}" },
+];
+
+interface Protocol {
+  caller: CallerCodec<never, unknown>;
+  upstream: UpstreamCodec;
+  wire: object;
+}
+
+const protocols: Record<string, Protocol> = {
+  chat: { caller: openaiChatCaller, upstream: openaiChatUpstream, wire: { model: "m", messages: [], stream: true } },
+  messages: {
+    caller: anthropicMessagesCaller(),
+    upstream: anthropicMessagesUpstream,
+    wire: { model: "m", messages: [], stream: true },
+  },
+  responses: {
+    caller: openaiResponsesCaller,
+    upstream: openaiResponsesUpstream,
+    wire: { model: "m", input: "x", stream: true },
+  },
+} as unknown as Record<string, Protocol>;
+
+/** The frames of the answer, with the silence before it. */
+function written({ caller, wire }: Protocol): string[] {
+  const encoder = caller.stream.encoder(wire as never, { requestId, identity, inputTokensEstimate: 1 });
+  const beats = [encoder.heartbeat(), encoder.heartbeat()];
+  const frames = answer.flatMap((event) => encoder.push(event)).map(encodeSse);
+  return [...beats, ...frames].flatMap((text) => text.split(/(?<=\n\n)/)).filter((frame) => frame !== "");
+}
+
+for (const [name, protocol] of Object.entries(protocols))
+  test(`${name}: wherever it is cut, it ends in a failure, and what was written stays`, () => {
+    const frames = written(protocol);
+    expect(frames.length).toBeGreaterThan(4);
+    for (let cut = 0; cut <= frames.length; cut++) {
+      const sent = frames.slice(0, cut);
+      const ending = protocol.caller.stream.ending(protocol.wire as never, identity);
+      for (const frame of sent) ending.saw(frame);
+      const text = sent.join("") + ending.end(gone, requestId);
+      const events = decodedBy(protocol.upstream, identity, [bytes(text)]);
+      expect([grammarProblem(events), events.at(-1)?.type]).toEqual([null, "response-failed"]);
+      expect(text).toContain("The node is gone.");
+      const deltas = events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []));
+      if (cut === frames.length) expect(deltas.join("")).toBe('Twelve geese.{"x":1}');
+    }
+  });
+
+test("responses: the numbers go on without a gap, and one that never began begins first", () => {
+  const frames = written(protocols.responses!);
+  for (let cut = 0; cut <= frames.length; cut++) {
+    const ending = openaiResponsesCaller.stream.ending(protocols.responses!.wire as never, identity);
+    const sent = frames.slice(0, cut).join("");
+    ending.saw(sent);
+    const text = sent + ending.end(gone, requestId);
+    const data = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, json]) => JSON.parse(json!));
+    expect(data.map(({ sequence_number }) => sequence_number)).toEqual(data.map((_, index) => index));
+    expect([data[0].type, data.at(-1).type, data.at(-1).response.id]).toEqual([
+      "response.created",
+      "response.failed",
+      identity.responseId,
+    ]);
+    expect(text.endsWith("data: [DONE]\n\n")).toBeTrue();
+  }
+});

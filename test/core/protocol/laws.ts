@@ -1,0 +1,184 @@
+/** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), and answers to try them with. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent, PartHead, StopReason } from "../../../src/core/inference/event.ts";
+import type { Native } from "../../../src/core/inference/request.ts";
+import type { Result } from "../../../src/core/inference/result.ts";
+import type { Usage } from "../../../src/core/inference/usage.ts";
+import type { ResponseIdentity, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { grammarProblem } from "./grammar.ts";
+import { bytes, cutAt, decodedBy, folded } from "./reading.ts";
+
+// ---- answers ---------------------------------------------------------------------------------------------------------
+
+export interface Part {
+  head: PartHead;
+  deltas: string[];
+  signature?: string;
+  citations?: Native[];
+}
+
+export const pieces = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }), {
+  minLength: 1,
+  maxLength: 4,
+});
+/** Values that an engine may write where something else should stand. */
+export const oddValue = fc.oneof(
+  fc.string({ maxLength: 5 }),
+  fc.constant(null),
+  fc.integer(),
+  fc.constant({}),
+  fc.constant([]),
+);
+export const toolName = fc.stringMatching(/^[a-zA-Z0-9_-]{1,16}$/);
+
+export const usage: fc.Arbitrary<Usage> = fc
+  .record({ input: fc.nat(1e6), cached: fc.nat(1e6), written: fc.nat(1000), output: fc.nat(1e6), share: fc.nat(100) })
+  .map(({ input, cached, written, output, share }) => ({
+    inputTokens: input,
+    cachedInputTokens: cached,
+    cacheWriteTokens: written,
+    outputTokens: output,
+    reasoningTokens: Math.floor((output * share) / 100),
+    source: "reported" as const,
+  }));
+
+/** Arguments as an engine writes them: one object, cut anywhere. */
+export const objectPieces: fc.Arbitrary<string[]> = fc
+  .record({
+    input: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })),
+    cuts: fc.array(fc.nat(), { maxLength: 4 }),
+  })
+  .map(({ input, cuts }) => cutAt(JSON.stringify(input), cuts).filter((piece) => piece !== ""));
+
+/** In which order parts that are open side by side go on. */
+export const shuffle = fc.array(fc.nat(), { maxLength: 40 });
+
+export function said(kind: "text" | "reasoning" | "refusal"): fc.Arbitrary<Part> {
+  return pieces.map((deltas) => ({ head: { kind }, deltas }));
+}
+
+export function partEnd(index: number, { signature, citations }: Part): InferenceEvent {
+  const proof = {
+    ...(signature === undefined ? {} : { signature }),
+    ...(citations === undefined ? {} : { citations }),
+  };
+  return { type: "part-end", index, ...proof };
+}
+
+/** One part after the other. */
+export function inOrder(parts: readonly Part[]): InferenceEvent[] {
+  return parts.flatMap((part, index): InferenceEvent[] => [
+    { type: "part-start", index, part: part.head },
+    ...part.deltas.map((delta): InferenceEvent => ({ type: "part-delta", index, delta })),
+    partEnd(index, part),
+  ]);
+}
+
+/**
+ * The same parts, open side by side: they begin in their order, and otherwise what each has to tell comes in any order
+ * that `shuffle` says.
+ */
+export function interleaved(parts: readonly Part[], shuffle: readonly number[]): InferenceEvent[] {
+  const left = parts.map((part, index) => inOrder([part]).map((event) => ({ ...event, index }) as InferenceEvent));
+  const events: InferenceEvent[] = [];
+  for (let begun = 0, turn = 0; left.some((own) => own.length > 0); turn++) {
+    const open = left.flatMap((own, index) => (index <= begun && own.length > 0 ? [index] : []));
+    const index = open[(shuffle[turn] ?? 0) % open.length]!;
+    if (index === begun) begun += 1;
+    events.push(left[index]!.shift()!);
+  }
+  return events;
+}
+
+/** As a model ends by itself. */
+export function naturalEnd(parts: readonly Part[]): StopReason {
+  return parts.some((part) => part.head.kind === "tool-call") ? "tool_calls" : "stop";
+}
+
+// ---- the laws --------------------------------------------------------------------------------------------------------
+
+export interface Subject {
+  identity: ResponseIdentity;
+  upstream: UpstreamCodec;
+  answers: fc.Arbitrary<InferenceEvent[]>;
+  /** The bytes of a stream, as our side writes it. */
+  encoded(events: readonly InferenceEvent[]): string;
+  /** The answer of a request that does not stream. */
+  reply(result: Result): unknown;
+  /** Where the frame that ends a stream begins: what is cut there has not ended. */
+  endOf(stream: string): number;
+  /** What was read back, as it was before it was written; only what an engine would not read is undone. */
+  opened?(result: Result): Result;
+  runs: number;
+}
+
+export function holdsTheLaws(subject: Subject): void {
+  const { identity, upstream, answers, encoded, reply, endOf, opened = (result) => result } = subject;
+  const runs = { numRuns: subject.runs };
+  const decoded = (chunks: Uint8Array[]) => decodedBy(upstream, identity, chunks);
+
+  test("what is written is read back: decode(encode(events)) adds up to the same answer", () => {
+    fc.assert(
+      fc.property(answers, (events) => {
+        const back = decoded([bytes(encoded(events))]);
+        expect(grammarProblem(back)).toBeNull();
+        expect(opened(folded(back))).toEqual(folded(events));
+      }),
+      runs,
+    );
+  });
+
+  test("stream and non-stream are the same answer", () => {
+    fc.assert(
+      fc.property(answers, (events) => {
+        const back = upstream.response.decode(JSON.parse(JSON.stringify(reply(folded(events)))), identity);
+        expect(grammarProblem(back)).toBeNull();
+        expect(opened(folded(back))).toEqual(folded(events));
+      }),
+      runs,
+    );
+  });
+
+  test("any cut of the bytes gives the same events", () => {
+    fc.assert(
+      fc.property(answers, fc.array(fc.nat(), { maxLength: 20 }), (events, cuts) => {
+        const whole = bytes(encoded(events));
+        expect(decoded(cutAt(whole, cuts))).toEqual(decoded([whole]));
+      }),
+      runs,
+    );
+  });
+
+  test("a stream that is cut before its end decodes to a failure, never to an answer", () => {
+    fc.assert(
+      fc.property(answers, fc.nat(), (events, where) => {
+        const whole = encoded(events);
+        const back = decoded([bytes(whole.slice(0, where % (endOf(whole) + 1)))]);
+        expect(grammarProblem(back)).toBeNull();
+        expect(back.at(-1)?.type).toBe("response-failed");
+      }),
+      runs,
+    );
+  });
+}
+
+/**
+ * Whatever an engine sends (values, then perhaps a marker in plain text), what leaves is grammatical, and no two calls
+ * share an id. Answers what left.
+ */
+export function survived(
+  { upstream, identity }: Pick<Subject, "upstream" | "identity">,
+  values: readonly unknown[],
+  marker?: string,
+): InferenceEvent[] {
+  const decoder = upstream.stream.decoder(identity);
+  const sent = [...values.map((value) => JSON.stringify(value) ?? ""), ...(marker === undefined ? [] : [marker])];
+  const events = [...sent.flatMap((data) => decoder.push({ data })), ...decoder.end()];
+  expect(grammarProblem(events)).toBeNull();
+  const ids = events.flatMap((event) =>
+    event.type === "part-start" && event.part.kind === "tool-call" ? [event.part.callId] : [],
+  );
+  expect(new Set(ids).size).toBe(ids.length);
+  return events;
+}

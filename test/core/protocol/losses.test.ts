@@ -1,0 +1,138 @@
+/**
+ * docs/protocols.md against the code: every row is tried on the three kinds of engine, or of client. What a model must be
+ * able to do stands in inference/needs.ts; its table there is held to that, and both to the codecs.
+ */
+import { describe, expect, test } from "bun:test";
+import { withoutLostHints } from "../../../src/core/inference/hints.ts";
+import { capabilityOf } from "../../../src/core/inference/needs.ts";
+import type { Capability, InferenceRequest } from "../../../src/core/inference/request.ts";
+import {
+  anthropicMessagesCaller,
+  anthropicMessagesUpstream,
+} from "../../../src/core/protocol/anthropic-messages/codec.ts";
+import { validateMessagesRequest } from "../../../src/core/protocol/anthropic-messages/validate.ts";
+import { openaiChatCaller, openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
+import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
+import { openaiResponsesCaller, openaiResponsesUpstream } from "../../../src/core/protocol/openai-responses/codec.ts";
+import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
+import { type Answer, chatAnswers, messagesAnswers, responsesAnswers } from "./losses/answers.ts";
+import { chatProbes } from "./losses/chat-client.ts";
+import { messagesProbes } from "./losses/messages-client.ts";
+import { hintProbes, needProbes } from "./losses/needs.ts";
+import { judge, type Probe, says, table, text, user } from "./losses/probe.ts";
+import { responsesProbes } from "./losses/responses-client.ts";
+import { ask, decoders, upstreams } from "./losses/sides.ts";
+import { type ClientName, clientNames, type EngineName, engineNames } from "./pairs/wires.ts";
+import { folded } from "./reading.ts";
+
+describe.each([
+  ["Requests of Messages clients", "messages", messagesProbes],
+  ["Requests of chat clients", "chat", chatProbes],
+  ["Requests of Responses clients", "responses", responsesProbes],
+] as const)("%s", (heading, client, probes) => {
+  const rows = table(heading);
+  test("each row has its trial, and each trial its row", () => expect([...rows.keys()]).toEqual(Object.keys(probes)));
+  for (const [what, probe] of Object.entries(probes as Record<string, Probe>))
+    test(what, () => {
+      for (const [body, ...seen] of probe) {
+        const verdicts = engineNames.map((engine) =>
+          judge(() => upstreams[engine].request.encode(decoders[client](body), ask), seen, engine),
+        );
+        expect(verdicts).toEqual(rows.get(what)?.slice(0, verdicts.length) as typeof verdicts);
+      }
+    });
+});
+
+const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
+const wires = {
+  chat: validateChatRequest(
+    {
+      model: "a/b",
+      ...says(user(text("a"))),
+      logprobs: true,
+      stop: "END",
+      tools: [{ type: "custom", custom: { name: "patch" } }],
+    },
+    [],
+  ),
+  messages: validateMessagesRequest({
+    model: "a/b",
+    max_tokens: 1,
+    ...says(user(text("a"))),
+    stop_sequences: ["END"],
+  }),
+  responses: validateResponsesRequest({
+    model: "a/b",
+    input: "a",
+    include: ["message.output_text.logprobs"],
+    tools: [
+      { type: "custom", name: "patch" },
+      { type: "namespace", name: "space", tools: [{ type: "function", name: "f" }] },
+    ],
+  }),
+};
+
+describe.each([
+  ["Answers of chat engines", chatAnswers, openaiChatUpstream],
+  ["Answers of Messages engines", messagesAnswers, anthropicMessagesUpstream],
+  ["Answers of Responses engines", responsesAnswers, openaiResponsesUpstream],
+] as const)("%s", (heading, answers, upstream) => {
+  const rows = table(heading);
+  test("each row has its trial, and each trial its row", () => expect([...rows.keys()]).toEqual(Object.keys(answers)));
+  for (const [what, [reply, ...seen]] of Object.entries(answers as Record<string, Answer>))
+    test(what, () => {
+      const answer = folded(upstream.response.decode(reply, identity));
+      const told: Record<ClientName, () => unknown> = {
+        chat: () => openaiChatCaller.response.encode(answer, wires.chat),
+        messages: () => anthropicMessagesCaller().response.encode(answer, wires.messages),
+        responses: () => openaiResponsesCaller.response.encode(answer, wires.responses),
+      };
+      const verdicts = clientNames.map((client) => judge(told[client], seen, client));
+      expect(verdicts).toEqual(rows.get(what)?.slice(0, verdicts.length) as typeof verdicts);
+    });
+});
+
+/** The engine of a client's own protocol, if there is one. */
+const ownEngine = (client: ClientName): EngineName => engineNames.find((engine) => engine === client) ?? "chat";
+
+describe("What requires a capability", () => {
+  const rows = table("What requires a capability");
+  const ticked = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
+
+  test("the table is that of the code", () => {
+    expect([...rows].map(([use, cells]) => [use, ticked(cells[clientNames.length]!)[0]])).toEqual(
+      Object.entries(capabilityOf),
+    );
+    expect(Object.keys(needProbes)).toEqual(Object.keys(capabilityOf));
+  });
+
+  test.each(Object.entries(needProbes))("%s", (use, probes) => {
+    for (const [at, column] of clientNames.entries()) {
+      const fields = ticked(rows.get(use)![at]!);
+      expect(Object.keys(probes[column] ?? {})).toEqual(fields);
+      for (const [body, param] of Object.values(probes[column] ?? {})) {
+        const capability: Capability = capabilityOf[use as keyof typeof capabilityOf];
+        expect(decoders[column](body).needs).toEqual([{ capability, param }]);
+      }
+    }
+  });
+
+  test("what merely hints at one asks for nothing, and is not told to a model without it", () => {
+    const hints = table("Hints, which require no capability");
+    expect([...hints.keys()]).toEqual(Object.keys(hintProbes));
+    for (const [hint, { capability, bodies }] of Object.entries(hintProbes)) {
+      expect(ticked(hints.get(hint)![3]!)).toEqual([capability]);
+      for (const [at, column] of clientNames.entries()) {
+        expect(Object.keys(bodies[column] ?? {})).toEqual(ticked(hints.get(hint)![at]!));
+        for (const [body, plain] of Object.values(bodies[column] ?? {})) {
+          const request = decoders[column](body);
+          expect(request.needs.map((need) => need.capability)).not.toContain(capability);
+          const told = (model: Capability[], asked: InferenceRequest) =>
+            upstreams[ownEngine(column)].request.encode(withoutLostHints(asked, { capabilities: new Set(model) }), ask);
+          expect(told([], request)).toEqual(told([], decoders[column](plain)));
+          expect(told([capability], request)).not.toEqual(told([capability], decoders[column](plain)));
+        }
+      }
+    }
+  });
+});

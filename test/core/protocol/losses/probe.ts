@@ -1,0 +1,49 @@
+/** The tables of docs/protocols.md, and what a row is tried with. */
+import { expect } from "bun:test";
+import { join } from "node:path";
+import { Fault } from "../../../../src/core/inference/fault.ts";
+import type { ClientName, EngineName } from "../pairs/wires.ts";
+
+/** A kind of engine, or of client. */
+export type Column = ClientName | EngineName;
+/** `–`: there is no such thing on that side. */
+export type Verdict = "carried" | "refused" | "left out" | "–";
+
+/** What must be seen of it where it is carried; in some columns in other words, or null where it cannot be. */
+export type Seen = [seen: RegExp, but?: Partial<Record<Column, RegExp | null>>];
+/** Bodies that ask for it. */
+export type Probe = [body: object, ...Seen][];
+
+const document = await Bun.file(join(import.meta.dir, "../../../../docs/protocols.md")).text();
+
+/** The rows of the table under a heading: what stands first → the other cells. */
+export function table(heading: string): Map<string, string[]> {
+  const section = document.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
+  const rows = section
+    .split("\n")
+    .filter((line) => line.startsWith("|"))
+    .slice(2);
+  return new Map(
+    rows.map((row) => row.split("|").map((cell) => cell.trim())).map(([, what, ...cells]) => [what!, cells]),
+  );
+}
+
+/** What becomes of it: seen on the other side, refused by the path of its field, or neither. */
+export function judge(act: () => unknown, [seen, but]: Seen, column: Column): Verdict {
+  if (but?.[column] === null) return "–";
+  try {
+    return (but?.[column] ?? seen).test(JSON.stringify(act())) ? "carried" : "left out";
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.code !== "unsupported_feature") throw thrown;
+    expect(thrown.details.param).toBeDefined();
+    return "refused";
+  }
+}
+
+// ---- what chat and Messages write alike --------------------------------------------------------------------------------
+
+export const user = (...content: unknown[]) => ({ role: "user", content });
+export const assistant = (...content: unknown[]) => ({ role: "assistant", content });
+export const says = (...messages: unknown[]) => ({ messages });
+export const text = (text: string, more: object = {}) => ({ type: "text", text, ...more });
+export const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";

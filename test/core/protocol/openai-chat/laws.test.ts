@@ -1,0 +1,185 @@
+/** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), for chat completions. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { compact } from "../../../../src/core/inference/compact.ts";
+import type { InferenceEvent, StopReason } from "../../../../src/core/inference/event.ts";
+import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
+import type { ChatCompletionRequest } from "../../../../src/core/protocol/openai-chat/contract.ts";
+import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import {
+  holdsTheLaws,
+  inOrder,
+  naturalEnd,
+  oddValue,
+  type Part,
+  pieces,
+  type Subject,
+  said,
+  survived,
+  toolName,
+  usage,
+} from "../laws.ts";
+import { bytes, decodedBy, folded } from "../reading.ts";
+
+const identity = { responseId: `chatcmpl-${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
+const wire = {
+  model: "acme/writer-1",
+  messages: [],
+  stream: true,
+  stream_options: { include_usage: true },
+  stop: ["END"],
+} as unknown as ChatCompletionRequest;
+
+const called: fc.Arbitrary<Part> = fc
+  .record({
+    callId: fc.uuid().map((id) => `call_${id}`),
+    toolName,
+    custom: fc.constantFrom({}, { custom: true }),
+    deltas: pieces,
+  })
+  .map(({ deltas, custom, ...call }) => ({ head: { kind: "tool-call", ...call, ...custom }, deltas }));
+
+/** The order in which models produce: reasoning, text, refusal, calls. */
+const parts = fc
+  .record({
+    reasoning: fc.option(said("reasoning")),
+    text: fc.option(said("text")),
+    refusal: fc.option(said("refusal")),
+    calls: fc.uniqueArray(called, {
+      maxLength: 3,
+      selector: (part) => (part.head.kind === "tool-call" ? part.head.callId : ""),
+    }),
+  })
+  .map(({ reasoning, text, refusal, calls }) => [reasoning, text, refusal, ...calls].filter((part) => part !== null));
+
+const answers = fc
+  .record({ parts, usage, end: fc.constantFrom("natural" as const, "cut" as const, "sequence" as const) })
+  .map(({ parts, usage, end }): InferenceEvent[] => [
+    { type: "response-start", ...identity },
+    ...inOrder(parts),
+    { type: "usage", usage },
+    endOf(end, naturalEnd(parts)),
+  ]);
+
+function endOf(end: "natural" | "cut" | "sequence", natural: StopReason): InferenceEvent {
+  if (end === "cut") return { type: "response-end", reason: "length" };
+  const matched = end === "sequence" && natural === "stop" ? { stopSequence: "END" } : {};
+  return { type: "response-end", reason: natural, ...matched };
+}
+
+function encoded(events: readonly InferenceEvent[]): string {
+  const encoder = openaiChatCaller.stream.encoder(wire, { requestId: "req_1", identity, inputTokensEstimate: 1 });
+  return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
+}
+
+const subject: Subject = {
+  identity,
+  upstream: openaiChatUpstream,
+  answers,
+  encoded,
+  reply: (result) => openaiChatCaller.response.encode(result, wire),
+  endOf: (stream) => stream.lastIndexOf("data: ", stream.lastIndexOf('"finish_reason":"')),
+  runs: 100,
+};
+
+describe("chat completions", () => {
+  holdsTheLaws(subject);
+
+  test("a stop string is told where the caller asked for it, and only there", () => {
+    const events: InferenceEvent[] = [
+      { type: "response-start", ...identity },
+      { type: "response-end", reason: "stop", stopSequence: "END" },
+    ];
+    const told = (stop: string | string[] | undefined) => {
+      const { stop: _, ...unstopped } = wire;
+      const asked = { ...unstopped, ...compact({ stop }) };
+      const context = { requestId: "req_1", identity, inputTokensEstimate: 1 };
+      const encoder = openaiChatCaller.stream.encoder(asked, context);
+      const last = events.flatMap((event) => encoder.push(event)).map(({ data }) => data ?? "");
+      const streamed = last.find((data) => data.includes('"finish_reason":"stop"'))!;
+      const whole = openaiChatCaller.response.encode(folded(events), asked);
+      const [choice] = JSON.parse(streamed).choices;
+      expect(choice.stop_reason).toEqual(whole.choices[0]!.stop_reason);
+      return "stop_reason" in choice ? choice.stop_reason : null;
+    };
+    expect([told("END"), told(["a", "END"])]).toEqual(["END", "END"]);
+    expect([told(["a"]), told(undefined), told([])]).toEqual([null, null, null]);
+  });
+
+  test("calls whose fragments interleave are written one after the other, each whole", () => {
+    const events: InferenceEvent[] = [
+      { type: "response-start", ...identity },
+      { type: "part-start", index: 0, part: { kind: "tool-call", callId: "a", toolName: "f" } },
+      { type: "part-start", index: 1, part: { kind: "tool-call", callId: "b", toolName: "g" } },
+      { type: "part-delta", index: 1, delta: '{"y"' },
+      { type: "part-delta", index: 0, delta: '{"x"' },
+      { type: "part-delta", index: 1, delta: ":2}" },
+      { type: "part-delta", index: 0, delta: ":1}" },
+      { type: "part-end", index: 0 },
+      { type: "part-end", index: 1 },
+      { type: "response-end", reason: "tool_calls" },
+    ];
+    const order = [...encoded(events).matchAll(/"tool_calls":\[\{"index":(\d)/g)].map((match) => Number(match[1]));
+    expect(order).toEqual([...order].sort());
+    expect(folded(decodedBy(openaiChatUpstream, identity, [bytes(encoded(events))])).parts).toEqual(
+      folded(events).parts,
+    );
+  });
+
+  test("whatever an engine sends, what leaves is grammatical and a client can read it", () => {
+    const fragment = fc.record(
+      {
+        index: fc.oneof(fc.nat(2), oddValue),
+        id: fc.oneof(fc.constantFrom("a", "b", ""), oddValue),
+        function: fc.oneof(
+          fc.record(
+            { name: fc.constantFrom("f", "", null), arguments: fc.oneof(oddValue, fc.constant('{"x":1}')) },
+            { requiredKeys: [] },
+          ),
+          oddValue,
+        ),
+        custom: fc.oneof(
+          fc.record({ name: fc.constantFrom("f", "", null), input: oddValue }, { requiredKeys: [] }),
+          oddValue,
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    const delta = fc.record(
+      {
+        role: oddValue,
+        content: oddValue,
+        reasoning_content: oddValue,
+        refusal: oddValue,
+        tool_calls: fc.oneof(fc.array(fragment, { maxLength: 3 }), oddValue),
+      },
+      { requiredKeys: [] },
+    );
+    const chunk = fc.oneof(
+      {
+        weight: 8,
+        arbitrary: fc.record(
+          {
+            choices: fc.array(
+              fc.record(
+                { delta, finish_reason: fc.constantFrom(null, "stop", "length", "weird", 3) },
+                { requiredKeys: [] },
+              ),
+              { maxLength: 2 },
+            ),
+            usage: fc.oneof(oddValue, fc.object()),
+          },
+          { requiredKeys: [] },
+        ),
+      },
+      { weight: 1, arbitrary: fc.anything() },
+    );
+    fc.assert(
+      fc.property(fc.array(chunk, { maxLength: 12 }), fc.boolean(), (chunks, done) => {
+        const events = survived(subject, chunks, done ? "[DONE]" : undefined);
+        expect(encoded(events).match(/data: \[DONE\]/g)?.length).toBe(1);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

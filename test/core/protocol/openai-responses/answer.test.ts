@@ -1,0 +1,672 @@
+/** What Responses clients are answered: streams, whole objects, failures, and what is kept of them. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent, PartHead } from "../../../../src/core/inference/event.ts";
+import { Fault } from "../../../../src/core/inference/fault.ts";
+import { CustomInput, customArguments, customInputOf } from "../../../../src/core/protocol/custom-tool.ts";
+import { openaiChatCaller } from "../../../../src/core/protocol/openai-chat/codec.ts";
+import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
+import {
+  openaiResponsesCaller,
+  openaiResponsesUpstream,
+} from "../../../../src/core/protocol/openai-responses/codec.ts";
+import type { InputItem, ResponseObject } from "../../../../src/core/protocol/openai-responses/contract.ts";
+import {
+  historyOf,
+  itemOf,
+  referencesOf,
+  storable,
+  withResolved,
+} from "../../../../src/core/protocol/openai-responses/references.ts";
+import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
+import { SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { folded } from "../reading.ts";
+import { lifecycleProblem } from "./lifecycle.ts";
+
+const responseId = `resp_${"a".repeat(32)}`;
+const identity = { responseId, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
+const requestId = `req_${"b".repeat(32)}`;
+const start: InferenceEvent = { type: "response-start", ...identity };
+const part = (index: number, head: PartHead, ...deltas: string[]): InferenceEvent[] => [
+  { type: "part-start", index, part: head },
+  ...deltas.map((delta): InferenceEvent => ({ type: "part-delta", index, delta })),
+  { type: "part-end", index },
+];
+const call = (toolName: string, callId = "c1"): PartHead => ({ kind: "tool-call", callId, toolName });
+const request = (more: object = {}) => validateResponsesRequest({ model: "acme/writer-1", input: "hello", ...more });
+const encoderOf = (wire = request()) =>
+  openaiResponsesCaller.stream.encoder(wire, { requestId, identity, inputTokensEstimate: 1 });
+
+function streamed(wire: ReturnType<typeof request>, ...events: InferenceEvent[]) {
+  const encoder = encoderOf(wire);
+  const frames = [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+  expect(lifecycleProblem(frames)).toBeNull();
+  return frames.slice(0, -1).map(({ data }) => JSON.parse(data));
+}
+
+function whole(wire: ReturnType<typeof request>, ...events: InferenceEvent[]): ResponseObject {
+  return openaiResponsesCaller.response.encode(folded(events), wire);
+}
+
+describe("the way back of tools", () => {
+  const tools = [
+    { type: "namespace", name: "agents", tools: [{ type: "function", name: "spawn" }] },
+    { type: "custom", name: "apply_patch", format: { type: "grammar", syntax: "lark", definition: "x" } },
+    { type: "namespace", name: "functions", tools: [{ type: "custom", name: "exec" }] },
+  ];
+
+  test("a namespaced tool is called by its own name and its namespace", () => {
+    const events = [
+      start,
+      ...part(0, call("agents__spawn"), '{"a"', ":1}"),
+      { type: "response-end", reason: "tool_calls" } as const,
+    ];
+    const item = { type: "function_call", call_id: "c1", name: "spawn", namespace: "agents", arguments: '{"a":1}' };
+    expect(whole(request({ tools }), ...events).output).toMatchObject([item]);
+    const done = streamed(request({ tools }), ...events).find(({ type }) => type.endsWith("arguments.done"));
+    expect(done).toMatchObject({ name: "spawn", arguments: '{"a":1}' });
+  });
+
+  test("a custom tool is called with its plain text, told piece by piece", () => {
+    const events = [
+      start,
+      ...part(0, call("apply_patch"), '{"in', 'put":"*** Begin\\n', "+\\u00e", '9\\"', '"}'),
+      { type: "response-end", reason: "tool_calls" } as const,
+    ];
+    const input = '*** Begin\n+é"';
+    const told = streamed(request({ tools }), ...events);
+    const pieces = told.filter(({ type }) => type === "response.custom_tool_call_input.delta");
+    expect(pieces.map(({ delta }) => delta)).toEqual(["*** Begin\n", "+", 'é"']);
+    expect(told.at(-1).response.output).toMatchObject([{ type: "custom_tool_call", name: "apply_patch", input }]);
+    expect(told.at(-1).response.output[0]).not.toHaveProperty("namespace");
+    expect(whole(request({ tools }), ...events).output).toMatchObject([
+      { type: "custom_tool_call", call_id: "c1", input },
+    ]);
+  });
+
+  test("tools of the namespace functions are called by their bare names, which is what Codex expects", () => {
+    const input = [
+      { type: "additional_tools", role: "developer", tools },
+      { role: "user", content: "go" },
+    ];
+    const events = [
+      start,
+      ...part(0, call("exec"), customArguments("ls")),
+      { type: "response-end", reason: "tool_calls" } as const,
+    ];
+    const [item] = whole(request({ input }), ...events).output;
+    expect(item).toMatchObject({ type: "custom_tool_call", name: "exec", input: "ls" });
+    expect(item).not.toHaveProperty("namespace");
+  });
+
+  test("what is left of a request, of which nothing is stored, knows the tools of its conversation and none of its words", () => {
+    const input = [
+      { type: "additional_tools", role: "developer", tools },
+      { role: "user", content: "a secret" },
+    ];
+    const asked = request({ input, store: false, previous_response_id: responseId });
+    const known = withResolved(asked, {
+      history: [{ type: "message", role: "user", content: "another" }],
+      items: new Map(),
+    });
+    const rest = openaiResponsesCaller.request.remainder(known);
+    const events = [
+      start,
+      ...part(0, call("agents__spawn"), "{}"),
+      { type: "response-end", reason: "tool_calls" } as const,
+    ];
+    expect(whole(rest, ...events)).toEqual(whole(known, ...events));
+    expect(streamed(rest, ...events)).toEqual(streamed(known, ...events));
+    expect(JSON.stringify(rest)).not.toContain("secret");
+    const stored = request({ input });
+    expect(openaiResponsesCaller.request.remainder(stored)).toBe(stored);
+  });
+
+  test("an engine that speaks of namespaces and custom tools itself is taken at its word", () => {
+    const head: PartHead = { kind: "tool-call", callId: "c1", toolName: "spawn", namespace: "agents", custom: true };
+    const [item] = whole(request({ tools }), start, ...part(0, head, '{"input":"x"}'), {
+      type: "response-end",
+      reason: "tool_calls",
+    }).output;
+    expect(item).toMatchObject({
+      type: "custom_tool_call",
+      name: "spawn",
+      namespace: "agents",
+      input: '{"input":"x"}',
+    });
+  });
+
+  test("any text survives being an argument, however it is cut", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "binary" }),
+        fc.array(fc.nat(), { maxLength: 8 }),
+        fc.boolean(),
+        (text, cuts, ascii) => {
+          const json = customArguments(text);
+          const written = ascii
+            ? json.replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`)
+            : json;
+          const at = [...new Set(cuts.map((cut) => cut % written.length))].sort((a, b) => a - b);
+          const reader = new CustomInput();
+          const pieces = [0, ...at].map((from, index) => reader.push(written.slice(from, at[index] ?? written.length)));
+          expect(pieces.join("") + reader.end()).toBe(text);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each([
+    ["", ""],
+    ["{}", ""],
+    ["*** Begin Patch", "*** Begin Patch"],
+    ['"ls"', "ls"],
+    ['{"cmd":"ls"}', "ls"],
+    ['{"why":"x","input":"ls"}', "ls"],
+    ['{"input":3}', '{"input":3}'],
+    ['{"input":"half', "half"],
+    ["[1]", "[1]"],
+  ])("what an engine wrote for a custom tool, %j, is %j", (written, input) => {
+    expect(customInputOf(written)).toBe(input);
+    const reader = new CustomInput();
+    expect([...written].map((letter) => reader.push(letter)).join("") + reader.end()).toBe(input);
+  });
+});
+
+describe("items that an engine tells side by side", () => {
+  const begin = (index: number, head: PartHead): InferenceEvent => ({ type: "part-start", index, part: head });
+  const piece = (index: number, delta: string): InferenceEvent => ({ type: "part-delta", index, delta });
+  const finish = (index: number): InferenceEvent => ({ type: "part-end", index });
+  /** What each event makes the client hear, in short. */
+  const heard = (...events: InferenceEvent[]) => {
+    const encoder = encoderOf();
+    return events.map((event) =>
+      encoder.push(event).flatMap(({ data }) => {
+        if (data === "[DONE]") return [];
+        const { type, output_index, delta } = JSON.parse(data);
+        return /added|delta|item.done/.test(type)
+          ? [[type.split(".").at(-1), output_index, delta].join(" ").trim()]
+          : [];
+      }),
+    );
+  };
+
+  test("come one at a time: the first as it comes, the next when it is whole, though its end was not told", () => {
+    const steps: [InferenceEvent, string[]][] = [
+      [start, []],
+      [begin(0, call("f", "c1")), ["added 0"]],
+      [piece(0, '{"x"'), ['delta 0 {"x"']],
+      [begin(1, call("g", "c2")), []],
+      [piece(1, '{"y"'), []],
+      [piece(1, ":2"), []],
+      // Late.
+      [piece(0, ":1}"), ["delta 0 :1}", "done 0", "added 1", 'delta 1 {"y":2']],
+      // Of a call that is done: nothing that could be run.
+      [piece(0, "\n}"), []],
+      [piece(1, "}"), ["delta 1 }"]],
+      [finish(1), []],
+      [finish(0), []],
+      [{ type: "response-end", reason: "tool_calls" }, ["done 1"]],
+    ];
+    expect(heard(...steps.map(([event]) => event))).toEqual(steps.map(([, said]) => said));
+  });
+
+  test("and whose stream fails: what had not begun to be told is nowhere, what had not ended is not done", () => {
+    const told = streamed(
+      request(),
+      ...[start, begin(0, call("f", "c1")), piece(0, '{"x"'), begin(1, call("g", "c2")), piece(1, "{}"), finish(1)],
+      { type: "response-failed", fault: new Fault("overloaded", "Busy.") },
+    );
+    expect(told.filter(({ type }) => type.endsWith("item.added")).map(({ item }) => item.call_id)).toEqual(["c1"]);
+    expect(told.some(({ type }) => type.endsWith("item.done"))).toBe(false);
+    expect(told.at(-1).response.output).toMatchObject([{ call_id: "c1", status: "incomplete", arguments: '{"x"' }]);
+  });
+
+  test("keep their log probabilities, pieces that waited too", () => {
+    const logprobs = (token: string) => [{ token, logprob: -1, bytes: null, top_logprobs: [] }];
+    const told = streamed(
+      request({ top_logprobs: 0, include: ["message.output_text.logprobs"] }),
+      ...[start, begin(0, call("f", "c1")), begin(1, { kind: "text" })],
+      { type: "part-delta", index: 1, delta: "a", logprobs: logprobs("a") },
+      { type: "part-delta", index: 1, delta: "b", logprobs: logprobs("b") },
+      ...[piece(0, "{}"), finish(0), finish(1)],
+      { type: "response-end", reason: "stop" },
+    );
+    const deltas = told.filter(({ type }) => type === "response.output_text.delta");
+    expect(deltas.map(({ delta, logprobs }) => [delta, logprobs[0].token])).toEqual([
+      ["a", "a"],
+      ["b", "b"],
+    ]);
+  });
+});
+
+describe("the end", () => {
+  test("an item that the limit cut is incomplete and last, whatever else was open", () => {
+    const events: InferenceEvent[] = [
+      start,
+      { type: "part-start", index: 0, part: call("f", "c1") },
+      { type: "part-start", index: 1, part: call("g", "c2") },
+      { type: "part-delta", index: 1, delta: '{"y' },
+      { type: "part-delta", index: 0, delta: "{}" },
+      { type: "part-end", index: 0 },
+      { type: "part-end", index: 1 },
+      { type: "response-end", reason: "length" },
+    ];
+    const last = streamed(request(), ...events).at(-1);
+    expect(last.type).toBe("response.incomplete");
+    expect(last.response.incomplete_details).toEqual({ reason: "max_output_tokens" });
+    expect(last.response.output.map((item: { status: string }) => item.status)).toEqual(["completed", "incomplete"]);
+    expect(last.response.output[1].arguments).toBe('{"y');
+  });
+
+  test("usage has all its keys, and cached tokens within the input", () => {
+    const usage = {
+      inputTokens: 5,
+      cachedInputTokens: 7,
+      cacheWriteTokens: 2,
+      outputTokens: 4,
+      reasoningTokens: 3,
+      source: "reported",
+    } as const;
+    expect(whole(request(), start, { type: "usage", usage }, { type: "response-end", reason: "stop" }).usage).toEqual({
+      input_tokens: 14,
+      input_tokens_details: { cached_tokens: 7, cache_write_tokens: 2 },
+      output_tokens: 4,
+      output_tokens_details: { reasoning_tokens: 3 },
+      total_tokens: 18,
+    });
+  });
+
+  test.each([
+    [new Fault("capacity_exceeded", "Busy.", { retryAfterSeconds: 7 }), "rate_limit_exceeded"],
+    [new Fault("usage_limit_reached", "Full."), "insufficient_quota"],
+    [new Fault("context_length_exceeded", "Long."), "context_length_exceeded"],
+    [new Fault("invalid_value", "Bad."), "invalid_prompt"],
+    [new Fault("upstream_unavailable", "Away.", { retryAfterSeconds: 1 }), "server_error"],
+    [new Fault("internal_error", "Broken."), "server_error"],
+  ])("a failure is one that Codex knows: %s", (fault, code) => {
+    const told = streamed(request(), start, ...part(0, call("f"), "{}"), { type: "response-failed", fault });
+    const { type, response } = told.at(-1);
+    expect([type, response.status, response.error.code]).toEqual(["response.failed", "failed", code]);
+    expect(response.error.request_id).toBe(requestId);
+    if (code === "rate_limit_exceeded") expect(response.error.message).toContain("try again in 7s");
+    // Codex runs what is done, and would run it again when it asks again.
+    expect(told.some((event) => event.type === "response.output_item.done")).toBe(false);
+  });
+
+  test("a failure before anything, and events without an end, are whole streams that failed", () => {
+    const fault = new Fault("overloaded", "Busy.");
+    expect(streamed(request(), { type: "response-failed", fault }).map(({ type }) => type)).toEqual([
+      "response.created",
+      "response.in_progress",
+      "response.failed",
+    ]);
+    expect(streamed(request(), start).at(-1).type).toBe("response.failed");
+    expect(streamed(request()).at(-1).type).toBe("response.failed");
+  });
+
+  test("a stream that another node ends has what was written of each item, calls and texts alike", () => {
+    const wire = request({ tools: [{ type: "custom", name: "patch" }] });
+    const cut = (head: PartHead, ...deltas: string[]): ResponseObject => {
+      const encoder = encoderOf(wire);
+      const events: InferenceEvent[] = [start, ...part(0, { kind: "text" }, "whole"), ...part(1, head, ...deltas)];
+      const sent = events.slice(0, -1).flatMap((event) => encoder.push(event));
+      const ending = openaiResponsesCaller.stream.ending(wire, identity);
+      ending.saw(sent.map(encodeSse).join(""));
+      const frames = ending.end(new Fault("overloaded", "Busy."), requestId);
+      const [failed, end] = frames.trim().split("\n\n");
+      expect([failed?.split("\n")[0], end]).toEqual(["event: response.failed", "data: [DONE]"]);
+      return JSON.parse(failed!.split("\ndata: ")[1]!).response;
+    };
+    const done = { status: "completed", content: [{ type: "output_text", text: "whole" }] };
+    expect(cut(call("look"), '{"x', '":1').output).toMatchObject([
+      done,
+      { type: "function_call", status: "incomplete", arguments: '{"x":1' },
+    ]);
+    expect(cut(call("patch"), `{"input":"a`, `b`).output).toMatchObject([
+      done,
+      { type: "custom_tool_call", input: "ab" },
+    ]);
+    expect(cut({ kind: "text" }, "be", "gun").output).toMatchObject([
+      done,
+      { status: "incomplete", content: [{ text: "begun" }] },
+    ]);
+  });
+
+  test("a silent model is heard of: created first, then in_progress, and the numbers go on", () => {
+    const encoder = encoderOf();
+    const beats = encoder.heartbeat() + encoder.heartbeat();
+    const frames = [
+      ...new SseDecoder().push(new TextEncoder().encode(beats)),
+      ...encoder.push(start),
+      ...new SseDecoder().push(new TextEncoder().encode(encoder.heartbeat())),
+      ...encoder.push({ type: "response-end", reason: "stop" }),
+    ];
+    expect(frames.map(({ event }) => event)).toEqual([
+      "response.created",
+      "response.in_progress",
+      "response.in_progress",
+      "response.in_progress",
+      "response.completed",
+      undefined,
+    ]);
+    expect(lifecycleProblem(frames)).toBeNull();
+    expect(encoder.heartbeat()).toBe("");
+  });
+
+  test("an error outside a stream has the envelope of chat, and the type by which Codex knows its limit", () => {
+    const body = { window: "week", resets_at: 1, plan_type: "pro" };
+    expect(openaiResponsesCaller.fault.encode(new Fault("usage_limit_reached", "Full.", { body }), requestId)).toEqual({
+      error: {
+        message: "Full.",
+        type: "usage_limit_reached",
+        param: null,
+        code: "usage_limit_reached",
+        request_id: requestId,
+        ...body,
+      },
+    });
+    expect(openaiResponsesCaller.fault.encode(new Fault("overloaded", "Busy."), requestId)).toMatchObject({
+      error: { type: "api_error", code: "overloaded" },
+    });
+  });
+
+  test("an input that is too long is said of the input, whatever the engine calls it", () => {
+    const fault = openaiResponsesUpstream.fault.decode(400, { error: { message: "prompt is too long" } });
+    expect(openaiResponsesCaller.fault.encode(fault, requestId)).toMatchObject({
+      error: { code: "context_length_exceeded", param: "input" },
+    });
+  });
+
+  test("log probabilities are shown to whoever asked, as many as were asked for", () => {
+    const token = (token: string) => ({ token, logprob: -1, bytes: null });
+    const logprobs = [{ ...token("a"), top_logprobs: [token("a"), token("b")] }];
+    const events: InferenceEvent[] = [
+      start,
+      { type: "part-start", index: 0, part: { kind: "text" } },
+      { type: "part-delta", index: 0, delta: "a", logprobs },
+      { type: "part-end", index: 0 },
+      { type: "response-end", reason: "stop" },
+    ];
+    const shown = (more: object) => streamed(request(more), ...events).at(-1).response.output[0].content[0].logprobs;
+    expect(shown({})).toEqual([]);
+    expect(shown({ top_logprobs: 1 })).toEqual([
+      { token: "a", logprob: -1, bytes: [], top_logprobs: [{ token: "a", logprob: -1, bytes: [] }] },
+    ]);
+    expect(shown({ include: ["message.output_text.logprobs"] })[0].top_logprobs).toEqual([]);
+  });
+});
+
+describe("reasoning", () => {
+  const thinks: InferenceEvent[] = [
+    start,
+    ...part(0, { kind: "reasoning" }, "Let me", " think."),
+    ...part(1, { kind: "text" }, "So be it."),
+    { type: "response-end", reason: "stop" },
+  ];
+  const thought = "Let me think.";
+  const types = (told: { type: string; output_index?: number }[]) =>
+    told.filter(({ output_index }) => output_index === 0).map(({ type }) => type.replace("response.", ""));
+
+  test.each([{ summary: "auto" }, { summary: "detailed", effort: "low" }, { generate_summary: "concise" }])(
+    "where %j is asked for, it is told as a summary, streamed and whole",
+    (reasoning) => {
+      const told = streamed(request({ reasoning }), ...thinks);
+      expect(types(told)).toEqual([
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+      ]);
+      const [added, begun, first] = told.slice(2);
+      expect(added.item).toMatchObject({ type: "reasoning", summary: [], content: [] });
+      const place = { item_id: added.item.id, output_index: 0, summary_index: 0 };
+      expect(begun).toMatchObject({ ...place, part: { type: "summary_text", text: "" } });
+      expect(first).toMatchObject({ ...place, delta: "Let me" });
+      const ended = told.at(-1).response;
+      expect(ended.output[0]).toMatchObject({ summary: [{ type: "summary_text", text: thought }], content: [] });
+      expect(ended.output).toEqual(whole(request({ reasoning }), ...thinks).output);
+      const wanted = reasoning.summary ?? reasoning.generate_summary;
+      for (const { response } of told.filter((event) => event.response))
+        expect(response.reasoning).toEqual({ effort: reasoning.effort ?? null, summary: wanted });
+    },
+  );
+
+  test.each([undefined, null, {}, { effort: "low" }, { summary: null, generate_summary: null }])(
+    "where %j is, it is told as the model's own text",
+    (reasoning) => {
+      const told = streamed(request({ reasoning }), ...thinks);
+      expect(types(told).filter((type) => type.includes("summary"))).toEqual([]);
+      const { output, reasoning: shown } = told.at(-1).response;
+      expect(output[0]).toMatchObject({ summary: [], content: [{ type: "reasoning_text", text: thought }] });
+      expect(shown).toMatchObject({ summary: null });
+    },
+  );
+
+  test("of which there is none has no summary", () => {
+    const events: InferenceEvent[] = [
+      start,
+      ...part(0, { kind: "reasoning", encrypted: "E" }),
+      { type: "response-end", reason: "stop" },
+    ];
+    const told = streamed(request({ reasoning: { summary: "auto" } }), ...events);
+    expect(types(told)).toEqual(["output_item.added", "output_item.done"]);
+    expect(told.at(-1).response.output[0]).toMatchObject({ summary: [], content: [] });
+  });
+
+  test.each(["summary", "content"])(
+    "that an engine tells as its %s reaches each client in its own form, once",
+    (form) => {
+      const said = {
+        summary: { type: "summary_text", place: { summary_index: 0 } },
+        content: { type: "reasoning_text", place: { content_index: 0 } },
+      }[form]!;
+      const item = { id: "rs_1", type: "reasoning", summary: [], content: [] };
+      const done = { ...item, [form]: [{ type: said.type, text: thought }] };
+      const kind = form === "summary" ? "reasoning_summary_text" : "reasoning_text";
+      const response = { status: "completed", output: [done] };
+      const frames = [
+        { type: "response.output_item.added", output_index: 0, item },
+        ...["Let me", " think."].map((delta) => ({
+          ...{ type: `response.${kind}.delta`, output_index: 0, item_id: item.id, delta },
+          ...said.place,
+        })),
+        { ...{ type: `response.${kind}.done`, output_index: 0, item_id: item.id, text: thought }, ...said.place },
+        { type: "response.output_item.done", output_index: 0, item: done },
+        { type: "response.completed", response },
+      ];
+      const decoder = openaiResponsesUpstream.stream.decoder(identity);
+      const streamedEvents = frames.flatMap((frame) =>
+        decoder.push({ event: frame.type, data: JSON.stringify(frame) }),
+      );
+      for (const events of [streamedEvents, openaiResponsesUpstream.response.decode(response, identity)]) {
+        const asked = request({ reasoning: { summary: "auto" } });
+        const summarized = { summary: [{ type: "summary_text", text: thought }], content: [] };
+        expect(streamed(asked, ...events).at(-1).response.output).toMatchObject([summarized]);
+        expect(whole(asked, ...events).output).toMatchObject([summarized]);
+        const plain = { summary: [], content: [{ type: "reasoning_text", text: thought }] };
+        expect(streamed(request(), ...events).at(-1).response.output).toMatchObject([plain]);
+        expect(whole(request(), ...events).output).toMatchObject([plain]);
+        const chat = validateChatRequest({ model: "acme/writer-1", messages: [{ role: "user", content: "a" }] }, []);
+        expect(openaiChatCaller.response.encode(folded(events), chat)).toMatchObject({
+          choices: [{ message: { reasoning_content: thought } }],
+        });
+      }
+    },
+  );
+
+  test("what is no wish for a summary is refused by its path", () => {
+    for (const key of ["summary", "generate_summary"])
+      expect(() => request({ reasoning: { [key]: "long" } })).toThrow(`reasoning.${key}`);
+  });
+});
+
+describe("reasoning comes back", () => {
+  const ended: InferenceEvent = { type: "response-end", reason: "stop" };
+  const back = (
+    wire: ReturnType<typeof request>,
+    event: InferenceEvent[],
+    forget: boolean | "content" | "encrypted_content",
+    model = "acme/writer-1",
+  ) => {
+    const [item] = whole(wire, start, ...event, ended).output as unknown as Record<string, unknown>[];
+    const forgotten = forget === true ? { content: undefined } : forget ? { [forget]: undefined } : {};
+    const input = [
+      { ...item, ...forgotten },
+      { role: "user", content: "go on" },
+    ];
+    const turns = openaiResponsesCaller.request.decode(
+      validateResponsesRequest(JSON.parse(JSON.stringify({ model, input }))),
+    ).turns;
+    return turns[0]?.role === "assistant" ? turns[0].parts[0] : null;
+  };
+  const signed: InferenceEvent[] = [
+    ...part(0, { kind: "reasoning" }, "hm").slice(0, 2),
+    { type: "part-end", index: 0, signature: "S" },
+  ];
+
+  test("an engine's signature, with its text, though the client forgets the text", () => {
+    for (const forget of [true, false])
+      expect(back(request(), signed, forget)).toEqual({ kind: "reasoning", text: "hm", signature: "S" });
+  });
+
+  test("a summary, once, whatever else the client keeps of the item", () => {
+    const include = ["reasoning.encrypted_content"];
+    const wire = request({ reasoning: { summary: "auto" }, include });
+    for (const forget of [false, "content", "encrypted_content"] as const) {
+      expect(back(wire, part(0, { kind: "reasoning" }, "hm"), forget)).toEqual({ kind: "reasoning", text: "hm" });
+      const signature = forget === "encrypted_content" ? {} : { signature: "S" };
+      expect(back(wire, signed, forget)).toEqual({ kind: "reasoning", text: "hm", ...signature });
+    }
+  });
+
+  test("what an engine encrypted", () => {
+    const events = part(0, { kind: "reasoning", encrypted: "E" });
+    expect(back(request(), events, true)).toEqual({ kind: "reasoning", text: "", encrypted: "E" });
+  });
+
+  test("the text of reasoning that nobody signed, where the client keeps encrypted content alone", () => {
+    const events = part(0, { kind: "reasoning" }, "hm");
+    const wire = request({ include: ["reasoning.encrypted_content"] });
+    expect(back(wire, events, true)).toEqual({ kind: "reasoning", text: "hm" });
+    expect(back(request(), events, true)).toBeNull();
+  });
+
+  test("no proof goes to another model than the one that gave it, and what others encrypted goes nowhere", () => {
+    expect(back(request(), signed, true, "acme/other")).toEqual({ kind: "reasoning", text: "hm" });
+    const input = [
+      { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAAforeign" },
+      { role: "user", content: "a" },
+    ];
+    expect(openaiResponsesCaller.request.decode(request({ input })).turns).toHaveLength(1);
+  });
+});
+
+describe("state", () => {
+  const tools = [{ type: "function", name: "f" }];
+  const first = request({ input: [{ role: "user", content: "one" }], tools });
+  const answer = whole(first, start, ...part(0, { kind: "text" }, "yes"), ...part(1, call("f"), "{}"), {
+    type: "response-end",
+    reason: "tool_calls",
+  });
+  const kept = storable(first, answer);
+  const output = { type: "function_call_output", call_id: "c1", output: "done" };
+
+  test("a response is kept with what it was asked, each item under an id that names its response", () => {
+    expect(kept?.id).toBe(responseId);
+    expect(kept?.input).toMatchObject([{ type: "message", role: "user", content: "one" }]);
+    const all = [...(kept?.input ?? []), ...answer.output];
+    expect(new Set(all.map(({ id }) => id)).size).toBe(3);
+    const input = all.map(({ id }) => ({ type: "item_reference", id }));
+    expect(referencesOf(request({ input })).items.map((item) => item.responseId)).toEqual(Array(3).fill(responseId));
+    const bare = all.map(({ id }) => ({ id }));
+    expect(referencesOf(request({ input: bare }))).toEqual(referencesOf(request({ input })));
+    for (const { id } of all) expect(kept && itemOf(kept, id)).toMatchObject({ id });
+  });
+
+  test("reasoning that was told as a summary is kept, and reaches the engine once", () => {
+    const wire = request({ reasoning: { summary: "auto" } });
+    const told = whole(wire, start, ...part(0, { kind: "reasoning" }, "hm"), ...part(1, { kind: "text" }, "yes"), {
+      type: "response-end",
+      reason: "stop",
+    });
+    const turn = storable(wire, told)!;
+    const byId = request({ previous_response_id: responseId, input: "more" });
+    const items = new Map(told.output.map(({ id }) => [id, itemOf(turn, id)!]));
+    const references = told.output.map(({ id }) => ({ type: "item_reference", id }));
+    const byItems = request({
+      input: [{ role: "user", content: "hello" }, ...references, { role: "user", content: "more" }],
+    });
+    for (const whole of [
+      withResolved(byId, { history: historyOf([turn]), items: new Map() }),
+      withResolved(byItems, { history: null, items }),
+    ]) {
+      const { turns } = openaiResponsesCaller.request.decode(whole);
+      expect(turns[1]).toEqual({
+        role: "assistant",
+        parts: [
+          { kind: "reasoning", text: "hm" },
+          { kind: "text", text: "yes" },
+        ],
+      });
+    }
+  });
+
+  test("nothing is kept where the client says so, or the answer failed", () => {
+    expect(storable(request({ store: false }), answer)).toBeNull();
+    expect(storable(first, { ...answer, status: "failed" })).toBeNull();
+  });
+
+  test("a request goes on from a stored response, by its id or by references, and is the same to an engine", () => {
+    const byId = request({ previous_response_id: responseId, input: [output], tools });
+    const history = kept && historyOf([kept]);
+    const one = openaiResponsesCaller.request.decode(withResolved(byId, { history, items: new Map() }));
+    const references = answer.output.map(({ id }) => ({ type: "item_reference", id }));
+    const byItems = request({ input: [{ role: "user", content: "one" }, ...references, output], tools });
+    const items = new Map(answer.output.map((item) => [item.id, item as unknown as InputItem]));
+    const two = openaiResponsesCaller.request.decode(withResolved(byItems, { history: null, items }));
+    expect(one.turns).toEqual(two.turns);
+    expect(one.turns.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(
+      storable(withResolved(byId, { history, items: new Map() }), { ...answer, id: `resp_${"c".repeat(32)}` }),
+    ).toMatchObject({
+      previousResponseId: responseId,
+      input: [{ type: "function_call_output", call_id: "c1" }],
+    });
+  });
+
+  test("what is not found is refused by name, and what was never looked up is not guessed", () => {
+    const code = "previous_response_not_found";
+    const nothing = { history: null, items: new Map<string, InputItem>() };
+    const byId = request({ previous_response_id: "resp_x" });
+    const byItem = request({
+      input: [
+        { role: "user", content: "a" },
+        { type: "item_reference", id: "msg_1" },
+      ],
+    });
+    const said = (act: () => unknown) => {
+      try {
+        act();
+      } catch (thrown) {
+        if (thrown instanceof Fault) return [thrown.code, thrown.details.param ?? ""];
+      }
+      return [];
+    };
+    expect(said(() => withResolved(byId, nothing))).toEqual([code, "previous_response_id"]);
+    expect(said(() => withResolved(byItem, nothing))).toEqual([code, "input[1].id"]);
+    expect(said(() => openaiResponsesCaller.request.decode(byId))).toEqual([code, "previous_response_id"]);
+    expect(said(() => openaiResponsesCaller.request.decode(byItem))).toEqual([code, "input[1].id"]);
+    expect(referencesOf(byItem).items[0]?.responseId).toBeNull();
+    const orphan = request({ previous_response_id: responseId, input: [{ ...output, call_id: "c9" }] });
+    expect(said(() => withResolved(orphan, { history: kept && historyOf([kept]), items: new Map() }))).toEqual([
+      "invalid_value",
+      "input[0].call_id",
+    ]);
+  });
+});

@@ -1,0 +1,151 @@
+/** A compaction, both ways: what a model summed up comes back to any engine as it was, and streams say what wholes say. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
+import type { UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
+import { contract } from "../../../../src/core/protocol/contract.ts";
+import { openaiCompactCaller, openaiResponsesCaller } from "../../../../src/core/protocol/openai-responses/codec.ts";
+import {
+  CompactedResponse,
+  type OutputCompaction,
+  ResponseObject,
+  ResponsesStreamEvent,
+} from "../../../../src/core/protocol/openai-responses/contract.ts";
+import { sealCompaction } from "../../../../src/core/protocol/openai-responses/sealed-compaction.ts";
+import {
+  validateCompactRequest,
+  validateResponsesRequest,
+} from "../../../../src/core/protocol/openai-responses/validate.ts";
+import { SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { upstreamCodecs, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
+import { inOrder, type Part, pieces, said, usage } from "../laws.ts";
+import { bytes, folded } from "../reading.ts";
+import { lifecycleProblem } from "./lifecycle.ts";
+
+const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
+const user = { role: "user", content: "hello" };
+const trigger = { type: "compaction_trigger" };
+const asked = validateResponsesRequest({ model: "acme/writer-1", input: [user, trigger], store: false });
+const wire = openaiResponsesCaller.request.remainder(asked);
+
+const summary = fc.string({ unit: "binary", minLength: 1 }).map((text) => `${text.toWellFormed()}x`);
+const tool: fc.Arbitrary<Part> = pieces.map((deltas) => ({
+  head: { kind: "tool-call" as const, callId: "c", toolName: "f" },
+  deltas,
+}));
+const thought: fc.Arbitrary<Part> = pieces.map((deltas) => ({ head: { kind: "reasoning" as const }, deltas }));
+const answers = fc
+  .record({
+    parts: fc.array(fc.oneof(said("text"), thought, tool), { maxLength: 5 }),
+    ...{ summary, usage },
+    reason: fc.constantFrom("stop" as const, "length" as const, "content_filter" as const),
+    leftOutTurns: fc.constantFrom({}, { leftOutTurns: 1 }, { leftOutTurns: 7 }),
+  })
+  .map(({ parts, summary, usage, reason, leftOutTurns }): InferenceEvent[] => [
+    { type: "response-start", ...identity, ...leftOutTurns },
+    ...inOrder([...parts, { head: { kind: "text" }, deltas: [summary] }]),
+    { type: "usage", usage },
+    { type: "response-end", reason },
+  ]);
+
+function encoded(events: readonly InferenceEvent[]): string {
+  const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 1 };
+  const encoder = openaiResponsesCaller.stream.encoder(wire, context);
+  const frames = events.flatMap((event) => {
+    if (event.type === "part-delta") expect(encoder.frame(event)).toBeNull();
+    return encoder.push(event);
+  });
+  return [...frames, ...encoder.end()].map(encodeSse).join("");
+}
+
+const anEvent = contract(ResponsesStreamEvent);
+const aResponse = contract(ResponseObject);
+const aCompaction = contract(CompactedResponse);
+
+describe("an answer to it", () => {
+  test("is one item, whatever else the model said, and the stream ends with what the whole is", () => {
+    fc.assert(
+      fc.property(answers, (events) => {
+        const result = folded(events);
+        const whole = openaiResponsesCaller.response.encode(result, wire);
+        expect(aResponse.satisfied(whole)).toBe(true);
+        expect(whole.output.map(({ type }) => type)).toEqual(["compaction"]);
+        const text = result.parts.map((part) => (part.head.kind === "text" ? part.text : "")).join("");
+        const { encrypted_content: sealed } = whole.output[0] as OutputCompaction;
+        expect(sealed.startsWith("compaction.1:")).toBe(true);
+        expect(sealed).toContain(text);
+        expect(sealed.includes("left out.]")).toBe(result.leftOutTurns !== undefined);
+        expect(sealed.includes("[This summary breaks off here")).toBe(result.reason !== "stop");
+        const frames = new SseDecoder().push(bytes(encoded(events)));
+        expect(lifecycleProblem(frames)).toBeNull();
+        for (const { data } of frames.slice(0, -1)) expect(anEvent.satisfied(JSON.parse(data))).toBe(true);
+        expect(JSON.parse(frames.at(-2)!.data).response).toEqual(JSON.parse(JSON.stringify(whole)));
+        const compacted = openaiCompactCaller.response.encode(result, wire);
+        expect(aCompaction.satisfied(compacted)).toBe(true);
+        expect(compacted.output).toEqual(whole.output as OutputCompaction[]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("that fails is failed at any place, and leaves its item open", () => {
+    fc.assert(
+      fc.property(answers, fc.nat(), (events, where) => {
+        const frames = new SseDecoder().push(bytes(encoded(events.slice(0, where % events.length))));
+        expect(lifecycleProblem(frames)).toBeNull();
+        expect(frames.map(({ event }) => event)).not.toContain("response.output_item.done");
+        expect(frames.at(-2)?.event).toBe("response.failed");
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("needs what the request's bytes hold no longer: that it is one, and the newest messages of the user", () => {
+    const many = Array.from({ length: 50 }, (_, at) => ({ role: "user", content: `${at}`.padEnd(1_000) }));
+    const compact = validateCompactRequest({ model: "acme/writer-1", input: many });
+    const { input } = openaiCompactCaller.request.remainder(compact);
+    expect(input).toHaveLength(33);
+    expect(input.slice(0, -1)).toMatchObject(many.slice(-32));
+    expect(wire.input).toEqual([trigger] as typeof wire.input);
+  });
+});
+
+describe.each(upstreamProtocols.map((protocol): [string, UpstreamCodec] => [protocol, upstreamCodecs[protocol]]))(
+  "an engine that speaks %s",
+  (_, { request }) => {
+    const rendered = (input: object[]) => {
+      const decoded = openaiResponsesCaller.request.decode(validateResponsesRequest({ model: "acme/writer-1", input }));
+      return request.encode(decoded, { model: "m", stream: true, outputTokens_max: 100 });
+    };
+
+    test("reads the summary as a message where the item stands, as the model wrote it", () => {
+      fc.assert(
+        fc.property(summary, (text) => {
+          const item = { type: "compaction", encrypted_content: sealCompaction(text) };
+          const body = JSON.stringify(
+            rendered([{ role: "user", content: "BEFORE" }, item, { role: "user", content: "AFTER" }]),
+          );
+          const escaped = JSON.stringify(text).slice(1, -1);
+          expect(body).toContain(escaped);
+          expect(body.indexOf("BEFORE")).toBeLessThan(body.indexOf("This summary stands in place"));
+          expect(body.lastIndexOf(escaped)).toBeLessThan(body.indexOf("AFTER"));
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    test("is asked for the summary behind the conversation, and is given no tools", () => {
+      const tools = [{ type: "function", name: "f", parameters: { type: "object" } }];
+      const input = [user, { type: "additional_tools", tools }, trigger];
+      const decoded = openaiResponsesCaller.request.decode(
+        validateResponsesRequest({ model: "acme/writer-1", tools, tool_choice: "required", input }),
+      );
+      const body = request.encode(decoded, { model: "m", stream: true, outputTokens_max: 100 });
+      expect(body.tools).toBeUndefined();
+      expect(body.tool_choice).toBeUndefined();
+      expect(JSON.stringify(body)).toContain("about to be replaced by what you write now");
+      expect(decoded.needs).toEqual([]);
+    });
+  },
+);

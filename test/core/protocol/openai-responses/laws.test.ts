@@ -1,0 +1,248 @@
+/** The four laws of a codec (docs/design/architecture.md, The four laws of a codec), for Responses. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
+import type { Result, ResultPart } from "../../../../src/core/inference/result.ts";
+import type { Usage } from "../../../../src/core/inference/usage.ts";
+import { contract } from "../../../../src/core/protocol/contract.ts";
+import {
+  openaiResponsesCaller,
+  openaiResponsesUpstream,
+} from "../../../../src/core/protocol/openai-responses/codec.ts";
+import { ResponseObject, ResponsesStreamEvent } from "../../../../src/core/protocol/openai-responses/contract.ts";
+import { unseal } from "../../../../src/core/protocol/openai-responses/sealed-reasoning.ts";
+import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
+import { SseDecoder } from "../../../../src/core/sse/decode.ts";
+import { encodeSse } from "../../../../src/core/sse/encode.ts";
+import { grammarProblem } from "../grammar.ts";
+import {
+  holdsTheLaws,
+  inOrder,
+  interleaved,
+  naturalEnd,
+  objectPieces,
+  type Part,
+  pieces,
+  type Subject,
+  said,
+  shuffle,
+  survived,
+  toolName,
+  usage,
+} from "../laws.ts";
+import { bytes, decodedBy, folded } from "../reading.ts";
+import { lifecycleProblem } from "./lifecycle.ts";
+
+const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1_790_000_000, model: "acme/writer-1" };
+const asked = { model: "acme/writer-1", input: "hello", stream: true };
+const wire = validateResponsesRequest(asked);
+/** Reasoning is told in either form: the model's own text, or a summary. */
+const summarized = validateResponsesRequest({ ...asked, reasoning: { summary: "auto" } });
+const few = { numRuns: 40 };
+
+const thought: fc.Arbitrary<Part> = fc.oneof(
+  fc.record({ deltas: pieces, signature: fc.option(fc.string(), { nil: undefined }) }).map(({ deltas, signature }) => ({
+    head: { kind: "reasoning" as const },
+    deltas,
+    ...(signature === undefined ? {} : { signature }),
+  })),
+  fc.string().map((encrypted) => ({ head: { kind: "reasoning" as const, encrypted }, deltas: [] })),
+);
+const called: fc.Arbitrary<Part> = fc
+  .record({
+    callId: fc.uuid(),
+    toolName,
+    custom: fc.constantFrom({}, { custom: true }),
+    namespace: fc.constantFrom({}, { namespace: "n" }),
+    deltas: pieces,
+  })
+  .map(({ deltas, callId, toolName, custom, namespace }) => ({
+    head: { kind: "tool-call", callId, toolName, ...custom, ...namespace },
+    deltas,
+  }));
+
+const cut = fc.constantFrom(null, "length" as const, "content_filter" as const);
+type Ending = { usage: Usage; cut: "length" | "content_filter" | null };
+const around = (parts: Part[], inner: InferenceEvent[], { usage, cut }: Ending): InferenceEvent[] => [
+  { type: "response-start", ...identity },
+  ...inner,
+  { type: "usage", usage },
+  { type: "response-end", reason: cut ?? naturalEnd(parts) },
+];
+const answers = fc
+  .record({ parts: fc.array(fc.oneof(said("text"), said("refusal"), thought, called), { maxLength: 5 }), usage, cut })
+  .map(({ parts, ...ending }) => around(parts, inOrder(parts), ending));
+
+/** Functions have an object as their arguments; what would come behind it is lost once the next part has begun. */
+const functioned = fc.tuple(called, objectPieces).map(([part, written]): Part => {
+  const isCustom = part.head.kind === "tool-call" && part.head.custom;
+  return isCustom ? part : { ...part, deltas: written };
+});
+/** One answer twice: part by part, and with its parts side by side. */
+const twice = fc
+  .record({
+    parts: fc.array(fc.oneof(said("text"), said("refusal"), thought, functioned), { maxLength: 6 }),
+    ...{ usage, cut, shuffle },
+  })
+  .map(({ parts, shuffle, ...ending }) => ({
+    events: around(parts, inOrder(parts), ending),
+    sideBySide: around(parts, interleaved(parts, shuffle), ending),
+  }));
+
+function encoded(events: readonly InferenceEvent[], by = wire): string {
+  const context = { requestId: `req_${"0".repeat(32)}`, identity, inputTokensEstimate: 1 };
+  const encoder = openaiResponsesCaller.stream.encoder(by, context);
+  return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()].map(encodeSse).join("");
+}
+
+/** An engine's proof is opaque; ours is the sealed one, and holds what the part was. */
+function opened(result: Result): Result {
+  return { ...result, parts: result.parts.map(openedPart) };
+}
+function openedPart(part: ResultPart): ResultPart {
+  const sealed = part.signature ?? (part.head.kind === "reasoning" ? part.head.encrypted : undefined);
+  const inner = sealed === undefined ? null : unseal(sealed, identity.model);
+  if (!inner) return part;
+  const { signature: _, ...rest } = part;
+  const head = { kind: "reasoning" as const, ...(inner.encrypted === undefined ? {} : { encrypted: inner.encrypted }) };
+  return { ...rest, head, ...(inner.signature === undefined ? {} : { signature: inner.signature }) };
+}
+
+const anEvent = contract(ResponsesStreamEvent);
+const aResponse = contract(ResponseObject);
+
+const subjectBy = (by: typeof wire): Subject => ({
+  identity,
+  upstream: openaiResponsesUpstream,
+  answers,
+  encoded: (events) => encoded(events, by),
+  reply: (result) => openaiResponsesCaller.response.encode(result, by),
+  endOf: (stream) => stream.search(/event: response\.(completed|incomplete)\n/),
+  opened,
+  runs: few.numRuns,
+});
+
+describe.each([
+  ["responses", wire],
+  ["responses whose reasoning is told as a summary", summarized],
+])("%s", (_, by) => {
+  const subject = subjectBy(by);
+  holdsTheLaws(subject);
+
+  test("every stream has the whole lifecycle, and every event of it satisfies the contract", () => {
+    fc.assert(
+      fc.property(answers, fc.boolean(), (events, fails) => {
+        const whole = encoded(fails ? events.slice(0, -1) : events, by);
+        const frames = new SseDecoder().push(bytes(whole));
+        expect(lifecycleProblem(frames)).toBeNull();
+        for (const { data } of frames.slice(0, -1)) {
+          const value = JSON.parse(data);
+          if (!anEvent.satisfied(value)) throw new Error(anEvent.violation(value).message);
+        }
+      }),
+      few,
+    );
+  });
+
+  test("the last event of a stream carries the whole object, to the byte of one that was not streamed", () => {
+    fc.assert(
+      fc.property(answers, (events) => {
+        const whole = openaiResponsesCaller.response.encode(folded(events), by);
+        expect(aResponse.satisfied(whole)).toBe(true);
+        const frames = new SseDecoder().push(bytes(encoded(events, by)));
+        expect(JSON.parse(frames.at(-2)?.data ?? "null").response).toEqual(JSON.parse(JSON.stringify(whole)));
+      }),
+      few,
+    );
+  });
+
+  test("however parts interleave, each is an item of its own, whole and closed before the next opens", () => {
+    fc.assert(
+      fc.property(twice, ({ events, sideBySide }) => {
+        const whole = encoded(sideBySide, by);
+        expect(lifecycleProblem(new SseDecoder().push(bytes(whole)))).toBeNull();
+        const back = decodedBy(openaiResponsesUpstream, identity, [bytes(whole)]);
+        expect(grammarProblem(back)).toBeNull();
+        expect(opened(folded(back))).toEqual(folded(events));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("wherever a stream fails whose parts interleave, it holds what was added, and no item that was not ended is done", () => {
+    fc.assert(
+      fc.property(twice, fc.nat(), ({ sideBySide }, where) => {
+        const kept = sideBySide.slice(0, 1 + (where % (sideBySide.length - 1)));
+        const frames = new SseDecoder().push(bytes(encoded(kept, by)));
+        expect(lifecycleProblem(frames)).toBeNull();
+        const called = folded([...kept, { type: "response-end", reason: "stop" }]).parts.flatMap(({ head, text }) =>
+          head.kind === "tool-call" && !head.custom ? [[head.callId, text]] : [],
+        );
+        for (const { event, data } of frames) {
+          if (event !== "response.output_item.done") continue;
+          const { item } = JSON.parse(data);
+          if (item.type !== "function_call") continue;
+          expect(() => JSON.parse(item.arguments)).not.toThrow();
+          expect(called).toContainEqual([item.call_id, item.arguments]);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("whatever an engine sends, what leaves is grammatical and a client can read it", () => {
+    const piece = fc.oneof(fc.string({ maxLength: 4 }), fc.constantFrom(null, 0, 1, 2, -1, {}, [], "a", "b"));
+    const types = fc.constantFrom("message", "function_call", "custom_tool_call", "reasoning", "constructor", "", null);
+    const part = fc.record(
+      { type: fc.constantFrom("output_text", "refusal", "reasoning_text", "x"), text: piece, refusal: piece },
+      { requiredKeys: [] },
+    );
+    const item = fc.record(
+      {
+        type: types,
+        id: piece,
+        call_id: piece,
+        name: fc.constantFrom("f", "g", "", null),
+        arguments: piece,
+        input: piece,
+        content: fc.oneof(fc.array(part, { maxLength: 2 }), piece),
+        summary: fc.oneof(fc.array(part, { maxLength: 2 }), piece),
+        encrypted_content: piece,
+      },
+      { requiredKeys: [] },
+    );
+    const kinds = ResponsesStreamEvent.anyOf.map((event) => event.properties.type.const);
+    const event = fc.oneof(
+      {
+        weight: 9,
+        arbitrary: fc.record(
+          {
+            type: fc.constantFrom(...kinds, ...kinds, "response.reasoning.delta", "response.new_thing"),
+            output_index: piece,
+            content_index: piece,
+            summary_index: piece,
+            item_id: piece,
+            item: fc.oneof(item, piece),
+            delta: piece,
+            text: piece,
+            arguments: piece,
+            logprobs: fc.oneof(fc.array(piece), piece),
+            response: fc.oneof(
+              fc.record({ output: fc.array(item, { maxLength: 3 }), usage: piece }, { requiredKeys: [] }),
+              piece,
+            ),
+          },
+          { requiredKeys: ["type"] },
+        ),
+      },
+      { weight: 1, arbitrary: fc.anything() },
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 12 }), (sent) => {
+        const events = survived(subject, sent);
+        expect(lifecycleProblem(new SseDecoder().push(bytes(encoded(events, by))))).toBeNull();
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

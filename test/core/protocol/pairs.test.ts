@@ -1,0 +1,290 @@
+/**
+ * Every pair: each kind of client in front of each kind of engine. What a client asks reaches the
+ * engine in its own words, what the engine answers reaches the client in its own, as a stream and whole; or the request
+ * is refused by name. The table below is what is promised; it is printed as it was found.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import type { InferenceRequest } from "../../../src/core/inference/request.ts";
+import { operations } from "../../../src/node/operations.ts";
+import { grammarProblem } from "./grammar.ts";
+import {
+  type Answer,
+  type Ask,
+  type Caller,
+  type ClientName,
+  callers,
+  clientNames,
+  type Engine,
+  type EngineName,
+  engineNames,
+  engines,
+  wires,
+} from "./pairs/wires.ts";
+import { bytes, decodedBy, folded } from "./reading.ts";
+
+type Cell = string;
+const survives = "survives";
+const noWords = "–";
+
+const image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const plain: Answer = { reasoning: "", text: "Hello wörld 🌍", calls: [], end: "stop" };
+const twoCalls = [
+  { id: "call_a", name: "f", input: { x: 1 } },
+  { id: "call_b", name: "g", input: { y: [2] } },
+];
+
+const patched = (id: string, input: string) => ({ id, name: "patch", input: { input }, custom: true as const });
+
+interface Row {
+  /** Null where the client's protocol has no words for it. */
+  ask(caller: ClientName): Ask | null;
+  /** What must be seen at the engine, whatever its words. */
+  heard: (string | RegExp)[];
+  answers: Answer[];
+  /** Every client behind every engine, but for these: client → engine → the field that is refused. */
+  but?: Partial<Record<ClientName, Partial<Record<EngineName, string>>>>;
+}
+
+const question: Ask = { instructions: "INSTRUCTION", question: "QUESTION" };
+const always = (ask: Ask) => () => ask;
+const except =
+  (ask: Ask, ...without: ClientName[]) =>
+  (name: ClientName) =>
+    without.includes(name) ? null : ask;
+
+const rows: Record<string, Row> = {
+  text: { ask: always(question), heard: [/INSTRUCTION.*QUESTION|QUESTION.*INSTRUCTION/], answers: [plain] },
+  "parallel tools": {
+    ask: always({ ...question, tools: ["f", "g"] }),
+    heard: ['"f"', '"g"', "PROPERTY"],
+    answers: [
+      { ...plain, text: "", calls: twoCalls, end: "tool_calls" },
+      { ...plain, calls: twoCalls, end: "tool_calls" },
+    ],
+  },
+  "tool results": {
+    ask: always({ ...question, tools: ["f", "g"], called: twoCalls, results: ["RESULT-A", "RESULT-B"] }),
+    heard: [/call_a.*call_b.*call_a.*RESULT-A.*call_b.*RESULT-B|call_a.*call_b.*RESULT-A.*call_a.*RESULT-B.*call_b/],
+    answers: [plain],
+  },
+  "custom tools": {
+    ask: except({ ...question, custom: ["patch"] }, "messages"),
+    heard: ['"patch"', "GRAMMAR"],
+    answers: [
+      { ...plain, calls: [patched("call_a", '*** "Begin"\n\\ 🌍\u2028}'), patched("call_b", "")], end: "tool_calls" },
+    ],
+  },
+  "results of custom tools": {
+    ask: except(
+      { ...question, custom: ["patch"], called: [patched("call_a", "PATCH")], results: ["RESULT-A"] },
+      "messages",
+    ),
+    heard: [/call_a.*PATCH.*call_a.*RESULT-A|PATCH.*call_a.*RESULT-A/],
+    answers: [plain],
+  },
+  "no parallel tools": {
+    ask: always({ ...question, tools: ["f"], parallel: false }),
+    heard: [/"parallel_tool_calls":false|"disable_parallel_tool_use":true/],
+    answers: [{ ...plain, calls: twoCalls.slice(0, 1), end: "tool_calls" }],
+  },
+  "the tool that must be called": {
+    ask: always({ ...question, tools: ["f", "g"], must: "g" }),
+    heard: [/"tool_choice":("required"|\{"type":"tool","name":"g"\})/],
+    answers: [{ ...plain, text: "", calls: twoCalls.slice(1), end: "tool_calls" }],
+  },
+  images: { ask: always({ ...question, image }), heard: [image], answers: [plain] },
+  files: { ask: always({ ...question, pdf: "JVBERi0x" }), heard: ["JVBERi0x"], answers: [plain] },
+  "an image that a tool gave": {
+    ask: except(
+      { ...question, tools: ["f"], called: twoCalls.slice(0, 1), results: ["RESULT-A"], resultImage: image },
+      "chat",
+    ),
+    heard: [image, "RESULT-A"],
+    answers: [plain],
+  },
+  reasoning: {
+    ask: always({ ...question, effort: "high" }),
+    heard: ['"high"'],
+    answers: [
+      { ...plain, reasoning: "Let me think." },
+      { ...plain, reasoning: "A call.", text: "", calls: twoCalls, end: "tool_calls" },
+    ],
+  },
+  "reasoning as a summary": {
+    ask: except({ ...question, effort: "high", summary: true }, "chat", "messages"),
+    heard: ['"high"'],
+    answers: [
+      { ...plain, reasoning: "Let me think." },
+      { ...plain, reasoning: "A call.", text: "", calls: twoCalls, end: "tool_calls" },
+    ],
+  },
+  "stop reasons": {
+    ask: always({ ...question, tools: ["f", "g"], outputTokens_max: 77 }),
+    heard: [/"max_(output_|completion_)?tokens":77/],
+    answers: [
+      plain,
+      { ...plain, end: "length" },
+      { ...plain, end: "content_filter" },
+      { ...plain, calls: twoCalls, end: "tool_calls" },
+    ],
+  },
+  "structured output": {
+    ask: always({ ...question, schema: { type: "object", properties: { SCHEMA: { type: "string" } } } }),
+    heard: ["SCHEMA"],
+    answers: [{ ...plain, text: '{"SCHEMA":"x"}' }],
+  },
+  "JSON without a schema": {
+    ask: except({ ...question, json: true }, "messages"),
+    heard: ['"json_object"'],
+    answers: [{ ...plain, text: "{}" }],
+    but: { chat: { messages: "response_format" }, responses: { messages: "text.format" } },
+  },
+  "stop sequences": {
+    ask: except({ ...question, stop: ["HALT"] }, "responses"),
+    heard: ["HALT"],
+    answers: [plain],
+    but: { chat: { responses: "stop" }, messages: { responses: "stop_sequences" } },
+  },
+  "log probabilities": {
+    ask: except({ ...question, logprobs: 3 }, "messages"),
+    heard: ['"top_logprobs":3'],
+    answers: [plain],
+    but: { chat: { messages: "logprobs" }, responses: { messages: "top_logprobs" } },
+  },
+  "a temperature above 1": {
+    ask: except({ ...question, temperature: 1.5 }, "messages"),
+    heard: ['"temperature":1.5'],
+    answers: [plain],
+    but: { chat: { messages: "temperature" }, responses: { messages: "temperature" } },
+  },
+  "an answer begun by the client": {
+    ask: except({ ...question, begun: "BEGINNING" }, "chat", "responses"),
+    heard: [/QUESTION.*BEGINNING/],
+    answers: [plain],
+    but: { messages: { chat: "messages[1]", responses: "messages[1]" } },
+  },
+};
+
+const found = new Map<string, Map<string, Cell>>();
+function note(row: string, pair: string, cell: Cell): Cell {
+  const cells = found.get(row) ?? new Map<string, Cell>();
+  found.set(row, cells.set(pair, cells.get(pair) === undefined || cells.get(pair) === cell ? cell : "BROKEN"));
+  return cell;
+}
+
+const pairs = clientNames.flatMap((caller) =>
+  engineNames.map((engine) => [caller, engine] as [ClientName, EngineName]),
+);
+const upstreamAsk = { model: "engine", outputTokens_max: 1000 };
+
+/** The request as the engine gets it, or the field that is refused. */
+function asked(caller: Caller, engine: Engine, ask: Ask, stream: boolean): { heard: string } | { refused: string } {
+  let request: InferenceRequest;
+  try {
+    request = caller.decode(ask, stream);
+    return { heard: JSON.stringify(engine.codec.request.encode(request, { ...upstreamAsk, stream })) };
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.code !== "unsupported_feature") throw thrown;
+    return { refused: thrown.details.param ?? "" };
+  }
+}
+
+function answered(caller: Caller, engine: Engine, ask: Ask, answer: Answer): void {
+  const events = decodedBy(engine.codec, caller.identity, [bytes(engine.stream(answer))]);
+  expect(grammarProblem(events)).toBeNull();
+  expect(caller.readStream(ask, events)).toEqual(answer);
+  const whole = engine.codec.response.decode(engine.whole(answer), caller.identity);
+  expect(grammarProblem(whole)).toBeNull();
+  expect(caller.readWhole(ask, folded(whole))).toEqual(answer);
+}
+
+test("every operation that creates an answer has its client here", () => {
+  const creating = operations.filter(
+    ({ method, success }) => method === "post" && "text/event-stream" in success.content,
+  );
+  expect(Object.values(wires).map(({ path }) => path)).toEqual(creating.map(({ path }) => path));
+});
+
+describe.each(pairs)("a client of %s in front of an engine of %s", (callerName, engineName) => {
+  const caller = callers[callerName];
+  const engine = engines[engineName];
+  const pair = `${callerName} → ${engineName}`;
+
+  test.each(Object.entries(rows))("%s", (row, { ask: askOf, heard, answers, but }) => {
+    const ask = askOf(callerName);
+    const refusedField = but?.[callerName]?.[engineName];
+    if (!ask) {
+      note(row, pair, noWords);
+      return;
+    }
+    for (const stream of [true, false]) {
+      const told = asked(caller, engine, ask, stream);
+      if ("refused" in told) {
+        expect(told.refused).toBe(refusedField ?? "nothing");
+        note(row, pair, `refused: ${told.refused}`);
+        continue;
+      }
+      expect(refusedField).toBeUndefined();
+      for (const mark of heard)
+        expect(typeof mark === "string" ? told.heard.includes(mark) : mark.test(told.heard)).toBe(true);
+    }
+    if (refusedField) return;
+    for (const answer of answers) answered(caller, engine, ask, answer);
+    note(row, pair, survives);
+  });
+
+  test("errors: an engine's refusal is the client's own error, in our words", () => {
+    const said: [number, string][] = [
+      [400, "invalid_value"],
+      [401, "upstream_unavailable"],
+      [404, "upstream_unavailable"],
+      [429, "capacity_exceeded"],
+      [500, "upstream_unavailable"],
+      [503, "overloaded"],
+    ];
+    for (const [status, code] of said) {
+      const fault = engine.codec.fault.decode(status, { error: { message: "SECRET", type: "x", code: "SECRET" } });
+      const rendered = JSON.stringify(caller.codec.fault.encode(fault, "req_1"));
+      expect(rendered).toContain(`"${code}"`);
+      expect(rendered).not.toContain("SECRET");
+    }
+    const long = engine.codec.fault.decode(400, {
+      error: { message: "prompt is too long", type: "invalid_request_error" },
+    });
+    expect(JSON.stringify(caller.codec.fault.encode(long, "req_1"))).toContain("context_length_exceeded");
+    note("errors", pair, survives);
+  });
+
+  test("errors inside a stream: the client sees its own, and no end", () => {
+    const events = decodedBy(engine.codec, caller.identity, [bytes(engine.broken(plain))]);
+    expect(grammarProblem(events)).toBeNull();
+    expect(caller.readStream(question, events).end).toBe("failed");
+    note("errors inside a stream", pair, survives);
+  });
+
+  test("truncation: wherever the engine is cut, the client sees a failure, and what came before", () => {
+    const frames = engine.stream({ ...plain, reasoning: "Hm.", calls: twoCalls, end: "tool_calls" }).split(/(?<=\n\n)/);
+    const last = frames.findIndex((frame) => engine.ends(frame));
+    expect(last).toBeGreaterThan(3);
+    for (let kept = 0; kept <= last; kept++) {
+      const events = decodedBy(engine.codec, caller.identity, [bytes(frames.slice(0, kept).join(""))]);
+      expect(events.at(-1)?.type).toBe("response-failed");
+      const read = caller.readStream(question, events);
+      expect(read.end).toBe("failed");
+      expect("Hm.".startsWith(read.reasoning) && plain.text.startsWith(read.text)).toBe(true);
+      if (kept === last) expect([read.reasoning, read.text]).toEqual(["Hm.", plain.text]);
+    }
+    note("truncation", pair, survives);
+  });
+});
+
+afterAll(() => {
+  const head = ["", ...pairs.map(([caller, engine]) => `${caller} → ${engine}`)];
+  const table = [
+    head,
+    ...[...found].map(([row, cells]) => [row, ...head.slice(1).map((pair) => cells.get(pair) ?? "?")]),
+  ];
+  const widths = head.map((_, column) => Math.max(...table.map((line) => line[column]?.length ?? 0)));
+  console.log(table.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")).join("\n"));
+});

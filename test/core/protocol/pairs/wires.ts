@@ -1,0 +1,639 @@
+/**
+ * What each kind of client writes and reads, and what each kind of engine answers, by hand and not by the codecs
+ * under test: a conversation in no protocol's words (`Ask`, `Answer`) on one side, raw wire on the other.
+ */
+import type { InferenceEvent } from "../../../../src/core/inference/event.ts";
+import type { InferenceRequest, Protocol } from "../../../../src/core/inference/request.ts";
+import type { Result } from "../../../../src/core/inference/result.ts";
+import {
+  anthropicMessagesCaller,
+  anthropicMessagesUpstream,
+} from "../../../../src/core/protocol/anthropic-messages/codec.ts";
+import { validateMessagesRequest } from "../../../../src/core/protocol/anthropic-messages/validate.ts";
+import type { CallerCodec, ResponseIdentity, UpstreamCodec } from "../../../../src/core/protocol/codec.ts";
+import { openaiChatCaller, openaiChatUpstream } from "../../../../src/core/protocol/openai-chat/codec.ts";
+import { validateChatRequest } from "../../../../src/core/protocol/openai-chat/validate.ts";
+import {
+  openaiResponsesCaller,
+  openaiResponsesUpstream,
+} from "../../../../src/core/protocol/openai-responses/codec.ts";
+import { validateResponsesRequest } from "../../../../src/core/protocol/openai-responses/validate.ts";
+import type { SseMessage } from "../../../../src/core/sse/message.ts";
+import { type UpstreamProtocol, upstreamProtocols } from "../../../../src/core/upstream/codecs.ts";
+
+/** The name of each protocol here. */
+const nameOf = {
+  "openai-chat": "chat",
+  "anthropic-messages": "messages",
+  "openai-responses": "responses",
+} as const satisfies Record<Protocol, string>;
+type Named = typeof nameOf;
+/** The protocols that clients speak. `wires` has an operation for each. */
+export type ClientName = keyof typeof wires;
+/** The protocols that engines speak. */
+export type EngineName = Named[UpstreamProtocol & keyof Named];
+/** Every test of pairs takes its engines from here, and its clients from `clientNames`. */
+export const engineNames: readonly EngineName[] = upstreamProtocols.map((protocol) => nameOf[protocol]);
+
+interface Called {
+  id: string;
+  name: string;
+  input: Record<string, unknown>;
+  /** A call of a tool that takes plain text, which is `input.input`. */
+  custom?: true;
+}
+
+export interface Ask {
+  instructions: string;
+  question: string;
+  image?: string;
+  pdf?: string;
+  tools?: string[];
+  /** Tools that take plain text. */
+  custom?: string[];
+  parallel?: boolean;
+  must?: string;
+  called?: Called[];
+  results?: string[];
+  resultImage?: string;
+  effort?: string;
+  /** Reasoning is to be told as a summary; `Answer.reasoning` is that, then. */
+  summary?: boolean;
+  outputTokens_max?: number;
+  schema?: Record<string, unknown>;
+  json?: boolean;
+  stop?: string[];
+  temperature?: number;
+  logprobs?: number;
+  /** What the answer is to begin with. */
+  begun?: string;
+}
+
+export interface Answer {
+  reasoning: string;
+  text: string;
+  calls: Called[];
+  end: "stop" | "length" | "tool_calls" | "content_filter" | "failed" | "none";
+}
+
+/** What is read as a client without types reads it. */
+export interface Json {
+  [key: string]: Json;
+}
+export const parsed = (text: string) => JSON.parse(text) as Json;
+export const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+const listOf = (value: unknown) => (Array.isArray(value) ? (value as Json[]) : []);
+
+// ---- clients ---------------------------------------------------------------------------------------------------------
+
+export interface Caller {
+  codec: { fault: CallerCodec<never, unknown>["fault"] };
+  identity: ResponseIdentity;
+  decode(ask: Ask, stream: boolean): InferenceRequest;
+  /** The frames of a stream. */
+  written(ask: Ask, events: readonly InferenceEvent[]): SseMessage[];
+  readStream(ask: Ask, events: readonly InferenceEvent[]): Answer;
+  readWhole(ask: Ask, result: Result): Answer;
+}
+
+export interface Wire {
+  path: string;
+  idPrefix: string;
+  body(ask: Ask): object;
+  readFrames(frames: { event?: string; data: string }[]): Answer;
+  readReply(reply: Json): Answer;
+}
+
+function caller<Body, Reply>(codec: CallerCodec<Body, Reply>, validate: (body: unknown) => Body, wire: Wire): Caller {
+  const identity = {
+    responseId: `${wire.idPrefix}${"0".repeat(32)}`,
+    createdAtSeconds: 1_790_000_000,
+    model: "acme/writer-1",
+  };
+  const bodyOf = (ask: Ask, stream: boolean) => validate(JSON.parse(JSON.stringify({ ...wire.body(ask), stream })));
+  const written: Caller["written"] = (ask, events) => {
+    const encoder = codec.stream.encoder(bodyOf(ask, true), { requestId: "req_1", identity, inputTokensEstimate: 1 });
+    return [...events.flatMap((event) => encoder.push(event)), ...encoder.end()];
+  };
+  return {
+    codec,
+    identity,
+    decode: (ask, stream) => codec.request.decode(bodyOf(ask, stream)),
+    written,
+    readStream: (ask, events) => wire.readFrames(written(ask, events)),
+    readWhole: (ask, result) =>
+      wire.readReply(parsed(JSON.stringify(codec.response.encode(result, bodyOf(ask, false))))),
+  };
+}
+
+const model = "acme/writer-1";
+const schemaOf = (name: string) => ({ type: "object", properties: { [`PROPERTY-${name}`]: { type: "string" } } });
+const grammar = { syntax: "lark", definition: "GRAMMAR" };
+const dataUrl = (image: string) => `data:image/png;base64,${image}`;
+
+const chatWire: Wire = {
+  path: "/v1/chat/completions",
+  idPrefix: "chatcmpl-",
+  body: (ask) => ({
+    model,
+    messages: [
+      { role: "system", content: ask.instructions },
+      {
+        role: "user",
+        content:
+          ask.image || ask.pdf
+            ? [
+                { type: "text", text: ask.question },
+                ...(ask.image ? [{ type: "image_url", image_url: { url: dataUrl(ask.image) } }] : []),
+                ...(ask.pdf ? [{ type: "file", file: { file_data: ask.pdf, filename: "a.pdf" } }] : []),
+              ]
+            : ask.question,
+      },
+      ...(ask.called
+        ? [
+            {
+              role: "assistant",
+              content: null,
+              tool_calls: ask.called.map(({ id, name, input, custom }) =>
+                custom
+                  ? { id, type: "custom", custom: { name, input: input.input } }
+                  : { id, type: "function", function: { name, arguments: JSON.stringify(input) } },
+              ),
+            },
+            ...ask.called.map(({ id }, at) => ({ role: "tool", tool_call_id: id, content: ask.results?.[at] ?? "" })),
+          ]
+        : []),
+    ],
+    tools:
+      ask.custom?.map((name) => ({ type: "custom", custom: { name, format: { type: "grammar", grammar } } })) ??
+      ask.tools?.map((name) => ({ type: "function", function: { name, parameters: schemaOf(name) } })),
+    parallel_tool_calls: ask.parallel,
+    tool_choice: ask.must && { type: "function", function: { name: ask.must } },
+    reasoning_effort: ask.effort,
+    max_completion_tokens: ask.outputTokens_max,
+    response_format: ask.schema
+      ? { type: "json_schema", json_schema: { name: "n", schema: ask.schema } }
+      : ask.json
+        ? { type: "json_object" }
+        : undefined,
+    stop: ask.stop,
+    temperature: ask.temperature,
+    logprobs: ask.logprobs && true,
+    top_logprobs: ask.logprobs,
+  }),
+  readFrames(frames) {
+    const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
+    const written: string[] = [];
+    for (const { data } of frames) {
+      if (data === "[DONE]") continue;
+      const chunk = parsed(data);
+      if (chunk.error) answer.end = "failed";
+      const choice = listOf(chunk.choices)[0];
+      if (!choice) continue;
+      answer.text += textOf(choice.delta?.content);
+      answer.reasoning += textOf(choice.delta?.reasoning_content);
+      for (const call of listOf(choice.delta?.tool_calls)) {
+        const at = Number(call.index);
+        if (call.id) answer.calls[at] = begunCall(call);
+        written[at] = (written[at] ?? "") + textOf(call.function?.arguments) + textOf(call.custom?.input);
+      }
+      if (choice.finish_reason) answer.end = textOf(choice.finish_reason) as Answer["end"];
+    }
+    return withInputs(answer, written);
+  },
+  readReply(reply) {
+    const choice = listOf(reply.choices)[0];
+    return {
+      reasoning: textOf(choice?.message?.reasoning_content),
+      text: textOf(choice?.message?.content),
+      calls: listOf(choice?.message?.tool_calls).map((call) => ({
+        ...begunCall(call),
+        input: call.custom ? { input: textOf(call.custom.input) } : parsed(textOf(call.function?.arguments)),
+      })),
+      end: textOf(choice?.finish_reason) as Answer["end"],
+    };
+  },
+};
+
+function begunCall(call: Json): Called {
+  const id = textOf(call.id);
+  if (textOf(call.type) === "custom") return { id, name: textOf(call.custom?.name), input: {}, custom: true };
+  return { id, name: textOf(call.function?.name), input: {} };
+}
+
+/** Arguments are read once all is there; those of an answer that failed may be cut. */
+function withInputs(answer: Answer, written: string[]): Answer {
+  if (answer.end === "failed") return answer;
+  const inputOf = ({ custom }: Called, text: string) => (custom ? { input: text } : parsed(text || "{}"));
+  return { ...answer, calls: answer.calls.map((call, at) => ({ ...call, input: inputOf(call, written[at] ?? "") })) };
+}
+
+const messagesEnds: Record<string, Answer["end"]> = {
+  end_turn: "stop",
+  max_tokens: "length",
+  tool_use: "tool_calls",
+  refusal: "content_filter",
+};
+
+const messagesWire: Wire = {
+  path: "/v1/messages",
+  idPrefix: "msg_",
+  body: (ask) => ({
+    model,
+    max_tokens: ask.outputTokens_max ?? 500,
+    system: ask.instructions,
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: ask.question },
+          ...(ask.image ? [messagesImage(ask.image)] : []),
+          ...(ask.pdf
+            ? [{ type: "document", source: { type: "base64", media_type: "application/pdf", data: ask.pdf } }]
+            : []),
+        ],
+      },
+      ...(ask.begun ? [{ role: "assistant", content: ask.begun }] : []),
+      ...(ask.called
+        ? [
+            { role: "assistant", content: ask.called.map((call) => ({ type: "tool_use", ...call })) },
+            {
+              role: "user",
+              content: ask.called.map(({ id }, at) => ({
+                type: "tool_result",
+                tool_use_id: id,
+                content: [
+                  { type: "text", text: ask.results?.[at] ?? "" },
+                  ...(ask.resultImage ? [messagesImage(ask.resultImage)] : []),
+                ],
+              })),
+            },
+          ]
+        : []),
+    ],
+    tools: ask.tools?.map((name) => ({ name, input_schema: schemaOf(name) })),
+    tool_choice: ask.must
+      ? { type: "tool", name: ask.must }
+      : ask.parallel === false
+        ? { type: "auto", disable_parallel_tool_use: true }
+        : undefined,
+    output_config: {
+      ...(ask.effort ? { effort: ask.effort } : {}),
+      ...(ask.schema ? { format: { type: "json_schema", schema: ask.schema } } : {}),
+    },
+    stop_sequences: ask.stop,
+    temperature: ask.temperature,
+  }),
+  readFrames(frames) {
+    const answer: Answer = { reasoning: "", text: "", calls: [], end: "none" };
+    const written: string[] = [];
+    for (const { data } of frames) {
+      const event = parsed(data);
+      const { delta, content_block: block } = event;
+      if (textOf(event.type) === "error") answer.end = "failed";
+      answer.text += textOf(delta?.text);
+      answer.reasoning += textOf(delta?.thinking);
+      if (textOf(block?.type) === "tool_use")
+        answer.calls.push({ id: textOf(block?.id), name: textOf(block?.name), input: {} });
+      const at = answer.calls.length - 1;
+      if (delta?.partial_json) written[at] = (written[at] ?? "") + textOf(delta.partial_json);
+      if (delta?.stop_reason) answer.end = messagesEnds[textOf(delta.stop_reason)] ?? "none";
+    }
+    return withInputs(answer, written);
+  },
+  readReply(reply) {
+    const of = (type: string) => listOf(reply.content).filter((block) => textOf(block.type) === type);
+    return {
+      reasoning: of("thinking")
+        .map((block) => textOf(block.thinking))
+        .join(""),
+      text: of("text")
+        .map((block) => textOf(block.text))
+        .join(""),
+      calls: of("tool_use").map(({ id, name, input }) => ({ id: textOf(id), name: textOf(name), input: input ?? {} })),
+      end: messagesEnds[textOf(reply.stop_reason)] ?? "none",
+    };
+  },
+};
+
+function messagesImage(data: string) {
+  return { type: "image", source: { type: "base64", media_type: "image/png", data } };
+}
+
+const responsesWire: Wire = {
+  path: "/v1/responses",
+  idPrefix: "resp_",
+  body: (ask) => ({
+    model,
+    instructions: ask.instructions,
+    input: [
+      {
+        role: "user",
+        content: [
+          { type: "input_text", text: ask.question },
+          ...(ask.image ? [{ type: "input_image", image_url: dataUrl(ask.image) }] : []),
+          ...(ask.pdf ? [{ type: "input_file", file_data: ask.pdf, filename: "a.pdf" }] : []),
+        ],
+      },
+      ...(ask.called ?? []).map(({ id, name, input, custom }) =>
+        custom
+          ? { type: "custom_tool_call", call_id: id, name, input: input.input }
+          : { type: "function_call", call_id: id, name, arguments: JSON.stringify(input) },
+      ),
+      ...(ask.called ?? []).map(({ id, custom }, at) => ({
+        type: custom ? "custom_tool_call_output" : "function_call_output",
+        call_id: id,
+        output: ask.resultImage
+          ? [
+              { type: "input_text", text: ask.results?.[at] ?? "" },
+              { type: "input_image", image_url: dataUrl(ask.resultImage) },
+            ]
+          : (ask.results?.[at] ?? ""),
+      })),
+    ],
+    tools:
+      ask.custom?.map((name) => ({ type: "custom", name, format: { type: "grammar", ...grammar } })) ??
+      ask.tools?.map((name) => ({ type: "function", name, parameters: schemaOf(name) })),
+    parallel_tool_calls: ask.parallel,
+    tool_choice: ask.must && { type: "function", name: ask.must },
+    reasoning: ask.effort && { effort: ask.effort, ...(ask.summary ? { summary: "auto" } : {}) },
+    temperature: ask.temperature,
+    top_logprobs: ask.logprobs,
+    max_output_tokens: ask.outputTokens_max,
+    text: ask.schema
+      ? { format: { type: "json_schema", name: "n", schema: ask.schema } }
+      : ask.json
+        ? { format: { type: "json_object" } }
+        : undefined,
+  }),
+  /** As Codex does: whole items, and the end. */
+  readFrames(frames) {
+    const events = frames.filter(({ data }) => data !== "[DONE]").map(({ data }) => parsed(data));
+    const last = events.at(-1);
+    const done = events.filter((event) => textOf(event.type) === "response.output_item.done");
+    const read = responsesWire.readReply({
+      ...last?.response,
+      output: done.map((event) => event.item),
+    } as unknown as Json);
+    return { ...read, calls: read.end === "failed" ? [] : read.calls };
+  },
+  readReply(reply) {
+    const of = (type: string) => listOf(reply.output).filter((item) => textOf(item.type) === type);
+    const said = (items: Json[]) =>
+      items
+        .flatMap((item) => listOf(item.content))
+        .map((part) => textOf(part.text))
+        .join("");
+    const calls = [
+      ...of("function_call").map((item) => ({
+        id: textOf(item.call_id),
+        name: textOf(item.name),
+        input: parsed(textOf(item.arguments)),
+      })),
+      ...of("custom_tool_call").map((item) => ({
+        id: textOf(item.call_id),
+        name: textOf(item.name),
+        input: { input: textOf(item.input) },
+        custom: true as const,
+      })),
+    ];
+    return {
+      reasoning: toldThought(of("reasoning"), textOf(reply.reasoning?.summary) !== ""),
+      text: said(of("message")),
+      calls,
+      end: responsesEnd(reply, calls.length > 0),
+    };
+  },
+};
+
+/** Whoever asks for a summary shows it alone, and whoever does not the text alone. */
+function toldThought(items: Json[], asSummary: boolean): string {
+  return items
+    .flatMap((item) => listOf(asSummary ? item.summary : item.content))
+    .map((part) => textOf(part.text))
+    .join("");
+}
+
+function responsesEnd(response: Json, called: boolean): Answer["end"] {
+  const status = textOf(response.status);
+  if (status === "failed") return "failed";
+  if (status === "completed") return called ? "tool_calls" : "stop";
+  const reason = textOf(response.incomplete_details?.reason);
+  return reason === "max_output_tokens" ? "length" : reason === "content_filter" ? "content_filter" : "none";
+}
+
+export const wires = { chat: chatWire, messages: messagesWire, responses: responsesWire } satisfies Partial<
+  Record<Named[keyof Named], Wire>
+>;
+export const clientNames = Object.keys(wires) as ClientName[];
+
+export const callers: Record<ClientName, Caller> = {
+  chat: caller(openaiChatCaller, (body) => validateChatRequest(body, []), chatWire),
+  messages: caller(anthropicMessagesCaller(), validateMessagesRequest, messagesWire),
+  responses: caller(openaiResponsesCaller, validateResponsesRequest, responsesWire),
+};
+
+// ---- engines ---------------------------------------------------------------------------------------------------------
+
+export interface Engine {
+  protocol: UpstreamProtocol;
+  codec: UpstreamCodec;
+  stream(answer: Answer): string;
+  /** The same answer, with an error in the middle: of the engine's own making where none is given. */
+  broken(answer: Answer, error?: object): string;
+  /** Whether a frame is one that an answer can end with. */
+  ends(frame: string): boolean;
+  whole(answer: Answer): unknown;
+}
+
+const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+export const named = (value: { type: string }) => `event: ${value.type}\n${data(value)}`;
+export const halves = (text: string) =>
+  [text.slice(0, text.length >> 1), text.slice(text.length >> 1)].filter((half) => half !== "");
+
+export const chunk = (delta: object, finish_reason: string | null = null) =>
+  data({ choices: [{ index: 0, delta, finish_reason }] });
+const chatBegin = ({ reasoning, text }: Answer) =>
+  [
+    chunk({ role: "assistant", content: "" }),
+    ...halves(reasoning).map((half) => chunk({ reasoning_content: half })),
+    ...halves(text).map((half) => chunk({ content: half })),
+  ].join("");
+
+const chatEngine: Engine = {
+  protocol: "openai-chat",
+  codec: openaiChatUpstream,
+  stream: (answer) =>
+    [
+      chatBegin(answer),
+      ...answer.calls.flatMap(({ id, name, input }, index) => [
+        chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }),
+        ...halves(JSON.stringify(input)).map((half) =>
+          chunk({ tool_calls: [{ index, function: { arguments: half } }] }),
+        ),
+      ]),
+      chunk({}, answer.end),
+      data({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2 } }),
+      "data: [DONE]\n\n",
+    ].join(""),
+  broken: (answer, error = { message: "x", code: 500 }) => chatBegin(answer) + data({ error }),
+  ends: (frame) => /"finish_reason":"/.test(frame),
+  whole: ({ reasoning, text, calls, end }) => ({
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: text || null,
+          reasoning_content: reasoning || undefined,
+          tool_calls: calls.map(({ id, name, input }) => ({
+            id,
+            type: "function",
+            function: { name, arguments: JSON.stringify(input) },
+          })),
+        },
+        finish_reason: end,
+      },
+    ],
+    usage: { prompt_tokens: 3, completion_tokens: 2 },
+  }),
+};
+
+const messagesStops = { stop: "end_turn", length: "max_tokens", tool_calls: "tool_use", content_filter: "refusal" };
+const stopOf = (end: Answer["end"]) => messagesStops[end as keyof typeof messagesStops];
+
+function messagesBlocks({ reasoning, text, calls }: Answer) {
+  return [
+    ...(reasoning ? [{ type: "thinking", thinking: reasoning, signature: "S" }] : []),
+    ...(text ? [{ type: "text", text }] : []),
+    ...calls.map((call) => ({ type: "tool_use", ...call })),
+  ] as ({ type: string; thinking?: string; text?: string; input?: object } & object)[];
+}
+
+function messagesBegin(answer: Answer): string {
+  const usage = { input_tokens: 3, output_tokens: 0 };
+  return [
+    named({ type: "message_start", message: { id: "m", role: "assistant", content: [], usage } } as { type: string }),
+    ...messagesBlocks(answer).flatMap((block, index) => {
+      const whole = block.thinking ?? block.text ?? JSON.stringify(block.input);
+      const delta = (half: string) =>
+        block.thinking !== undefined
+          ? { type: "thinking_delta", thinking: half }
+          : block.text !== undefined
+            ? { type: "text_delta", text: half }
+            : { type: "input_json_delta", partial_json: half };
+      const empty = {
+        ...block,
+        ...(block.thinking === undefined ? {} : { thinking: "", signature: "" }),
+        ...(block.text === undefined ? {} : { text: "" }),
+        ...(block.input === undefined ? {} : { input: {} }),
+      };
+      return [
+        named({ type: "content_block_start", index, content_block: empty } as { type: string }),
+        ...halves(whole).map((half) =>
+          named({ type: "content_block_delta", index, delta: delta(half) } as { type: string }),
+        ),
+        named({ type: "content_block_stop", index } as { type: string }),
+      ];
+    }),
+  ].join("");
+}
+
+const messagesEngine: Engine = {
+  protocol: "anthropic-messages",
+  codec: anthropicMessagesUpstream,
+  stream: (answer) =>
+    messagesBegin(answer) +
+    named({
+      type: "message_delta",
+      delta: { stop_reason: stopOf(answer.end) },
+      usage: { output_tokens: 2 },
+    } as { type: string }) +
+    named({ type: "message_stop" }),
+  broken: (answer, error = { type: "api_error", message: "x" }) =>
+    messagesBegin(answer) + named({ type: "error", error } as { type: string }),
+  ends: (frame) => /"stop_reason":"/.test(frame),
+  whole: (answer) => ({
+    id: "m",
+    type: "message",
+    role: "assistant",
+    content: messagesBlocks(answer),
+    stop_reason: stopOf(answer.end),
+    usage: { input_tokens: 3, output_tokens: 2 },
+  }),
+};
+
+function responsesItems({ reasoning, text, calls }: Answer) {
+  const spoken = (type: string, text: string) => [{ type, text }];
+  return [
+    ...(reasoning
+      ? [{ id: "rs_1", type: "reasoning", summary: [], content: spoken("reasoning_text", reasoning) }]
+      : []),
+    ...(text ? [{ id: "msg_1", type: "message", role: "assistant", content: spoken("output_text", text) }] : []),
+    ...calls.map(({ id, name, input }) => ({
+      id: `fc_${id}`,
+      type: "function_call",
+      call_id: id,
+      name,
+      arguments: JSON.stringify(input),
+    })),
+  ] as { id: string; type: string; content?: { text: string }[]; arguments?: string }[];
+}
+
+const deltaOf: Record<string, string> = {
+  reasoning: "response.reasoning_text.delta",
+  message: "response.output_text.delta",
+  function_call: "response.function_call_arguments.delta",
+};
+
+function responsesBegin(answer: Answer): string {
+  const response = { id: "r", status: "in_progress", output: [] };
+  const place = (output_index: number, item_id: string) => ({ output_index, item_id, content_index: 0 });
+  const told = (type: string, keys: object) => named({ type, ...keys });
+  return [
+    told("response.created", { response }),
+    ...responsesItems(answer).flatMap((item, output_index) => [
+      told("response.output_item.added", {
+        output_index,
+        item: { ...item, ...(item.content ? { content: [] } : { arguments: "" }) },
+      }),
+      ...halves(item.content?.[0]?.text ?? item.arguments ?? "").map((delta) =>
+        told(deltaOf[item.type] ?? "", { ...place(output_index, item.id), delta }),
+      ),
+      told("response.output_item.done", { output_index, item }),
+    ]),
+  ].join("");
+}
+
+const responsesEngine: Engine = {
+  protocol: "openai-responses",
+  codec: openaiResponsesUpstream,
+  stream(answer) {
+    const response = responsesEngine.whole(answer) as { status: string };
+    return responsesBegin(answer) + named({ type: `response.${response.status}`, response } as { type: string });
+  },
+  broken: (answer, error = { code: "server_error", message: "x" }) =>
+    responsesBegin(answer) +
+    named({ type: "response.failed", response: { status: "failed", error } } as { type: string }),
+  ends: (frame) => /^event: response\.(completed|incomplete)/.test(frame),
+  whole: (answer) => ({
+    id: "r",
+    object: "response",
+    status: answer.end === "stop" || answer.end === "tool_calls" ? "completed" : "incomplete",
+    error: null,
+    incomplete_details:
+      answer.end === "length"
+        ? { reason: "max_output_tokens" }
+        : answer.end === "content_filter"
+          ? { reason: "content_filter" }
+          : null,
+    output: responsesItems(answer),
+    usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+  }),
+};
+
+export const engines: Record<EngineName, Engine> = {
+  chat: chatEngine,
+  messages: messagesEngine,
+  responses: responsesEngine,
+};

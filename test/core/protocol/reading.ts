@@ -1,0 +1,47 @@
+/** What an engine sends, read as the service reads it: bytes → frames → events → the whole answer. */
+import { expect } from "bun:test";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { Fold, type Result } from "../../../src/core/inference/result.ts";
+import type { ResponseIdentity, UpstreamCodec } from "../../../src/core/protocol/codec.ts";
+import { SseDecoder } from "../../../src/core/sse/decode.ts";
+import { grammarProblem } from "./grammar.ts";
+
+type Reader = Pick<UpstreamCodec, "stream">;
+
+export const bytes = (content: string) => new TextEncoder().encode(content);
+
+export function decodedBy(
+  { stream }: Reader,
+  identity: ResponseIdentity,
+  chunks: readonly Uint8Array[],
+): InferenceEvent[] {
+  const frames = new SseDecoder();
+  const decoder = stream.decoder(identity);
+  return [
+    ...chunks.flatMap((chunk) => frames.push(chunk)).flatMap((message) => decoder.push(message)),
+    ...decoder.end(),
+  ];
+}
+
+/** Byte by byte: no quirk may depend on how the bytes were cut. What leaves is grammatical, whatever came. */
+export function decodedBytewise(codec: Reader, identity: ResponseIdentity, raw: string): InferenceEvent[] {
+  const events = decodedBy(
+    codec,
+    identity,
+    [...bytes(raw)].map((byte) => new Uint8Array([byte])),
+  );
+  expect(grammarProblem(events)).toBeNull();
+  return events;
+}
+
+export function folded(events: readonly InferenceEvent[]): Result {
+  const fold = new Fold();
+  for (const event of events) fold.push(event);
+  return fold.result();
+}
+
+/** The whole in pieces, the first perhaps empty, cut where `cuts` say modulo its length. */
+export function cutAt<Whole extends string | Uint8Array>(whole: Whole, cuts: readonly number[]): Whole[] {
+  const at = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
+  return [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length) as Whole);
+}

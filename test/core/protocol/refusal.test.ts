@@ -1,0 +1,413 @@
+/**
+ * What engines say when they refuse, as they were seen to say it (their issue trackers and sources), and what is understood
+ * of it: that the input is too long, how long it is, and which field is to blame.
+ */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { compact } from "../../../src/core/inference/compact.ts";
+import { Fault, type SaidOverflow } from "../../../src/core/inference/fault.ts";
+import { inputTooLong, withOverflow } from "../../../src/core/inference/overflow.ts";
+import { dialects } from "../../../src/core/protocol/dialects.ts";
+import type { JsonObject } from "../../../src/core/protocol/json.ts";
+import { refusalFault as faultOf } from "../../../src/core/protocol/refusal.ts";
+import { kindOfRefusal } from "../../../src/core/upstream/attempt.ts";
+import { type ClientName, callers, clientNames, type EngineName, engineNames, engines } from "./pairs/wires.ts";
+
+interface Rendered {
+  error: { message: string; param?: string | null };
+}
+const rendered = (caller: ClientName, fault: Fault) => callers[caller].codec.fault.encode(fault, "req_1") as Rendered;
+
+/** What was said, and the engine's own count of the input in it, where there is one. */
+const overflows: [who: string, error: { message: string; [key: string]: unknown }, tokens: number | undefined][] = [
+  [
+    "vLLM",
+    {
+      message:
+        "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.",
+      type: "BadRequestError",
+      code: 400,
+    },
+    112946,
+  ],
+  [
+    "vLLM, of the cap",
+    {
+      message:
+        "'max_tokens' or 'max_completion_tokens' is too large: 8000. This model's maximum context length is 4096 tokens and your request has 2778 input tokens (8000 > 4096 - 2778). None",
+    },
+    2778,
+  ],
+  [
+    "vLLM, with its parameter",
+    {
+      message:
+        "This model's maximum context length is 2048 tokens. However, your request has 3008 input tokens. Please reduce the length of the input messages. (parameter=input_tokens, value=3008)",
+      param: "input_tokens",
+    },
+    3008,
+  ],
+  [
+    "vLLM, which stops counting where it is too much",
+    {
+      message:
+        "This model's maximum context length is 262144 tokens. However, you requested 128000 output tokens and your prompt contains at least 134145 input tokens, for a total of at least 262145 tokens. Please reduce the length of the input prompt or the number of requested output tokens. (parameter=input_tokens, value=134145)",
+    },
+    undefined,
+  ],
+  [
+    "vLLM, lately",
+    {
+      message:
+        "You passed 202753 input tokens and requested 0 output tokens. However, the model's context length is only 202752 tokens, resulting in a maximum input length of 202752 tokens.",
+    },
+    202753,
+  ],
+  [
+    "vLLM's core",
+    {
+      message:
+        "The decoder prompt (length 25938) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens.",
+    },
+    25938,
+  ],
+  [
+    "vLLM's core, of text and images",
+    {
+      message:
+        "The prompt (total length 25938) is too long to fit into the model (context length 4096). Make sure that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
+    },
+    25938,
+  ],
+  ["SGLang", { message: "The input (40000 tokens) is longer than the model's context length (32768 tokens)." }, 40000],
+  [
+    "SGLang, with the completion",
+    {
+      message:
+        "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 41000 tokens: 40000 tokens from the input messages and 1000 tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.",
+    },
+    40000,
+  ],
+  [
+    "llama.cpp",
+    {
+      message: "request (14429 tokens) exceeds the available context size (8192 tokens), try increasing it",
+      type: "exceed_context_size_error",
+      code: 400,
+      n_prompt_tokens: 14429,
+      n_ctx: 8192,
+    },
+    14429,
+  ],
+  [
+    "llama.cpp, without the count",
+    { message: "the request exceeds the available context size. try increasing the context size" },
+    undefined,
+  ],
+  [
+    "OpenAI",
+    {
+      message:
+        "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens. Please reduce the length of the messages.",
+      code: "context_length_exceeded",
+    },
+    4294,
+  ],
+  [
+    "OpenAI, of a limit on input",
+    {
+      message:
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 289650 tokens. Please reduce the length of the messages.",
+    },
+    289650,
+  ],
+  [
+    "OpenAI, of completions",
+    {
+      message:
+        "This model's maximum context length is 4097 tokens, however you requested 4116 tokens (3860 in your prompt; 256 for the completion). Please reduce your prompt; or completion length.",
+    },
+    3860,
+  ],
+  [
+    "OpenAI, of Responses",
+    {
+      message: "Your input exceeds the context window of this model. Please adjust your input and try again.",
+      code: "context_length_exceeded",
+    },
+    undefined,
+  ],
+  ["Anthropic", { message: "prompt is too long: 213462 tokens > 200000 maximum" }, 213462],
+  [
+    "Anthropic, with the completion",
+    {
+      message:
+        "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again",
+    },
+    178959,
+  ],
+  [
+    "OpenRouter",
+    {
+      message:
+        "This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (42832 of text input). Please reduce the length of either one.",
+    },
+    42832,
+  ],
+  ["xAI", { message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens." }, 537812],
+  [
+    "Mistral",
+    { message: "Prompt contains 65673 tokens, too large for model with 32768 maximum context length" },
+    65673,
+  ],
+  [
+    "Google",
+    { message: "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)." },
+    1196265,
+  ],
+  [
+    "text-generation-inference",
+    {
+      message:
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 200 `max_new_tokens`",
+    },
+    4000,
+  ],
+  [
+    "LM Studio",
+    {
+      message:
+        "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded with context length of only 32768 tokens, which is not enough.",
+    },
+    111490,
+  ],
+  ["LM Studio, lately", { message: "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)" }, 15028],
+  ["Ollama", { message: "prompt too long; exceeded max context length by 400 tokens" }, undefined],
+  [
+    "a Sluice",
+    {
+      message:
+        "This model's maximum context length is 4096 tokens, and the input of about 5000 tokens exceeds the context window. Please reduce the length of the messages.",
+      code: "context_length_exceeded",
+    },
+    5000,
+  ],
+];
+
+const refusalFault = (status: number, error: JsonObject) => faultOf(status, error, dialects.generic.refusals);
+
+describe("an engine that finds the input too long", () => {
+  test.each(overflows)("%s", (_, error, tokens) => {
+    const fault = refusalFault(400, error);
+    const { inputTokens, isAtLeast } = fault.details.overflow ?? {};
+    expect([fault.code, isAtLeast ? undefined : inputTokens]).toEqual(["context_length_exceeded", tokens]);
+  });
+
+  test("is not one that has had too many tokens in a minute", () => {
+    expect(refusalFault(429, { message: "Too many tokens, please wait" }).code).toBe("capacity_exceeded");
+  });
+
+  test("gives no number that cannot be one", () => {
+    for (const n_prompt_tokens of [-1, 0, 1.5, "many", {}, 1e12, Number.MAX_VALUE, null]) {
+      const fault = refusalFault(400, { type: "exceed_context_size_error", message: "", n_prompt_tokens });
+      expect(fault.details.overflow?.inputTokens).toBeUndefined();
+    }
+    const endless = refusalFault(400, { message: `prompt is too long: ${"9".repeat(2000)} tokens > 1 maximum` });
+    expect(endless.details.overflow?.inputTokens).toBeUndefined();
+  });
+
+  test("never makes us say that the input would fit, and its numbers stand before ours", () => {
+    const count = fc.integer({ min: 1, max: 1e9 });
+    const maybe = fc.option(count, { nil: undefined });
+    fc.assert(
+      fc.property(count, count, maybe, maybe, fc.boolean(), (catalog, estimate, counted, context, isAtLeast) => {
+        const said = compact({ inputTokens: counted, contextTokens: context, isAtLeast: isAtLeast ? true : undefined });
+        const { overflow, body } = withOverflow(inputTooLong(said as SaidOverflow), catalog, estimate).details;
+        const contextTokens = context ?? catalog;
+        expect(overflow?.contextTokens).toBe(contextTokens);
+        expect(overflow?.inputTokens).toBeGreaterThan(contextTokens);
+        const least = isAtLeast ? Math.max(counted ?? 0, estimate) : (counted ?? 0);
+        if (counted !== undefined && counted > contextTokens) expect(overflow?.inputTokens).toBe(least);
+        else expect(overflow?.inputTokens).toBe(Math.max(estimate, contextTokens + 1));
+        const isEngines = overflow?.inputTokens === counted && counted !== Math.max(estimate, contextTokens + 1);
+        if (isEngines) expect(body?.input_tokens_by).toBe("engine");
+        if (overflow?.inputTokens !== counted) expect(body?.input_tokens_by).toBe("service");
+        expect(body?.context_tokens_by).toBe(context === undefined ? "catalog" : "engine");
+      }),
+    );
+    const other = new Fault("overloaded", "Busy.");
+    expect(withOverflow(other, 1, 1)).toBe(other);
+  });
+
+  test("behind LiteLLM says what the engine said", () => {
+    const message =
+      'litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError: Hosted_vllmException - {"error":{"message":"This model\'s maximum context length is 16384 tokens. However, you requested 1000 output tokens and your prompt contains at least 156019 input tokens, for a total of at least 157019 tokens.","type":"BadRequestError","param":"input_tokens","code":400}}';
+    const fault = withOverflow(refusalFault(400, { message, code: "400" }), 200_000, 40_000);
+    expect(fault.details).toMatchObject({
+      overflow: { contextTokens: 16_384, inputTokens: 156_019 },
+      body: { context_tokens_by: "engine", input_tokens_by: "engine" },
+    });
+  });
+
+  test.each([
+    ["llama.cpp", { type: "exceed_context_size_error", message: "", n_prompt_tokens: 5000, n_ctx: 4096 }, 5000, 4096],
+    ["TGI", { message: "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens" }, 5000, 4096],
+    [
+      "SGLang",
+      { message: "The input (40000 tokens) is longer than the model's context length (32768 tokens)." },
+      40_000,
+      32_768,
+    ],
+    [
+      "Gemini",
+      { message: "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)." },
+      1_100_000,
+      1_048_576,
+    ],
+    [
+      "Mistral",
+      {
+        message:
+          "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+      },
+      40_000,
+      32_768,
+    ],
+    ["Anthropic", { message: "prompt is too long: 210000 tokens > 200000 maximum" }, 210_000, 200_000],
+    [
+      "xAI",
+      { message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens." },
+      537_812,
+      131_072,
+    ],
+    ["Copilot", { message: "prompt token count of 130000 exceeds the limit of 128000" }, 130_000, 128_000],
+  ] as [string, JsonObject, number, number][])("%s gives both numbers", (_, error, inputTokens, contextTokens) =>
+    expect(refusalFault(400, error).details.overflow).toMatchObject({ inputTokens, contextTokens }),
+  );
+});
+
+describe("a 400 that is not about the request", () => {
+  test.each([
+    { message: "Invalid model name passed in model=qwen. Call `/v1/models` to view available models for your key." },
+    { message: "{'error': 'No connected db.'}", type: "no_db_connection" },
+    { message: "qwen/qwen9 is not a valid model ID" },
+    { code: "1211", message: "Unknown Model, please check the model code." },
+    { message: "The provided model identifier is invalid." },
+    { message: "Model Not Exist" },
+  ])("is the operator's to correct: %j", (error) => {
+    const fault = refusalFault(400, error);
+    expect([fault.code, fault.details.retryAfterSeconds, kindOfRefusal(400, fault)]).toEqual([
+      "upstream_unavailable",
+      120,
+      "refused",
+    ]);
+  });
+
+  test("is the model's, which another attempt may do better", () => {
+    const fault = refusalFault(400, { code: "tool_use_failed", message: "Failed to call a function." });
+    expect([fault.code, kindOfRefusal(400, fault)]).toEqual(["upstream_unavailable", "failed"]);
+  });
+
+  test.each([
+    { message: "Grammar error: unexpected token" },
+    { message: "The provided JSON schema contains features not supported by xgrammar." },
+  ])("names the format that cannot be enforced: %j", (error) =>
+    expect(refusalFault(400, error).details.param).toBe("response_format"),
+  );
+});
+
+test("clients know our words for it by the patterns in their sources", () => {
+  const fault = withOverflow(inputTooLong({ inputTokens: 5000 }), 4096, 100);
+  const chat = rendered("chat", fault).error.message;
+  const messages = rendered("messages", fault).error.message;
+  expect(rendered("responses", fault).error.message).toBe(chat);
+  // Claude Code 2.1.329: the first is anchored, from the second it takes by how much to shorten.
+  expect(messages).toMatch(/^prompt is too long: \d+ tokens > \d+ maximum$/);
+  expect(/prompt is too long[^0-9]*(\d+)\s*tokens?\s*>\s*(\d+)/i.exec(messages)?.slice(1)).toEqual(["5000", "4096"]);
+  // pi (@mariozechner/pi-ai 0.73.1, utils/overflow).
+  expect(messages).toMatch(/prompt is too long/i);
+  for (const known of [
+    /exceeds the context window/i,
+    /reduce the length of the messages/i,
+    /maximum context length is \d+ tokens/i,
+  ])
+    expect(chat).toMatch(known);
+  for (const message of [chat, messages]) expect(message).not.toMatch(/rate limit|too many requests/i);
+  // litellm 1.106.2 and langchain-openai 1.7.3; both are run by `npm run test:clients -- litellm` and `-- langchain`.
+  expect(chat.toLowerCase()).toContain("this model's maximum context length is");
+});
+
+describe("a field that an engine refuses is named as its caller names it", () => {
+  /** In the engine's words, and what a client reads; nothing where there is no sure name for it. */
+  const blamed: Record<EngineName, [error: object, told: Partial<Record<ClientName, string>>][]> = {
+    chat: [
+      [{ param: "temperature" }, { chat: "temperature", messages: "temperature", responses: "temperature" }],
+      [{ param: "max_tokens" }, { chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens" }],
+      [
+        { param: "max_completion_tokens" },
+        { chat: "max_completion_tokens", messages: "max_tokens", responses: "max_output_tokens" },
+      ],
+      [{ param: "messages[2].content" }, { chat: "messages[2].content", messages: "messages", responses: "input" }],
+      [{ param: "stop" }, { chat: "stop", messages: "stop_sequences" }],
+      [{ param: "response_format.json_schema" }, { chat: "response_format.json_schema", responses: "text" }],
+      [{ param: "seed" }, { chat: "seed" }],
+    ],
+    messages: [
+      [
+        { message: "max_tokens: 99999 > 8192, which is the maximum allowed" },
+        { chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens" },
+      ],
+      [
+        { message: "messages.3.content.0.text: text content blocks must be non-empty" },
+        { chat: "messages", messages: "messages[3].content[0].text", responses: "input" },
+      ],
+      [
+        { message: "`temperature` may only be set to 1 when thinking is enabled." },
+        { chat: "temperature", messages: "temperature", responses: "temperature" },
+      ],
+      [{ message: "stop_sequences: each must have a letter" }, { chat: "stop", messages: "stop_sequences" }],
+      [{ message: "system: too long" }, { messages: "system" }],
+      [
+        { message: "tools[0].input_schema: bad" },
+        { chat: "tools", messages: "tools[0].input_schema", responses: "tools" },
+      ],
+    ],
+    responses: [
+      [{ param: "input[2].content[0]" }, { chat: "messages", messages: "messages", responses: "input[2].content[0]" }],
+      [{ param: "max_output_tokens" }, { chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens" }],
+      [{ param: "text.format.schema" }, { chat: "response_format", responses: "text.format.schema" }],
+      [{ param: "reasoning.effort" }, { chat: "reasoning_effort", responses: "reasoning.effort" }],
+      [{ param: "instructions" }, { responses: "instructions" }],
+    ],
+  };
+  const cases = engineNames.flatMap((engine) =>
+    blamed[engine].flatMap(([error, told]) =>
+      clientNames.map((caller) => [engine, caller, error, told[caller] ?? null] as const),
+    ),
+  );
+
+  test.each(cases)("a %s engine's, to a %s client: %j", (engine, caller, error, field) => {
+    const fault = engines[engine].codec.fault.decode(400, { type: "error", error: { message: "SECRET", ...error } });
+    const told = rendered(caller, fault).error;
+    const because = field === null ? ". Change the request's content" : ` because of '${field}'. Change that value`;
+    const path = caller === "messages" && field !== null ? `${field}: ` : "";
+    expect(told.message).toBe(
+      `${path}The model's engine cannot serve this request${because}, or choose another model.`,
+    );
+    if (caller !== "messages") expect(told.param).toBe(field);
+  });
+
+  test("and nothing else that an engine says is", () => {
+    for (const engine of engineNames) {
+      for (const error of [
+        { param: "model", message: "model: secret-engine does not exist" },
+        { param: "secret_field", message: "secret_field: bad" },
+        { param: `messages${"[1]".repeat(100)}`, message: `messages${"[1]".repeat(100)}: bad` },
+        { param: 5, message: "The model says that messages: no" },
+      ]) {
+        const fault = engines[engine].codec.fault.decode(400, { error });
+        expect(fault.details.param).toBeUndefined();
+      }
+    }
+  });
+});

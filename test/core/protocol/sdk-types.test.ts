@@ -1,0 +1,187 @@
+/**
+ * The wall: each type that the pinned SDKs know is carried, left out, or refused by its name. A new version of an SDK that
+ * brings a new type fails here until someone has decided what becomes of it. Each decision is tried.
+ */
+import { describe, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import { anthropicMessagesCaller } from "../../../src/core/protocol/anthropic-messages/codec.ts";
+import { validateMessagesRequest } from "../../../src/core/protocol/anthropic-messages/validate.ts";
+import type { StreamEncoder } from "../../../src/core/protocol/codec.ts";
+import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.ts";
+import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
+import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
+import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
+import { says, table, text, user } from "./losses/probe.ts";
+import { ask, decoders, upstreams } from "./losses/sides.ts";
+import { type EngineName, engineNames } from "./pairs/wires.ts";
+import { folded } from "./reading.ts";
+import { chatPlaces } from "./sdk-types/chat.ts";
+import { allTypes, type File } from "./sdk-types/declarations.ts";
+import { elsewhere } from "./sdk-types/elsewhere.ts";
+import { messagesPlaces } from "./sdk-types/messages.ts";
+import type { AnswerPlace, EventPlace, RequestPlace, SdkName } from "./sdk-types/place.ts";
+import { responsesPlaces } from "./sdk-types/responses.ts";
+
+const places = { ...messagesPlaces, ...chatPlaces, ...responsesPlaces };
+
+describe.each(Object.entries(places))("%s", (_, place) => {
+  test("each type that the SDKs know is decided", () =>
+    expect(Object.keys(place.rows).sort()).toEqual([...place.known].sort()));
+
+  if (place.kind === "request") requestRows(place);
+  else if (place.kind === "answer") answerRows(place);
+  else eventRows(place);
+});
+
+// ---- requests --------------------------------------------------------------------------------------------------------
+
+/** What those engines are asked that can be asked so. */
+function asked(client: SdkName, body: object, engines: readonly EngineName[] = engineNames): string[] {
+  const request = decoders[client](body);
+  return engines.flatMap((engine) => {
+    const { refusal, encode } = upstreams[engine].request;
+    return refusal(request) ? [] : [JSON.stringify(encode(request, ask))];
+  });
+}
+
+function refusalOf(client: SdkName, body: object): Fault {
+  try {
+    decoders[client](body);
+  } catch (thrown) {
+    if (thrown instanceof Fault) return thrown;
+    throw thrown;
+  }
+  throw new Error("It was accepted.");
+}
+
+function requestRows({ client, refusals, rows }: RequestPlace): void {
+  test.each(Object.entries(rows))("%s", (type, row) => {
+    if (row.verdict === "carried") {
+      const seen = asked(client, row.body).filter((body) => row.seen.test(body));
+      expect(seen.length).toBeGreaterThan(0);
+    } else if (row.verdict === "left out") {
+      // An engine of the client's own protocol may be told of what the others have no words for.
+      const others = engineNames.filter((engine) => engine !== client);
+      expect(asked(client, row.body, others)).toEqual(asked(client, row.plain, others));
+    } else {
+      const wanted = refusals(type);
+      expect(wanted.length).toBeGreaterThan(0);
+      for (const { body, param } of wanted) {
+        const { code, details, message } = refusalOf(client, body);
+        expect([code, details.param]).toEqual(["unsupported_feature", param]);
+        expect(message).toContain(type);
+      }
+    }
+  });
+}
+
+// ---- answers ---------------------------------------------------------------------------------------------------------
+
+const identity = { responseId: `resp_${"0".repeat(32)}`, createdAtSeconds: 1, model: "a/b" };
+const wires = {
+  chat: validateChatRequest({ model: "a/b", ...says(user(text("a"))), stream: true }, []),
+  messages: validateMessagesRequest({ model: "a/b", max_tokens: 1, ...says(user(text("a"))), stream: true }),
+  responses: validateResponsesRequest({ model: "a/b", input: "a", stream: true }),
+};
+
+function told(client: SdkName, reply: object): string {
+  const answer = folded(upstreams[client].response.decode(JSON.parse(JSON.stringify(reply)), identity));
+  const encoded = {
+    chat: () => openaiChatCaller.response.encode(answer, wires.chat),
+    messages: () => anthropicMessagesCaller().response.encode(answer, wires.messages),
+    responses: () => openaiResponsesCaller.response.encode(answer, wires.responses),
+  };
+  return JSON.stringify(encoded[client]());
+}
+
+function answerRows({ client, reply, rows }: AnswerPlace): void {
+  test.each(Object.entries(rows))("%s", (type, row) => {
+    if (row.verdict === "carried") expect(told(client, row.reply)).toMatch(row.seen);
+    else {
+      expect(told(client, reply(type))).toContain("TEXT");
+      expect(told(client, reply(type))).not.toContain(`"${type}"`);
+    }
+  });
+}
+
+// ---- streams ---------------------------------------------------------------------------------------------------------
+
+const summarized = validateResponsesRequest({ model: "a/b", input: "a", reasoning: { summary: "auto" } });
+const context = { requestId: "r", identity, inputTokensEstimate: 1 };
+const encoders: Record<SdkName, (() => StreamEncoder)[]> = {
+  chat: [() => openaiChatCaller.stream.encoder(wires.chat, context)],
+  messages: [() => anthropicMessagesCaller().stream.encoder(wires.messages, context)],
+  responses: [wires.responses, summarized].map((wire) => () => openaiResponsesCaller.stream.encoder(wire, context)),
+};
+
+const citation = { protocol: "anthropic-messages" as const, wire: { type: "char_location", cited_text: "a" } };
+const parts: InferenceEvent[][] = [
+  [{ type: "part-start", index: 0, part: { kind: "reasoning" } }],
+  [{ type: "part-start", index: 1, part: { kind: "text" } }],
+  [{ type: "part-start", index: 2, part: { kind: "refusal" } }],
+  [{ type: "part-start", index: 3, part: { kind: "tool-call", callId: "c1", toolName: "f" } }],
+  [{ type: "part-start", index: 4, part: { kind: "tool-call", callId: "c2", toolName: "g", custom: true } }],
+].map(([start], index) => [
+  start as InferenceEvent,
+  { type: "part-delta", index, delta: "{}" },
+  index === 1 ? { type: "part-end", index, citations: [citation] } : { type: "part-end", index },
+]);
+const ends: InferenceEvent[] = [
+  { type: "response-end", reason: "stop" },
+  { type: "response-end", reason: "length" },
+  { type: "response-failed", fault: new Fault("overloaded", "Busy.", { retryAfterSeconds: 1 }) },
+];
+
+/** The types in all the streams that are written. */
+function writtenTypes(client: SdkName): Set<string> {
+  const types = new Set<string>();
+  for (const begin of encoders[client])
+    for (const end of ends) {
+      const encoder = begin();
+      for (const event of [{ type: "response-start" as const, ...identity }, ...parts.flat(), end])
+        for (const { data } of encoder.push(event))
+          for (const [, type] of data.matchAll(/"type":"([\w.]+)"/g)) types.add(type!);
+    }
+  return types;
+}
+
+function eventRows({ client, rows }: EventPlace): void {
+  const written = writtenTypes(client);
+  test.each(Object.entries(rows))("%s", (type, { verdict }) => expect(written.has(type)).toBe(verdict === "carried"));
+
+  test("no other event is written", () => {
+    const known = new Set(Object.values(places).flatMap((place) => (place.client === client ? [...place.known] : [])));
+    // Of the protocols, and in no union of the SDKs.
+    for (const type of ["message", "error", "overloaded_error", "text"]) known.add(type);
+    expect([...written].filter((type) => !known.has(type))).toEqual([]);
+  });
+}
+
+// ---- the whole of the files ------------------------------------------------------------------------------------------
+
+test.each(Object.entries(elsewhere) as [File, Record<string, readonly string[]>][])(
+  "what else the types of %s know stands within one of these, or is no concern of a request",
+  (file, groups) => {
+    const client = file === "chat" ? "chat" : file.endsWith("essages") ? "messages" : "responses";
+    const decided = new Set(
+      Object.values(places).flatMap((place) => (place.client === client ? [...place.known] : [])),
+    );
+    const rest = allTypes(file).filter((type) => !decided.has(type));
+    expect(Object.values(groups).flat().sort()).toEqual(rest);
+  },
+);
+
+test("docs/protocols.md says of each type what becomes of it", () => {
+  const wanted = Object.entries(places).map(([name, { rows }]) => {
+    const ofVerdict = (verdict: string) =>
+      Object.entries(rows as Record<string, { verdict: string }>)
+        .flatMap(([type, row]) => (row.verdict === verdict ? [`\`${type}\``] : []))
+        .join(" ");
+    return `| ${name} | ${ofVerdict("carried")} | ${ofVerdict("left out")} | ${ofVerdict("refused")} |`;
+  });
+  const written = [...table("Every type of the SDKs")].map(
+    ([name, cells]) => `| ${name} | ${cells.slice(0, 3).join(" | ")} |`,
+  );
+  expect(written).toEqual(wanted);
+});

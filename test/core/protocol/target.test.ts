@@ -1,0 +1,45 @@
+/** One parser of request targets: never throws, and says of a URL what `new URL` says. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { targetOf } from "../../../src/core/protocol/target.ts";
+
+const segment = fc.string({ unit: fc.constantFrom(..."abcXYZ019-_.~%2F%20:@!$&'()*+,;=|\\ é"), maxLength: 8 });
+const path = fc.array(segment, { maxLength: 5 }).map((segments) => `/${segments.join("/")}`);
+const query = fc.option(fc.string({ unit: fc.constantFrom(..."ab=&%?/:"), maxLength: 12 }));
+const host = fc.constantFrom("localhost", "a", "example.com:8080", "[::1]:80", "127.0.0.1");
+
+test("of a URL, what the URL's own parser finds", () => {
+  fc.assert(
+    fc.property(host, path, query, fc.boolean(), (name, at, asked, hasFragment) => {
+      const url = new URL(`http://${name}${at}${asked === null ? "" : `?${asked}`}${hasFragment ? "#part?x" : ""}`);
+      // The runtime hands over what has been parsed once.
+      expect(targetOf(url.href)).toEqual({ path: url.pathname, query: url.search.slice(1) });
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("of a bare path, the same", () => {
+  fc.assert(
+    fc.property(path, query, (at, asked) => {
+      const target = targetOf(`${at}${asked === null ? "" : `?${asked}`}`);
+      expect(target).toEqual({ path: at, query: asked ?? "" });
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("of any text, a path that begins with a slash, and no query or fragment in it", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.webUrl()), (text) => {
+      expect(targetOf(text).path).toMatch(/^\/[^?#]*$/);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test("of a path that looks like a URL, the path", () => {
+  expect(targetOf("//other/metrics")).toEqual({ path: "//other/metrics", query: "" });
+  expect(targetOf("http://a?x=1")).toEqual({ path: "/", query: "x=1" });
+  expect(targetOf("/http://a/b")).toEqual({ path: "/http://a/b", query: "" });
+});

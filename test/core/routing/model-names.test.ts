@@ -1,0 +1,12 @@
+import { expect, test } from "bun:test";
+import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
+import { aliasesOf, allowedModel } from "../../../src/core/routing/model-names.ts";
+
+const model = { id: "acme/writer-2", aliases: ["acme/writer-1"], routes: [] } as unknown as CatalogModel;
+const catalog = { models: new Map([[model.id, model]]), aliases: aliasesOf([model]), plans: new Map() };
+
+test("a key that was limited to a model by an earlier id may still use it, by both of its names", () => {
+  for (const name of ["acme/writer-1", "acme/writer-2"])
+    expect(allowedModel(catalog, name, ["acme/writer-1"], 0)).toBe(model);
+  expect(() => allowedModel(catalog, "acme/writer-1", ["acme/other"], 0)).toThrow("may not use the model");
+});

@@ -1,0 +1,86 @@
+/** What no engine of a model has words for is refused before it is admitted. */
+import { expect, test } from "bun:test";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import type { InferenceRequest } from "../../../src/core/inference/request.ts";
+import { assertCapable, type CatalogModel } from "../../../src/core/routing/catalog.ts";
+import { Cancellation } from "../../../src/core/time/cancellation.ts";
+import type { UpstreamProtocol } from "../../../src/core/upstream/codecs.ts";
+import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
+import { Attempts } from "../../../src/core/usage/attempts.ts";
+import { attemptsParts } from "../../harness/patience.ts";
+
+const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
+  id: "acme/writer-1",
+  ownedBy: "acme",
+  created: 1,
+  contextTokens: 1000,
+  outputTokens_max: 100,
+  capabilities: new Set(),
+  prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+  extraParams: [],
+  routes: protocols.map((protocol) => ({
+    upstream: { name: protocol, url: "http://127.0.0.1:1", protocol, apiKey: null, timeouts: defaultTimeouts },
+    model: "m",
+    priority: 0,
+    weight: 1,
+  })),
+});
+
+const request: InferenceRequest = {
+  model: "acme/writer-1",
+  stream: false,
+  turns: [],
+  tools: [],
+  sampling: {},
+  stop: [],
+  extra: {},
+  needs: [],
+};
+const cited: Partial<InferenceRequest> = {
+  nativeNeeds: [{ protocol: "anthropic-messages", feature: "citations", param: "messages[0].content[0].citations" }],
+};
+
+function verdict(more: Partial<InferenceRequest>, ...protocols: UpstreamProtocol[]): string {
+  const only = model(...protocols);
+  try {
+    assertCapable(only, { ...request, ...more });
+    return only.id;
+  } catch (thrown) {
+    const fault = thrown as Fault;
+    expect(fault).toBeInstanceOf(Fault);
+    return `${fault.code} ${fault.details.param}`;
+  }
+}
+
+test("citations need an engine that speaks Messages", () => {
+  expect(verdict(cited, "openai-chat")).toBe("unsupported_feature messages[0].content[0].citations");
+  expect(verdict(cited, "anthropic-messages")).toBe("acme/writer-1");
+});
+
+test("penalties need one that does not", () => {
+  const penalized = { sampling: { presencePenalty: 1 } };
+  expect(verdict(penalized, "anthropic-messages")).toBe("unsupported_feature presence_penalty");
+  expect(verdict(penalized, "openai-chat")).toBe("acme/writer-1");
+});
+
+test("of several engines the one that can be asked is asked, whatever the draw", async () => {
+  expect(verdict(cited, "openai-chat", "anthropic-messages")).toBe("acme/writer-1");
+  const two = model("openai-chat", "anthropic-messages");
+  for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
+    const asked = { ...request, ...cited, cacheKey };
+    const leaving = new Cancellation();
+    const opened = new Attempts(attemptsParts(), {
+      ...{ model: two, request: asked, inputBytes: 1, inputTokens: 1, room: { allowed: 100, held: 100 } },
+      affinity: { organizationId: "o", session: null },
+      identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
+      signal: leaving,
+      halted: new Cancellation(),
+      granted: Promise.resolve(),
+      plan: { name: "pro" },
+    });
+    const first = opened.events.next();
+    leaving.abort(new Fault("draining", "The service is restarting."));
+    await first;
+    expect(opened.progress.route?.upstream.protocol).toBe("anthropic-messages");
+  }
+});

@@ -1,0 +1,155 @@
+// Limits of keys, people and teams, said plainly in memory: what each has used and held of its organization's windows.
+
+import type { SubjectReading, UsageLimits, WindowKind } from "../../../src/core/store/ledger.ts";
+import type { Interval } from "./windows-model.ts";
+
+/** A limited key, person or team; its limits are those in force when they are looked at. */
+export interface ModelSubject {
+  id: string;
+  subject: "key" | "person" | "team";
+  limits: UsageLimits;
+}
+
+/** What is set for the keys, people and teams of an organization at a moment; never changed, each change makes another. */
+export interface OwnLimits {
+  /** By the id of a key, a person or a team. */
+  limits: ReadonlyMap<string, UsageLimits>;
+  /** By the id of a key: the team that it is in. */
+  teams: ReadonlyMap<string, string | null>;
+  /** From which the limits of people follow, where there are people. */
+  people?: ModelPeople;
+  /** By the id of a key, a person, a team or the organization. */
+  raises?: ReadonlyMap<string, ModelRaise>;
+}
+
+/** What is set for the people of an organization. */
+export interface ModelPeople {
+  /** By person: the person's own limits. */
+  own: ReadonlyMap<string, UsageLimits>;
+  /** By team, or by organization: the limits of each member without limits of their own. */
+  defaults: ReadonlyMap<string, UsageLimits>;
+  /** By person: the person's team. People who are no members are left out. */
+  memberships: ReadonlyMap<string, string | null>;
+}
+
+/** The limits that count for a person: their own, else their team's for its members, else the organization's, else none. */
+export function limitsOfMember({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string) {
+  const ofTeam = defaults.get(memberships.get(id) ?? "");
+  return own.get(id) ?? ofTeam ?? defaults.get(organizationId) ?? unlimited;
+}
+
+const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
+
+/** Limits that count until an instant, on top of others; null raises nothing. */
+export interface ModelRaise {
+  limits: UsageLimits;
+  until_ms: number;
+}
+
+/** The limits in force at this instant: a raise only raises, and what is not limited stays so. */
+export function underRaise(base: UsageLimits, raise: ModelRaise | null | undefined, now_ms: number): UsageLimits {
+  if (!raise || now_ms >= raise.until_ms) return base;
+  const of = (name: keyof UsageLimits) => {
+    const [limit, raised] = [base[name], raise.limits[name]];
+    return limit !== null && raised !== null && raised > limit ? raised : limit;
+  };
+  return {
+    session: of("session"),
+    week: of("week"),
+    month: of("month"),
+    concurrentRequests: of("concurrentRequests"),
+  };
+}
+
+interface OwnWindow extends Interval {
+  kind: WindowKind;
+  total: { used: number; held: number };
+  limit(): number;
+}
+/** What one request counts in beside its organization. */
+export interface Own {
+  subject: ModelSubject;
+  windows: OwnWindow[];
+}
+
+const kinds: readonly WindowKind[] = ["session", "week", "month"];
+const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFINITY;
+
+export class BudgetModel {
+  /** By the id of a subject. */
+  readonly #windows = new Map<string, OwnWindow[]>();
+
+  /** In the organization's windows of now; the key comes first. */
+  of(subjects: readonly ModelSubject[], windows: Record<WindowKind, Interval>): Own[] {
+    return subjects.map((subject) => ({
+      subject,
+      windows: kinds.map((kind) => this.#window(subject, kind, windows[kind])),
+    }));
+  }
+
+  /** Every window of a subject that was ever looked at. */
+  windows(id: string): readonly OwnWindow[] {
+    return this.#windows.get(id) ?? [];
+  }
+
+  #window(subject: ModelSubject, kind: WindowKind, { startsAt_ms, endsAt_ms }: Interval): OwnWindow {
+    const windows = this.#windows.get(subject.id) ?? [];
+    this.#windows.set(subject.id, windows);
+    const found = windows.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
+    if (found) return found;
+    const limit = () => infinite(subject.limits[kind]);
+    const made = { kind, startsAt_ms, endsAt_ms, total: { used: 0, held: 0 }, limit };
+    windows.push(made);
+    return made;
+  }
+}
+
+/** How much they leave: beside what is settled, and beside what is held as well. */
+export function roomOf(own: readonly Own[]): { unused: number; free: number } {
+  const windows = own.flatMap((one) => one.windows);
+  return {
+    unused: Math.min(Number.POSITIVE_INFINITY, ...windows.map(({ limit, total }) => limit() - total.used)),
+    free: Math.min(Number.POSITIVE_INFINITY, ...windows.map(({ limit, total }) => limit() - total.used - total.held)),
+  };
+}
+
+/** `holds`: what runs of each, by the ids that they count in. */
+export function isCrowded(own: readonly Own[], holds: Iterable<{ own: readonly Own[] }>): boolean {
+  const running = runningOf(holds);
+  return own.some(({ subject: { id, limits } }) => (running.get(id) ?? 0) >= infinite(limits.concurrentRequests));
+}
+
+export function runningOf(holds: Iterable<{ own: readonly Own[] }>): Map<string, number> {
+  const running = new Map<string, number>();
+  for (const hold of holds)
+    for (const { subject } of hold.own) running.set(subject.id, (running.get(subject.id) ?? 0) + 1);
+  return running;
+}
+
+/** The team that it counts in, as an answer says it. */
+export function teamOf(own: readonly Own[]): { teamId?: string } {
+  const team = own.find(({ subject }) => subject.subject === "team");
+  return team ? { teamId: team.subject.id } : {};
+}
+
+export function subjectsRead(
+  own: readonly Own[],
+  holds: Iterable<{ own: readonly Own[] }>,
+): { subjects?: SubjectReading[] } {
+  if (own.length === 0) return {};
+  const running = runningOf(holds);
+  const subjects = own.map(({ subject: { id, subject, limits }, windows }): SubjectReading => {
+    const reading = (place: number) => {
+      const { kind, startsAt_ms, endsAt_ms, total } = windows[place]!;
+      const [startsAt, resetAt] = [new Date(startsAt_ms), new Date(endsAt_ms)];
+      return { kind, limit: limits[kind], ...total, startsAt, resetAt };
+    };
+    return {
+      subject,
+      windows: { session: reading(0), week: reading(1), month: reading(2) },
+      concurrentRequests: limits.concurrentRequests,
+      running: running.get(id) ?? 0,
+    };
+  });
+  return { subjects };
+}

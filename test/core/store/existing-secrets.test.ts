@@ -1,0 +1,124 @@
+// Which secrets there are, read in pieces, on both kinds of database; and a node that missed the announcement of one.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { NewSecret } from "../../../src/core/store/directory.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { existingSecretsIn } from "../../../src/stores/postgres/existing-secrets.ts";
+import { serverDatabase } from "../../../src/stores/postgres/server.ts";
+import { metricIn, metricsOf } from "../../attacks/talk.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+import { kinds, type Owned } from "../../stores/postgres/databases.ts";
+import { newSecret, unrestricted } from "./new-key.ts";
+
+setDefaultTimeout(60_000);
+
+const actor = "cli:ann";
+/** Makes organizations and keys in a database. */
+function maker({ db }: Owned) {
+  const admin = administration(db);
+  return {
+    admin,
+    async organization(): Promise<string> {
+      const id = idOf(Bun.randomUUIDv7(), "org_");
+      await admin.createOrganization({ id, slug: id.slice(4), name: "Acme", plan: null, actor });
+      return id;
+    },
+    async key(organizationId: string, secret = newSecret()): Promise<{ id: string; secret: NewSecret }> {
+      const id = idOf(Bun.randomUUIDv7(), "key_");
+      await admin.createKey({
+        ...{ ...unrestricted, id, organizationId, name: "laptop", scopes: ["models:read"], secret, actor },
+      });
+      return { id, secret };
+    },
+  };
+}
+
+const fingerprintOf = ({ hash }: NewSecret) => hash.slice(0, 8).toHex();
+
+describe.each(kinds.map((one) => [one.kind, one] as const))("%s", (_kind, { open }) => {
+  let owned: Owned;
+  beforeAll(async () => {
+    owned = await open();
+  });
+  afterAll(() => owned.drop());
+
+  async function readAll(keys_max: number): Promise<{ fingerprints: string[]; pieces: number }> {
+    const store = existingSecretsIn(owned.db, keys_max);
+    const fingerprints: string[] = [];
+    let from: string | null = null;
+    let pieces = 0;
+    do {
+      const piece = await store.piece(from);
+      const packed = piece.fingerprints.toHex();
+      fingerprints.push(...(packed.match(/.{16}/g) ?? []));
+      from = piece.next;
+      pieces += 1;
+    } while (from !== null);
+    return { fingerprints, pieces };
+  }
+
+  test("each secret that may be used is in one piece, and none that was revoked or whose grace is over", async () => {
+    expect(await readAll(10)).toEqual({ fingerprints: [], pieces: 1 });
+    const { admin, organization, key } = maker(owned);
+    const [acme, closed] = [await organization(), await organization()];
+    const kept = await Promise.all(Array.from({ length: 6 }, () => key(acme)));
+    const revoked = await key(acme);
+    await admin.revokeKey({ id: revoked.id, old: false, actor });
+    await key(closed);
+    await admin.closeOrganization(closed, actor);
+    const rotated = await key(acme);
+    const second = newSecret();
+    await admin.rotateKey({ id: rotated.id, secret: second, graceEndsAt: new Date(Date.now() + 3_600_000), actor });
+    const ended = await key(acme);
+    const third = newSecret();
+    await admin.rotateKey({ id: ended.id, secret: third, graceEndsAt: new Date(Date.now() - 3_600_000), actor });
+    const expected = [...kept, rotated].map(({ secret }) => fingerprintOf(secret)).concat(fingerprintOf(second));
+    expected.push(fingerprintOf(third));
+    for (const keys_max of [1, 3, 100]) {
+      const { fingerprints, pieces } = await readAll(keys_max);
+      expect(fingerprints.toSorted()).toEqual(expected.toSorted());
+      expect(pieces).toBe(Math.ceil(8 / keys_max) + 1);
+    }
+  });
+
+  test("keys that were made last come first", async () => {
+    const { organization, key } = maker(owned);
+    const newest = await key(await organization());
+    const { fingerprints } = await existingSecretsIn(owned.db, 1).piece(null);
+    expect(fingerprints.toHex()).toBe(fingerprintOf(newest.secret));
+  });
+});
+
+test("a node reads them again when it may have missed an announcement", async () => {
+  const fresh = await migratedDatabase();
+  const db = await serverDatabase(fresh.url);
+  const owned: Owned = { db, drop: () => db.close().finally(fresh.drop) };
+  const sluice = await startSluice({ store: "pglite", dataDir: "unused", env: { DATABASE_URL: fresh.url } });
+  try {
+    const count = async () => metricIn(await metricsOf(sluice), "authentication_existing_secrets");
+    await until(async () => (await count()) === 0, 10_000, "the node to have read them");
+    const { organization, key } = maker(owned);
+    await key(await organization());
+    await until(async () => (await count()) === 1, 10_000, "the node to hear of a key");
+    // One that nobody announces, as if its announcement had been lost.
+    const copied = await owned.db.query<{ id: string }>(
+      `insert into api_key (id, organization_id, name, scopes)
+       select $1::uuid, organization_id, name, scopes from api_key limit 1 returning id`,
+      [Bun.randomUUIDv7()],
+    );
+    await owned.db.query("insert into key_secret (key_id, number, hash, prefix, suffix) values ($1, 1, $2, '', '')", [
+      copied[0]!.id,
+      newSecret().hash,
+    ]);
+    await owned.db.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'",
+    );
+    await until(async () => (await count()) === 2, 20_000, "the node to read them again");
+  } finally {
+    await sluice.stop();
+    await owned.drop();
+  }
+});

@@ -1,0 +1,468 @@
+// The ledger's rules in memory, as plainly as they can be said: what SQL must agree with, and what a node is tried
+// against under a virtual clock. One command at a time, no batching, no cleverness.
+
+import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
+import type {
+  Admit,
+  Answer,
+  BillingSource,
+  Checkpoint,
+  ClockRange,
+  Command,
+  Grow,
+  RequestFacts,
+  Settle,
+  SettleAnswer,
+  UsageLimits,
+  WindowKind,
+  WindowReadings,
+} from "../../../src/core/store/ledger.ts";
+import { window_units_max } from "../../../src/core/store/ledger.ts";
+import {
+  BudgetModel,
+  isCrowded,
+  type ModelRaise,
+  type ModelSubject,
+  type Own,
+  type OwnLimits,
+  roomOf,
+  subjectsRead,
+  teamOf,
+  underRaise,
+} from "./budget-model.ts";
+import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
+
+export interface ModelOrganization {
+  anchors: Anchor[];
+  extra: { enabled: boolean; capUnits: number | null };
+  /** On top of its plan. */
+  raise?: ModelRaise | null;
+  /** Of its plan in force, where one is: what a recovery charges by. */
+  limits?: UsageLimits;
+  /** For histories that change them. */
+  own?: OwnLimits;
+  /** The limited key and its team, as the key is at this moment. */
+  subjectsOf?(keyId: string): readonly ModelSubject[];
+}
+
+interface Total {
+  used: number;
+  held: number;
+}
+interface Window extends Interval {
+  kind: WindowKind | "extra";
+  total: Total;
+  /** Of a key's or a team's: its own. */
+  limit?(): number;
+}
+interface Hold {
+  facts: RequestFacts;
+  limits: UsageLimits;
+  units: number;
+  outputTokens: number;
+  source: BillingSource;
+  windows: Record<WindowKind | "extra", Window>;
+  usedBefore: Record<WindowKind, number>;
+  own: Own[];
+  leaseUntil_ms: number;
+  lease_ms: number;
+  growth: number;
+  checkpoint: number;
+  usage: Usage;
+}
+export interface ModelRecord {
+  requestId: string;
+  organizationId: string;
+  source: BillingSource;
+  charged: number;
+  uncharged: number;
+  usage: Usage;
+  recovered: boolean;
+  outcome: Settle["outcome"];
+  /** Of the entry of a late settlement: the request that was recovered. */
+  lateOf?: string;
+  /** Null: given up before it was admitted. */
+  windows: Record<WindowKind | "extra", Window> | null;
+}
+interface Account {
+  sessionOpenedAt_ms: number | null;
+  windows: Map<string, Window>;
+}
+
+const kinds: readonly WindowKind[] = ["session", "week", "month"];
+const isIn = (range: ClockRange | undefined, at_ms: number): boolean =>
+  !range || (range.earliest.getTime() <= at_ms && at_ms <= range.latest.getTime());
+const infinite = (limit: number | null): number => limit ?? Number.POSITIVE_INFINITY;
+
+export class LedgerModel {
+  readonly holds = new Map<string, Hold>();
+  readonly records = new Map<string, ModelRecord>();
+  readonly budgets = new BudgetModel();
+  /** Whether an idempotency key can ask for its answer again: then a recovery charges nothing. */
+  isClaimed: (requestId: string) => boolean = () => false;
+  /** The holds of requests that were recovered at their last checkpoint. */
+  readonly #recovered = new Map<string, Hold>();
+  readonly #accounts = new Map<string, Account>();
+
+  constructor(
+    readonly organizations: Map<string, ModelOrganization>,
+    readonly now_ms: () => number,
+    readonly chargeHolds = false,
+  ) {}
+
+  /**
+   * As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. What is settled late
+   * is booked behind it.
+   */
+  run(commands: readonly Command[]): Answer[] {
+    const verbs = ["settle", "grow", "admit", "checkpoint"];
+    const answers: Answer[] = [];
+    const order = [...commands.keys()].sort((a, b) => {
+      const [one, other] = [commands[a]!, commands[b]!];
+      return verbs.indexOf(one.verb) - verbs.indexOf(other.verb) || a - b;
+    });
+    for (const position of order) answers[position] = this.#carryOut(commands[position]!);
+    return answers.map((answer, position) => {
+      const command = commands[position]!;
+      const record = this.records.get(command.requestId);
+      return command.verb === "settle" && answer.answer === "already" && record
+        ? this.settleLate(command, record)
+        : answer;
+    });
+  }
+
+  /** Those that lie further ahead than they can, because the clock was set back. */
+  protected clipLeases(): void {
+    for (const hold of this.holds.values()) {
+      const latest_ms = this.now_ms() + hold.lease_ms;
+      if (hold.leaseUntil_ms > latest_ms + 1000) hold.leaseUntil_ms = latest_ms;
+    }
+  }
+
+  /** A clock that reads neither of these, nor between, was set: then no lease has lapsed by it. */
+  recover(limit: number, range?: ClockRange): number {
+    this.clipLeases();
+    const lapsed = [...this.holds.values()]
+      .filter((hold) => hold.leaseUntil_ms <= this.now_ms() && isIn(range, this.now_ms()))
+      .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
+      .slice(0, limit);
+    for (const hold of lapsed) {
+      const cost = this.chargeHolds && hold.facts.stream ? hold.units : costOf(hold.usage, hold);
+      const units = this.isClaimed(hold.facts.requestId) ? 0 : cost;
+      const { limits } = this.organizations.get(hold.facts.organizationId)!;
+      this.#end(hold, limits ?? hold.limits, hold.usage, units, "failed", true);
+      if (units === costOf(hold.usage, hold)) this.#recovered.set(hold.facts.requestId, hold);
+    }
+    return lapsed.length;
+  }
+
+  /** An operator's entry in a window of now; null: no session is open. */
+  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): number | null {
+    const known = this.records.get(entryId);
+    if (known) return known.charged;
+    const windows = this.#windowsNow(organizationId);
+    if (kind === "session" && sessionAt(this.#account(organizationId).sessionOpenedAt_ms, this.now_ms()) === null)
+      return null;
+    const { total } = windows[kind];
+    const charged = Math.max(0 - total.used, Math.min(units, window_units_max - total.used));
+    total.used += charged;
+    const entry = { usage: noUsage, uncharged: 0, recovered: false, outcome: "completed", windows: null } as const;
+    const source = kind === "extra" ? "extra" : "plan";
+    this.records.set(entryId, { requestId: entryId, organizationId, source, charged, ...entry });
+    return charged;
+  }
+
+  /** The windows in force, and their totals. */
+  readings(organizationId: string, limits: UsageLimits): WindowReadings {
+    return readings(this.#windowsNow(organizationId), this.#inForce(organizationId, limits));
+  }
+
+  /** Every window that was ever used. */
+  windows(organizationId: string): Window[] {
+    return [...this.#account(organizationId).windows.values()];
+  }
+
+  #carryOut(command: Command): Answer {
+    switch (command.verb) {
+      case "admit":
+        return this.#admit(command);
+      case "grow":
+        return this.#grow(command);
+      case "checkpoint":
+        return this.#checkpoint(command);
+      case "settle":
+        return this.#settle(command);
+    }
+  }
+
+  /** A plan's limits, under the raise of the organization. */
+  #inForce(organizationId: string, limits: UsageLimits): UsageLimits {
+    return underRaise(limits, this.organizations.get(organizationId)?.raise, this.now_ms());
+  }
+
+  #admit(asked: Admit): Answer {
+    const admit = { ...asked, limits: this.#inForce(asked.organizationId, asked.limits) };
+    const organization = this.organizations.get(admit.organizationId);
+    if (this.records.has(admit.requestId)) return { answer: "over" };
+    if (!organization) return { answer: "unknown" };
+    const at = new Date(this.now_ms());
+    const already = this.holds.get(admit.requestId);
+    if (already) {
+      const { units, outputTokens, source, windows, usedBefore } = already;
+      const seen = readings(windows, admit.limits);
+      for (const kind of kinds) {
+        seen[kind].used = usedBefore[kind];
+        if (source === "plan") seen[kind].held -= units;
+      }
+      return { answer: "granted", units, outputTokens, source, windows: seen, ...teamOf(already.own), at };
+    }
+    const windows = this.#windowsNow(admit.organizationId);
+    const seen = readings(windows, admit.limits);
+    const price = admit.prices.output;
+    const whole = admit.inputUnits + admit.outputTokens * price;
+    const least = admit.inputUnits + admit.outputTokens_min * price;
+    const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
+    const own = this.budgets.of(organization.subjectsOf?.(admit.keyId) ?? [], windows);
+    const ownRoom = roomOf(own);
+    const planRoom = Math.min(ownRoom.free, ...kinds.map(roomIn));
+    const { enabled } = organization.extra;
+    const cap = infinite(organization.extra.capUnits);
+    const extraTotal = windows.extra.total;
+    const extraRoom = enabled
+      ? Math.min(ownRoom.free, cap - extraTotal.used - extraTotal.held)
+      : Number.NEGATIVE_INFINITY;
+    const subjects = subjectsRead(own, this.holds.values());
+
+    const source: BillingSource | null =
+      whole <= planRoom
+        ? "plan"
+        : whole <= extraRoom
+          ? "extra"
+          : least <= planRoom
+            ? "plan"
+            : least <= extraRoom
+              ? "extra"
+              : null;
+    if (source === null) {
+      const settledFull = kinds.filter((kind) => infinite(admit.limits[kind]) - seen[kind].used < least);
+      const isOpen = settledFull.length === 0 || (enabled && least <= cap - extraTotal.used);
+      const waitingHelps = isOpen && least <= ownRoom.unused;
+      const full = waitingHelps ? kinds.filter((kind) => roomIn(kind) < least) : settledFull;
+      full.sort((a, b) => seen[b].resetAt.getTime() - seen[a].resetAt.getTime());
+      const extra = { ...organization.extra, ...extraTotal };
+      return { answer: waitingHelps ? "reserved" : "exhausted", kinds: full, windows: seen, ...subjects, extra, at };
+    }
+    const running = [...this.holds.values()].filter(
+      (hold) => hold.facts.organizationId === admit.organizationId,
+    ).length;
+    if (running >= infinite(admit.limits.concurrentRequests) || isCrowded(own, this.holds.values())) {
+      const { concurrentRequests } = admit.limits;
+      const raised = concurrentRequests === asked.limits.concurrentRequests ? {} : { concurrentRequests };
+      return { answer: "concurrency", windows: seen, ...subjects, ...raised, at };
+    }
+
+    const room = source === "plan" ? planRoom : extraRoom;
+    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputUnits) / price);
+    const units = admit.inputUnits + outputTokens * price;
+    this.#account(admit.organizationId).sessionOpenedAt_ms = windows.session.startsAt_ms;
+    const hold: Hold = {
+      facts: admit,
+      limits: admit.limits,
+      units,
+      outputTokens,
+      source,
+      windows,
+      usedBefore: { session: seen.session.used, week: seen.week.used, month: seen.month.used },
+      own,
+      leaseUntil_ms: this.now_ms() + admit.lease_ms,
+      lease_ms: admit.lease_ms,
+      growth: 0,
+      checkpoint: 0,
+      usage: noUsage,
+    };
+    this.holds.set(admit.requestId, hold);
+    for (const window of this.#billed(hold)) window.total.held += units;
+    return { answer: "granted", units, outputTokens, source, windows: seen, ...subjects, ...teamOf(own), at };
+  }
+
+  #grow(grow: Grow): Answer {
+    const hold = this.holds.get(grow.requestId);
+    if (!hold) return { answer: "gone" };
+    const room = Math.min(
+      ...this.#billed(hold).map(
+        (window) => this.#limit(hold, grow.limits, window) - window.total.used - window.total.held,
+      ),
+    );
+    const { extra } = this.organizations.get(grow.organizationId)!;
+    const allowed = hold.source === "extra" && !extra.enabled ? Math.min(0, room) : room;
+    const wanted = Math.min(Math.max(grow.unitsTotal, hold.units), hold.units + allowed);
+    const least = grow.number > hold.growth ? Math.min(grow.unitsTotal_min, hold.units) : hold.units;
+    const units = Math.max(wanted, least);
+    if (units < grow.unitsTotal_min) return { answer: "full" };
+    hold.growth = Math.max(hold.growth, grow.number);
+    for (const window of this.#billed(hold)) window.total.held += units - hold.units;
+    hold.units = units;
+    return { answer: "granted", units };
+  }
+
+  #checkpoint(checkpoint: Checkpoint): Answer {
+    const hold = this.holds.get(checkpoint.requestId);
+    if (!hold) return { answer: "gone" };
+    hold.leaseUntil_ms = Math.max(hold.leaseUntil_ms, this.now_ms() + checkpoint.lease_ms);
+    const newer = checkpoint.number > hold.checkpoint ? checkpoint.usage : hold.usage;
+    hold.usage = {
+      ...newer,
+      outputTokens: Math.max(hold.usage.outputTokens, checkpoint.usage.outputTokens),
+      reasoningTokens: Math.max(hold.usage.reasoningTokens, checkpoint.usage.reasoningTokens),
+    };
+    hold.checkpoint = Math.max(hold.checkpoint, checkpoint.number);
+    return { answer: "extended" };
+  }
+
+  #settle(settle: Settle): Answer {
+    if (this.records.has(settle.requestId)) return { answer: "already" };
+    const hold = this.holds.get(settle.requestId);
+    if (hold) return this.#end(hold, settle.limits, settle.usage, settle.units, settle.outcome, false);
+    const { requestId, organizationId, usage, units, outcome } = settle;
+    const ending = { source: "plan", charged: 0, uncharged: units, recovered: false, windows: null } as const;
+    this.records.set(requestId, { requestId, organizationId, usage, outcome, ...ending });
+    return { answer: "settled", charged: 0, uncharged: units };
+  }
+
+  /** What a record lacks that another node had written, booked once, under the limits in force. */
+  protected settleLate(settle: Settle, record: ModelRecord): Answer {
+    const { requestId, organizationId, usage } = settle;
+    const entryId = lateIdOf(requestId);
+    const hold = this.#recovered.get(requestId);
+    const units = settle.units - record.charged - record.uncharged;
+    if (!hold?.facts.stream || settle.isRepeatable || units <= 0 || this.records.has(entryId))
+      return { answer: "already" };
+    const { limits } = this.organizations.get(organizationId)!;
+    const entry = { ...hold, units: 0, facts: { ...hold.facts, requestId: entryId } };
+    const rest = lessUsage(usage, record.usage);
+    const { charged, uncharged } = this.#end(entry, limits ?? hold.limits, rest, units, record.outcome, false);
+    this.records.get(entryId)!.lateOf = requestId;
+    return { answer: "late", entryId, charged, uncharged };
+  }
+
+  #end(
+    hold: Hold,
+    limits: UsageLimits,
+    usage: Usage,
+    units: number,
+    outcome: Settle["outcome"],
+    recovered: boolean,
+  ): SettleAnswer & { answer: "settled" } {
+    const { requestId, organizationId } = hold.facts;
+    const room = this.#billed(hold).map((window) => {
+      const left = this.#limit(hold, limits, window) - window.total.used;
+      const others = Math.max(0, Math.min(window.total.held - hold.units, left - hold.units));
+      return left - others;
+    });
+    const charged = Math.max(0, Math.min(units, ...room));
+    for (const window of this.#billed(hold)) {
+      window.total.used += charged;
+      window.total.held -= hold.units;
+    }
+    this.holds.delete(requestId);
+    const { source, windows } = hold;
+    this.records.set(requestId, {
+      requestId,
+      organizationId,
+      source,
+      charged,
+      uncharged: units - charged,
+      usage,
+      recovered,
+      outcome,
+      windows,
+    });
+    return { answer: "settled", charged, uncharged: units - charged };
+  }
+
+  /** The organization's windows, and those of the key and the team, also where extra usage is billed. */
+  #billed(hold: Hold): Window[] {
+    const billed = hold.source === "extra" ? [hold.windows.extra] : kinds.map((kind) => hold.windows[kind]);
+    return [...billed, ...hold.own.flatMap(({ windows }) => windows)];
+  }
+
+  #limit(hold: Hold, limits: UsageLimits, window: Window): number {
+    if (window.limit) return window.limit();
+    if (window.kind !== "extra") return infinite(this.#inForce(hold.facts.organizationId, limits)[window.kind]);
+    return infinite(this.organizations.get(hold.facts.organizationId)!.extra.capUnits);
+  }
+
+  #account(organizationId: string): Account {
+    let account = this.#accounts.get(organizationId);
+    if (account) return account;
+    account = { sessionOpenedAt_ms: null, windows: new Map() };
+    this.#accounts.set(organizationId, account);
+    return account;
+  }
+
+  #windowsNow(organizationId: string): Record<WindowKind | "extra", Window> {
+    const { anchors } = this.organizations.get(organizationId)!;
+    const account = this.#account(organizationId);
+    const now_ms = this.now_ms();
+    const session = sessionAt(account.sessionOpenedAt_ms, now_ms) ?? {
+      startsAt_ms: now_ms,
+      endsAt_ms: now_ms + session_ms,
+    };
+    const window = (kind: Window["kind"], interval: Interval): Window => {
+      const name = `${kind} ${interval.startsAt_ms}`;
+      const found = account.windows.get(name) ?? { kind, ...interval, total: { used: 0, held: 0 } };
+      account.windows.set(name, found);
+      return found;
+    };
+    const month = monthAt(anchors, now_ms);
+    return {
+      session: window("session", session),
+      week: window("week", weekAt(anchors, now_ms)),
+      month: window("month", month),
+      extra: window("extra", month),
+    };
+  }
+}
+
+export const lateIdOf = (requestId: string): string => `${requestId}_late`;
+
+/** Answers as SQL and the model both give them: infinity and null alike mean no limit, and a late entry has an id of its own. */
+export function comparable(answers: readonly Answer[]): unknown {
+  return answers.map((answer) => JSON.parse(JSON.stringify({ ...answer, entryId: undefined })));
+}
+
+export function sumOf(usage: Usage, more: Usage): Usage {
+  return lessUsage(usage, lessUsage(noUsage, more));
+}
+
+function lessUsage(usage: Usage, less: Usage): Usage {
+  return {
+    inputTokens: usage.inputTokens - less.inputTokens,
+    cachedInputTokens: usage.cachedInputTokens - less.cachedInputTokens,
+    cacheWriteTokens: usage.cacheWriteTokens - less.cacheWriteTokens,
+    outputTokens: usage.outputTokens - less.outputTokens,
+    reasoningTokens: usage.reasoningTokens - less.reasoningTokens,
+    source: usage.source,
+  };
+}
+
+function costOf(usage: Usage, hold: Hold): number {
+  const { prices } = hold.facts;
+  return (
+    usage.inputTokens * prices.input +
+    usage.cachedInputTokens * prices.cachedInput +
+    usage.cacheWriteTokens * prices.cacheWrite +
+    usage.outputTokens * prices.output
+  );
+}
+
+function readings(windows: Record<WindowKind, Window>, limits: UsageLimits): WindowReadings {
+  const reading = (kind: WindowKind) => ({
+    kind,
+    limit: limits[kind],
+    ...windows[kind].total,
+    startsAt: new Date(windows[kind].startsAt_ms),
+    resetAt: new Date(windows[kind].endsAt_ms),
+  });
+  return { session: reading("session"), week: reading("week"), month: reading("month") };
+}

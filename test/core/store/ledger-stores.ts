@@ -1,0 +1,156 @@
+// The stores that keep a ledger, each brought to the shape of this build, with a clock that a test can set.
+
+import { expect } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { migrate } from "../../../db/migrate.ts";
+import { noUsage } from "../../../src/core/inference/usage.ts";
+import type { DryRunning } from "../../../src/core/store/dry-run.ts";
+import { uuidOf } from "../../../src/core/store/ids.ts";
+import type { Admit, Ledger, RequestFacts, Settle, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { serverDatabase } from "../../../src/stores/postgres/server.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+
+export interface Store {
+  db: Database;
+  /** Another node's connections to the same store. */
+  another(): Promise<Database>;
+  /** Sets the store's clock; null lets it run. */
+  setClock(at: Date | null): Promise<void>;
+  newOrganization(options?: {
+    anchorAt?: Date;
+    extra?: { enabled: boolean; capUnits: number | null };
+  }): Promise<string>;
+  close(): Promise<void>;
+}
+
+export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
+  async pglite() {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-ledger-"));
+    const db = await embeddedDatabase(join(folder, "data"));
+    return open(db, {
+      another: async () => db,
+      async close() {
+        await db.close();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    });
+  },
+  async postgres() {
+    const { url, drop } = await migratedDatabase();
+    const databases = [await serverDatabase(url)];
+    return open(databases[0]!, {
+      async another() {
+        const db = await serverDatabase(url);
+        databases.push(db);
+        return db;
+      },
+      async close() {
+        await Promise.all(databases.map((db) => db.close()));
+        await drop();
+      },
+    });
+  },
+};
+
+/** A store with its ledger, which closes with the store. */
+export async function openLedger(name: keyof typeof stores): Promise<{ store: Store; book: Ledger & DryRunning }> {
+  const store = await stores[name]();
+  const book = ledger(store.db, { recovery: "checkpoint" });
+  const close = () => book.close().finally(store.close);
+  return { store: { ...store, close }, book };
+}
+
+/** Every total equals the sum of its records, by each kind of check. */
+export async function expectBalanced(book: Ledger): Promise<void> {
+  for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+  expect(await book.audit()).toMatchObject({ differing: 0 });
+  expect(await book.check()).toEqual([]);
+}
+
+/** The store of an open database, which the caller closes. */
+export const storeOf = (db: Database) => open(db, { another: async () => db, close: () => db.close() });
+
+async function open(db: Database, rest: Pick<Store, "another" | "close">): Promise<Store> {
+  await migrate(db);
+  await db.exec(`
+    create table test_clock (at timestamptz);
+    create or replace function store_now() returns timestamptz language sql volatile set enable_seqscan = on
+      as $$ select coalesce((select at from test_clock), date_trunc('milliseconds', clock_timestamp())) $$;
+  `);
+  return {
+    db,
+    ...rest,
+    async setClock(at) {
+      // In one statement: between two, whatever asks would see the true time.
+      await db.query(
+        "with was as (delete from test_clock) insert into test_clock select $1::timestamptz where $1 is not null",
+        [at],
+      );
+    },
+    async newOrganization({ anchorAt = new Date("2026-01-31T10:00:00Z"), extra } = {}) {
+      const id = `org_${newHex()}`;
+      await db.query(
+        `insert into organization (id, slug, name, plan, anchor_at, extra_usage_enabled, extra_usage_cap_units)
+         values ($1, $2, 'Test', 'test', $3, $4, $5)`,
+        [uuidOf(id, "org_"), id.slice(4, 40), anchorAt, extra?.enabled ?? false, extra?.capUnits ?? null],
+      );
+      return id;
+    },
+  };
+}
+
+export const newHex = (): string => Bun.randomUUIDv7().replaceAll("-", "");
+export const newRequestId = (): string => `req_${newHex()}`;
+
+export const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
+
+export function factsOf(organizationId: string, requestId = newRequestId()): RequestFacts {
+  return {
+    requestId,
+    organizationId,
+    keyId: "key_00000000000070008000000000000001",
+    operation: "chat.completions",
+    model: "acme/writer-1",
+    stream: true,
+    prices: { input: 1, cachedInput: 1, cacheWrite: 2, output: 10 },
+  };
+}
+
+/** Holds 100 units of input and 10 a token. */
+export function admitOf(organizationId: string, change: Partial<Admit> = {}): Admit {
+  return {
+    verb: "admit",
+    ...factsOf(organizationId),
+    limits: unlimited,
+    inputUnits: 100,
+    outputTokens: 90,
+    outputTokens_min: 90,
+    lease_ms: 60_000,
+    ...change,
+  };
+}
+
+export function settleOf(
+  admit: RequestFacts & { limits: UsageLimits },
+  units: number,
+  change: Partial<Settle> = {},
+): Settle {
+  const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
+  return {
+    verb: "settle",
+    ...{ requestId, organizationId, keyId, operation, model, stream, prices, limits },
+    usage: { ...noUsage, outputTokens: Math.floor(units / 10) },
+    units,
+    outcome: "completed",
+    stoppedBy: null,
+    errorCode: null,
+    route: { upstream: "main", attempts: 1, firstPart_ms: 12 },
+    reportRejected: null,
+    ...change,
+  };
+}

@@ -1,0 +1,143 @@
+// Whose limits changed, as the store tells it: numbered in the order of commits, and to every node.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { bare } from "../../../src/core/store/ids.ts";
+import type { AdmitAnswer, Ledger } from "../../../src/core/store/ledger.ts";
+import type { LimitStore } from "../../../src/core/store/plan.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { limits } from "../../../src/stores/postgres/limits.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { until } from "../../harness/until.ts";
+import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+
+setDefaultTimeout(60_000);
+
+for (const name of databaseKinds(import.meta.path)) {
+  describe(`limits that change on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    let told: LimitStore;
+    let organization: string;
+    beforeAll(async () => {
+      ({ store, book } = await openLedger(name));
+      told = limits(await store.another());
+      organization = await store.newOrganization();
+    });
+    afterAll(() => store.close());
+
+    const number = async () => (await told.changes(null)).number;
+    const set = (key: string, budget: Partial<Budget>, team: string | null = null) => {
+      const [id, owner] = [bare(key, "key_"), bare(organization, "org_")];
+      return store.db.transaction((tx) =>
+        setSubject(tx, { id, organization: owner, team, budget: { ...noBudget, ...budget } }),
+      );
+    };
+    const newKey = () => `key_${newHex()}`;
+
+    test("a key, a team and an organization's extra usage are named when their limits change, once for all changes", async () => {
+      const acts = administration(store.db);
+      const since = await number();
+      expect(await told.changes(since)).toMatchObject({ number: since, subjects: [] });
+      const key = newKey();
+      await set(key, { session: 5 });
+      await set(key, { session: 7 });
+      const teamId = `team_${newHex()}`;
+      await acts.createTeam({
+        ...{ id: teamId, organizationId: organization, name: "writers", budget: noBudget, keyDefault: null },
+        actor: "cli:test",
+      });
+      const between = await number();
+      await acts.setExtraUsage(organization, { enabled: true, capUnits: 9 }, "cli:test");
+      const { subjects } = await told.changes(since);
+      expect(subjects?.toSorted()).toEqual([key, organization, teamId].toSorted());
+      expect((await told.changes(between)).subjects).toEqual([organization]);
+    });
+
+    test("what was used before a first limit is summed, and that is a change of its own", async () => {
+      const key = newKey();
+      const command = { ...admitOf(organization), keyId: key };
+      await book.run([command]);
+      await book.run([settleOf(command, 40)]);
+      expect(await set(key, { session: 50 })).toBe(true);
+      const since = await number();
+      await sumEarlier(store.db, bare(key, "key_"));
+      expect((await told.changes(since)).subjects).toEqual([key]);
+      expect((await book.budgets(organization, key))[0]?.windows.session).toMatchObject({ used: 40, limit: 50 });
+    });
+
+    test("a grant says in which team the key is, limited or not, also when it is asked again", async () => {
+      const teamId = `team_${newHex()}`;
+      const budget = noBudget;
+      const acts = administration(store.db);
+      const made = { id: teamId, organizationId: organization, name: "readers", budget, keyDefault: null };
+      await acts.createTeam({ ...made, actor: "cli:test" });
+      const [inside, outside] = [newKey(), newKey()];
+      await set(inside, {}, bare(teamId, "team_"));
+      for (const [keyId, expected] of [
+        [inside, teamId],
+        [outside, undefined],
+      ] as const) {
+        const admit = { ...admitOf(organization), keyId };
+        for (let time = 0; time < 2; time++) {
+          const [answer] = (await book.run([admit])) as AdmitAnswer[];
+          expect(answer).toMatchObject({ answer: "granted" });
+          expect("teamId" in answer! ? answer.teamId : undefined).toBe(expected);
+        }
+      }
+    });
+
+    test("a change that is not committed yet is not passed over: later ones wait for it", async () => {
+      if (name === "pglite") return;
+      const [first, second] = [newKey(), newKey()];
+      const since = await number();
+      const elsewhere = await store.newOrganization();
+      const held = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
+      const slow = store.db.transaction(async (tx) => {
+        const [id, owner] = [bare(first, "key_"), bare(organization, "org_")];
+        await setSubject(tx, { id, organization: owner, team: null, budget: { ...noBudget, session: 5 } });
+        begun.resolve();
+        await held.promise;
+      });
+      await begun.promise;
+      const owner = bare(elsewhere, "org_");
+      const quick = store.db.transaction((tx) =>
+        setSubject(tx, { id: bare(second, "key_"), organization: owner, team: null, budget: noBudget }),
+      );
+      await until(
+        async () =>
+          (
+            await store.db.query(
+              "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+            )
+          ).length > 0,
+        10_000,
+        "the second change to wait",
+      );
+      expect(await told.changes(since)).toMatchObject({ number: since, subjects: [] });
+      held.resolve();
+      await Promise.all([slow, quick]);
+      expect((await told.changes(since)).subjects?.toSorted()).toEqual([first, second].toSorted());
+    });
+
+    test("more changes than can be named, and numbers that went back, may be anybody's", async () => {
+      const since = await number();
+      await store.db.query("select usage_limits_changed(gen_random_uuid()) from generate_series(1, 1001)");
+      expect((await told.changes(since)).subjects).toBeNull();
+      expect((await told.changes(since + 5_000)).subjects).toBeNull();
+    });
+
+    test("every node is informed with the commit", async () => {
+      let heard = 0;
+      const stop = await told.listen(() => {
+        heard += 1;
+      });
+      heard = 0;
+      await set(newKey(), { week: 5 });
+      await until(() => heard > 0, 10_000, "the message");
+      await stop();
+    });
+  });
+}

@@ -1,0 +1,187 @@
+// A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { type Budget, noBudget, type Team } from "../../../src/core/store/budget.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../../src/core/store/ledger.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
+import { peopleAdministration } from "../../../src/stores/postgres/people-administration.ts";
+import { standings } from "../../../src/stores/postgres/standing.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { newMember } from "../../harness/members.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
+import { unrestricted } from "./new-key.ts";
+
+setDefaultTimeout(60_000);
+const noon = new Date("2026-03-10T12:00:00.000Z");
+const actor = "operator:ann";
+const budget = (limits: Partial<Budget>): Budget => ({ ...noBudget, ...limits });
+
+for (const name of databaseKinds(import.meta.path))
+  describe(`people on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
+    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    /** A thousand units each. */
+    const asked = (organization: string, keyId: string) => ({ ...admitOf(organization), keyId });
+    const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
+
+    beforeAll(async () => {
+      ({ store, book } = await openLedger(name));
+    });
+    afterAll(async () => {
+      await expectBalanced(book);
+      await store.close();
+    });
+    beforeEach(() => store.setClock(noon));
+
+    const member = (organization: string, team: string | null = null) =>
+      newMember(store.db, Bun.randomUUIDv7(), { organization, team });
+    async function newKeyOf(organizationId: string, personId: string | null, teamId: string | null = null) {
+      const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64))));
+      const id = `key_${newHex()}`;
+      await administration(store.db).createKey({
+        ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], teamId, personId, secret, actor },
+      });
+      return { id, hash: secret.hash };
+    }
+    async function newTeam(organizationId: string, fields: Partial<Team> = {}) {
+      const id = `team_${newHex()}`;
+      const given = { id, organizationId, name: id, budget: noBudget, keyDefault: null, actor, ...fields };
+      return (await administration(store.db).createTeam(given)) as Team;
+    }
+    async function limit(personId: string, organizationId: string, limits: Partial<Budget> | null) {
+      const store_ = peopleAdministration(store.db);
+      const before = await store_.memberLimits(personId, organizationId);
+      const change = { organizationId, before, budget: limits && budget(limits) };
+      expect(await store_.setMemberLimits(personId, change, actor)).toMatchObject({ person: { id: personId } });
+    }
+    const counted = async (personId: string) =>
+      (await peopleAdministration(store.db).memberBudgets([personId])).get(personId);
+
+    test("a person's keys share one limit exactly, and other people's keys and the person's in another organization are not affected", async () => {
+      const [acme, other] = [await store.newOrganization(), await store.newOrganization()];
+      const ann = await member(acme);
+      const keys = await Promise.all([newKeyOf(acme, ann), newKeyOf(acme, ann), newKeyOf(acme, ann)]);
+      const [elsewhere, bobs] = [await newKeyOf(other, ann), await newKeyOf(acme, await member(acme))];
+      await limit(ann, acme, { session: 5_000 });
+      const commands = Array.from({ length: 9 }, (_, n) => asked(acme, keys[n % 3]!.id));
+      expect(await answersOf(commands)).toEqual([...Array(5).fill("granted"), ...Array(4).fill("reserved")]);
+      expect(await admit(asked(acme, keys[0]!.id))).toMatchObject({
+        answer: "reserved",
+        kinds: [],
+        subjects: [{ subject: "person", windows: { session: { limit: 5_000, held: 5_000 } }, running: 5 }],
+      });
+      for (const key of [elsewhere, bobs])
+        expect(await admit(asked(key === bobs ? acme : other, key.id))).not.toHaveProperty("subjects");
+      for (const command of commands.slice(0, 5)) await run(settleOf(command, 1_000));
+      expect(await admit(asked(acme, keys[1]!.id))).toMatchObject({ answer: "exhausted", kinds: [] });
+      expect(await book.budgets(acme, keys[2]!.id)).toMatchObject([
+        { subject: "person", running: 0, windows: { session: { used: 5_000 } } },
+      ]);
+      const [{ memberId } = { memberId: "" }] = (await counted(ann)) ?? [];
+      expect((await standings(store.db).standings([memberId])).get(memberId)).toMatchObject({
+        windows: { session: { used: 5_000 } },
+      });
+      expect(await standings(store.db).nearest("person", 1_000)).toContainEqual(
+        expect.objectContaining({ id: memberId }),
+      );
+    });
+
+    test("sixteen connections at once against room for five in a person's windows: five are admitted", async () => {
+      const acme = await store.newOrganization();
+      const ann = await member(acme);
+      const keys = await Promise.all([newKeyOf(acme, ann), newKeyOf(acme, ann)]);
+      await limit(ann, acme, { week: 5_000 });
+      const books = await Promise.all(
+        Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
+          ledger(await store.another(), { recovery: "checkpoint" }),
+        ),
+      );
+      const commands = Array.from({ length: 80 }, (_, n) => asked(acme, keys[n % 2]!.id));
+      const answers = await Promise.all(commands.map((command, n) => books[n % books.length]!.run([command])));
+      expect(answers.filter(([answer]) => answer!.answer === "granted")).toHaveLength(5);
+    });
+
+    test("key, person and team are counted side by side, in this order, and running requests count for a person who gets a limit", async () => {
+      const acme = await store.newOrganization();
+      const team = await newTeam(acme, { budget: budget({ week: 50_000 }) });
+      const ann = await member(acme, team.name);
+      const key = await newKeyOf(acme, ann, team.id);
+      const [running, settled] = [asked(acme, key.id), asked(acme, key.id)];
+      await book.run([running, settled]);
+      await run(settleOf(settled, 700));
+      await limit(ann, acme, { month: 20_000, concurrentRequests: 3 });
+      const before = await administration(store.db).keyBudget(key.id);
+      await administration(store.db).setKeyBudget(
+        { id: key.id },
+        before,
+        { teamId: team.id, budget: budget({ session: 9_000 }) },
+        actor,
+      );
+      expect(await admit(asked(acme, key.id))).toMatchObject({
+        answer: "granted",
+        teamId: team.id,
+        subjects: [
+          { subject: "key", windows: { session: { used: 700, held: 1_000 } } },
+          { subject: "person", windows: { month: { limit: 20_000, used: 700, held: 1_000 } }, running: 1 },
+          { subject: "team", windows: { week: { used: 700 } } },
+        ],
+      });
+      expect(await answersOf([asked(acme, key.id), asked(acme, key.id)])).toEqual(["granted", "concurrency"]);
+    });
+
+    test("a person's own limits count before the team's, and those before the organization's; the person follows the membership", async () => {
+      const acme = await store.newOrganization();
+      const administrator = administration(store.db);
+      const team = await newTeam(acme, { memberDefault: budget({ week: 3_000 }) });
+      const ann = await member(acme, team.name);
+      await administrator.setMemberDefault(acme, budget({ week: 4_000 }), actor);
+      const key = await newKeyOf(acme, ann, team.id);
+      const weekOf = async () => (await counted(ann))?.map((one) => [one.isOwn, one.budget.week]);
+      expect(await weekOf()).toEqual([[false, 3_000]]);
+      const first = asked(acme, key.id);
+      await run(first);
+      await limit(ann, acme, { week: 1_500 });
+      expect(await weekOf()).toEqual([[true, 1_500]]);
+      expect(await admit(asked(acme, key.id))).toMatchObject({ answer: "reserved", subjects: [{ subject: "person" }] });
+      await limit(ann, acme, null);
+      expect(await weekOf()).toEqual([[false, 3_000]]);
+      // The person leaves the team while a request runs: it goes on counting for the person, whose key leaves the team too.
+      await peopleAdministration(store.db).giveMembership(
+        ann,
+        { organization: acme, team: null, role: "member", scopes, models: null },
+        actor,
+      );
+      expect(await weekOf()).toEqual([[false, 4_000]]);
+      expect((await administrator.keyBudget(key.id)).team).toBeNull();
+      expect(await answersOf(Array.from({ length: 4 }, () => asked(acme, key.id)))).toEqual([
+        "granted",
+        "granted",
+        "granted",
+        "reserved",
+      ]);
+      await run(settleOf(first, 1_000));
+      await administrator.setMemberDefault(acme, null, actor);
+      expect(await counted(ann)).toBeUndefined();
+      expect(await answersOf(Array.from({ length: 9 }, () => asked(acme, key.id)))).toEqual(Array(9).fill("granted"));
+    });
+
+    test("every node is informed of a change of a person's limits by the ID, and the person's rates reach the directory", async () => {
+      const acme = await store.newOrganization();
+      const ann = await member(acme);
+      const key = await newKeyOf(acme, ann);
+      const { number } = await limitStore(store.db).changes(null);
+      await limit(ann, acme, { requestsPerMinute: 7 });
+      expect((await limitStore(store.db).changes(number)).subjects).toEqual([ann]);
+      const [{ memberId } = { memberId: "" }] = (await counted(ann)) ?? [];
+      expect((await directory(store.db).credential(key.hash))?.rates).toEqual([
+        { limitedBy: "person", id: memberId, limits: { requestsPerMinute: 7, tokensPerMinute: null } },
+      ]);
+    });
+  });

@@ -1,0 +1,178 @@
+// People as administrators change them: suspended, forgotten, given memberships; each change reaches every node.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { newKey, secretOf } from "../../../src/core/auth/key.ts";
+import { deadlineIn, judge, type PeoplePolicy } from "../../../src/core/auth/verdict.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import type { KnownPerson, NamedMembership } from "../../../src/core/store/people.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
+import { people } from "../../../src/stores/postgres/people.ts";
+import { until } from "../../harness/until.ts";
+import { kindsFor, withClock } from "../../stores/postgres/databases.ts";
+import { unrestricted } from "./new-key.ts";
+
+setDefaultTimeout(60_000);
+const day_ms = 86_400_000;
+const uuid = () => Bun.randomUUIDv7();
+const actor = "operator:ann";
+const revoking: PeoplePolicy = { confirmedMax_ms: 30 * day_ms, keysOfLeavers: "revoke" };
+const membership = (organization: string | null, fields: Partial<NamedMembership> = {}): NamedMembership => ({
+  ...{ organization, team: null, role: organization === null ? "admin" : "member", scopes, models: null },
+  ...fields,
+});
+
+for (const { kind, open } of kindsFor(import.meta.path))
+  describe(kind, () => {
+    let db: Database;
+    let drop: () => Promise<void>;
+    beforeAll(async () => {
+      ({ db, drop } = await open());
+      // Another administrator, so that each of these people can be suspended and forgotten.
+      const rights = { role: "admin", organizationId: null, expiresAt: null } as const;
+      const secret = secretOf(newKey(crypto.getRandomValues(new Uint8Array(64)), "slo_"));
+      await administration(db).createOperator({ id: idOf(uuid(), "op_"), name: "ann", ...rights, secret, actor });
+    });
+    afterAll(() => drop());
+
+    async function organization() {
+      const slug = `org-${uuid()}`;
+      const id = idOf(uuid(), "org_");
+      await administration(db).createOrganization({ id, slug, name: slug, plan: null, actor });
+      return { slug, id };
+    }
+    const person = (memberships: NamedMembership[] = [], fields: object = {}) =>
+      people(db).confirm({
+        ...{ id: idOf(uuid(), "per_"), issuer: "https://login.example", subject: uuid(), kind: "person" },
+        ...{ email: "ann@example.com", name: "Ann", groups: ["research"], memberships },
+        ...fields,
+      });
+    /** A key that belongs to the person. */
+    async function keyOf(personId: string, organizationId: string, keyScopes = [...scopes]) {
+      const id = idOf(uuid(), "key_");
+      const text = newKey(crypto.getRandomValues(new Uint8Array(64)));
+      await administration(db).createKey({
+        ...{
+          ...unrestricted,
+          id,
+          organizationId,
+          name: id,
+          scopes: keyScopes,
+          secret: secretOf(text),
+          actor,
+          personId,
+        },
+      });
+      return secretOf(text).hash;
+    }
+    const refusal = async (hash: Uint8Array, policy: PeoplePolicy | null = revoking) => {
+      const verdict = judge(await directory(db).credential(hash), hash.toHex(), policy);
+      return "refusal" in verdict ? verdict.refusal : null;
+    };
+    const lastAudit = async () => (await administration(db).listAudit({ limit: 1 }))[0]!;
+    const known = (changed: unknown) => changed as KnownPerson;
+
+    test("a suspended person's keys are refused, on every node; resumed, they work again", async () => {
+      const acme = await organization();
+      const ann = (await person([membership(acme.slug)])).person;
+      const hash = await keyOf(ann.id, acme.id);
+      const heard: string[] = [];
+      const stop = await db.listen("key_changed", (message) => heard.push(message.split(" ")[0]!));
+      expect(await refusal(hash)).toBeNull();
+      const suspended = known(await administration(db).suspendPerson(ann.id, actor));
+      expect(suspended.person.suspendedAt).not.toBeNull();
+      expect(suspended.person.version).toBe(2);
+      expect(await refusal(hash)).toBe("person_suspended");
+      await until(() => heard.includes(ann.id), 10_000, "the message");
+      await stop();
+      expect(await lastAudit()).toMatchObject({ action: "person.suspend", subject: ann.id, actor });
+      const again = known(await administration(db).suspendPerson(ann.id, actor));
+      expect(again.person).toEqual(suspended.person);
+      expect(await administration(db).resumePerson(ann.id, actor, 1)).toMatchObject({ stale: again });
+      await administration(db).resumePerson(ann.id, actor, 2);
+      expect(await refusal(hash)).toBeNull();
+    });
+
+    test("a person's key may do no more than the membership, and stops with it", async () => {
+      const acme = await organization();
+      const rights = { scopes: ["models:read", "usage:read"] as const, models: ["a/b"] };
+      const { person: ann, memberships } = await person([membership(acme.slug, rights)]);
+      expect(memberships).toHaveLength(1);
+      const hash = await keyOf(ann.id, acme.id, ["models:read", "inference:create"]);
+      const verdict = judge(await directory(db).credential(hash), "", revoking);
+      expect(verdict).toMatchObject({
+        principal: { key: { scopes: ["models:read"], allowedModels: ["a/b"] }, person: { id: ann.id } },
+      });
+      await person([], { subject: ann.subject });
+      expect(await refusal(hash)).toBe("no_membership");
+      expect(await refusal(hash, { ...revoking, keysOfLeavers: "keep" })).toBeNull();
+      await person([membership(acme.slug)], { subject: ann.subject });
+      expect(await refusal(hash)).toBeNull();
+    });
+
+    test("a person's keys stop when the issuer has not vouched for the person for too long, to the millisecond", async () => {
+      const acme = await organization();
+      const { person: ann } = await person([membership(acme.slug)]);
+      const hash = await keyOf(ann.id, acme.id);
+      const end_ms = ann.confirmedAt.getTime() + revoking.confirmedMax_ms;
+      const at = <T>(ms: number, work: () => Promise<T>) => withClock(db, new Date(ms), work);
+      const before = await at(end_ms - 5, () => directory(db).credential(hash));
+      expect(judge(before, "", revoking)).toHaveProperty("principal");
+      expect(deadlineIn(before, revoking)).toBe(5);
+      expect(await at(end_ms, () => refusal(hash))).toBe("unconfirmed");
+      expect(await at(end_ms, () => refusal(hash, null))).toBeNull();
+    });
+
+    test("a membership by hand counts before one by a rule, and gives way to it when it is taken", async () => {
+      const acme = await organization();
+      const { person: ann } = await person([membership(acme.slug)]);
+      const admin = administration(db);
+      const own = membership(acme.slug, { scopes: ["usage:read"], role: "organization-admin" });
+      const given = known(await admin.giveMembership(ann.id, own, actor));
+      expect(given.memberships).toMatchObject([{ source: "hand", role: "organization-admin", createdBy: actor }]);
+      expect(await lastAudit()).toMatchObject({ action: "membership.give", organizationId: acme.id, subject: ann.id });
+      const same = known(await admin.giveMembership(ann.id, own, actor));
+      expect(same.person.version).toBe(given.person.version);
+      expect(await admin.giveMembership(ann.id, membership("gone"), actor)).toBe("no_organization");
+      expect(await admin.giveMembership(ann.id, { ...own, team: "gone" }, actor)).toBe("no_team");
+      const taken = known(await admin.takeMembership(ann.id, acme.id, actor));
+      expect(taken.memberships).toMatchObject([{ source: "rule", role: "member" }]);
+      expect(await admin.takeMembership(ann.id, acme.id, actor)).toBe("no_membership");
+      expect(await admin.giveMembership(idOf(uuid(), "per_"), own, actor)).toBeNull();
+    });
+
+    test("a forgotten person leaves no text, their keys are revoked, and the issuer brings back the same ID", async () => {
+      const acme = await organization();
+      const { person: ann } = await person([membership(acme.slug), membership(null)]);
+      const hash = await keyOf(ann.id, acme.id);
+      const gone = known(await administration(db).forgetPerson(ann.id, actor));
+      expect(gone.memberships).toEqual([]);
+      expect(gone.person).toMatchObject({ subject: null, email: null, name: null, groups: [], groupsAt: null });
+      expect(await refusal(hash)).toBe("revoked");
+      const back = await person([membership(acme.slug)], { subject: ann.subject });
+      expect(back.person).toMatchObject({ id: ann.id, forgottenAt: null, name: "Ann" });
+      expect(await refusal(hash)).toBe("revoked");
+    });
+
+    test("lists are in order, by organization, by a part of a name or an address, and by state", async () => {
+      const acme = await organization();
+      const [first, second] = [
+        await person([membership(acme.slug)], { name: "Zoë Percent%", email: "zoe@example.com" }),
+        await person([membership(acme.slug)], { name: "Bob", email: "Bob@Example.com" }),
+      ];
+      await administration(db).suspendPerson(second.person.id, actor);
+      const list = async (query: object) =>
+        (await administration(db).pagePeople({ limit: 10, organizationId: acme.id, ...query })).items.map(
+          ({ person: { id } }) => id,
+        );
+      expect(await list({})).toEqual([first.person.id, second.person.id]);
+      expect(await list({ search: "bob@example" })).toEqual([second.person.id]);
+      expect(await list({ search: "%" })).toEqual([first.person.id]);
+      expect(await list({ isSuspended: false })).toEqual([first.person.id]);
+      expect(await list({ after: first.person.id })).toEqual([second.person.id]);
+      const page = await administration(db).pagePeople({ limit: 1, organizationId: acme.id });
+      expect(page.hasMore).toBe(true);
+    });
+  });

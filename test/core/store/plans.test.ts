@@ -1,0 +1,180 @@
+/** The plans in force: whose file wins, on both databases. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { limitsInForce } from "../../../src/core/admission/limits-in-force.ts";
+import { noLimits, type Plan, type PlanStore } from "../../../src/core/store/plan.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { limits } from "../../../src/stores/postgres/limits.ts";
+import { plans } from "../../../src/stores/postgres/plans.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { until } from "../../harness/until.ts";
+import { admitOf, type Store, stores } from "./ledger-stores.ts";
+
+setDefaultTimeout(60_000);
+
+const named = (name: string, session: number): Plan => ({ ...noLimits, name, session });
+const hour_ms = 3_600_000;
+
+describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
+  let store: Store;
+  let published: PlanStore;
+  let another: PlanStore;
+  beforeAll(async () => {
+    store = await stores[kind]();
+    published = plans(store.db);
+    another = plans(await store.another());
+  });
+  afterAll(() => store.close());
+
+  const versions = async () =>
+    Object.fromEntries(
+      (await store.db.query<{ name: string; at: Date }>("select name, changed_at as at from plan")).map(
+        ({ name, at }) => [name, at.getTime()],
+      ),
+    );
+
+  test("the file that was changed last wins, in whatever order nodes come; the same plans are no new version", async () => {
+    expect(await published.publish([named("a", 1), named("b", 1)], null)).toBe("published");
+    expect(await another.publish([named("a", 2), named("b", 1)], 2 * hour_ms)).toBe("published");
+    expect(await published.publish([named("a", 3), named("b", 1)], 3 * hour_ms)).toBe("older");
+    expect(await published.publish([named("a", 3), named("b", 1)], null)).toBe("older");
+    const before = await versions();
+    expect(await published.publish([named("b", 1), named("a", 2)], hour_ms)).toBe("same");
+    expect(await versions()).toEqual(before);
+    // And yet it was the newer file.
+    expect(await another.publish([named("a", 4), named("b", 1)], 2 * hour_ms)).toBe("older");
+    expect(await published.inForce()).toEqual(expect.arrayContaining([named("a", 2), named("b", 1)]));
+    expect(await another.publish([named("a", 5), named("c", 1)], 0)).toBe("published");
+    const after = await versions();
+    expect(Object.keys(after).sort()).toEqual(["a", "c"]);
+    expect(after.a).toBeGreaterThan(before.a!);
+  });
+
+  test("a lowered limit takes back what is held beyond the least, and bounds recovery", async () => {
+    const organization = await store.newOrganization();
+    const book = ledger(store.db, { recovery: "hold" });
+    const limits = { session: 1_000_000, week: null, month: null, concurrentRequests: null };
+    const admit = { ...admitOf(organization, { limits, inputUnits: 0, outputTokens: 1_000 }), lease_ms: 60_000 };
+    const [granted] = await book.run([admit]);
+    const units = (granted as { units: number }).units;
+    const { requestId, organizationId } = admit;
+    let number = 0;
+    const grow = (session: number, unitsTotal_min: number) => {
+      number += 1;
+      const amounts = { limits: { ...limits, session }, unitsTotal: units, unitsTotal_min };
+      return book.run([{ verb: "grow", requestId, organizationId, number, ...amounts }]);
+    };
+    expect(await grow(1_000_000, 10)).toEqual([{ answer: "granted", units }]);
+    expect(await grow(units - 5, 10)).toEqual([{ answer: "granted", units: units - 5 }]);
+    expect(await grow(5, 10)).toEqual([{ answer: "granted", units: 10 }]);
+    expect(await grow(5, 11)).toEqual([{ answer: "full" }]);
+
+    await published.publish([named("test", 7)], 0);
+    await store.setClock(new Date(Date.now() + hour_ms));
+    expect((await book.recover(10)).settled).toBe(1);
+    expect((await book.receipt(organization, requestId))?.units).toEqual({ held: 10, charged: 7, uncharged: 3 });
+    await store.setClock(null);
+    await book.close();
+  });
+
+  test("every node reads them when they change, and what did not change stays the same object", async () => {
+    await published.publish([named("a", 1), named("b", 1)], 0);
+    const node = await limitsInForce({ store: limits(await store.another()), failed() {} });
+    const before = node.plans();
+    await published.publish([named("a", 2), named("b", 1)], 0);
+    await until(() => node.plans().get("a")?.session === 2, 10_000, "the news");
+    expect(node.plans().get("b")).toBe(before.get("b")!);
+    await node.stop();
+  });
+
+  test("a plan made at run time stands beside those of the file, survives its publication, and is one place's only", async () => {
+    const acts = administration(store.db);
+    await published.publish([named("a", 1)], 0);
+    expect(await acts.createPlan(named("a", 9), "cli:test")).toEqual({ standsIn: "file" });
+    const gold = await acts.createPlan(named("gold", 9), "cli:test");
+    expect(gold).toMatchObject({ name: "gold", source: "management", version: 1, session: 9 });
+    expect(await acts.createPlan(named("gold", 8), "cli:test")).toEqual({ standsIn: "management" });
+    // Another file, and one that is older: neither takes it away.
+    expect(await another.publish([named("b", 1)], 0)).toBe("published");
+    expect(await another.publish([named("a", 1)], 3 * hour_ms)).toBe("older");
+    expect((await published.inForce()).map(({ name }) => name).sort()).toEqual(["b", "gold"]);
+    // A file that names it changes nothing, whatever its date; nor does its date count.
+    expect(await another.taken(["b", "gold"])).toEqual(["gold"]);
+    expect(await another.publish([named("c", 1), named("gold", 1)], -hour_ms)).toEqual({ taken: ["gold"] });
+    expect(await published.publish([named("c", 1), named("gold", 1)], hour_ms)).toBe("older");
+    expect(await published.publish([named("c", 1)], 0)).toBe("published");
+    expect(await acts.updatePlan("c", { session: 2 }, "cli:test", null)).toBe("of_file");
+    expect(await acts.removePlan("c", "cli:test", null)).toBe("of_file");
+    expect(await acts.removePlan("gold", "cli:test", null)).toMatchObject({ name: "gold" });
+    expect(await published.publish([named("c", 1), named("gold", 1)], 0)).toBe("published");
+    await published.publish([named("c", 1)], 0);
+  });
+
+  test("of two changes at once neither is lost, and one that was not read is refused with what it would overwrite", async () => {
+    const [acts, others] = [administration(store.db), administration(await store.another())];
+    await acts.createPlan(named("gold", 9), "cli:test");
+    await Promise.all([
+      acts.updatePlan("gold", { week: 5 }, "cli:one", null),
+      others.updatePlan("gold", { month: 7 }, "cli:two", null),
+    ]);
+    const now = (await acts.listPlans()).find(({ name }) => name === "gold")!;
+    expect(now).toMatchObject({ session: 9, week: 5, month: 7, version: 3 });
+    expect(await others.updatePlan("gold", { week: 6 }, "cli:two", 2)).toEqual({ stalePlan: now });
+    expect(await others.removePlan("gold", "cli:two", 2)).toEqual({ stalePlan: now });
+    expect(await acts.updatePlan("gold", { week: 5 }, "cli:one", 3)).toEqual(now);
+    expect(await acts.removePlan("gold", "cli:one", 3)).toEqual(now);
+  });
+
+  test("a plan in use is not removed, also when an organization gets it at the same moment", async () => {
+    const served = { isServed: true };
+    const [acts, others] = [administration(store.db, served), administration(await store.another(), served)];
+    await published.publish([named("a", 1)], 0);
+    const newId = () => `org_${Bun.randomUUIDv7().replaceAll("-", "")}`;
+    const id = newId();
+    const released = async (slugOrId: string) => {
+      const found = await acts.findOrganization(slugOrId);
+      if (found) await acts.setOrganizationPlan(found.id, null, "cli:test");
+    };
+    await acts.createOrganization({ id, slug: `u${id.slice(-20)}`, name: "U", plan: null, actor: "cli:test" });
+    for (let round = 0; round < 10; round++) {
+      await acts.createPlan(named("gold", 9), "cli:test");
+      const [removed, moved] = await Promise.all([
+        acts.removePlan("gold", "cli:one", null),
+        others.setOrganizationPlan(id, "gold", "cli:two"),
+      ]);
+      const slug = `made-${id.slice(-12)}-${round}`;
+      const made = await others.createOrganization({
+        ...{ id: newId(), slug, name: "M", plan: "gold" },
+        actor: "cli:two",
+      });
+      const isThere = (await acts.listPlans()).some(({ name }) => name === "gold");
+      const isUsed = (await acts.findOrganization(id))!.plan === "gold";
+      expect([moved === "no_plan", isUsed, made === "no_plan"]).toEqual([!isThere, isThere, !isThere]);
+      expect(Object.keys(Object(removed)).includes("organizations")).toBe(isThere);
+      for (const one of [id, slug]) await released(one);
+      await acts.removePlan("gold", "cli:test", null);
+    }
+  });
+
+  test("the history says what was in force when, of plans of the file, too", async () => {
+    const acts = administration(store.db);
+    await published.publish([named("told", 1)], 0);
+    await published.publish([named("told", 2)], 0);
+    await published.publish([named("b", 1)], 0);
+    await acts.createPlan(named("told", 3), "operator:ann");
+    const entries = await acts.listAudit({ plan: "told", limit: 10 });
+    expect(entries.map(({ actor, action, details }) => [actor, action, sessionsOf(details)])).toEqual([
+      ["operator:ann", "plan.create", [3, null]],
+      ["service", "plan.remove", [null, 2]],
+      ["service", "plan.update", [2, 1]],
+      ["service", "plan.create", [1, null]],
+    ]);
+    await acts.removePlan("told", "operator:ann", null);
+  });
+});
+
+/** After and before. */
+function sessionsOf(details: Record<string, unknown>) {
+  const { limits, before } = details as Record<string, { session: number } | null>;
+  return [limits?.session ?? null, before?.session ?? null];
+}

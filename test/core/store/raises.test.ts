@@ -1,0 +1,294 @@
+// Raises: limits that count until an instant, on top of those of a plan, a team, a person or a key, whatever store is
+// under it.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import { bare } from "../../../src/core/store/ids.ts";
+import type { Admit, AdmitAnswer, Answer, Command, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
+import type { StandingSubject } from "../../../src/core/store/standing.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
+import { raises } from "../../../src/stores/postgres/raises.ts";
+import { standings } from "../../../src/stores/postgres/standing.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { unrestricted } from "./new-key.ts";
+
+setDefaultTimeout(60_000);
+const noon = new Date("2026-03-10T12:00:00.000Z");
+const after = (ms: number) => new Date(noon.getTime() + ms);
+const hour_ms = 3_600_000;
+/** The raises of these tests end here, and the last instant before it. */
+const end = after(hour_ms);
+const before = after(hour_ms - 1);
+const actor = "operator:ann";
+
+for (const name of databaseKinds(import.meta.path))
+  describe(`raises on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    let organization: string;
+    const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
+    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
+    const newKey = () => `key_${newHex()}`;
+    /** A thousand units each. */
+    const asked = (keyId: string, change: Partial<Admit> = {}) => ({ ...admitOf(organization, change), keyId });
+    const growth = ({ requestId }: Admit, number: number, unitsTotal: number, limits = unlimited) => {
+      const amounts = { limits, unitsTotal, unitsTotal_min: unitsTotal };
+      return { verb: "grow", requestId, organizationId: organization, number, ...amounts } as const;
+    };
+    async function limit(id: string, budget: Partial<Budget>, team: string | null = null) {
+      const uuid = bare(id, id.startsWith("key_") ? "key_" : "team_");
+      const subject = {
+        ...{ id: uuid, organization: bare(organization, "org_"), team: team && bare(team, "team_") },
+        budget: { ...noBudget, ...budget },
+      };
+      if (await store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(store.db, uuid);
+    }
+    const raise = (subject: StandingSubject, id: string, limits: Partial<Budget> | null, until = end) =>
+      raises(store.db).setRaise(
+        { subject, id, organizationId: organization, audited: id },
+        limits && { limits: { ...noBudget, ...limits }, until },
+        actor,
+      );
+    const shown = async (id: string) => (await standings(store.db).standings([id])).get(id);
+
+    beforeAll(async () => {
+      ({ store, book } = await openLedger(name));
+    });
+    afterAll(async () => {
+      await expectBalanced(book);
+      await store.close();
+    });
+    beforeEach(async () => {
+      await store.setClock(noon);
+      organization = await store.newOrganization();
+    });
+
+    test("a key has the raised room until the instant, and from it on the old limit, to the millisecond", async () => {
+      const key = newKey();
+      await limit(key, { session: 2_000 });
+      await raise("key", key, { session: 5_000 });
+      await store.setClock(before);
+      expect(await answersOf(Array.from({ length: 4 }, () => asked(key)))).toEqual(Array(4).fill("granted"));
+      expect((await shown(key))?.windows.session).toMatchObject({ limit: 5_000, held: 4_000 });
+      await store.setClock(end);
+      const refused = await admit(asked(key));
+      expect(refused).toMatchObject({
+        answer: "reserved",
+        subjects: [{ subject: "key", windows: { session: { limit: 2_000, held: 4_000 } } }],
+      });
+      expect((await shown(key))?.windows.session).toMatchObject({ limit: 2_000, held: 4_000 });
+      // The clock alone decides: where it steps back, there is room again.
+      await store.setClock(before);
+      expect(await admit(asked(key))).toMatchObject({ answer: "granted" });
+    });
+
+    test("what runs grows no further after the end, gives back what is above, and loses nothing that was charged", async () => {
+      const key = newKey();
+      // Somebody else's goes on.
+      await raise("organization", organization, { session: 9_000 }, after(9 * hour_ms));
+      await limit(key, { session: 2_000 });
+      await raise("key", key, { session: 6_000 });
+      const [running, other] = [asked(key, { lease_ms: 10 * hour_ms }), asked(key, { lease_ms: 10 * hour_ms })];
+      expect(await answersOf([running, other])).toEqual(["granted", "granted"]);
+      await store.setClock(before);
+      expect(await run<GrowAnswer>(growth(running, 1, 4_000))).toEqual({ answer: "granted", units: 4_000 });
+      await store.setClock(end);
+      expect(await run<GrowAnswer>(growth(running, 2, 4_500))).toEqual({ answer: "full" });
+      // Reviewed: 3,000 of 4,000 have left already, and stay held.
+      const review = { ...growth(running, 3, 4_000), unitsTotal_min: 3_000 };
+      expect(await run<GrowAnswer>(review)).toEqual({ answer: "granted", units: 3_000 });
+      expect(await run(settleOf(other, 800))).toMatchObject({ charged: 800, uncharged: 0 });
+      expect(await run(settleOf(running, 3_000))).toEqual({ answer: "settled", charged: 1_200, uncharged: 1_800 });
+      expect((await shown(key))?.windows.session).toMatchObject({ limit: 2_000, used: 2_000, held: 0 });
+    });
+
+    test("what is settled before the end is charged under the raise, and stays charged after it", async () => {
+      const key = newKey();
+      await limit(key, { session: 2_000 });
+      await raise("key", key, { session: 6_000 });
+      const command = asked(key, { outputTokens: 400 });
+      await admit(command);
+      await store.setClock(before);
+      expect(await run(settleOf(command, 4_100))).toMatchObject({ charged: 4_100, uncharged: 0 });
+      await store.setClock(end);
+      expect((await shown(key))?.windows.session).toMatchObject({ limit: 2_000, used: 4_100 });
+      expect(await admit(asked(key))).toMatchObject({ answer: "exhausted" });
+    });
+
+    test("an organization's raise stands on top of its plan, for it alone, also where others are on the plan", async () => {
+      const key = newKey();
+      const elsewhere = await store.newOrganization();
+      const limits = { ...unlimited, session: 2_000, concurrentRequests: 3 };
+      await raise("organization", organization, { session: 5_000, concurrentRequests: 4 });
+      const theirs = () => ({ ...admitOf(elsewhere, { limits }), keyId: newKey() });
+      const ours = () => asked(key, { limits, lease_ms: 10 * hour_ms });
+      const all = [theirs(), ours(), theirs(), ours(), theirs(), ours(), ours(), ours()];
+      const answers = (await book.run(all)) as AdmitAnswer[];
+      expect(answers.map(({ answer }) => answer as string)).toEqual([
+        ...["granted", "granted", "granted", "granted", "reserved", "granted", "granted", "concurrency"],
+      ]);
+      expect(answers[3]).toMatchObject({ windows: { session: { limit: 5_000, held: 1_000 } } });
+      expect(answers[7]).toMatchObject({ concurrentRequests: 4, windows: { session: { limit: 5_000 } } });
+      expect(await book.reading(organization, limits)).toMatchObject({
+        ...{ concurrentRequests: 4, running: 4 },
+        windows: { session: { limit: 5_000, held: 4_000 }, week: { limit: null } },
+      });
+      expect(await admit(all[1] as Admit)).toMatchObject({ answer: "granted", windows: { session: { limit: 5_000 } } });
+      await store.setClock(end);
+      expect(await run<GrowAnswer>(growth(all[1] as Admit, 1, 1_100, limits))).toEqual({ answer: "full" });
+      const late = await admit(ours());
+      expect(late).toMatchObject({ answer: "reserved", kinds: ["session"], windows: { session: { limit: 2_000 } } });
+      expect(await book.reading(organization, limits)).toMatchObject({
+        ...{ concurrentRequests: 3, windows: { session: { limit: 2_000 } } },
+      });
+      for (const one of [1, 3, 5, 6]) await run(settleOf({ ...(all[one] as Admit), limits }, 900));
+      expect((await book.windows(organization, limits)).session).toMatchObject({ used: 2_000, held: 0 });
+      expect(await book.receipt(organization, all[1]!.requestId)).toMatchObject({ units: { charged: 900 } });
+    });
+
+    test("a raise never lowers, and what is not limited stays so", async () => {
+      const [key, team] = [newKey(), `team_${newHex()}`];
+      await limit(team, { week: 1_000 });
+      await limit(key, { session: 3_000 }, team);
+      await raise("team", team, { week: 9_000, month: 500 });
+      await raise("key", key, { session: 2_000, concurrentRequests: 1 });
+      await raise("organization", organization, { session: 100 });
+      expect(await answersOf([asked(key), asked(key), asked(key), asked(key)])).toEqual([
+        ...["granted", "granted", "granted", "reserved"],
+      ]);
+      // Changed below the raise: it counts once the raise is lower or over.
+      await limit(key, { session: 8_000 }, team);
+      expect((await shown(key))?.windows.session.limit).toBe(8_000);
+      await limit(key, { session: 100 }, team);
+      expect((await shown(key))?.windows.session.limit).toBe(2_000);
+      await store.setClock(end);
+      expect((await shown(key))?.windows.session.limit).toBe(100);
+      expect((await shown(team))?.windows).toMatchObject({ week: { limit: 1_000 }, month: { limit: null } });
+    });
+
+    test("what a node left behind is settled by the raise while it lasts, late too, and from its end on by the limit below", async () => {
+      for (const [clock, charged] of [
+        [before, 900],
+        [end, 300],
+      ] as const) {
+        await store.setClock(noon);
+        organization = await store.newOrganization();
+        await store.db.query(
+          "insert into plan (name, source, version, session_units, changed_at) values ('test', 'file', 1, 300, now()) on conflict do nothing",
+        );
+        await raise("organization", organization, { session: 5_000 });
+        const command = asked(newKey(), { limits: { ...unlimited, session: 300 }, lease_ms: 1_000 });
+        await admit(command);
+        const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+        const { requestId } = command;
+        await run({
+          ...{ verb: "checkpoint", requestId, organizationId: organization, number: 1, lease_ms: 1_000 },
+          usage: { ...usage, outputTokens: 90, source: "counted" },
+        });
+        await store.setClock(clock);
+        expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
+        expect(await book.receipt(organization, requestId)).toMatchObject({
+          units: { charged, uncharged: 900 - charged },
+        });
+        // The node is back, and had delivered more.
+        const late = charged === 900 ? 600 : 0;
+        const settled = await run(settleOf(command, 1_500));
+        expect(settled).toMatchObject({ answer: "late", charged: late, uncharged: 600 - late });
+      }
+      await store.db.query("delete from plan where name = 'test'");
+    });
+
+    test("many connections at once against room for five under a raise: five; after its end, room for two: none more", async () => {
+      const key = newKey();
+      await limit(key, { week: 2_000 });
+      await raise("key", key, { week: 5_000 });
+      await store.setClock(before);
+      const books = await Promise.all(
+        Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
+          ledger(await store.another(), { recovery: "checkpoint", answer_ms: 60_000 }),
+        ),
+      );
+      const rush = async () => {
+        const commands = Array.from({ length: 40 }, () => asked(key));
+        const answers = await Promise.all(commands.map((command, n) => books[n % books.length]!.run([command])));
+        return commands.filter((_, n) => answers[n]![0]!.answer === "granted");
+      };
+      const granted = await rush();
+      expect(granted).toHaveLength(5);
+      for (const command of granted.slice(0, 4)) await run(settleOf(command, 0));
+      await store.setClock(end);
+      // One runs still: of the two of the limit, one has room.
+      expect(await rush()).toHaveLength(1);
+      await Promise.all(books.map((one) => one.close()));
+    });
+
+    test("the directory has raised limits of a minute until the instant, of a key and of a plan", async () => {
+      const acts = administration(store.db);
+      const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
+      const id = newKey();
+      await acts.createKey({
+        ...{ ...unrestricted, id, organizationId: organization, name: "app", scopes: [...scopes], secret, actor },
+        budget: { ...noBudget, requestsPerMinute: 5 },
+      });
+      const seen = async () => {
+        const { rates, planRaise } = (await directory(store.db).credential(secret.hash))!;
+        return { rates: rates.map(({ limits }) => limits), planRaise };
+      };
+      const below = {
+        rates: [{ requestsPerMinute: 5, tokensPerMinute: null }],
+        planRaise: { requestsPerMinute: null, tokensPerMinute: null },
+      };
+      expect(await seen()).toEqual(below);
+      await raise("key", id, { requestsPerMinute: 50, tokensPerMinute: 900 });
+      await raise("organization", organization, { tokensPerMinute: 7_000 }, after(2 * hour_ms));
+      await store.setClock(before);
+      const planRaise = { requestsPerMinute: null, tokensPerMinute: 7_000 };
+      expect(await seen()).toEqual({ rates: [{ requestsPerMinute: 50, tokensPerMinute: null }], planRaise });
+      await store.setClock(end);
+      expect(await seen()).toEqual({ ...below, planRaise });
+      await store.setClock(after(2 * hour_ms));
+      expect(await seen()).toEqual(below);
+    });
+
+    test("nodes are informed of a raise when it is set, when it ends, and when it is ended early", async () => {
+      const told = limitStore(store.db);
+      const [key, team] = [newKey(), `team_${newHex()}`];
+      await store.db.query("insert into team (id, organization_id, name) values ($1, $2, 'writers')", [
+        bare(team, "team_"),
+        bare(organization, "org_"),
+      ]);
+      await limit(key, { week: 1_000 });
+      await limit(team, { week: 1_000 });
+      let last = await told.changes(null);
+      const heard = async () => {
+        last = await told.changes(last.number, last.at);
+        return last.subjects?.filter((id) => [key, team, organization].includes(id)).toSorted();
+      };
+      expect(await heard()).toEqual([]);
+      await raise("key", key, { week: 5_000 });
+      await raise("team", team, { week: 5_000 }, after(2 * hour_ms));
+      await raise("organization", organization, { week: 5_000 });
+      expect(await heard()).toEqual([key, organization, team].toSorted());
+      expect(last.nextEnd_ms).toBe(hour_ms);
+      await store.setClock(before);
+      expect(await heard()).toEqual([]);
+      expect(last.nextEnd_ms).toBe(1);
+      await store.setClock(end);
+      expect(await heard()).toEqual([key, organization].toSorted());
+      expect(await heard()).toEqual([]);
+      expect(last.nextEnd_ms).toBe(hour_ms);
+      expect(await raise("team", team, null)).toBe("ended");
+      expect(await heard()).toEqual([team]);
+      expect((await shown(team))?.windows.week.limit).toBe(1_000);
+      expect(await raise("team", team, null)).toBe("none");
+      expect(await raise("team", team, { week: 5_000 }, end)).toBe("past");
+    });
+  });

@@ -1,0 +1,408 @@
+// Sliding rates: one contract for every store that counts them, against a model that is too simple to be wrong.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+
+import type { RateAnswer, RateLimits, RateSubject, RateTaken } from "../../../src/core/store/rates.ts";
+import { databaseKinds, holds } from "../../harness/depth.ts";
+import { newHex, newRequestId } from "./ledger-stores.ts";
+import { ofOrganization, type RateStore, rateStores } from "./rates-stores.ts";
+
+setDefaultTimeout(60_000);
+
+/** In the middle of a second, so that shared entries end at other moments than single ones. */
+const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
+/** What the answers of a property may cost: a store with a clock of its own is asked once for each step. */
+const schedules: Record<string, number> = { memory: 1000, redis: 40, "redis cluster": 20, postgres: 12, pglite: 12 };
+
+const newOrganizationId = () => `org_${newHex()}`;
+const requestsOf = (requestsPerMinute: number): RateLimits => ({ requestsPerMinute, tokensPerMinute: null });
+const tokensOf = (tokensPerMinute: number): RateLimits => ({ requestsPerMinute: null, tokensPerMinute });
+
+const databases: readonly string[] = databaseKinds(import.meta.path);
+const others = Object.entries(rateStores).filter(([name]) => name !== "pglite" || databases.includes(name));
+
+for (const [name, open] of others) {
+  describe(name, () => {
+    let store: RateStore;
+    let organizationId: string;
+    beforeAll(async () => {
+      store = await open();
+    });
+    afterAll(() => store.close());
+    beforeEach(async () => {
+      organizationId = newOrganizationId();
+      await at(0);
+    });
+
+    const at = (after_ms: number) => store.setClock(start_ms + after_ms);
+    const take = (limits: RateLimits, tokens = 1, owner = organizationId) =>
+      takeOf(ofOrganization(owner, limits), tokens, owner);
+    const takeOf = (subjects: RateSubject[], tokens = 1, owner = organizationId) =>
+      store.rates.take({ organizationId: owner, requestId: newRequestId(), tokens, tokens_min: tokens, subjects });
+    const taken = async (limits: RateLimits, tokens = 1) => {
+      const answer = await take(limits, tokens);
+      expect(answer.answer).toBe("taken");
+      return answer as RateTaken;
+    };
+
+    test("a request counts for the 60 seconds that follow it, and not a millisecond longer", async () => {
+      await taken(requestsOf(2));
+      await at(20_000);
+      await taken(requestsOf(2));
+      await at(59_999);
+      expect(await take(requestsOf(2))).toMatchObject({ answer: "refused", limit: "requests", retry_ms: 1 });
+      await at(60_000);
+      await taken(requestsOf(2));
+      expect(await take(requestsOf(2))).toMatchObject({ answer: "refused", retry_ms: 20_000 });
+    });
+
+    test("tokens are counted likewise, and a refusal says when there is room for that many", async () => {
+      await taken(tokensOf(100), 60);
+      await at(10_000);
+      await taken(tokensOf(100), 30);
+      await at(30_000);
+      expect(await take(tokensOf(100), 11)).toMatchObject({ answer: "refused", limit: "tokens", retry_ms: 30_000 });
+      expect(await take(tokensOf(100), 71)).toMatchObject({ answer: "refused", limit: "tokens", retry_ms: 40_000 });
+      await taken(tokensOf(100), 10);
+    });
+
+    test("a refusal counts nothing, however often it is asked for", async () => {
+      await taken(requestsOf(1));
+      for (let second = 1; second < 60; second += 7) {
+        await at(second * 1000);
+        expect((await take(requestsOf(1))).answer).toBe("refused");
+      }
+      await at(60_000);
+      await taken(requestsOf(1));
+    });
+
+    test("of two full limits the one that has room last is named", async () => {
+      const limits = { requestsPerMinute: 2, tokensPerMinute: 100 };
+      await taken(limits, 10);
+      await at(5_000);
+      await taken(limits, 80);
+      expect(await take(limits, 50)).toMatchObject({ limit: "tokens", retry_ms: 60_000 });
+      expect(await take(limits, 20)).toMatchObject({ limit: "requests", retry_ms: 55_000 });
+      expect(await take({ requestsPerMinute: 100, tokensPerMinute: 100 }, 20)).toMatchObject({ limit: "tokens" });
+    });
+
+    test("what is above the whole limit by itself can never run, and says so at once", async () => {
+      expect(await take(tokensOf(100), 101)).toEqual({
+        answer: "never",
+        limitedBy: "organization",
+        tokensPerMinute: 100,
+      });
+      await taken(tokensOf(100), 100);
+    });
+
+    test("a request begins with what is left of its tokens, if that is enough for it, and is corrected from there", async () => {
+      const shrinking = (tokens_min: number) =>
+        store.rates.take({
+          ...{ organizationId, requestId: newRequestId(), tokens: 500, tokens_min },
+          subjects: ofOrganization(organizationId, tokensOf(100)),
+        });
+      const first = (await shrinking(10)) as RateTaken;
+      expect(first.readings.tokens?.remaining).toBe(0);
+      expect(await shrinking(1)).toMatchObject({ answer: "refused", limit: "tokens", retry_ms: 60_000 });
+      await first.correct(30);
+      expect(await shrinking(71)).toMatchObject({ answer: "refused", limit: "tokens" });
+      const second = (await shrinking(70)) as RateTaken;
+      await second.giveBack();
+      expect((await taken(tokensOf(100), 10)).readings.tokens?.remaining).toBe(60);
+      expect(await shrinking(101)).toMatchObject({ answer: "never", tokensPerMinute: 100 });
+    });
+
+    test("readings show what is left, this request counted, and when the limit is whole again", async () => {
+      const limits = { requestsPerMinute: 5, tokensPerMinute: 1000 };
+      expect((await taken(limits, 300)).readings).toEqual({
+        requests: { limit: 5, remaining: 4, reset_ms: 60_000 },
+        tokens: { limit: 1000, remaining: 700, reset_ms: 60_000 },
+      });
+      await at(15_000);
+      expect(await take(limits, 900)).toMatchObject({
+        answer: "refused",
+        retry_ms: 45_000,
+        readings: {
+          requests: { limit: 5, remaining: 4, reset_ms: 45_000 },
+          tokens: { limit: 1000, remaining: 700, reset_ms: 45_000 },
+        },
+      });
+      expect((await taken(requestsOf(5), 0)).readings.tokens).toBeNull();
+    });
+
+    test("what is given back leaves no trace", async () => {
+      for (const limits of [requestsOf(1), tokensOf(10), requestsOf(100_000)]) {
+        const one = await taken(limits, 10);
+        await one.giveBack();
+        const again = await taken(limits, 10);
+        expect(again.readings.requests?.remaining ?? 0).toBe((limits.requestsPerMinute ?? 1) - 1);
+        await again.giveBack();
+      }
+    });
+
+    test("a correction counts from then on, up or down, and says nothing of a minute that is over", async () => {
+      const one = await taken(tokensOf(100), 90);
+      await one.correct(20);
+      const other = await taken(tokensOf(100), 80);
+      await other.correct(10);
+      await at(60_000);
+      const late = await taken(tokensOf(100), 100);
+      await late.correct(130);
+      expect(await take(tokensOf(100), 1)).toMatchObject({ answer: "refused", retry_ms: 60_000 });
+      await at(120_000);
+      const next = await taken(tokensOf(100), 40);
+      await at(180_000);
+      await taken(tokensOf(100), 100);
+      await next.correct(0);
+      expect((await take(tokensOf(100), 1)).answer).toBe("refused");
+    });
+
+    test("organizations do not see each other", async () => {
+      await taken(requestsOf(1));
+      expect((await take(requestsOf(1), 1, newOrganizationId())).answer).toBe("taken");
+      expect((await take(requestsOf(1))).answer).toBe("refused");
+    });
+
+    test("a new plan's limits count at once, and what was counted stays, however it was counted", async () => {
+      for (let i = 0; i < 5; i++) await taken(requestsOf(10_000_000));
+      expect((await taken(requestsOf(10))).readings.requests?.remaining).toBe(4);
+      expect((await take(requestsOf(6))).answer).toBe("refused");
+      expect((await taken(requestsOf(10_000_000))).readings.requests?.remaining).toBe(10_000_000 - 7);
+      await at(61_000);
+      expect((await taken(requestsOf(6))).readings.requests?.remaining).toBe(5);
+    });
+
+    test("of many at once, exactly as many run as the limit says, whichever node they ask", async () => {
+      const limits = requestsOf(7);
+      const nodes = [store.rates, store.another ?? store.rates];
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, i) =>
+          nodes[i % 2]!.take({
+            ...{ organizationId, requestId: newRequestId(), tokens: 3, tokens_min: 3 },
+            subjects: ofOrganization(organizationId, limits),
+          }),
+        ),
+      );
+      expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(7);
+    });
+
+    /** Of this organization, anew in each test. */
+    const key = (limits: RateLimits, id = newId("key")): RateSubject => ({ limitedBy: "key", id, limits });
+    const team = (limits: RateLimits, id = newId("team")): RateSubject => ({ limitedBy: "team", id, limits });
+    const whole = (limits: RateLimits) => ofOrganization(organizationId, limits);
+
+    test("what one refuses takes nothing from the others, and the answer says whose limit it was", async () => {
+      const own = [key(requestsOf(1)), team(requestsOf(2)), ...whole(requestsOf(3))];
+      const sibling = [key(requestsOf(5)), own[1]!, own[2]!];
+      expect((await takeOf(own)).answer).toBe("taken");
+      for (let i = 0; i < 5; i++) expect(await takeOf(own)).toMatchObject({ answer: "refused", limitedBy: "key" });
+      expect((await takeOf(sibling)).answer).toBe("taken");
+      for (let i = 0; i < 5; i++) expect(await takeOf(sibling)).toMatchObject({ answer: "refused", limitedBy: "team" });
+      expect((await takeOf([...whole(requestsOf(3))])).answer).toBe("taken");
+      expect(await takeOf([sibling[0]!, own[2]!])).toMatchObject({ answer: "refused", limitedBy: "organization" });
+      // The sibling had one of its five.
+      expect(((await takeOf([sibling[0]!])) as RateTaken).readings.requests?.remaining).toBe(3);
+    });
+
+    test("of several full limits the one that has room last is named, and of equals the narrowest", async () => {
+      const own = [key(requestsOf(2)), team(tokensOf(20)), ...whole(requestsOf(2))];
+      await takeOf(own, 10);
+      await at(5_000);
+      await takeOf(own, 10);
+      expect(await takeOf(own, 10)).toMatchObject({ limitedBy: "key", limit: "requests", retry_ms: 55_000 });
+      expect(await takeOf(own, 20)).toMatchObject({
+        ...{ limitedBy: "team", limit: "tokens", retry_ms: 60_000 },
+        reading: { limit: 20, remaining: 0 },
+      });
+      expect(await takeOf(own, 21)).toEqual({ answer: "never", limitedBy: "team", tokensPerMinute: 20 });
+    });
+
+    test("readings are those that have least left, and each subject is read by itself", async () => {
+      const limits = (requestsPerMinute: number, tokensPerMinute: number) => ({ requestsPerMinute, tokensPerMinute });
+      const own = [key(limits(9, 50)), ...whole(limits(5, 100))];
+      expect((await store.rates.read(organizationId, own)).map(({ requests }) => requests)).toEqual([
+        { limit: 9, remaining: 9, reset_ms: 0 },
+        { limit: 5, remaining: 5, reset_ms: 0 },
+      ]);
+      const { readings } = (await takeOf(own, 20)) as RateTaken;
+      expect(readings).toEqual({
+        requests: { limit: 5, remaining: 4, reset_ms: 60_000 },
+        tokens: { limit: 50, remaining: 30, reset_ms: 60_000 },
+      });
+      await at(10_000);
+      expect(await store.rates.read(organizationId, own)).toEqual([
+        {
+          requests: { limit: 9, remaining: 8, reset_ms: 50_000 },
+          tokens: { limit: 50, remaining: 30, reset_ms: 50_000 },
+        },
+        {
+          requests: { limit: 5, remaining: 4, reset_ms: 50_000 },
+          tokens: { limit: 100, remaining: 80, reset_ms: 50_000 },
+        },
+      ]);
+    });
+
+    test("a request begins with what is left of the narrowest, and is corrected wherever it was counted", async () => {
+      const [one, two] = [key(tokensOf(40)), team(tokensOf(60))];
+      const shrinking = (subjects: RateSubject[], tokens_min = 1) =>
+        store.rates.take({ organizationId, requestId: newRequestId(), tokens: 500, tokens_min, subjects });
+      const first = (await shrinking([one, two])) as RateTaken;
+      expect(first.readings.tokens).toMatchObject({ limit: 40, remaining: 0 });
+      const second = (await shrinking([two], 20)) as RateTaken;
+      // The key is in another team by now: what it took is corrected in that which it left.
+      await first.correct(10);
+      await second.giveBack();
+      const tokensLeft = async () =>
+        (await store.rates.read(organizationId, [one, two])).map(({ tokens }) => tokens!.remaining);
+      expect(await tokensLeft()).toEqual([30, 50]);
+    });
+
+    test("a correction that nobody waits for counts for this node's next request", async () => {
+      const own = [key(tokensOf(100)), ...whole(tokensOf(150))];
+      for (let i = 0; i < 20; i++) {
+        const one = (await takeOf(own, 100)) as RateTaken;
+        expect(one.answer).toBe("taken");
+        void one.correct(0);
+      }
+    });
+
+    test("of many at once a key's limit admits as many as it says, and its neighbours have the rest", async () => {
+      const nodes = [store.rates, store.another ?? store.rates];
+      const limited = [key(requestsOf(5)), team(requestsOf(8)), ...whole(requestsOf(20))];
+      const sibling = [limited[1]!, limited[2]!];
+      const asked = Array.from({ length: 200 }, (_, i) =>
+        nodes[i % 2]!.take({
+          ...{ organizationId, requestId: newRequestId(), tokens: 3, tokens_min: 3 },
+          subjects: [limited, sibling, whole(requestsOf(20)), limited][(i >> 1) % 4]!,
+        }).then(({ answer }) => [["key", "team", "organization", "key"][(i >> 1) % 4], answer] as const),
+      );
+      const taken = (await Promise.all(asked)).filter(([, answer]) => answer === "taken").map(([who]) => who);
+      expect(taken).toHaveLength(20);
+      const ofKey = taken.filter((who) => who === "key").length;
+      const ofTeam = taken.filter((who) => who === "team").length;
+      expect(ofKey).toBeLessThanOrEqual(5);
+      expect(ofKey + ofTeam).toBe(8);
+    });
+
+    test("many organizations at once, in one turn, with corrections that nobody waits for", async () => {
+      const owners = Array.from({ length: 40 }, () => {
+        const id = newOrganizationId();
+        return { id, subjects: [key(tokensOf(100)), team(tokensOf(100)), ...ofOrganization(id, tokensOf(100))] };
+      });
+      for (let round = 0; round < 3; round++) {
+        const answers = await Promise.all(owners.map(({ id, subjects }) => takeOf(subjects, 100, id)));
+        expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(40);
+        for (const answer of answers) if (answer.answer === "taken") void answer.correct(0);
+      }
+    });
+
+    test("whatever is asked when: never above a limit in any minute, and nothing refused that has room", async () => {
+      await holds(
+        fc.asyncProperty(schedule, async ({ limits, steps }) => {
+          const owner = newOrganizationId();
+          const of = (limitedBy: keyof typeof limits, id: string) => ({ limitedBy, id, limits: limits[limitedBy] });
+          const ofAll = [of("key", newId("key")), of("team", newId("team")), of("organization", owner)];
+          const models = new Map(ofAll.map((subject) => [subject.id, new Model(subject)]));
+          let now_ms = 0;
+          for (const step of steps) {
+            now_ms += step.after_ms;
+            await at(now_ms);
+            // By the limited key, by another of its team, by one that is in none.
+            const subjects = ofAll.slice(step.who).filter(({ limits: { requestsPerMinute, tokensPerMinute } }) => {
+              return requestsPerMinute !== null || tokensPerMinute !== null;
+            });
+            if (subjects.length === 0) continue;
+            const counting = subjects.map(({ id }) => models.get(id)!);
+            const fit = (at_ms: number, isStrict: boolean) =>
+              counting.every((model) => model.fits(at_ms, step.tokens, isStrict));
+            const answer = await takeOf(subjects, step.tokens, owner);
+            const seen = { now_ms, tokens: step.tokens, subjects, answer: answer.answer, retry_ms: retryOf(answer) };
+            if (answer.answer === "taken") {
+              expect({ ...seen, fits: fit(now_ms, false) }).toEqual({ ...seen, fits: true });
+              const tokens = step.then === "correct" ? Math.floor(step.tokens / 2) : step.tokens;
+              if (step.then !== "give back")
+                for (const model of counting) model.counted.push({ at_ms: now_ms, tokens });
+              const heard = {
+                run: async () => {},
+                correct: () => answer.correct(tokens),
+                "give back": () => answer.giveBack(),
+              }[step.then]();
+              // Else the next request carries it.
+              if (step.waits) await heard;
+            } else if (answer.answer === "refused") {
+              expect({ ...seen, fits: fit(now_ms, true) }).toEqual({ ...seen, fits: false });
+              const later_ms = now_ms + answer.retry_ms;
+              const named = models.get(subjects.find(({ limitedBy }) => limitedBy === answer.limitedBy)!.id)!;
+              const is = {
+                fitsThen: fit(later_ms, false),
+                fitsBefore: named.fits(later_ms - 1, step.tokens, true),
+                bounded: answer.retry_ms > 0 && answer.retry_ms <= 60_000,
+              };
+              expect({ ...seen, ...is }).toEqual({ ...seen, fitsThen: true, fitsBefore: false, bounded: true });
+            } else {
+              const least = Math.min(...subjects.map(({ limits }) => limits.tokensPerMinute ?? Infinity));
+              expect(step.tokens).toBeGreaterThan(least);
+            }
+          }
+        }),
+        schedules[name]!,
+      );
+    });
+  });
+}
+
+const newId = (of: "key" | "team") => `${of}_${newHex()}`;
+const retryOf = (answer: RateAnswer) => (answer.answer === "refused" ? answer.retry_ms : null);
+
+/** All that a subject was ever counted, added up afresh each time. */
+class Model {
+  counted: { at_ms: number; tokens: number }[] = [];
+  /** An entry that a second's requests share ends up to a second late: there the model with 61 seconds refuses too. */
+  readonly #strict_ms: number;
+  constructor(readonly subject: RateSubject) {
+    const { requestsPerMinute, tokensPerMinute } = subject.limits;
+    this.#strict_ms = Math.min(requestsPerMinute ?? 1e9, tokensPerMinute ?? 1e9) <= 6_000 ? 0 : 1_000;
+  }
+
+  fits(now_ms: number, tokens: number, isStrict: boolean): boolean {
+    const { requestsPerMinute, tokensPerMinute } = this.subject.limits;
+    const counting = this.counted.filter(({ at_ms }) => now_ms - at_ms < 60_000 + (isStrict ? this.#strict_ms : 0));
+    const used = counting.reduce((sum, one) => sum + one.tokens, 0);
+    return counting.length + 1 <= (requestsPerMinute ?? Infinity) && used + tokens <= (tokensPerMinute ?? Infinity);
+  }
+}
+
+const limitsOf = (scale: number) =>
+  fc.record({
+    requestsPerMinute: scale === 1 ? fc.option(fc.integer({ min: 1, max: 6 })) : fc.constant(null),
+    tokensPerMinute: fc.option(fc.integer({ min: 8, max: 40 }).map((tokens) => tokens * scale)),
+  });
+
+const schedule = fc
+  .record({
+    /** Small, so that each is counted by itself; or so large that seconds are shared. */
+    scale: fc.constantFrom(1, 1000),
+    steps: fc.array(
+      fc.record({
+        after_ms: fc.oneof(
+          fc.integer({ min: 0, max: 3 }),
+          fc.integer({ min: 0, max: 2_000 }),
+          fc.integer({ min: 0, max: 40_000 }),
+          fc.constantFrom(1_000, 59_999, 60_000, 60_001, 61_000),
+        ),
+        tokens: fc.integer({ min: 0, max: 20 }),
+        who: fc.constantFrom(0, 0, 1, 2),
+        // biome-ignore lint/suspicious/noThenProperty: these are records, never awaited
+        then: fc.constantFrom("run" as const, "run" as const, "correct" as const, "give back" as const),
+        waits: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 40 },
+    ),
+  })
+  .chain(({ scale, steps }) =>
+    fc.record({
+      limits: fc.record({ key: limitsOf(scale), team: limitsOf(scale), organization: limitsOf(scale) }),
+      steps: fc.constant(steps.map((step) => ({ ...step, tokens: step.tokens * scale }))),
+    }),
+  );

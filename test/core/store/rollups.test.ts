@@ -1,0 +1,663 @@
+// Roll-ups and reports against a plain sum over the records: random loads on two nodes, with late settlements, recoveries,
+// entries of operators and clocks that step, while passes of any size read on, two at once, and some of them crash
+// (docs/design/metering.md, Roll-ups).
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+import { noUsage } from "../../../src/core/inference/usage.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
+import { bare } from "../../../src/core/store/ids.ts";
+import type { Admit, Ledger, Settle } from "../../../src/core/store/ledger.ts";
+import { type ReportGroup, type ReportRow, totalOf } from "../../../src/core/store/report.ts";
+import { setSubject } from "../../../src/stores/postgres/budgets.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
+import { databaseKinds, holds, times } from "../../harness/depth.ts";
+import { until } from "../../harness/until.ts";
+import { lockAwaited } from "../../stores/postgres/databases.ts";
+import { admitOf, newHex, type Store, settleOf, stores } from "./ledger-stores.ts";
+import { always, type Plain, plainSum } from "./report-model.ts";
+
+setDefaultTimeout(120_000);
+
+const hour_ms = 3_600_000;
+const start_ms = Date.UTC(2026, 1, 27, 22, 30);
+/** Two of each organization. */
+const keys = [1, 2, 3, 4].map((one) => `key_0000000000007000800000000000000${one}`);
+const teams = [5, 6].map((one) => `00000000-0000-7000-8000-00000000000${one}`);
+const models = ["acme/writer-1", "acme/painter-1"];
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("serve" as const),
+      organization: fc.nat(1),
+      key: fc.nat(1),
+      model: fc.nat(1),
+      units: fc.integer({ min: 0, max: 2000 }),
+      // Their price may be less than the units, or more.
+      usage: fc.record({
+        inputTokens: fc.nat(200),
+        cachedInputTokens: fc.nat(200),
+        cacheWriteTokens: fc.nat(50),
+        outputTokens: fc.nat(40),
+        reasoningTokens: fc.nat(10),
+      }),
+      prices: fc.record({ input: fc.nat(4), cachedInput: fc.nat(2), cacheWrite: fc.nat(5), output: fc.nat(30) }),
+      // One that is not settled now is settled later, or recovered.
+      now: fc.boolean(),
+      outcome: fc.constantFrom("completed" as const, "cancelled" as const, "failed" as const),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("late" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("move" as const), key: fc.nat(1), team: fc.option(fc.nat(1)) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("adjust" as const),
+      window: fc.constantFrom("session" as const, "week" as const, "month" as const, "extra" as const),
+      units: fc.integer({ min: -500, max: 500 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("time" as const),
+      by_ms: fc.integer({ min: -hour_ms, max: 9 * hour_ms }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("read" as const), transactions: fc.integer({ min: 1, max: 12 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("both" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("audit" as const) }) },
+  // As a day is that was rolled up before there were totals: no total has it.
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("untotal" as const) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+const groups: ReportGroup[][] = [
+  [],
+  ["organization"],
+  ["key", "model", "day"],
+  ["hour", "operation", "outcome"],
+  ["organization", "month"],
+  ["team", "key", "day"],
+  ["day"],
+  ["model", "outcome"],
+  ["organization", "model", "operation"],
+  ["team", "month"],
+  ["key"],
+];
+/** In hours from the day before the start. Whole days and months, parts of them, and more than there is. */
+const span = fc.tuple(
+  fc.oneof(
+    fc.integer({ min: -60, max: 10 }).map((days) => days * 24),
+    fc.constant(48),
+    fc.integer({ min: 0, max: 90 }),
+  ),
+  fc.oneof(
+    fc.integer({ min: 1, max: 60 }).map((days) => days * 24),
+    fc.integer({ min: 1, max: 90 }),
+  ),
+);
+
+const runs = { postgres: times(3, 40), pglite: times(1, 20) };
+
+for (const name of databaseKinds(import.meta.path)) {
+  describe(`roll-ups on ${name}`, () => {
+    let store: Store;
+    let nodes: Ledger[];
+    let owners: string[];
+    let now_ms: number;
+    let open: Admit[];
+    beforeAll(async () => {
+      store = await stores[name]();
+      nodes = [store.db, await store.another()].map((db) => ledger(db, { recovery: "checkpoint" }));
+    });
+    afterAll(async () => {
+      for (const node of nodes) await node.close();
+      await store.close();
+    });
+    beforeEach(() => begin());
+
+    async function begin(): Promise<void> {
+      await store.db.exec(
+        "truncate usage_record, usage_hold, usage_now, usage_past, usage_seal, usage_tally, usage_hour, usage_day, usage_total, usage_rolled, usage_subject; update usage_audit set looked_at = null; " +
+          "truncate audit_entry; update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex')",
+      );
+      await at(start_ms);
+      owners = [await owner(), await owner()];
+      open = [];
+    }
+    const owner = () => store.newOrganization({ extra: { enabled: true, capUnits: 1e9 } });
+    async function at(ms: number): Promise<void> {
+      now_ms = ms;
+      await store.setClock(new Date(ms));
+    }
+    const node = () => nodes[open.length % 2]!;
+    const limits = { session: 30_000, week: 60_000, month: 90_000, concurrentRequests: null };
+
+    async function served(change: Partial<Admit> & { units: number }, settle: Partial<Settle> = {}): Promise<void> {
+      const admit = admitOf(owners[0]!, { limits, lease_ms: 2 * hour_ms, ...change });
+      const [answer] = await node().run([admit]);
+      if (answer!.answer === "granted") await node().run([settleOf(admit, change.units, settle)]);
+    }
+
+    /** One key or team of the first organization; neither has limits. */
+    async function moved(key: number, team: number | null): Promise<void> {
+      const organization = bare(owners[0]!, "org_");
+      const subject = { id: bare(keys[key]!, "key_"), organization, team: team === null ? null : teams[team]! };
+      await store.db.transaction((tx) => setSubject(tx, { ...subject, budget: { ...noBudget } }));
+    }
+
+    async function act(one: Step): Promise<void> {
+      switch (one.kind) {
+        case "serve": {
+          const { units, outcome, prices } = one;
+          const usage = { ...one.usage, source: "reported" as const };
+          const keyId = keys[one.organization * 2 + one.key]!;
+          const facts = { organizationId: owners[one.organization]!, keyId, model: models[one.model]!, prices };
+          const admit = admitOf(facts.organizationId, { limits, lease_ms: 2 * hour_ms, ...facts });
+          if (!one.now) open.push(admit);
+          const [answer] = await node().run([admit]);
+          // What is given up before it was admitted leaves a record too.
+          if (one.now || answer!.answer !== "granted") await node().run([settleOf(admit, units, { outcome, usage })]);
+          break;
+        }
+        case "late": {
+          const admit = open.shift();
+          if (admit) await node().run([settleOf(admit, 77)]);
+          break;
+        }
+        case "move":
+          await moved(one.key, one.team);
+          break;
+        case "recover":
+          await node().recover(100);
+          break;
+        case "adjust":
+          await node().adjust(`req_${newHex()}`, owners[0]!, one.window, one.units);
+          break;
+        case "time":
+          await at(now_ms + one.by_ms);
+          break;
+        case "read":
+          await store.db.query("select usage_audit_read($1)", [one.transactions]);
+          break;
+        case "crash":
+          await store.db
+            .transaction(async (tx) => {
+              await tx.query("select usage_audit_read(1000)");
+              throw new Error("crashed");
+            })
+            .catch(() => {});
+          break;
+        case "both":
+          await Promise.all(nodes.map((each) => each.rollUp()));
+          break;
+        case "untotal":
+          await untotalled();
+          break;
+        case "audit":
+          await store.db.query("update usage_audit set looked_at = null");
+          expect((await node().audit()).differing).toBe(0);
+          break;
+      }
+    }
+
+    async function untotalled(): Promise<void> {
+      await store.db.exec("update usage_rolled set is_totalled = false; delete from usage_total");
+    }
+
+    /** However far the passes have come. */
+    async function equalsRecords([first, length]: [number, number] = [0, 0]): Promise<void> {
+      const from = new Date(Date.UTC(2026, 1, 26) + first * hour_ms);
+      const part = { from, to: new Date(from.getTime() + length * hour_ms) };
+      for (const by of groups) {
+        for (const time of length === 0 ? [always] : [always, part]) {
+          for (const organizationId of by.length > 1 ? [null] : [null, owners[0]!]) {
+            const query = { ...time, by, organizationId, rows_max: 100_000 };
+            const report = await node().report(query);
+            const plain = await plainSum(store.db, query);
+            expect(summed(report.rows!)).toEqual(plain);
+            expect(report).toMatchObject({ total: totalOf([...plain.values()]), rowsLeftOut: 0 });
+            const some = await node().report({ ...query, largest: 2 });
+            expect(some).toMatchObject({ total: report.total!, rowsLeftOut: Math.max(0, plain.size - 2) });
+            const units = [...plain.values()].map((one) => one.units).toSorted((one, other) => other - one);
+            expect(some.rows!.map((one) => one.units)).toEqual(units.slice(0, 2));
+          }
+        }
+      }
+    }
+    async function readAll(): Promise<void> {
+      const isRead = async () => {
+        await node().rollUp();
+        const unread = "select 1 from usage_audit a join usage_record r on r.xact >= a.read_until";
+        return (await store.db.query(unread)).length === 0;
+      };
+      await until(isRead, 20_000, "all records to be read");
+    }
+    async function agrees(): Promise<void> {
+      expect(await node().check()).toEqual([]);
+      expect(await node().check(true)).toEqual([]);
+    }
+    const days = () =>
+      store.db.query<{ day: Date; records: number; sealed: boolean }>(
+        "select starts_at as day, records, sealed_at is not null as sealed from usage_rolled order by 1",
+      );
+    const day = (date: string, records: number, sealed: boolean) => ({
+      day: new Date(`${date}T00:00:00Z`),
+      records,
+      sealed,
+    });
+
+    test("any load adds up to its records, at every moment, and when all of it is rolled up", async () => {
+      await holds(
+        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), span, async (steps, asked) => {
+          await begin();
+          for (const one of steps) await act(one);
+          await equalsRecords(asked);
+          await agrees();
+          await readAll();
+          await equalsRecords(asked);
+          await agrees();
+        }),
+        runs[name],
+      );
+    });
+
+    test("a request counts in the hour and the day of its admission, however late it ends", async () => {
+      const late = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
+      await node().run([late]);
+      await at(start_ms + 30 * hour_ms);
+      await node().run([settleOf(late, 40)]);
+      await readAll();
+      const { rows } = await node().report({ ...always, by: ["hour"], organizationId: null, rows_max: 10 });
+      expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, units: 40 }]);
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+    });
+
+    test("a request counts in the team that its key was in when it was admitted; requests without a team are a row of their own", async () => {
+      const [keyId] = keys as [string];
+      const during = admitOf(owners[0]!, { keyId, lease_ms: 99 * hour_ms });
+      await served({ keyId, units: 1 });
+      await moved(0, 0);
+      await node().run([during]);
+      await served({ keyId, units: 20 });
+      await moved(0, 1);
+      await node().run([settleOf(during, 300)]);
+      await served({ keyId, units: 4000 });
+      await moved(0, null);
+      await served({ keyId, units: 9_000 });
+      const used = async () => {
+        const { rows } = await node().report({ ...always, by: ["team"], organizationId: null, rows_max: 10 });
+        return new Map(rows!.map(({ team, units }) => [team!.id, units]));
+      };
+      const [first, second] = teams.map((id) => `team_${id.replaceAll("-", "")}`);
+      const all = new Map([
+        [null, 9_001],
+        [first, 320],
+        [second, 4000],
+      ]);
+      expect(await used()).toEqual(all as never);
+      await readAll();
+      expect(await used()).toEqual(all as never);
+    });
+
+    test("a day is sealed once it has ended, no hold points to it, and its roll-ups are its records", async () => {
+      const late = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
+      await node().run([late]);
+      await served({ units: 5 });
+      await readAll();
+      await node().audit();
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+      await at(start_ms + 2 * hour_ms);
+      await node().audit();
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+      await node().run([settleOf(late, 40)]);
+      await readAll();
+      await at(start_ms + 3 * hour_ms);
+      expect(await node().audit()).toMatchObject({ differing: 0 });
+      expect(await days()).toEqual([day("2026-02-27", 2, true)]);
+      expect(await node().sealed()).toMatchObject({ days: 1, dayRecords: 2 });
+
+      // What is recorded of it later, because a clock stepped back, takes the seal off until it agrees again.
+      await at(start_ms);
+      await served({ units: 7 });
+      await readAll();
+      expect(await days()).toEqual([day("2026-02-27", 3, false)]);
+      await at(start_ms + 5 * hour_ms);
+      await node().audit();
+      expect(await days()).toEqual([day("2026-02-27", 3, true)]);
+      await agrees();
+    });
+
+    test("a roll-up that is changed is found: of an open day by every check, and of a sealed one by a full check", async () => {
+      const usage = { ...noUsage, inputTokens: 1, cachedInputTokens: 20, cacheWriteTokens: 300, outputTokens: 4000 };
+      await served({ units: 5 }, { usage });
+      await readAll();
+      for (const [table, column] of [
+        ["usage_hour", "output_tokens"],
+        ["usage_day", "units"],
+        ["usage_day", "requests"],
+        ["usage_hour", "extra_units"],
+        ["usage_total", "cached_input_tokens"],
+      ] as const) {
+        await store.db.exec(`update ${table} set ${column} = ${column} + 1`);
+        // Those of the day, of the organization's month and of the key's.
+        const totals = ["total", "total", "total"];
+        const kinds = { usage_hour: ["hour"], usage_day: ["day", ...totals], usage_total: totals };
+        expect((await node().check()).map(({ kind }) => kind)).toEqual(kinds[table] as never);
+        await store.db.exec(`update ${table} set ${column} = ${column} - 1`);
+      }
+      await store.db.exec("update usage_day set units = 9");
+      await at(start_ms + 2 * hour_ms);
+      const wrong = { kind: "day", used: 9, recorded: 5, startsAt: new Date("2026-02-27T00:00:00Z") } as const;
+      const total = { kind: "total", used: 5, recorded: 9, startsAt: new Date("2026-02-01T00:00:00Z") } as const;
+      const tokens = { held: 4321, holding: 4321 };
+      const all = [wrong, { ...total, organizationId: null }, total, total].map((one) => ({ ...one, ...tokens }));
+      expect(await node().audit()).toMatchObject({ differences: all, differing: 4 });
+      expect(await days()).toEqual([day("2026-02-27", 1, false)]);
+      await store.db.exec("update usage_day set units = 5; update usage_audit set looked_at = null");
+      expect(await node().audit()).toMatchObject({ differing: 0 });
+      await store.db.exec("update usage_day set units = 9");
+      expect(await node().check()).toEqual([]);
+      expect(await node().check(true)).toMatchObject(all);
+    });
+
+    test("records that were read and stand in no roll-up are found by a full check", async () => {
+      await served({ units: 5 });
+      await readAll();
+      await store.db.exec("delete from usage_rolled; delete from usage_hour; delete from usage_day");
+      expect(await node().check()).toEqual([]);
+      expect(await node().check(true)).toMatchObject([{ kind: "day", used: 0, recorded: 5 }]);
+    });
+
+    test("one full check runs at a time, and leaves nothing behind", async () => {
+      await served({ units: 5 });
+      await readAll();
+      if (name === "postgres") {
+        const lane = await (await store.another()).lane({});
+        await lane.query("select pg_advisory_lock(hashtextextended('usage_recount', 0))");
+        await expect(node().check(true)).rejects.toThrow("another full check");
+        await lane.close();
+      }
+      await store.db.exec(
+        `insert into usage_recount select organization_id, 'month', month_starts_at, month_ends_at, 3, 1 from usage_record`,
+      );
+      expect(await node().check(true)).toEqual([]);
+      expect(await store.db.query("select 1 from usage_recount")).toEqual([]);
+    });
+
+    test("an operator's entry for the month counts, and is no request; one for a session or a week doesn't count", async () => {
+      await served({ units: 500 });
+      for (const kind of ["session", "week", "month"] as const)
+        await node().adjust(`req_${newHex()}`, owners[0]!, kind, -100);
+      for (const pass of [async () => {}, readAll]) {
+        await pass();
+        const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
+        expect(byOperation(rows)).toMatchObject([
+          { operation: "adjustment", requests: 0, units: -100 },
+          { operation: "chat.completions", requests: 1, units: 500 },
+        ]);
+      }
+      const { month } = await node().windows(owners[0]!, limits);
+      expect(month.used).toBe(400);
+      await agrees();
+    });
+
+    test("running requests stand beside the rows, and extra usage within them", async () => {
+      await served({ units: 90_000, inputUnits: 29_000 });
+      await served({ units: 600, limits: { ...limits, session: 1 } });
+      await node().run([admitOf(owners[0]!, {})]);
+      const query = { ...always, by: [], organizationId: owners[0]!, rows_max: 10 };
+      const { rows, running } = await node().report(query);
+      expect(rows).toMatchObject([{ requests: 2, extraUnits: 600 }]);
+      expect(running).toEqual({ requests: 1, heldUnits: 1000 });
+      expect(await node().report({ ...query, organizationId: owners[1]! })).toMatchObject({
+        rows: [],
+        running: { requests: 0, heldUnits: 0 },
+      });
+      expect((await node().report({ ...query, by: ["hour"], rows_max: 0 })).rows).toBeNull();
+    });
+
+    if (name === "postgres") {
+      test("two passes at once add each record once", async () => {
+        await served({ units: 5 });
+        // A pass reads no record behind an open transaction, which may be one of another database of this server.
+        const readable = `select bool_and(xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint) as ok from usage_record`;
+        await until(async () => (await store.db.query<{ ok: boolean }>(readable))[0]!.ok);
+        const [first, second] = await Promise.all(
+          [store.db, await store.another()].map((db) => db.lane({ synchronous_commit: "off" })),
+        );
+        await first!.query("begin");
+        await first!.query("select usage_audit_read(1000000)");
+        const waiting = second!.query("select usage_audit_read(1000000)");
+        await Promise.race([waiting, lockAwaited(store.db, "usage_audit_read")]);
+        await first!.query("commit");
+        await waiting;
+        await Promise.all([first!.close(), second!.close()]);
+        await readAll();
+        await equalsRecords();
+        await agrees();
+      });
+
+      test("a settlement that is under way during a pass is added by the next, and once", async () => {
+        const slow = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
+        await node().run([slow]);
+        const lane = await (await store.another()).lane({});
+        await lane.query("begin");
+        await lane.query(batchCall, encodeBatch([settleOf(slow, 40)]));
+        owners = [owners[1]!, owners[0]!];
+        await served({ units: 1 });
+        await node().rollUp();
+        await equalsRecords();
+        await lane.query("commit");
+        await lane.close();
+        await equalsRecords();
+        await readAll();
+        await equalsRecords();
+        expect(await days()).toEqual([day("2026-02-27", 2, false)]);
+      });
+    }
+
+    test("a book that was restored on another server is rolled up again from the start", async () => {
+      await served({ units: 5 });
+      await readAll();
+      await store.db.query("update usage_audit set read_until = read_until + 1000000");
+      await served({ units: 7 });
+      await readAll();
+      await equalsRecords();
+      await agrees();
+    });
+
+    test("a charge pays the input first and the output last, and what is no token's is no kind's", async () => {
+      const prices = { input: 3, cachedInput: 1, cacheWrite: 4, output: 10 };
+      const usage = {
+        inputTokens: 10,
+        cachedInputTokens: 20,
+        cacheWriteTokens: 5,
+        outputTokens: 9,
+        reasoningTokens: 2,
+      };
+      const kinds = async (units: number) => {
+        await begin();
+        await served({ units, prices }, { usage: { ...usage, source: "reported" } });
+        for (const change of [7, -3]) await node().adjust(`req_${newHex()}`, owners[0]!, "month", change);
+        const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
+        return byOperation(rows).map(({ units, inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits }) => [
+          units,
+          [inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits],
+        ]);
+      };
+      const entry = [4, [0, 0, 0, 0]];
+      for (const [units, split] of [
+        [160, [30, 20, 20, 90]],
+        [81, [30, 20, 20, 11]],
+        [31, [30, 1, 0, 0]],
+        [0, [0, 0, 0, 0]],
+        [200, [30, 20, 20, 90]],
+      ] as const) {
+        expect(await kinds(units)).toEqual([entry, [units, [...split]]] as never);
+      }
+    });
+
+    test("days that were rolled up before there were kinds are split from their records, a day a pass", async () => {
+      const settled = { usage: { ...noUsage, inputTokens: 3, outputTokens: 4 } };
+      await served({ units: 43 }, settled);
+      await at(start_ms + 24 * hour_ms);
+      await served({ units: 43 }, settled);
+      await readAll();
+      for (const table of ["usage_hour", "usage_day"])
+        await store.db.exec(`update ${table} set input_units = 0, output_units = 0`);
+      await untotalled();
+      await store.db.exec("update usage_rolled set is_split = false");
+      await served({ units: 30 }, settled);
+      await agrees();
+      await readAll();
+      await until(
+        async () => {
+          await node().rollUp();
+          return (await store.db.query("select from usage_rolled where not is_split")).length === 0;
+        },
+        20_000,
+        "all days to be split",
+      );
+      await equalsRecords();
+      await agrees();
+      await store.db.exec("update usage_day set output_units = output_units + 1");
+      const kinds = new Set((await node().check()).map(({ kind }) => kind));
+      expect(kinds).toEqual(new Set(["day", "total"]));
+    });
+
+    test("days that were rolled up before there were totals are added to them, once, and reports are exact meanwhile", async () => {
+      for (const units of [5, 70, 900]) {
+        await served({ units });
+        await readAll();
+        await at(now_ms + 24 * hour_ms);
+      }
+      await untotalled();
+      // The pass finds a record of a day that is in no total.
+      await at(now_ms - 24 * hour_ms);
+      await served({ units: 2000 });
+      await store.db.query("select usage_audit_read(1000000)");
+      await store.db.query("select usage_total_day('2026-02-28Z')");
+      await equalsRecords([0, 72]);
+      await agrees();
+      for (let passes = 0; passes < 2; passes++) await readAll();
+      await equalsRecords([0, 72]);
+      await agrees();
+      expect(await store.db.query("select from usage_rolled where not is_totalled")).toEqual([]);
+      const [sum] = await store.db.query(`select sum(units)::bigint as units from usage_total group by kind`);
+      expect(sum).toEqual({ units: 2975 });
+    });
+
+    test("what all months of a key add up to, less other months, is what its requests were", async () => {
+      await readAll();
+      const days_before = (month: number) => (Date.UTC(2026, month) - Date.UTC(2026, 1, 26)) / (24 * hour_ms);
+      const spanOf = (first: number, end: number): [number, number] => [
+        days_before(first) * 24,
+        (days_before(end) - days_before(first)) * 24,
+      ];
+      for (const [number, month_ms] of [
+        start_ms,
+        ...[2, 3, 4, 5].map((month) => Date.UTC(2026, month, 10)),
+      ].entries()) {
+        await at(month_ms);
+        await served({ units: 5 + number, keyId: keys[number % 2]! });
+        await served({ units: 500, keyId: keys[2]!, organizationId: owners[1]! });
+        await readAll();
+      }
+      // All but the first month, and all but the last.
+      for (const span of [spanOf(2, 6), spanOf(1, 5)]) await equalsRecords(span);
+      await agrees();
+      // Days come back to it one by one.
+      await untotalled();
+      await readAll();
+      await equalsRecords(spanOf(2, 6));
+
+      const units = async () => {
+        const [first, length] = spanOf(2, 6);
+        const from = new Date(Date.UTC(2026, 1, 26) + first * hour_ms);
+        const time = { from, to: new Date(from.getTime() + length * hour_ms) };
+        return (await node().report({ ...time, by: ["key"], organizationId: null, rows_max: 10 })).total!.units;
+      };
+      const before = await units();
+      await store.db.exec("update usage_total set units = units + 1 where kind = 'key_all'");
+      expect((await units()) - before).toBe(3);
+      const wrong = (await node().check(true)).map(({ kind, used, recorded }) => [kind, used - recorded]);
+      // Of an organization with two keys, and of one with one.
+      expect(wrong.sort()).toEqual([
+        ["total", 1],
+        ["total", 2],
+      ]);
+      await store.db.exec("update usage_total set units = units - 1 where kind = 'key_all'");
+      await agrees();
+    });
+
+    test("what all months of a key add up to loses those that are deleted, and ends with the last", async () => {
+      await served({ units: 5 });
+      await readAll();
+      await at(Date.UTC(2026, 3, 10));
+      await served({ units: 70 });
+      await readAll();
+      await served({ units: 400, keyId: keys[1]! });
+      await readAll();
+      const all = async () =>
+        (
+          await store.db.query<{ units: number }>("select units from usage_total where kind = 'key_all' order by units")
+        ).map(({ units }) => units);
+      expect(await all()).toEqual([75, 400]);
+      await store.db.exec("delete from usage_total where kind = 'key' and starts_at < '2026-03-01Z'");
+      expect(await all()).toEqual([70, 400]);
+      await served({ units: 900 });
+      await readAll();
+      expect(await all()).toEqual([400, 970]);
+      await store.db.query("delete from usage_total where kind = 'key' and units = 400");
+      expect(await all()).toEqual([970]);
+      await store.db.exec("delete from usage_total");
+      expect(await all()).toEqual([]);
+    });
+
+    test("nothing of another organization is shown", async () => {
+      await served({ units: 5, organizationId: owners[1]! });
+      await readAll();
+      const query = { ...always, by: ["organization" as const], organizationId: owners[0]!, rows_max: 10 };
+      expect((await node().report(query)).rows).toEqual([]);
+      const { rows } = await node().report({ ...query, organizationId: null });
+      expect(rows!.map(({ organization }) => bare(organization!.id, "org_"))).toEqual([bare(owners[1]!, "org_")]);
+    });
+  });
+}
+
+const byOperation = (rows: ReportRow[] | null) =>
+  rows!.toSorted((one, other) => (one.operation! < other.operation! ? -1 : 1));
+
+/** Rows without names, by their groups. */
+function summed(rows: readonly object[]): Plain {
+  return new Map(
+    rows.map((row) => {
+      const {
+        startsAt,
+        organization,
+        team,
+        person: _,
+        key,
+        model,
+        operation,
+        outcome,
+        ...measures
+      } = row as Record<string, unknown>;
+      const idIn = (one: unknown) => (one as { id: string | null } | null)?.id;
+      const at = startsAt instanceof Date ? startsAt.toISOString() : null;
+      return [JSON.stringify([at, idIn(organization), idIn(team), idIn(key), model, operation, outcome]), measures];
+    }),
+  ) as unknown as Plain;
+}

@@ -1,0 +1,150 @@
+/** Standing: what organizations, teams and keys have used of their limits, by the one read that all show. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import type { Ledger } from "../../../src/core/store/ledger.ts";
+import { noLimits } from "../../../src/core/store/plan.ts";
+import { tightest } from "../../../src/core/store/standing.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { plans } from "../../../src/stores/postgres/plans.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { newSecret, unrestricted } from "./new-key.ts";
+
+setDefaultTimeout(60_000);
+
+const noon = new Date("2026-03-10T12:00:00.000Z");
+const limits = { ...unlimited, week: 10_000 };
+
+describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
+  let store: Store;
+  let book: Ledger;
+  let acts: ReturnType<typeof administration>;
+  beforeAll(async () => {
+    store = await stores[name]();
+    await store.setClock(noon);
+    await plans(store.db).publish([{ ...noLimits, name: "test", week: limits.week }], 0);
+    book = ledger(store.db, { recovery: "checkpoint" });
+    acts = administration(store.db);
+  });
+  afterAll(async () => {
+    await book.close();
+    await store.close();
+  });
+
+  async function newKey(organizationId: string, budget: Partial<Budget>, teamId: string | null = null) {
+    const made = await acts.createKey({
+      ...{ ...unrestricted, id: `key_${newHex()}`, organizationId, name: "app", scopes: ["inference:create"] },
+      ...{ teamId, secret: newSecret(), budget: { ...noBudget, ...budget }, actor: "cli:test" },
+    });
+    if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
+    return made.id;
+  }
+  async function newTeam(organizationId: string, budget: Partial<Budget>) {
+    const made = await acts.createTeam({
+      ...{ id: `team_${newHex()}`, organizationId, name: newHex(), budget: { ...noBudget, ...budget } },
+      ...{ keyDefault: null, actor: "cli:test" },
+    });
+    if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
+    return made.id;
+  }
+  async function use(organizationId: string, keyId: string, units: number) {
+    const change = { keyId, limits, inputUnits: units, outputTokens: 0, outputTokens_min: 0 };
+    const admit = admitOf(organizationId, change);
+    expect(await book.run([admit])).toMatchObject([{ answer: "granted" }]);
+    return { settle: () => book.run([settleOf(admit, units)]), requestId: admit.requestId };
+  }
+
+  test("equal what admission and the receipts say, of the organization, the team and the key", async () => {
+    const organization = await store.newOrganization();
+    const team = await newTeam(organization, { week: 1_000, concurrentRequests: 4 });
+    const [key, mate] = [
+      await newKey(organization, { session: 2_000, month: 600 }, team),
+      await newKey(organization, {}, team),
+    ];
+    const free = await newKey(organization, {});
+    const ended = [
+      await use(organization, key, 300),
+      await use(organization, mate, 500),
+      await use(organization, free, 7),
+    ];
+    for (const one of ended) await one.settle();
+    await use(organization, key, 50);
+
+    const found = await acts.standings([organization, team, key, mate, free]);
+    expect([...found.keys()].sort()).toEqual([organization, team, key].sort());
+    const [ofKey, ofTeam] = await book.budgets(organization, key);
+    const { subject: _key, ...keyReading } = ofKey!;
+    const { subject: _team, ...teamReading } = ofTeam!;
+    expect(found.get(key)).toEqual({ id: key, organizationId: organization, at: noon, ...keyReading });
+    expect(found.get(team)).toEqual({ id: team, organizationId: organization, at: noon, ...teamReading });
+    const { windows, running, at } = await book.reading(organization, limits);
+    expect(found.get(organization)).toEqual({
+      ...{ id: organization, organizationId: organization, windows, running, at },
+      concurrentRequests: null,
+    });
+
+    const charged = await Promise.all(
+      ended.map(async ({ requestId }) => (await book.receipt(organization, requestId))!.units.charged),
+    );
+    expect(found.get(organization)!.windows.week).toMatchObject({
+      used: charged[0]! + charged[1]! + charged[2]!,
+      held: 50,
+    });
+    expect(found.get(team)!.windows.week).toMatchObject({ used: charged[0]! + charged[1]!, held: 50, limit: 1_000 });
+    expect(found.get(key)!.windows.session).toMatchObject({ used: charged[0]!, held: 50, limit: 2_000 });
+    expect(found.get(team)).toMatchObject({ running: 1, concurrentRequests: 4 });
+    expect(tightest(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
+    expect(tightest(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
+
+    // A session that is over is used no more, and its week is.
+    await store.setClock(new Date(noon.getTime() + 6 * 3_600_000));
+    const later = (await acts.standings([key])).get(key)!;
+    expect(later.windows).toMatchObject({ session: { used: 0 }, week: { used: 300 } });
+    await store.setClock(noon);
+  });
+
+  test("narrow lists to what has used so much of a limit, to the unit, page by page", async () => {
+    const organization = await store.newOrganization();
+    const team = await newTeam(organization, { month: 1_000 });
+    const keys = [];
+    for (const units of [799, 800, 801, 1_000]) {
+      const key = await newKey(organization, { week: 1_000 });
+      await (await use(organization, key, units)).settle();
+      keys.push(key);
+    }
+    await (await use(organization, await newKey(organization, {}, team), 999)).settle();
+    const over = (percent: number, page: { limit: number; after?: string } = { limit: 100 }) =>
+      acts.pageKeys({ ...page, over: percent, organizationId: organization });
+    const ids = async (percent: number) => (await over(percent)).items.map(({ id }) => id);
+    expect(await ids(80)).toEqual(keys.slice(1));
+    expect(await ids(81)).toEqual(keys.slice(3));
+    expect(await ids(100)).toEqual(keys.slice(3));
+    const first = await over(80, { limit: 2 });
+    expect([first.items.map(({ id }) => id), first.hasMore]).toEqual([keys.slice(1, 3), true]);
+    const rest = await over(80, { limit: 2, after: keys[2]! });
+    expect([rest.items.map(({ id }) => id), rest.hasMore]).toEqual([keys.slice(3), false]);
+    const teams = (percent: number) => acts.pageTeams({ limit: 100, over: percent, organizationId: organization });
+    expect((await teams(99)).items.map(({ id }) => id)).toEqual([team]);
+    expect((await teams(100)).items).toEqual([]);
+    // 4,399 of 10,000.
+    const owners = async (percent: number) =>
+      (await acts.pageOrganizations({ limit: 100, over: percent })).items.map(({ id }) => id);
+    expect(await owners(43)).toEqual([organization]);
+    expect(await owners(44)).toEqual([]);
+  });
+
+  test("are listed the nearest to a limit first", async () => {
+    const nearest = await acts.nearest("organization", 2);
+    expect(nearest.map((one) => tightest(one)!.percent)).toEqual([43.99, 8.07]);
+    expect((await acts.nearest("key", 1)).map((one) => tightest(one))).toEqual([{ kind: "week", percent: 100 }]);
+    expect(await acts.nearest("team", 9)).toHaveLength(2);
+    const near = await acts.nearLimits();
+    expect(near.map(({ subject, percent, count }): unknown => [subject, percent, count])).toEqual([
+      ...[50, 80, 95, 100].map((percent, place) => ["key", percent, [5, 3, 1, 1][place]!]),
+      ...[50, 80, 95, 100].map((percent) => ["organization", percent, 0]),
+      ...[50, 80, 95, 100].map((percent) => ["person", percent, 0]),
+      ...[50, 80, 95, 100].map((percent, place) => ["team", percent, [2, 2, 1, 0][place]!]),
+    ]);
+  });
+});

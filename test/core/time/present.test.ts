@@ -1,0 +1,46 @@
+/** Who is there now is known exactly, and nothing keeps who has left. Rule: docs/design/runtime.md, Bun as a server. */
+import { edenGC, fullGC, heapStats } from "bun:jsc";
+import { expect, test } from "bun:test";
+import { type Place, Present } from "../../../src/core/time/present.ts";
+
+test("whoever came and has not left is there, in whatever order they leave", () => {
+  for (let seed = 1; seed <= 50; seed++) {
+    const present = new Present<number>();
+    const places = new Map<number, Place<number>>();
+    let state = seed;
+    for (let step = 0; step < 200; step++) {
+      state = (state * 48_271) % 2_147_483_647;
+      const leaving = state % 2 === 0 ? [...places.keys()][state % Math.max(1, places.size)] : undefined;
+      if (leaving === undefined) places.set(step, present.enter(step));
+      else {
+        const place = places.get(leaving)!;
+        present.leave(place);
+        // Twice is once.
+        present.leave(place);
+        places.delete(leaving);
+      }
+      expect(present.size).toBe(places.size);
+      expect(present.members().sort((one, other) => one - other)).toEqual([...places.keys()]);
+    }
+  }
+});
+
+test("who has left is gone with the next quick collection", () => {
+  const there_max = 64;
+  const count = 3_000;
+  const present = new Present<Headers>();
+  const places: Place<Headers>[] = [];
+  const left = () => heapStats().objectTypeCounts.Headers ?? 0;
+  fullGC();
+  const before = left();
+  for (let at = 0; at < count; at++) {
+    places.push(present.enter(new Headers()));
+    if (places.length > there_max) present.leave(places.shift()!);
+    if (at % 500 === 0) edenGC();
+  }
+  for (const place of places.splice(0)) present.leave(place);
+  edenGC();
+  // Those who were there at a collection have grown old with it.
+  const stayed = left() - before;
+  expect({ stayed, isFew: stayed <= (count / 500 + 1) * (there_max + 1) }).toEqual({ stayed, isFew: true });
+});

@@ -1,0 +1,81 @@
+/** Work that a poll brings: what is urgent comes first, and what flows comes in portions with room for urgent work in between. */
+import { describe, expect, spyOn, test } from "bun:test";
+import { turns } from "../../../src/core/time/turns.ts";
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+function recorded(portion?: number) {
+  const one = turns(portion);
+  const done: string[] = [];
+  const soon = (name: string, isUrgent = false) =>
+    one.soon(() => {
+      done.push(name);
+      queueMicrotask(() => done.push(`after ${name}`));
+    }, isUrgent);
+  return { soon, done };
+}
+
+describe("what a poll brings", () => {
+  test("waits for the end of its turn, and is done in order before what it sets off", async () => {
+    const { soon, done } = recorded();
+    soon("a");
+    soon("b");
+    await Promise.resolve();
+    expect(done).toEqual([]);
+    await nextTurn();
+    expect(done).toEqual(["a", "b", "after a", "after b"]);
+  });
+
+  test("is done with all that it sets off before anything that flows, where it is urgent", async () => {
+    const { soon, done } = recorded();
+    soon("a token");
+    soon("a first part", true);
+    await nextTurn();
+    expect(done).toEqual(["a first part", "after a first part"]);
+    await nextTurn();
+    expect(done.slice(2)).toEqual(["a token", "after a token"]);
+  });
+
+  test("waits for no more than a portion of what flows, where it is urgent and comes later", async () => {
+    const { soon, done } = recorded(2);
+    for (const name of ["1", "2", "3", "4", "5"]) soon(name);
+    await nextTurn();
+    soon("a first part", true);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(done.filter((name) => !name.startsWith("after"))).toEqual(["1", "2", "a first part", "3", "4", "5"]);
+  });
+
+  test("goes on flowing while there is always something urgent", async () => {
+    const { soon, done } = recorded(1);
+    soon("a token");
+    for (let turn = 0; turn < 3; turn++) {
+      soon("a first part", true);
+      await nextTurn();
+    }
+    expect(done).toContain("a token");
+  });
+
+  test("is done that comes when nothing has been waiting for a while", async () => {
+    const { soon, done } = recorded();
+    for (const name of ["a", "b"]) {
+      soon(name);
+      await nextTurn();
+      await nextTurn();
+    }
+    expect(done).toEqual(["a", "after a", "b", "after b"]);
+  });
+
+  test("costs an idle process nothing", async () => {
+    const { soon, done } = recorded();
+    const turn = spyOn(globalThis, "setImmediate");
+    try {
+      soon("a token");
+      while (done.length < 2) await Bun.sleep(1);
+      const turns_count = turn.mock.calls.length;
+      await Bun.sleep(5);
+      expect(turn.mock.calls.length).toBe(turns_count);
+    } finally {
+      turn.mockRestore();
+    }
+  });
+});

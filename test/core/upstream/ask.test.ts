@@ -1,0 +1,329 @@
+/** Whatever an engine does on the wire, the stream that leaves is grammatical and says nothing of the engine. */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
+import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
+import { yieldToEventLoop } from "../../../src/core/time/yielding.ts";
+import { ask } from "../../../src/core/upstream/ask.ts";
+import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
+import { ReadPauses } from "../../../src/core/upstream/http1/read-pauses.ts";
+import { defaultTimeouts, type UpstreamTimeouts } from "../../../src/core/upstream/target.ts";
+import { Listened } from "../../harness/listened.ts";
+import { patience } from "../../harness/patience.ts";
+import { saying } from "../../harness/request.ts";
+import { until } from "../../harness/until.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+
+const request = saying("hi");
+const chunk = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const engines = client();
+afterAll(() => engines.close());
+const sse = { "content-type": "text/event-stream" };
+
+let closed: (() => void) | null = null;
+let seen = Promise.withResolvers<void>();
+const server = Bun.serve({
+  port: 0,
+  idleTimeout: 0,
+  fetch: async (incoming) => {
+    const path = new URL(incoming.url).pathname;
+    const body = await incoming.text();
+    return (behaviours[path.slice(1).split("/")[0]!] ?? behaviours.missing!)(body, incoming);
+  },
+});
+afterAll(() => server.stop(true));
+
+const behaviours: Record<string, (body: string, incoming: Request) => Response | Promise<Response>> = {
+  fine: () => new Response(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`, { headers: sse }),
+  whole: () =>
+    Response.json({ choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }] }),
+  shouted: () =>
+    new Response(`${chunk({ content: "hello" }) + chunk({}, "stop")}data: [DONE]\n\n`, {
+      headers: { "content-type": "Text/Event-Stream; charset=UTF-8" },
+    }),
+  "shouted-whole": () =>
+    new Response(
+      JSON.stringify({
+        choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+      }),
+      { headers: { "content-type": "Application/JSON" } },
+    ),
+  missing: () => new Response("secret-engine: no such model", { status: 404 }),
+  html: () => new Response("<h1>secret-engine</h1>", { headers: { "content-type": "text/html" } }),
+  teapot: () => Response.json({ error: { message: "secret-engine says no", param: "temperature" } }, { status: 400 }),
+  context: () =>
+    Response.json({ error: { message: "This model's maximum context length is 4096 tokens" } }, { status: 400 }),
+  busy: () => new Response("busy", { status: 429, headers: { "retry-after": "86400" } }),
+  broken: () => new Response("{oops", { headers: { "content-type": "application/json" } }),
+  // Whoever follows it gets an answer.
+  redirect: () => new Response(null, { status: 302, headers: { location: "/fine" } }),
+  cut: () => new Response(chunk({ content: "hel" }), { headers: sse }),
+  silent: () => new Promise<Response>(() => {}),
+  stalled: (_, incoming) =>
+    new Response(
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(chunk({ content: "hel" })));
+          incoming.signal.addEventListener("abort", () => closed?.());
+        },
+      }),
+      { headers: sse },
+    ),
+  endless: (_, incoming) =>
+    new Response(
+      new ReadableStream({
+        async pull(controller) {
+          await Bun.sleep(5);
+          if (!incoming.signal.aborted) controller.enqueue(new TextEncoder().encode(chunk({ content: "on " })));
+        },
+      }),
+      { headers: sse },
+    ),
+  // What follows the first part comes when that was seen, word by word; then the end, or nothing.
+  gulps: (_, incoming) =>
+    new Response(
+      new ReadableStream({
+        async start(controller) {
+          const say = (text: string) => controller.enqueue(new TextEncoder().encode(text));
+          say(chunk({ content: "1 " }));
+          await seen.promise;
+          for (const word of ["2 ", "3 ", "4 "]) {
+            say(chunk({ content: word }));
+            await Bun.sleep(5);
+          }
+          if (incoming.url.includes("/silent/")) return;
+          say(`${chunk({}, "stop")}data: [DONE]\n\n`);
+          controller.close();
+        },
+      }),
+      { headers: sse },
+    ),
+  huge: () => new Response(`data: ${"x".repeat(17 * 1024 * 1024)}\n\n`, { headers: sse }),
+};
+
+async function outcomeOf(
+  path: string,
+  options: {
+    timeouts?: Partial<UpstreamTimeouts>;
+    signal?: Signal;
+    onBatch?: (batch: InferenceEvent[]) => void;
+    origin?: string;
+    gather_ms?: number;
+    through?: Client;
+  } = {},
+) {
+  const events: InferenceEvent[] = [];
+  for await (const batch of ask({
+    upstream: {
+      name: "secret-engine",
+      url: options.origin ?? `http://127.0.0.1:${server.port}/${path}`,
+      protocol: "openai-chat",
+      apiKey: "secret-key",
+      timeouts: { ...defaultTimeouts, ...options.timeouts },
+    },
+    codec: openaiChatUpstream,
+    request,
+    model: "m",
+    stream: true,
+    inputBytes: 100,
+    outputTokens_max: 1024,
+    identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
+    client: options.through ?? engines,
+    patience: patience(options.timeouts),
+    signal: options.signal ?? new Cancellation(),
+    gather_ms: options.gather_ms ?? 0,
+  })) {
+    events.push(...batch);
+    options.onBatch?.(batch);
+  }
+  expect(grammarProblem(events)).toBeNull();
+  return events;
+}
+
+/** Its sockets are paused for 100 ms after each read, as on a busy node. */
+function paused(): Client {
+  return client({ pauses: new ReadPauses({ shortest_ms: 100, longest_ms: 100 }) });
+}
+
+async function faultOf(path: string, options: Parameters<typeof outcomeOf>[1] = {}): Promise<Fault> {
+  const last = (await outcomeOf(path, options)).at(-1);
+  if (last?.type !== "response-failed") throw new Error(`expected a failure, got ${last?.type}`);
+  expect(last.fault.message).not.toMatch(/secret|127\.0\.0\.1|no such model/);
+  return last.fault;
+}
+
+describe("an engine", () => {
+  test("that streams is read", async () => {
+    expect((await outcomeOf("fine")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  test("that does not stream though it was asked to is read all the same", async () => {
+    expect((await outcomeOf("whole")).at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  test("whose media type is in capitals is read as in any other case", async () => {
+    for (const path of ["shouted", "shouted-whole"])
+      expect((await outcomeOf(path)).at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  const refusals: [string, string, number | undefined][] = [
+    ["missing", "upstream_unavailable", 120],
+    ["html", "upstream_unavailable", 1],
+    ["broken", "upstream_unavailable", 1],
+    ["redirect", "upstream_unavailable", 1],
+    ["teapot", "invalid_value", undefined],
+    ["context", "context_length_exceeded", undefined],
+    ["busy", "capacity_exceeded", 60],
+    ["cut", "upstream_unavailable", 1],
+    ["huge", "upstream_unavailable", 1],
+  ];
+  for (const [path, code, wait] of refusals) {
+    test(`${path}: ${code}, and nothing of the engine's words`, async () => {
+      const fault = await faultOf(path);
+      expect(fault.code).toBe(code as Fault["code"]);
+      expect(fault.details.retryAfterSeconds).toBe(wait);
+    });
+  }
+
+  test("that refuses a field of ours has the field named", async () => {
+    expect((await faultOf("teapot")).details.param).toBe("temperature");
+  });
+
+  const deltas = (events: InferenceEvent[]) =>
+    events.flatMap((event) => (event.type === "part-delta" ? [event.delta] : []));
+  const inGulps = async (path: string, options: Parameters<typeof outcomeOf>[1]) => {
+    const batches: string[][] = [];
+    seen = Promise.withResolvers();
+    const onBatch = (batch: InferenceEvent[]) => {
+      batches.push(deltas(batch));
+      seen.resolve();
+    };
+    return { events: await outcomeOf(path, { onBatch, ...options }), batches };
+  };
+
+  test("whose answer nobody streams is read in gulps after its first part, and to its end at once", async () => {
+    const { events, batches } = await inGulps("gulps", { gather_ms: 60_000 });
+    expect(batches).toEqual([["1 "], ["2 ", "3 ", "4 "]]);
+    expect(events.at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  });
+
+  test("that falls silent in a gulp has said what came before", async () => {
+    const { events } = await inGulps("gulps/silent", { gather_ms: 50, timeouts: { idle_ms: 300 } });
+    expect(deltas(events).join("")).toBe("1 2 3 4 ");
+    expect(events.at(-1)).toMatchObject({ type: "response-failed", fault: { code: "upstream_timeout" } });
+  });
+
+  test("that writes faster than a busy node reads is read in portions after its first part", async () => {
+    const through = paused();
+    const inPortions = async () => {
+      const leaving = new Cancellation();
+      let batches = 0;
+      const events = await outcomeOf("endless", {
+        through,
+        signal: leaving,
+        onBatch() {
+          batches += 1;
+          if (batches === 5) leaving.abort("enough");
+        },
+      });
+      return deltas(events).length > 3 * batches;
+    };
+    // A process that is late pauses nothing, so a machine that is busy with other work gets more than one try.
+    await until(inPortions, 20_000, "portions of several parts").finally(() => through.close());
+  }, 30_000);
+
+  test("that is not there is unavailable", async () => {
+    const dead = Bun.serve({ port: 0, fetch: () => new Response() });
+    const origin = `http://127.0.0.1:${dead.port}`;
+    await dead.stop(true);
+    expect((await faultOf("", { origin })).code).toBe("upstream_unavailable");
+  });
+
+  test("that never answers is given up", async () => {
+    expect((await faultOf("silent", { timeouts: { first_part_ms: 50 } })).code).toBe("upstream_timeout");
+  });
+
+  test("that falls silent in the middle is given up", async () => {
+    expect((await faultOf("stalled", { timeouts: { idle_ms: 50 } })).code).toBe("upstream_timeout");
+  });
+
+  test("that never comes to an end is given up, however steadily it writes", async () => {
+    expect((await faultOf("endless", { timeouts: { total_ms: 100, idle_ms: 5_000 } })).code).toBe("upstream_timeout");
+  });
+
+  test("that closes its stream some time after the end of its answer serves the next request on the same connection", async () => {
+    const answer = `${chunk({ content: "hello" })}${chunk({}, "stop")}data: [DONE]\n\n`;
+    const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let requests = 0;
+    let connections = 0;
+    let closeStream = () => {};
+    const engine = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open: () => void connections++,
+        data(socket, bytes) {
+          if (!bytes.toString().startsWith("POST")) return;
+          requests += 1;
+          socket.write(`${head}${answer.length.toString(16)}\r\n${answer}\r\n`);
+          closeStream = () => void socket.write("0\r\n\r\n");
+        },
+      },
+    });
+    const again = async () => {
+      await outcomeOf("", { origin: `http://127.0.0.1:${engine.port}` });
+      // By then, a connection that nobody reads any more is closed.
+      for (let turn = 0; turn < 10; turn++) await yieldToEventLoop();
+      closeStream();
+      return connections < requests;
+    };
+    await until(again, 3_000, "a connection to be used again");
+    engine.stop(true);
+  });
+
+  test("whose answer was read to its end keeps the connection, streamed or whole", async () => {
+    const connections = new Set<string>();
+    const engine = Bun.serve({
+      port: 0,
+      fetch: (incoming, serving) => {
+        connections.add(`${serving.requestIP(incoming)?.port}`);
+        const path = new URL(incoming.url).pathname.slice(1).split("/")[0];
+        return (behaviours[path!] ?? behaviours.missing!)("", incoming);
+      },
+    });
+    for (let count = 0; count < 10; count++) {
+      for (const path of ["fine", "whole"]) {
+        expect((await outcomeOf("", { origin: `http://127.0.0.1:${engine.port}/${path}` })).at(-1)?.type).toBe(
+          "response-end",
+        );
+      }
+    }
+    await engine.stop(true);
+    expect(connections.size).toBeLessThan(4);
+  });
+
+  test("whatever it does, nobody listens to the caller any more when its answer is over", async () => {
+    const signal = new Listened();
+    for (const path of ["fine", "whole", "missing", "html", "broken", "cut"]) await outcomeOf(path, { signal });
+    await outcomeOf("silent", { signal, timeouts: { first_part_ms: 20 } });
+    await outcomeOf("fine", { signal, origin: "http://127.0.0.1:1/v1" });
+    expect(signal.listeners).toBe(0);
+    await outcomeOf("stalled", { signal, onBatch: () => signal.abort(new Fault("draining", "Over.")) });
+    expect(signal.listeners).toBe(0);
+  });
+
+  test("is let go at once when the caller leaves", async () => {
+    const abort = new Cancellation();
+    const gone = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    const fault = await faultOf("stalled", {
+      signal: abort,
+      onBatch: () => abort.abort(new Fault("draining", "The service is restarting.")),
+    });
+    expect(fault.code).toBe("draining");
+    await gone;
+  });
+});

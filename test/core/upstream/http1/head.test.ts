@@ -1,0 +1,30 @@
+/** Header fields that are read where they lie: the same as those that are taken apart. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { fieldsOf } from "../../../../src/core/upstream/http1/head.ts";
+
+const names = ["content-length", "content-type", "connection", "x", "x-a", "x-ab"];
+const name = fc.constantFrom(...names, "Content-Length", "X-A", "CONNECTION", "y");
+const blank = fc.constantFrom("", " ", "\t", "  \t");
+const value = fc.constantFrom("", "5", "a b", "a\t b", "x-a: 5", "\xa0é\xa0", "close, keep-alive", ":");
+const field = fc.tuple(name, blank, value, blank);
+
+function takenApart(fields: readonly [string, string, string, string][]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [named, , said] of fields) {
+    const key = named.toLowerCase();
+    found.set(key, found.has(key) ? `${found.get(key)}, ${said}` : said);
+  }
+  return found;
+}
+
+test("a field is found by its whole name, whatever its case, without the blanks around it, and with all that it was given", () => {
+  fc.assert(
+    fc.property(fc.array(field, { maxLength: 6 }), (fields) => {
+      const text = `${fields.map(([named, before, said, after]) => `${named}:${before}${said}${after}\r\n`).join("")}\r\n`;
+      const [read, expected] = [fieldsOf(text), takenApart(fields)];
+      for (const each of names) expect(read.get(each)).toBe(expected.get(each));
+    }),
+    { numRuns: 3_000, seed: 20_261_123 },
+  );
+});

@@ -1,0 +1,97 @@
+// What the parser reads of bytes, and responses of all kinds to read: for its tests and its fuzzer.
+
+import fc from "fast-check";
+import { ResponseParser } from "../../../../src/core/upstream/http1/parser.ts";
+
+export interface Read {
+  status: number | null;
+  /** Each that may be there, by its name. */
+  headers: [string, string | undefined][];
+  body: string;
+  end: "whole" | "open" | "malformed";
+}
+
+const names = ["content-length", "transfer-encoding", "connection", "keep-alive", "content-type", "link", "x-a", "x"];
+
+/** What is read of pieces, and whether the peer closes behind them. */
+export function reads(pieces: readonly Uint8Array[], closes = false): Read {
+  const read: Read = { status: null, headers: [], body: "", end: "open" };
+  const body: Uint8Array[] = [];
+  const parser = new ResponseParser({
+    head: ({ status, headers }) =>
+      Object.assign(read, { status, headers: names.map((one) => [one, headers.get(one)]) }),
+    body: (bytes) => void body.push(bytes.slice()),
+    end: () => {
+      read.end = "whole";
+    },
+  });
+  try {
+    for (const piece of pieces) parser.push(piece);
+    if (closes) parser.close();
+  } catch {
+    read.end = "malformed";
+  }
+  return { ...read, body: Buffer.concat(body).toString("latin1") };
+}
+
+export const bytesOf = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
+export const cut = (bytes: Uint8Array, at: readonly number[]) => {
+  const places = [...new Set(at.map((place) => place % (bytes.length + 1)))].sort((one, other) => one - other);
+  return [0, ...places].map((from, index) => bytes.slice(from, places[index] ?? bytes.length));
+};
+
+// Pieces of which responses are made, and of which attacks are.
+const name = fc.constantFrom(
+  "content-length",
+  "Content-Length",
+  "transfer-encoding",
+  "connection",
+  "x-a",
+  "",
+  "x a",
+  "keep-alive",
+);
+const value = fc.constantFrom(
+  "5",
+  "0",
+  "05",
+  "+5",
+  "5, 5",
+  "chunked",
+  "Chunked",
+  "gzip",
+  "close",
+  "keep-alive",
+  "",
+  "a\tb",
+  "é",
+  "\x01",
+  "timeout=5",
+);
+const colon = fc.constantFrom(":", ": ", " :", "");
+const end = fc.constantFrom("\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\n", "\r");
+const field = fc.tuple(name, colon, value, end).map((parts) => parts.join(""));
+const first = fc.constantFrom(
+  "HTTP/1.1 200 OK",
+  "HTTP/1.0 200 OK",
+  "HTTP/1.1 204 No",
+  "HTTP/1.1 200",
+  "HTTP/1.1 20 OK",
+  "HTTP/1.1 100 Go",
+  "HTTP/9.9 200 OK",
+);
+const chunk = fc.constantFrom(
+  "5\r\nhello\r\n",
+  "0\r\n\r\n",
+  "A\r\n0123456789\r\n",
+  "5;a=b\r\nhello\r\n",
+  "5\r\nhel",
+  "x\r\n",
+  "05\r\nhello\r\n",
+  "hello",
+  "0\r\nx: y\r\n\r\n",
+);
+/** Whole ones, torn ones, and attacks. */
+export const responses = fc
+  .tuple(first, end, fc.array(field, { maxLength: 4 }), end, fc.array(chunk, { maxLength: 4 }))
+  .map(([line, after, fields, blank, chunks]) => bytesOf(line + after + fields.join("") + blank + chunks.join("")));

@@ -1,0 +1,124 @@
+/** An engine that has answered is not blamed for this process, which stood still. The engine is another process. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Subprocess } from "bun";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
+import { Cancellation } from "../../../src/core/time/cancellation.ts";
+import { ask, type Patience } from "../../../src/core/upstream/ask.ts";
+import type { AttemptKind } from "../../../src/core/upstream/attempt.ts";
+import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
+import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
+import { busyness } from "../../harness/busyness.ts";
+import { patience } from "../../harness/patience.ts";
+import { saying } from "../../harness/request.ts";
+
+setDefaultTimeout(60_000);
+
+/** Answers after so long as the path says first, and goes on after so long as it says then; `/never` says nothing. */
+const engine = `
+const chunk = (delta, finish = null) => "data: " + JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] }) + "\\n\\n";
+const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 0, async fetch(request) {
+  await request.text();
+  const [first, rest] = new URL(request.url).pathname.split("/")[1].split("-");
+  if (first === "never") return new Promise(() => {});
+  const body = async function* () {
+    await Bun.sleep(Number(first));
+    yield chunk({ content: "hello" });
+    await Bun.sleep(Number(rest));
+    yield chunk({}, "stop") + "data: [DONE]\\n\\n";
+  };
+  return new Response(body(), { headers: { "content-type": "text/event-stream" } });
+} });
+console.log(server.port);
+`;
+
+let child: Subprocess<"ignore", "pipe", "inherit">;
+let engines: Client;
+let port = 0;
+beforeAll(async () => {
+  child = Bun.spawn([process.execPath, "-e", engine], { stdout: "pipe", stderr: "inherit", stdin: "ignore" });
+  const { value } = await child.stdout.getReader().read();
+  port = Number(new TextDecoder().decode(value));
+  engines = client();
+});
+afterAll(() => {
+  engines.close();
+  child.kill();
+});
+
+async function asked(path: string, waits: Partial<Patience>): Promise<AttemptKind | undefined> {
+  let kind: AttemptKind | undefined;
+  const events: InferenceEvent[] = [];
+  const question = {
+    ...{ name: "engine", url: `http://127.0.0.1:${port}/${path}`, protocol: "openai-chat" as const, apiKey: null },
+    timeouts: defaultTimeouts,
+  };
+  for await (const batch of ask({
+    ...{ upstream: question, codec: openaiChatUpstream, request: saying("hi"), model: "m", stream: true },
+    ...{ inputBytes: 100, outputTokens_max: 1024, client: engines, signal: new Cancellation() },
+    identity: { responseId: "chatcmpl-1", createdAtSeconds: 1, model: "acme/m" },
+    patience: { ...patience(), ...waits },
+    ended: (end) => {
+      kind = end.kind;
+    },
+  }))
+    events.push(...batch);
+  return kind;
+}
+
+function standStill(ms: number): void {
+  const end_ms = performance.now() + ms;
+  while (performance.now() < end_ms);
+}
+
+/** Stands still again and again, with a turn in between, for so long. */
+async function starve(stop_ms: number, total_ms: number): Promise<void> {
+  const end_ms = performance.now() + total_ms;
+  while (performance.now() < end_ms) {
+    standStill(stop_ms);
+    await Bun.sleep(1);
+  }
+}
+
+/** Each wait is a third of what this process stands still. */
+const waits = { connect_ms: 400, first_part_ms: 400, idle_ms: 400 };
+
+describe("while the loop stands still", () => {
+  test("whoever connects, begins or goes on in time is not called late", async () => {
+    const kinds = Array.from({ length: 40 }, (_, at) => asked(`${1 + at}-1`, waits));
+    standStill(1200);
+    expect(await Promise.all(kinds)).toEqual(Array(40).fill("answered"));
+  });
+
+  test("nor is it when the stop comes after the request has left, or between two parts", async () => {
+    const kinds = Array.from({ length: 20 }, (_, at) =>
+      at % 2 ? asked("100-1500", { ...waits, idle_ms: 3000 }) : asked("1-300", waits),
+    );
+    await Bun.sleep(60);
+    standStill(1200);
+    expect(await Promise.all(kinds)).toEqual(Array(20).fill("answered"));
+  });
+
+  test("nor while the loop is starved for long", async () => {
+    const kinds = Promise.all(Array.from({ length: 20 }, () => asked("150-3000", { ...waits, idle_ms: 10_000 })));
+    await starve(500, 4_000);
+    expect(await kinds).toEqual(Array(20).fill("answered"));
+  });
+
+  test("whoever says nothing is called late all the same, soon after", async () => {
+    const begun_ms = performance.now();
+    const kind = asked("never", waits);
+    standStill(600);
+    expect(await kind).toBe("timeout");
+    expect(performance.now() - begun_ms).toBeLessThan(5_000 * busyness());
+  });
+});
+
+test("an engine with a spare that is not asked is waited for as long as one without", async () => {
+  const began_ms = performance.now();
+  const waits = { first_part_ms: 1_000, spare: { after_ms: 900, isAsked: () => false } };
+  expect(await asked("never", waits)).toBe("timeout");
+  const took_ms = performance.now() - began_ms;
+  expect(took_ms).toBeGreaterThanOrEqual(990);
+  expect(took_ms).toBeLessThan(2_700);
+});

@@ -1,0 +1,47 @@
+/** An engine that is asked ahead of the grant: it works at once, what it says waits, and whoever does not read it ends it. */
+import { expect, test } from "bun:test";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { type EngineAnswer, nowhereYet, started } from "../../../src/core/usage/engine-answer.ts";
+
+function opened() {
+  const seen: string[] = [];
+  async function* events(): AsyncGenerator<InferenceEvent[], void, void> {
+    try {
+      seen.push("asked");
+      yield [{ type: "response-start", responseId: "r", model: "m", createdAtSeconds: 1 }];
+      seen.push("read on");
+      yield [{ type: "response-end", reason: "stop" }];
+    } finally {
+      seen.push("ended");
+    }
+  }
+  return {
+    seen,
+    opened: {
+      progress: nowhereYet(),
+      events: events(),
+    } satisfies EngineAnswer,
+  };
+}
+
+test("it is asked at once, and read from the beginning", async () => {
+  const { seen, opened: before } = opened();
+  const early = started(before);
+  expect(seen).toEqual(["asked"]);
+  const types: string[] = [];
+  for await (const batch of early.events) types.push(...batch.map((event) => event.type));
+  expect(types).toEqual(["response-start", "response-end"]);
+  expect(seen).toEqual(["asked", "read on", "ended"]);
+});
+
+test("one that is never read is ended all the same", async () => {
+  const { seen, opened: before } = opened();
+  await started(before).events.return();
+  expect(seen).toEqual(["asked", "ended"]);
+});
+
+test("one that is left in the middle is ended", async () => {
+  const { seen, opened: before } = opened();
+  for await (const _ of started(before).events) break;
+  expect(seen).toEqual(["asked", "ended"]);
+});

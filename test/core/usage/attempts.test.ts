@@ -1,0 +1,454 @@
+/** From route to route until the first part: which is asked, which is not, and what the caller reads in the end. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import { Fault } from "../../../src/core/inference/fault.ts";
+import type { CatalogModel, Route } from "../../../src/core/routing/catalog.ts";
+import { health } from "../../../src/core/routing/health.ts";
+import { queues } from "../../../src/core/routing/queues.ts";
+import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
+import { client } from "../../../src/core/upstream/http1/client.ts";
+import { type Capacity, defaultTimeouts, type UpstreamTimeouts } from "../../../src/core/upstream/target.ts";
+import type { AttemptRequest } from "../../../src/core/usage/attempt-request.ts";
+import { type Attempted, Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
+import { startWall, type Wall } from "../../failover/wall.ts";
+import { attemptsParts } from "../../harness/patience.ts";
+import { saying } from "../../harness/request.ts";
+import { until } from "../../harness/until.ts";
+import { grammarProblem } from "../protocol/grammar.ts";
+
+let wall: Wall;
+/** Nothing listens there: the system gives such a port to nobody who asks for any, so no other test has it meanwhile. */
+const dead = "http://127.0.0.1:1/v1";
+const engines = client();
+beforeAll(async () => {
+  wall = await startWall();
+});
+afterEach(() => void wall.asked.splice(0));
+afterAll(async () => {
+  engines.close();
+  await wall.stop();
+});
+
+interface Told {
+  events: InferenceEvent[];
+  fault: Fault | null;
+  /** How each attempt ended. */
+  kinds: string[];
+  attempts: number;
+  route: string | undefined;
+  isAtEngine: boolean;
+  /** Whether it was settled at the first part that no other engine is asked. */
+  isFinalAtFirst: boolean;
+}
+
+type Way = string | { model: string; priority?: number; contextTokens?: number; url?: string; capacity?: Capacity };
+
+const roomy: Capacity = {
+  concurrent_max: null,
+  tokens_in_flight_max: null,
+  reserved_percent: 0,
+  queue_max: 1000,
+  queue_ms_max: 30_000,
+};
+
+/** Routes by the engine's name of the model, one priority after the other; `dead` is an address where nobody listens. */
+function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): CatalogModel {
+  return {
+    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
+    capabilities: new Set(),
+    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+    extraParams: [],
+    routes: ways.map((way, index) => {
+      const {
+        model,
+        priority = index,
+        contextTokens,
+        url,
+        capacity,
+      } = typeof way === "string" ? ({ model: way } as Exclude<Way, string>) : way;
+      return {
+        ...{ model, priority, weight: 1, ...(contextTokens ? { contextTokens } : {}) },
+        upstream: {
+          ...{
+            name: model,
+            url: url ?? (model.startsWith("dead") ? dead : wall.url),
+            protocol: "openai-chat",
+            apiKey: null,
+          },
+          timeouts: { ...defaultTimeouts, ...timeouts },
+          ...(capacity ? { capacity } : {}),
+        },
+      };
+    }),
+  };
+}
+
+interface Options {
+  timeouts?: Partial<UpstreamTimeouts>;
+  parts?: Partial<AttemptsParts>;
+  request?: Partial<AttemptRequest["request"]>;
+  inputTokens?: number;
+  signal?: Signal;
+  halted?: Signal;
+  session?: string;
+  onAttempt?(attempt: Attempted): void;
+}
+
+async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<Told> {
+  const kinds: string[] = [];
+  const model = modelOf(ways, options.timeouts ?? {});
+  const opened = new Attempts(
+    attemptsParts({
+      client: engines,
+      attempted(attempt) {
+        kinds.push(attempt.end.kind);
+        options.onAttempt?.(attempt);
+      },
+      ...options.parts,
+    }),
+    {
+      model,
+      request: saying("hi", { model: model.id, ...options.request }),
+      inputBytes: 40,
+      inputTokens: options.inputTokens ?? 10,
+      identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+      room: { allowed: 1000, held: 1000 },
+      affinity: { organizationId: "o", session: options.session ?? null },
+      signal: options.signal ?? new Cancellation(),
+      halted: options.halted ?? new Cancellation(),
+      granted: Promise.resolve(),
+      plan: { name: "pro" },
+    },
+  );
+  const events: InferenceEvent[] = [];
+  let isFinalAtFirst = false;
+  for await (const batch of opened.events) {
+    if (events.every(({ type }) => type !== "part-start")) isFinalAtFirst = opened.progress.isFinal;
+    events.push(...batch);
+  }
+  // Of an answer that begins anew, what came before is void.
+  expect(grammarProblem(events.slice(events.findLastIndex(isStart)))).toBeNull();
+  const last = events.at(-1);
+  const fault = last?.type === "response-failed" ? last.fault : null;
+  const { attempts, isAtEngine, route } = opened.progress;
+  return { events, fault, kinds, attempts, route: route?.model, isAtEngine, isFinalAtFirst };
+}
+
+const isStart = ({ type }: InferenceEvent) => type === "response-start";
+const noBudget = () => ({ offered() {}, take: () => false });
+
+test("the best priority is asked, and it alone where it answers", async () => {
+  const told = await outcomeOf([
+    { model: "ok-spare", priority: 1 },
+    { model: "ok-first", priority: 0 },
+  ]);
+  expect(told).toMatchObject({ fault: null, kinds: ["answered"], attempts: 1, route: "ok-first" });
+  expect(wall.asked).toEqual(["ok-first"]);
+});
+
+test("one conversation meets one engine, whatever the draw: by the client's name for it, its cache key, or its head", async () => {
+  const ways = ["ok-1", "ok-2", "ok-3", "ok-4"].map((model) => ({ model, priority: 0 }));
+  for (const known of [{ session: "s" }, { request: { cacheKey: "conversation" } }, {}]) {
+    const routes = new Set<string | undefined>();
+    for (let count = 0; count < 8; count++) {
+      const parts = { draw: () => count / 8 };
+      routes.add((await outcomeOf(ways, { parts, ...known })).route);
+    }
+    expect(routes.size).toBe(1);
+  }
+});
+
+test("S01, S03: where no other engine is left, the last is asked once more, when it has room again or after a moment", async () => {
+  const begun_ms = performance.now();
+  expect(await outcomeOf(["s01"])).toMatchObject({ fault: null, kinds: ["busy", "answered"], attempts: 2 });
+  expect(performance.now() - begun_ms).toBeGreaterThan(1_900);
+  expect(await outcomeOf(["s03"])).toMatchObject({ fault: null, kinds: ["failed", "answered"], attempts: 2 });
+  // Once, and only where it has refused the request.
+  expect(await outcomeOf(["s04"])).toMatchObject({ fault: { code: "overloaded" }, attempts: 2 });
+  for (const way of ["s02", "s06", "s13", "html", "empty"])
+    expect((await outcomeOf([way], { timeouts: { first_part_ms: 50 } })).attempts).toBe(1);
+  expect((await outcomeOf(["s03-kept"], { parts: { budget: noBudget } })).attempts).toBe(1);
+  expect((await outcomeOf(["s01-late"], { timeouts: { total_ms: 1_000 } })).attempts).toBe(1);
+});
+
+test("a caller that leaves while an engine is waited for ends the wait", async () => {
+  const leaving = new Cancellation();
+  const onAttempt = () => queueMicrotask(() => leaving.abort(new Fault("internal_error", "the caller left")));
+  const told = await outcomeOf(["s01-left"], { signal: leaving, onAttempt });
+  expect(told).toMatchObject({ attempts: 1, fault: { message: "the caller left" } });
+});
+
+test("three engines: one dead, one that is overloaded, one that answers", async () => {
+  const told = await outcomeOf(["dead", "s04", "ok"]);
+  expect(told).toMatchObject({ fault: null, kinds: ["unreachable", "failed", "answered"], attempts: 3, route: "ok" });
+  expect(told.events.filter(({ type }) => type === "response-start")).toHaveLength(1);
+});
+
+test("all routes on one dead host: each is tried once, and one clear error told", async () => {
+  const told = await outcomeOf(["dead-1", "dead-2", "dead-3"]);
+  expect(told).toMatchObject({ kinds: ["unreachable", "unreachable", "unreachable"], attempts: 3 });
+  expect(told.fault?.code).toBe("upstream_unavailable");
+});
+
+test("all are full: the caller is told so, and when the first of them has room", async () => {
+  const told = await outcomeOf(["forever", "s01"], { timeouts: { total_ms: 1_000 } });
+  expect(told.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 2 } });
+  const alone = await outcomeOf(["forever"]);
+  expect(alone.fault).toMatchObject({ code: "capacity_exceeded", details: { retryAfterSeconds: 60 } });
+  expect(alone.attempts).toBe(1);
+});
+
+test("one is broken and one is full: that is no matter of waiting alone", async () => {
+  expect((await outcomeOf(["s04", "s02"])).fault?.code).toBe("overloaded");
+});
+
+test("an engine that is full and says for how long is left alone meanwhile", async () => {
+  const parts = { health: health() };
+  await outcomeOf(["forever", "ok"], { parts });
+  expect(await outcomeOf(["forever", "ok"], { parts })).toMatchObject({ attempts: 1, route: "ok" });
+});
+
+test("a dead engine is asked three times, and then left alone: its requests cost no second attempt", async () => {
+  const parts = { health: health() };
+  const attempts: number[] = [];
+  for (let count = 0; count < 6; count++) attempts.push((await outcomeOf(["s04-ill", "ok"], { parts })).attempts);
+  expect(attempts).toEqual([2, 2, 2, 1, 1, 1]);
+});
+
+test("the record has the time of each attempt, not that since the node began", async () => {
+  const times_ms: number[] = [];
+  const parts = { now_ms: () => performance.now() + 1e9 };
+  await outcomeOf(["s04", "ok"], { parts, onAttempt: ({ ms }) => times_ms.push(ms) });
+  expect(times_ms).toHaveLength(2);
+  for (const ms of times_ms) expect(ms).toBeWithin(0, 60_000);
+});
+
+test("an engine that breaks off its answers again and again is left alone, though each had begun", async () => {
+  const parts = { health: health() };
+  const ways = ["s08-again", "ok"];
+  for (const told of await Promise.all(Array.from({ length: 10 }, () => outcomeOf(ways, { parts }))))
+    expect(told).toMatchObject({ route: "s08-again", kinds: ["broken"] });
+  expect(await outcomeOf(ways, { parts })).toMatchObject({ route: "ok", attempts: 1 });
+});
+
+test("what the caller did is told at once, and asked nowhere else", async () => {
+  const told = await outcomeOf(["s13", "ok"]);
+  expect(told).toMatchObject({ fault: { code: "invalid_value" }, kinds: ["rejected"], attempts: 1 });
+});
+
+test("once a part was shown, no other engine is asked", async () => {
+  const told = await outcomeOf(["s08", "ok"]);
+  expect(told).toMatchObject({ fault: { code: "upstream_unavailable" }, kinds: ["broken"], attempts: 1 });
+  expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(1);
+});
+
+/** Nobody streams it, and its cap is too large to ask for it whole. */
+const collected = { stream: false, outputTokens_max: 900 };
+/** Nobody streams it, and the engine is asked for it whole. */
+const wholly = { stream: false, outputTokens_max: 100 };
+
+test("of an answer that nobody streams nothing was shown: where its engine breaks off, another begins it anew", async () => {
+  const told = await outcomeOf(["s08", "ok"], { request: collected });
+  expect(told).toMatchObject({ fault: null, kinds: ["broken", "answered"], attempts: 2, route: "ok" });
+  const starts = told.events.flatMap((event, at) => (isStart(event) ? [at] : []));
+  // The next one is waited for when what was said is void already.
+  expect(starts.length).toBeGreaterThan(2);
+  expect(told.events.filter(({ type }) => type === "part-start")).toHaveLength(2);
+});
+
+test("where all break off, the last failure is told; without budget, or by the request's own fault, nobody else is asked", async () => {
+  const broken = await outcomeOf(["s08-1", "s08-2"], { request: collected });
+  expect(broken).toMatchObject({ fault: { code: "upstream_unavailable" }, kinds: ["broken", "broken"] });
+  const parts = { budget: noBudget };
+  expect(await outcomeOf(["s08", "ok"], { request: collected, parts })).toMatchObject({
+    kinds: ["broken"],
+    attempts: 1,
+  });
+});
+
+test("a caller that leaves between two such attempts ends them, and no engine has its request", async () => {
+  const leaving = new Cancellation();
+  const leave = () => leaving.abort(new Fault("internal_error", "the caller left"));
+  const told = await outcomeOf(["s08", "ok"], {
+    request: collected,
+    signal: leaving,
+    onAttempt: () => queueMicrotask(leave),
+  });
+  expect(told).toMatchObject({ kinds: ["broken"], fault: { message: "the caller left" }, isAtEngine: false });
+});
+
+test("a caller that leaves what the engine was asked for whole: it is let finish, and no other is asked where it fails", async () => {
+  for (const [way, kinds, isAtEngine] of [
+    ["s06-late", ["answered"], true],
+    ["s06-ill", ["failed"], false],
+  ] as const) {
+    const leaving = new Cancellation();
+    const outcome = outcomeOf([way, "ok"], { request: wholly, signal: leaving });
+    await until(() => wall.asked.includes(way), 5_000, "the engine to be asked");
+    leaving.abort(new Fault("internal_error", "the caller left"));
+    wall.resume(way, way === "s06-late" ? "ok" : "s04");
+    expect(await outcome).toMatchObject({ kinds, isAtEngine, attempts: 1 });
+  }
+});
+
+test("nor is one that is slow given up for another when its caller has left", async () => {
+  const leaving = new Cancellation();
+  const timeouts = { first_part_spare_ms: 50 };
+  const request = { stream: false, outputTokens_max: 4 };
+  const outcome = outcomeOf(["s06-slow", "ok"], { request, signal: leaving, timeouts });
+  await until(() => wall.asked.includes("s06-slow"), 5_000, "the engine to be asked");
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  // By then it would have been given up: so short an answer explains no more than 255 ms.
+  await Bun.sleep(600);
+  wall.resume("s06-slow", "ok");
+  expect(await outcome).toMatchObject({ kinds: ["answered"], attempts: 1 });
+});
+
+test("an engine whose breaker opens is not waited for when the caller has left", async () => {
+  const leaving = new Cancellation();
+  const parts = { health: health() };
+  const outcome = outcomeOf(["s06-sick"], { request: wholly, signal: leaving, parts });
+  await until(() => wall.asked.includes("s06-sick"), 5_000, "the engine to be asked");
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  const route = modelOf(["s06-sick"], {}).routes[0]!;
+  for (let count = 0; count < 3; count++) parts.health.ended(route, { kind: "broken" }, 1e9, 1e9);
+  expect(await outcome).toMatchObject({ kinds: ["abandoned"], isAtEngine: true });
+});
+
+test("the conversation is needed while another engine may be asked, and no longer", async () => {
+  expect((await outcomeOf(["ok-1", "ok-2"])).isFinalAtFirst).toBe(true);
+  expect((await outcomeOf(["ok-1", "ok-2"], { request: collected })).isFinalAtFirst).toBe(false);
+  expect((await outcomeOf(["ok-1"], { request: collected })).isFinalAtFirst).toBe(true);
+});
+
+test("an empty answer is asked for elsewhere; where all are empty, it is the answer", async () => {
+  expect(await outcomeOf(["empty", "ok"])).toMatchObject({ fault: null, attempts: 2, route: "ok" });
+  const told = await outcomeOf(["empty-1", "empty-2"]);
+  expect(told.events.at(-1)).toEqual({ type: "response-end", reason: "stop" });
+  expect(told.attempts).toBe(2);
+});
+
+test("an answer that a filter or the request's own limit ended before its first word is its answer, and asked for nowhere else", async () => {
+  const told = await outcomeOf(["filtered", "ok"]);
+  expect(told.events.at(-1)).toEqual({ type: "response-end", reason: "content_filter" });
+  expect(told).toMatchObject({ fault: null, kinds: ["answered"], attempts: 1 });
+  expect(wall.asked).toEqual(["filtered"]);
+});
+
+test("a caller that leaves in the moment in which it gets a slot gives the slot back", async () => {
+  const leaving = new Cancellation();
+  const slots = queues(() => performance.now());
+  const way = { model: "ok", capacity: { ...roomy, concurrent_max: 1 } };
+  const claim = { organizationId: "other", tokens: 1, share: { weight: 1, priority: 0 } };
+  const [route] = modelOf([way], {}).routes as [Route];
+  const taken = slots.enter(route, claim);
+  const asked = outcomeOf([way], { signal: leaving, parts: { queues: slots } });
+  await until(() => slots.lengthOf(route) === 1, 5_000, "the request to wait");
+  taken.release();
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  expect(await asked).toMatchObject({ attempts: 0, fault: { message: "the caller left" } });
+  expect(slots.open([route], claim)).toEqual([route]);
+});
+
+test("an outage is not multiplied: without budget a request that was sent is not sent elsewhere", async () => {
+  const parts = { budget: noBudget };
+  expect(await outcomeOf(["s04", "ok"], { parts })).toMatchObject({ fault: { code: "overloaded" }, attempts: 1 });
+  // Where no engine has had it, nothing is multiplied.
+  expect(await outcomeOf(["dead", "ok"], { parts })).toMatchObject({ fault: null, attempts: 2 });
+});
+
+test("an engine that is slow is given up early only where another may be asked", async () => {
+  const timeouts = { first_part_spare_ms: 50, first_part_ms: 400 };
+  expect(await outcomeOf(["s06", "ok"], { timeouts })).toMatchObject({ kinds: ["timeout", "answered"], route: "ok" });
+  for (const [ways, parts] of [
+    [["s06"], {}],
+    [["s06", "ok"], { budget: noBudget }],
+  ] as const) {
+    const begun_ms = performance.now();
+    expect((await outcomeOf(ways, { timeouts, parts })).fault?.code).toBe("upstream_timeout");
+    expect(performance.now() - begun_ms).toBeGreaterThan(350);
+  }
+});
+
+test("a long input is given longer", async () => {
+  const timeouts = { first_part_spare_ms: 50, first_part_ms: 50 };
+  const begun_ms = performance.now();
+  expect((await outcomeOf(["s06"], { timeouts, inputTokens: 600 })).fault?.code).toBe("upstream_timeout");
+  expect(performance.now() - begun_ms).toBeGreaterThan(300);
+});
+
+test("all attempts have one deadline", async () => {
+  const timeouts = { first_part_spare_ms: 100, first_part_ms: 100, total_ms: 250 };
+  const told = await outcomeOf(["s06-1", "s06-2", "s06-3", "s06-4", "s06-5", "s06-6"], { timeouts });
+  expect(told.fault?.code).toBe("upstream_timeout");
+  expect(told.attempts).toBeLessThan(5);
+});
+
+test("a request goes where its context fits, and one refused as too long to a larger one alone", async () => {
+  const small = { model: "ok-small", contextTokens: 1000 };
+  const large = { model: "ok-large", contextTokens: 50_000 };
+  expect(await outcomeOf([small, large], { inputTokens: 900 })).toMatchObject({ route: "ok-small" });
+  expect(await outcomeOf([small, large], { inputTokens: 1001 })).toMatchObject({ route: "ok-large", attempts: 1 });
+  const request = { outputTokens_max: 500 };
+  expect(await outcomeOf([small, large], { inputTokens: 900, request })).toMatchObject({
+    route: "ok-large",
+    attempts: 1,
+  });
+  const full = { model: "s12", contextTokens: 1000 };
+  const peer = { model: "ok-peer", contextTokens: 1000 };
+  expect(await outcomeOf([full, peer, large])).toMatchObject({
+    fault: null,
+    kinds: ["too_long", "answered"],
+    route: "ok-large",
+  });
+  expect(await outcomeOf([full, peer])).toMatchObject({ fault: { code: "context_length_exceeded" }, attempts: 1 });
+});
+
+test("a caller that leaves during the second attempt ends it, and no third begins", async () => {
+  const leaving = new Cancellation();
+  const outcome = outcomeOf(["s04", "s06", "ok"], { signal: leaving });
+  await until(() => wall.asked.includes("s06"), 5_000, "the second attempt");
+  leaving.abort(new Fault("internal_error", "the caller left"));
+  expect(await outcome).toMatchObject({
+    kinds: ["failed", "abandoned"],
+    attempts: 2,
+    fault: { message: "the caller left" },
+  });
+  expect(wall.asked).toEqual(["s04", "s06"]);
+});
+
+test("a grant that is lost between attempts ends them, with its own error", async () => {
+  const lost = new Cancellation();
+  const onAttempt = () => lost.abort(new Fault("storage_unavailable", "the lease was lost"));
+  const told = await outcomeOf(["s04", "ok"], { signal: lost, onAttempt });
+  expect(told).toMatchObject({ attempts: 1, fault: { code: "storage_unavailable" } });
+});
+
+test("a connection that had served before closes: the same engine is asked once more, on a new one", async () => {
+  // Keeps its connections, and breaks each that is used a second time.
+  const answer = `data: ${JSON.stringify({ choices: [{ delta: { content: "hello" }, finish_reason: "stop" }] })}\n\ndata: [DONE]\n\n`;
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${answer.length}\r\n\r\n`;
+  const engine = Bun.listen<{ used: boolean }>({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    socket: {
+      open: (socket) => {
+        socket.data = { used: false };
+      },
+      data: (socket) => {
+        if (socket.data.used) return void socket.terminate();
+        socket.data.used = true;
+        socket.write(head + answer);
+      },
+    },
+  });
+  const ways = [{ model: "m", url: `http://127.0.0.1:${engine.port}/v1` }, "ok"];
+  expect(await outcomeOf(ways)).toMatchObject({ kinds: ["answered"], attempts: 1 });
+  expect(await outcomeOf(ways)).toMatchObject({ kinds: ["stale", "answered"], attempts: 2, route: "m", fault: null });
+  engine.stop(true);
+});
+
+test("a refusal of the operator's key is told with its status, for the log", async () => {
+  const ends: unknown[] = [];
+  await outcomeOf(["forbidden", "ok"], { onAttempt: ({ end, route, model }) => ends.push([model, route.model, end]) });
+  expect(ends[0]).toEqual(["acme/m", "forbidden", { kind: "refused", status: 401, said: "the wall says wrong_key" }]);
+});

@@ -1,0 +1,438 @@
+/** Notices: what organizations are told by webhook, over real sockets and on both databases. */
+import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { sealing } from "../../../src/core/auth/sealed.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
+import { uuidOf } from "../../../src/core/store/ids.ts";
+import { noLimits } from "../../../src/core/store/plan.ts";
+import type { Sealing } from "../../../src/core/store/sealing.ts";
+import { isPublicAddress, sendWebhook, signatureOf } from "../../../src/core/upstream/webhook.ts";
+import { nextAttempt_ms, notices } from "../../../src/core/usage/notices.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
+import { plans } from "../../../src/stores/postgres/plans.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { until } from "../../harness/until.ts";
+import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import { newSecret, unrestricted } from "../store/new-key.ts";
+
+setDefaultTimeout(60_000);
+
+interface Got {
+  body: string;
+  headers: Headers;
+  notice: { id: string; type: string; organization: string; data: Record<string, unknown> };
+}
+
+const ending: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+});
+
+/** A receiver of notices that answers what `answer` says, given how many came before. */
+function receiver(answer: (before: number) => Response | Promise<Response> = () => new Response()) {
+  const got: Got[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const body = await request.text();
+      got.push({ body, headers: request.headers, notice: JSON.parse(body) });
+      return answer(got.length - 1);
+    },
+  });
+  ending.push(() => server.stop(true));
+  return { got, url: `http://127.0.0.1:${server.port}/hook` };
+}
+
+/** A team with 100 units a week, and a key in it with 112 a month. */
+async function teamAndKey(
+  acts: ReturnType<typeof administration>,
+  organizationId: string,
+  name = "research",
+): Promise<[string, string]> {
+  const common = { organizationId, actor: "cli:test" };
+  const [teamId, id] = [`team_${newHex()}`, `key_${newHex()}`];
+  await acts.createTeam({
+    ...common,
+    id: teamId,
+    name,
+    budget: { ...noBudget, week: 100 },
+    keyDefault: null,
+  });
+  await acts.createKey({
+    ...{ ...unrestricted, ...common, id, name: "app", scopes: ["inference:create"], teamId },
+    budget: { ...noBudget, month: 112 },
+    secret: newSecret(),
+  });
+  return [teamId, id];
+}
+
+const secret = "whsec_test";
+const hook = (url: string) => ({ url, shares: [80, 100], keyExpiryDays: 14 });
+const request = (url: string) => ({ url, body: "{}", headers: {} });
+
+describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await stores[kind]();
+    await plans(store.db).publish([{ ...noLimits, name: "test", week: 1_000 }], 0);
+    return () => store.close();
+  });
+
+  function node(options: { allowsPrivate?: boolean } = {}) {
+    const given: string[] = [];
+    const it = notices({
+      queue: noticeQueue(store.db),
+      allowsPrivate: () => options.allowsPrivate ?? true,
+      now_ms: Date.now,
+      failed: (cause) => given.push(String(cause)),
+      givenUp: (_, problem) => given.push(problem),
+      ...{ look_ms: 20, send_ms: 20 },
+    });
+    ending.push(() => it.stop());
+    return { ...it, given };
+  }
+  async function use(organization: string, units: number, keyId = admitOf(organization).keyId) {
+    const book = ledger(store.db, { recovery: "checkpoint" });
+    const admit = admitOf(organization, { keyId, inputUnits: units, outputTokens: 0, outputTokens_min: 0 });
+    await book.run([admit]);
+    await book.run([settleOf(admit, units)]);
+    await book.close();
+  }
+
+  describe("the secret of a webhook", () => {
+    const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+    const sealed = (...keys: Uint8Array[]) => sealing(keys, (bytes) => crypto.getRandomValues(new Uint8Array(bytes)));
+    const stored = async () =>
+      (await store.db.query<{ secret: string }>("select secret from notice_hook")).map((row) => row.secret);
+    const none = () => store.db.exec("delete from notice; delete from notice_hook");
+    afterEach(none);
+    async function waiting(key: Sealing | null): Promise<string> {
+      await none();
+      const organization = await store.newOrganization();
+      const acts = administration(store.db, { sealing: key });
+      await acts.setNoticeHook(organization, hook("https://hooks.example/"), { secret, renews: false }, "cli:test");
+      await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+      return organization;
+    }
+    const signing = async (key: Sealing | null) => {
+      await store.db.exec("update notice set next_attempt_at = store_now()");
+      return (await noticeQueue(store.db, key).claim(10)).map((due) => due.secret);
+    };
+
+    test("is encrypted at rest, opens with the key of its own webhook alone, and signs", async () => {
+      await waiting(sealed(first));
+      expect((await stored())[0]).toMatch(/^sealed:[A-Za-z0-9+/=]+$/);
+      expect(await signing(sealed(first))).toEqual([secret]);
+      expect(await signing(sealed(second))).toEqual([null]);
+      expect(await signing(null)).toEqual([null]);
+      const [theirs] = await stored();
+      await waiting(sealed(first));
+      await store.db.query("update notice_hook set secret = $1", [theirs]);
+      expect(await signing(sealed(first))).toEqual([null]);
+    });
+
+    test("without a key is kept as it is, and encrypted once there is one", async () => {
+      await waiting(null);
+      expect(await stored()).toEqual([secret]);
+      await noticeQueue(store.db).seal();
+      expect(await signing(null)).toEqual([secret]);
+      await noticeQueue(store.db, sealed(first)).seal();
+      expect((await stored())[0]).toStartWith("sealed:");
+      expect(await signing(sealed(first))).toEqual([secret]);
+    });
+
+    test("goes over to a new key while both are there", async () => {
+      await waiting(sealed(first));
+      const both = sealed(second, first);
+      expect(await signing(both)).toEqual([secret]);
+      await noticeQueue(store.db, both).seal();
+      const again = await stored();
+      await noticeQueue(store.db, both).seal();
+      expect(await stored()).toEqual(again);
+      expect(await signing(sealed(second))).toEqual([secret]);
+      expect(await signing(sealed(first))).toEqual([null]);
+    });
+
+    test("that no key here opens sends nothing, and the problem says what to do", async () => {
+      const organization = await waiting(sealed(first));
+      await store.db.exec("update notice set attempts = 11");
+      const { given } = node();
+      await until(async () => given.length > 0, 10_000, "the notice to be given up");
+      expect(given[0]).toContain("--new-secret");
+      expect(await administration(store.db).noticeHook(organization)).toMatchObject({ waiting: 0 });
+    });
+  });
+
+  test("what may be a secret in a URL is used, and stands in no entry of the audit log", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const url = "https://hooks.example/sluice/a?token=s3cret#part";
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await acts.setNoticeHook(organization, hook(`${url}2`), { secret, renews: false }, "cli:test");
+    await acts.removeNoticeHook(organization, "cli:test");
+    const log = await acts.listAudit({ limit: 3, organizationId: organization });
+    expect(log).toHaveLength(3);
+    expect(JSON.stringify(log)).not.toContain("s3cret");
+    expect(log[0]!.details).toMatchObject({ before: { url: "https://hooks.example/sluice/a?<query>" } });
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    expect(await acts.noticeHook(organization)).toMatchObject({ url });
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("each share of a window is told once, signed, however many nodes look", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { got, url } = receiver();
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await use(organization, 799);
+    await noticeQueue(store.db).look();
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0 });
+    const nodes = [node(), node()];
+    await use(organization, 1);
+    await until(() => got.length === 1, 10_000, "80 percent");
+    await use(organization, 200);
+    await until(() => got.length === 2, 10_000, "100 percent");
+    await Promise.all(nodes.map((one) => one.stop()));
+    expect(got.map(({ notice: { type, data } }) => [type, data.window, data.share_percent, data.limit])).toEqual([
+      ["usage.share_reached", "week", 80, 1_000],
+      ["usage.share_reached", "week", 100, 1_000],
+    ]);
+    for (const { body, headers, notice } of got) {
+      expect(headers.get("sluice-notice-id")).toBe(notice.id);
+      expect(headers.get("sluice-signature")).toBe(signatureOf(secret, headers.get("sluice-timestamp")!, body));
+    }
+    expect(nodes.flatMap(({ given }) => given)).toEqual([]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("the audit log has each change of a webhook, with what stood before, and never its secret", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const first = hook("https://hooks.example.com/first");
+    const then = { ...hook("https://hooks.example.com/then"), shares: [90] };
+    await acts.setNoticeHook(organization, first, { secret, renews: false }, "cli:first");
+    await acts.setNoticeHook(organization, then, { secret: "whsec_next", renews: true }, "cli:then");
+    await acts.removeNoticeHook(organization, "cli:last");
+    expect(await acts.removeNoticeHook(organization, "cli:late")).toBe(null);
+    const listed = ({ url, shares, keyExpiryDays }: typeof first) => ({ url, shares, key_expiry_days: keyExpiryDays });
+    const log = await acts.listAudit({ organizationId: organization, order: "oldest", limit: 10 });
+    expect(log.map(({ actor, action, details }) => ({ actor, action, details }))).toEqual([
+      { actor: "cli:first", action: "notice.set", details: { ...listed(first), new_secret: true, before: null } },
+      {
+        actor: "cli:then",
+        action: "notice.set",
+        details: { ...listed(then), new_secret: true, before: listed(first) },
+      },
+      { actor: "cli:last", action: "notice.remove", details: { before: listed(then) } },
+    ]);
+  });
+
+  test("a team and a key are told of at their own limits, once, and with the organization's slug", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { slug } = (await acts.findOrganization(organization))!;
+    const { got, url } = receiver();
+    const [team, key] = await teamAndKey(acts, organization);
+    await use(organization, 79, key);
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await noticeQueue(store.db).look();
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0 });
+    await use(organization, 1, key);
+    const nodes = [node(), node()];
+    await until(() => got.length === 1, 10_000, "80 percent of the team's limit");
+    await use(organization, 10, key);
+    await until(() => got.length === 2, 10_000, "80 percent of the key's limit");
+    const [, mate] = await teamAndKey(acts, organization, "product");
+    await use(organization, 85, mate);
+    await until(() => got.length === 3, 10_000, "80 percent of another team's limit");
+    await noticeQueue(store.db).look();
+    await Promise.all(nodes.map((one) => one.stop()));
+    expect(await noticeQueue(store.db).claim(10)).toEqual([]);
+    expect(got.map(({ notice: { organization, data } }) => ({ organization, ...data }))).toMatchObject([
+      { organization: slug, subject: "team", subject_id: team, name: "research", window: "week", used: 80, limit: 100 },
+      { organization: slug, subject: "key", subject_id: key, name: "app", window: "month", used: 90, limit: 112 },
+      { organization: slug, subject: "team", name: "product", window: "week", used: 85, limit: 100 },
+    ]);
+    expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("a raise that begins and ends tells of no share twice, and of what is above the limit below once", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { url } = receiver();
+    const [id, key] = await teamAndKey(acts, organization);
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    const told = async () => {
+      await noticeQueue(store.db).look();
+      const rows = await store.db.query<{ details: { share_percent: number; limit: number } }>(
+        "select details from notice where details->>'subject' = 'team' and organization_id = $1 order by created_at, about",
+        [uuidOf(organization, "org_")],
+      );
+      return rows.map(({ details: { share_percent, limit } }) => [share_percent, limit]);
+    };
+    await use(organization, 85, key);
+    expect(await told()).toEqual([[80, 100]]);
+    const subject = { subject: "team", id, organizationId: organization, audited: id } as const;
+    const raise = { limits: { ...noBudget, week: 130 }, until: new Date(Date.now() + 3_600_000) };
+    await acts.setRaise(subject, raise, "cli:test");
+    expect(await told()).toEqual([[80, 100]]);
+    await use(organization, 25, key);
+    expect(await told()).toEqual([[80, 100]]);
+    await acts.setRaise(subject, null, "cli:test");
+    const both = [
+      [80, 100],
+      [100, 100],
+    ];
+    expect(await told()).toEqual(both);
+    await acts.setRaise(subject, raise, "cli:test");
+    await acts.setRaise(subject, null, "cli:test");
+    expect(await told()).toEqual(both);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("of more than there is room for, the largest shares are told first", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const [, key] = await teamAndKey(acts, organization);
+    await use(organization, 95, key);
+    await acts.setNoticeHook(
+      organization,
+      { ...hook("http://127.0.0.1:9/"), shares: [80, 81, 82] },
+      { secret, renews: false },
+      "cli:test",
+    );
+    await store.db.query(
+      `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)
+       select gen_random_uuid(), $1, 'organization.suspended', n, '{}', now(), '2100-01-01' from generate_series(1, 997) n`,
+      [organization.slice(4)],
+    );
+    await noticeQueue(store.db).look();
+    await noticeQueue(store.db).look();
+    const claimed = await noticeQueue(store.db).claim(10);
+    expect(claimed.map(({ details }) => details.subject)).toEqual(["team", "team", "team"]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("what is refused comes again with the same id, and outlives the node that tried", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { got, url } = receiver((before) => new Response(null, { status: before === 0 ? 500 : 204 }));
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    const first = node();
+    await until(
+      async () => (await acts.noticeHook(organization))?.problem === "it answered 500",
+      10_000,
+      "the refusal",
+    );
+    await first.stop();
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
+    const other = await store.newOrganization();
+    await acts.setNoticeHook(other, hook(url), { secret, renews: false }, "cli:test");
+    const undelivered = async () => acts.pageNoticeHooks({ limit: 9, isUndelivered: true });
+    expect(await undelivered()).toMatchObject({
+      items: [{ organizationId: organization, waiting: 1 }],
+      hasMore: false,
+    });
+    const all = await acts.pageNoticeHooks({ limit: 1 });
+    expect(all).toMatchObject({ items: [{}], hasMore: true });
+    const rest = await acts.pageNoticeHooks({ limit: 99, after: all.items[0]!.organizationId });
+    expect([...all.items, ...rest.items].map(({ organizationId }) => organizationId)).toContain(other);
+    expect((await acts.pageNoticeHooks({ limit: 9, organizationId: other })).items).toHaveLength(1);
+    await store.setClock(new Date(Date.now() + nextAttempt_ms(1)! + 1_000));
+    node();
+    await until(async () => (await acts.noticeHook(organization))?.waiting === 0, 10_000, "the delivery");
+    await store.setClock(null);
+    expect(got.map(({ notice }) => notice.type)).toEqual(["organization.suspended", "organization.suspended"]);
+    expect(new Set(got.map(({ notice }) => notice.id)).size).toBe(1);
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0, problem: null });
+    expect(await undelivered()).toMatchObject({ items: [] });
+    for (const one of [organization, other]) await acts.removeNoticeHook(one, "cli:test");
+  });
+
+  test("one that a node has claimed is nobody else's until the lease is over, and then another's", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    await acts.setNoticeHook(organization, hook("http://127.0.0.1:9/"), { secret, renews: false }, "cli:test");
+    await acts.setOrganizationStatus(organization, "suspended", "cli:test");
+    const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
+    const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
+    expect(claims).toMatchObject([{ organizationId: organization, attempts: 1 }]);
+    // Claims at one instant pass each other's rows over; the lease keeps later ones away.
+    expect(await other.claim(10)).toEqual([]);
+    await store.setClock(new Date(Date.now() + 61_000));
+    expect(await other.claim(10)).toMatchObject([{ id: claims[0]!.id, attempts: 2 }]);
+    // The first node comes to life again: it decides nothing any more.
+    await queue.sent(claims[0]!, null, null);
+    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
+    await store.setClock(null);
+    await acts.removeNoticeHook(organization, "cli:test");
+    expect(await queue.claim(10)).toEqual([]);
+  });
+
+  test("a key that is about to expire is told once", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { got, url } = receiver();
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+    const insert = (expires: Date) =>
+      store.db.query(
+        `insert into api_key (id, organization_id, name, scopes, created_at, expires_at)
+         values ($1, $2, 'soon', '{models:read}', now(), $3)`,
+        [Bun.randomUUIDv7(), `${organization.slice(4)}`, expires],
+      );
+    await insert(inDays(13));
+    await insert(inDays(15));
+    node();
+    await until(() => got.length === 1, 10_000, "the notice");
+    await noticeQueue(store.db).look();
+    expect(await noticeQueue(store.db).claim(10)).toEqual([]);
+    expect(got[0]!.notice).toMatchObject({ type: "key.expiring", data: { name: "soon" } });
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+});
+
+test("a webhook inside is not asked, one that redirects is not followed, one that hangs is left", async () => {
+  const open = { allowPrivate: true, wait_ms: 5_000 };
+  const { got, url } = receiver();
+  const closed = { allowPrivate: false, wait_ms: 5_000 };
+  for (const inside of [url, url.replace("http:", "https:"), "https://localhost/", "https://[::ffff:7f00:1]/"])
+    expect(await sendWebhook(request(inside), closed)).toMatch(/not public|https:\/\//);
+  expect(got).toEqual([]);
+  const redirecting = receiver(() => Response.redirect(url));
+  expect(await sendWebhook(request(redirecting.url), open)).toBe("it answered 302");
+  expect(got).toEqual([]);
+  const hanging = receiver(() => new Promise<never>(() => {}));
+  expect(await sendWebhook(request(hanging.url), { ...open, wait_ms: 300 })).toBe("it did not answer within 0.3 s");
+  expect(await sendWebhook(request("http://127.0.0.1:9/"), open)).toMatch(/^it cannot be reached/);
+  // An answer without end: its head is enough.
+  const endless = receiver(
+    () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
+  );
+  expect(await sendWebhook(request(endless.url), open)).toBeNull();
+});
+
+test("which addresses are public", () => {
+  for (const address of ["127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.1.1", "172.31.0.1", "100.64.0.1"])
+    expect([address, isPublicAddress(address)]).toEqual([address, false]);
+  for (const address of [
+    "::1",
+    "::",
+    "fe80::1",
+    "fd00::1",
+    "::ffff:10.0.0.1",
+    "::ffff:7f00:1",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::1",
+    "2001::1",
+    "2001:0:ffff::1",
+    "fec0::1",
+  ])
+    expect([address, isPublicAddress(address)]).toEqual([address, false]);
+  for (const address of ["93.184.216.34", "2606:2800:220:1::1"])
+    expect([address, isPublicAddress(address)]).toEqual([address, true]);
+});

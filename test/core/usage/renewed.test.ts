@@ -1,0 +1,138 @@
+/** Requests on their way while their engines' name comes to lead elsewhere: over real sockets. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import type { InferenceEvent } from "../../../src/core/inference/event.ts";
+import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
+import { replicas } from "../../../src/core/routing/replicas.ts";
+import { Cancellation } from "../../../src/core/time/cancellation.ts";
+import { client } from "../../../src/core/upstream/http1/client.ts";
+import { type Capacity, defaultTimeouts, type Upstream } from "../../../src/core/upstream/target.ts";
+import { Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
+import { type Engine, startEngine } from "../../failover/engine.ts";
+import { busyness } from "../../harness/busyness.ts";
+import { attemptsParts } from "../../harness/patience.ts";
+import { saying } from "../../harness/request.ts";
+import { until } from "../../harness/until.ts";
+
+let engines: [Engine, Engine];
+const sender = client();
+beforeAll(() => {
+  const first = startEngine();
+  engines = [first, startEngine({ hostname: "127.0.0.2", port: Number(new URL(first.url).port) })];
+});
+afterEach(() => {
+  for (const engine of engines) Object.assign(engine, { asked: [], isSick: false, delay_ms: 20 });
+});
+afterAll(async () => {
+  sender.close();
+  await Promise.all(engines.map((engine) => engine.stop()));
+});
+
+const capacity: Capacity = {
+  ...{ concurrent_max: 1, tokens_in_flight_max: null, reserved_percent: 0 },
+  ...{ queue_max: 10, queue_ms_max: 30_000 },
+};
+
+/** A model of engines behind one name, which leads where the test says. */
+function rig(more: Partial<Upstream> = {}) {
+  const upstream: Upstream = {
+    ...{ name: "vllm", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
+    url: `http://engines.localhost:${new URL(engines[0].url).port}/v1`,
+    resolve: { interval_ms: 100, addresses_max: 4, family: "all", servers: [] },
+    ...more,
+  };
+  const model: CatalogModel = {
+    ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
+    ...{ capabilities: new Set(), prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 }, extraParams: [] },
+    routes: [{ upstream, model: "m", priority: 0, weight: 1 }],
+  };
+  let addresses: string[] = [];
+  const known = replicas(() => addresses);
+  const parts: AttemptsParts = attemptsParts({ client: sender, replicas: known });
+  return {
+    leadsTo(...to: string[]) {
+      addresses = to;
+      known.changed();
+    },
+    waiting: () => known.routesOf(model).reduce((sum, route) => sum + parts.queues.lengthOf(route), 0),
+    async asks(content: string) {
+      const request = saying(content, { model: model.id });
+      const opened = new Attempts(parts, {
+        ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" }, granted: Promise.resolve() },
+        identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+        room: { allowed: 1000, held: 1000 },
+        affinity: { organizationId: "o", session: null },
+        signal: new Cancellation(),
+        halted: new Cancellation(),
+      });
+      const events: InferenceEvent[] = [];
+      for await (const batch of opened.events) events.push(...batch);
+      const tried = opened.progress.tried.map(({ replica, outcome }) => `${replica} ${outcome}`);
+      return { end: events.at(-1)!, tried };
+    },
+  };
+}
+
+test("an attempt that fails is followed by one at an address that is new, and none at one that is gone", async () => {
+  const { leadsTo, asks } = rig();
+  leadsTo("127.0.0.1", "127.0.0.3");
+  Object.assign(engines[0], { isSick: true, delay_ms: 500 });
+  // Whichever comes first of the two: at the second nobody listens.
+  const asking = asks("one");
+  await until(() => engines[0].inFlight === 1, 10_000, "the first attempt");
+  leadsTo("127.0.0.2");
+  const { end, tried } = await asking;
+  expect(end.type).toBe("response-end");
+  expect(tried.filter((one) => !one.startsWith("127.0.0.3"))).toEqual(["127.0.0.1 failed", "127.0.0.2 answered"]);
+  expect(engines[1].asked).toHaveLength(1);
+});
+
+test("one whose only address fails and goes is not repeated there", async () => {
+  const { leadsTo, asks } = rig();
+  leadsTo("127.0.0.1");
+  Object.assign(engines[0], { isSick: true, delay_ms: 300 });
+  const asking = asks("one");
+  await until(() => engines[0].inFlight === 1, 10_000, "the first attempt");
+  leadsTo("127.0.0.2");
+  const { end, tried } = await asking;
+  expect([end.type, ...tried]).toEqual(["response-end", "127.0.0.1 failed", "127.0.0.2 answered"]);
+});
+
+test("a request that waits for room goes to an address that is new as soon as it is there", async () => {
+  const { leadsTo, asks, waiting } = rig({ capacity });
+  leadsTo("127.0.0.1");
+  engines[0].delay_ms = 3_000;
+  const first = asks("one");
+  await until(() => engines[0].inFlight === 1, 10_000, "the engine to be full");
+  const second = asks("two");
+  await until(() => waiting() === 1, 10_000, "the second to wait");
+  leadsTo("127.0.0.1", "127.0.0.2");
+  expect(await second).toMatchObject({ end: { type: "response-end" }, tried: ["127.0.0.2 answered"] });
+  expect(engines[0].inFlight).toBe(1);
+  await first;
+});
+
+test("a request that waits at an address that goes, goes where the name leads; what runs there ends there", async () => {
+  const { leadsTo, asks, waiting } = rig({ capacity });
+  leadsTo("127.0.0.1");
+  engines[0].delay_ms = 1_000;
+  const first = asks("one");
+  await until(() => engines[0].inFlight === 1, 10_000, "the engine to be full");
+  const others = [asks("two"), asks("three")];
+  await until(() => waiting() === 2, 10_000, "two to wait");
+  leadsTo("127.0.0.2");
+  const told = await Promise.all(others);
+  expect(told.map(({ tried }) => tried)).toEqual([["127.0.0.2 answered"], ["127.0.0.2 answered"]]);
+  expect(engines[1].most).toBe(1);
+  expect(await first).toMatchObject({ end: { type: "response-end" }, tried: ["127.0.0.1 answered"] });
+  expect(engines[0].asked).toHaveLength(1);
+});
+
+test("a name without a known address fails at once, as an engine that cannot be reached", async () => {
+  const { leadsTo, asks } = rig();
+  leadsTo();
+  const began_ms = performance.now();
+  const { end, tried } = await asks("one");
+  expect(end).toMatchObject({ type: "response-failed", fault: { code: "upstream_unavailable" } });
+  expect(tried).toEqual(["undefined unreachable"]);
+  expect(performance.now() - began_ms).toBeLessThan(2_000 * busyness());
+});

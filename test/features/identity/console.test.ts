@@ -1,0 +1,258 @@
+// The console's port over real sockets, with oidc-provider as the issuer: sign-in, sign-out, and what must not open it.
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Browser, type Page } from "../../harness/browser.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+describe("the console", () => {
+  let node: PeopleNode;
+  let browser: Browser;
+  const secrets: string[] = [];
+  beforeAll(async () => {
+    node = await startPeopleNode({ secrets });
+  });
+  afterAll(() => node?.[Symbol.asyncDispose]());
+  beforeEach(() => {
+    browser = new Browser();
+    node.provider.account = "ann";
+    node.provider.claims.set("ann", {
+      name: "Ann <b>",
+      email: "ann@x.test",
+      email_verified: true,
+      groups: ["research"],
+    });
+  });
+
+  /** The page to which the browser comes after a sign-in at the issuer. */
+  const signIn = (who = browser): Promise<Page> => who.visit(`${node.consoleUrl}/sign-in`);
+  const session = (page: Page, secret?: string, who = browser) => who.call(page, "/session", secret ? { secret } : {});
+  const signedIn = async (who = browser) => {
+    const page = await signIn(who);
+    return { page, secret: await who.redeem(page) };
+  };
+
+  test("says who one is and what one may do, after a sign-in at the issuer", async () => {
+    const first = await browser.visit(node.consoleUrl);
+    const ways = await browser.call(first, "/session/ways");
+    const { issuers } = ways.body as { issuers: { name: string; href: string }[] };
+    expect(issuers.map(({ name }) => name)).toEqual([new URL(node.provider.issuer).host]);
+    const page = await browser.visit(new URL(issuers[0]!.href, node.consoleUrl));
+    expect(page.url.href).toStartWith(`${node.consoleUrl}/#code=`);
+    const secret = await browser.redeem(page);
+    const { status, body, headers } = await session(page, secret);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      ...{ kind: "person", name: "Ann <b>", email: "ann@x.test", role: null, embedded: false },
+      ...{ base_url: node.serviceUrl, memberships: [{ organization: node.sluice.organization, role: "member" }] },
+    });
+    expect(headers.get("access-control-allow-origin")).toBeNull();
+    expect(headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("serves its pages under a policy that lets them load and run only what is their own", async () => {
+    const page = await browser.visit(node.consoleUrl);
+    const policy = page.headers.get("content-security-policy")!;
+    const parts = ["default-src 'none'", "script-src 'self'", "form-action 'self'", "base-uri 'none'"];
+    for (const part of [...parts, "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+      expect(policy).toContain(part);
+    expect(page.headers.get("cache-control")).toBe("no-cache");
+    const again = await fetch(node.consoleUrl, { headers: { "if-none-match": page.headers.get("etag")! } });
+    expect(again.status).toBe(304);
+    const address = await browser.visit(`${node.consoleUrl}/organizations/acme?window=week`);
+    expect([address.status, address.text]).toEqual([200, page.text]);
+    expect((await fetch(`${node.consoleUrl}/organizations/acme`)).status).toBe(404);
+    expect((await fetch(`${node.consoleUrl}/assets/none.00000000.js`)).status).toBe(404);
+    // No document that lists paths is on this port, and no other API is near to what is.
+    for (const asked of ["/v1/videos", "/v1beta/models"]) {
+      const { error } = (await (await fetch(node.consoleUrl + asked)).json()) as { error: { message: string } };
+      expect(error.message).toBe(`There is nothing at '${asked}'.`);
+    }
+  });
+
+  test("has a cookie that is opaque, for this host alone, and no script's", async () => {
+    await signIn();
+    const cookie = browser.cookie("sluice-console")!;
+    expect(cookie).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(browser.cookie("sluice-console-sign-in")).toBeUndefined();
+    const again = await fetch(`${node.consoleUrl}/sign-in`, { redirect: "manual" });
+    expect(again.headers.get("set-cookie")).toMatch(/; Path=\/; HttpOnly; SameSite=Lax; Max-Age=600$/);
+  });
+
+  test("opens nothing with the cookie alone, another session's secret, or the secret without the cookie", async () => {
+    const { page, secret } = await signedIn();
+    const other = new Browser();
+    const theirs = await signedIn(other);
+    for (const [who, given] of [
+      [browser, undefined],
+      [browser, theirs.secret],
+      [browser, "A".repeat(43)],
+      [browser, ""],
+      [new Browser(), secret],
+    ] as const) {
+      for (const path of ["/session", "/management/v1/organizations"]) {
+        const { status, code } = await who.call(page, path, given === undefined ? {} : { secret: given });
+        expect([path, status, code]).toEqual([path, 401, "missing_session"]);
+      }
+      const { status } = await who.call(page, "/session", { method: "DELETE", ...(given ? { secret: given } : {}) });
+      expect(status).toBe(401);
+    }
+    expect((await session(page, secret)).status).toBe(200);
+  });
+
+  test("gives the page its secret once, for the code of this very sign-in, in this very browser", async () => {
+    const page = await signIn();
+    const code = page.url.hash.slice("#code=".length);
+    const thief = new Browser();
+    const theirs = await signedIn(thief);
+    const ask = (who: Browser, given: string) =>
+      who.call(page, "/session/secret", { method: "POST", body: { code: given } }).then(({ status }) => status);
+    expect(await ask(thief, code)).toBe(401);
+    expect(await ask(new Browser(), code)).toBe(401);
+    expect(await ask(browser, "A".repeat(43))).toBe(401);
+    expect(await ask(browser, theirs.secret)).toBe(401);
+    expect(await ask(browser, code)).toBe(200);
+    expect(await ask(browser, code)).toBe(401);
+    expect((await browser.call(page, "/session/secret", { method: "POST", body: {} })).status).toBe(400);
+  });
+
+  test("gives a new id at each sign-in, and ends the one before", async () => {
+    const { page, secret } = await signedIn();
+    const before = browser.cookie("sluice-console")!;
+    await signIn();
+    expect(browser.cookie("sluice-console")).not.toBe(before);
+    const thief = new Browser();
+    thief.cookies.push({ name: "sluice-console", value: before, host: "127.0.0.1", path: "/" });
+    expect((await session(page, secret, thief)).status).toBe(401);
+  });
+
+  test("takes no session id from a browser: one that was set beforehand opens nothing", async () => {
+    const fixed = "A".repeat(43);
+    browser.cookies.push({ name: "sluice-console", value: fixed, host: "127.0.0.1", path: "/" });
+    await signIn();
+    expect(browser.cookies.filter(({ name }) => name === "sluice-console").map(({ value }) => value)).not.toContain(
+      fixed,
+    );
+  });
+
+  test("refuses an answer without this browser's sign-in, another state, and a second use", async () => {
+    const answers: string[] = [];
+    const page = await signIn();
+    answers.push(page.way.at(-1)!);
+    const replay = new URL(answers[0]!);
+    expect(replay.pathname).toBe("/oauth/callback");
+    for (const who of [browser, new Browser()]) {
+      const again = await who.visit(replay);
+      expect(again.status).toBe(400);
+      expect(again.text).toContain("Not signed in");
+    }
+    await fetch(`${node.consoleUrl}/sign-in`, { redirect: "manual" }).then((begun) => {
+      const cookie = begun.headers.get("set-cookie")!.split(";")[0]!;
+      replay.searchParams.set("state", "another");
+      return fetch(replay, { headers: { cookie }, redirect: "manual" }).then(({ status }) => expect(status).toBe(400));
+    });
+  });
+
+  test("sends the browser with PKCE, state and nonce, to its own address alone", async () => {
+    const begun = await fetch(
+      `${node.consoleUrl}/sign-in?returnTo=https://evil.example&redirect_uri=https://evil.example`,
+      {
+        redirect: "manual",
+      },
+    );
+    const url = new URL(begun.headers.get("location")!);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      ...{ response_type: "code", code_challenge_method: "S256", redirect_uri: `${node.consoleUrl}/oauth/callback` },
+    });
+    for (const name of ["state", "nonce", "code_challenge"])
+      expect(url.searchParams.get(name)).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(url.href).not.toContain("evil");
+    const other = await fetch(`${node.consoleUrl}/sign-in?issuer=https://evil.example`, { redirect: "manual" });
+    expect(other.status).toBe(400);
+  });
+
+  test("lets nobody in whom no rule knows, and says whom to name", async () => {
+    node.provider.account = "eve";
+    const page = await signIn();
+    expect(page.status).toBe(403);
+    expect(page.text).toMatch(/Ask your administrator for a membership, and name per_[0-9a-f]{32}/);
+    expect(browser.cookie("sluice-console")).toBeUndefined();
+  });
+
+  test("signs out from its own page alone: from no other origin, and not without the secret", async () => {
+    const { page, secret } = await signedIn();
+    const origins = [
+      "https://evil.example",
+      "null",
+      "http://127.0.0.1:1",
+      node.consoleUrl.replace("127.0.0.1", "localhost"),
+    ];
+    for (const origin of [...origins, null]) {
+      const refused = await browser.call(page, "/session", { method: "DELETE", secret, origin });
+      expect(refused.status).toBe(400);
+    }
+    const { body } = await session(page, secret);
+    const cookie = browser.cookie("sluice-console")!;
+    expect((await browser.call(page, "/session", { method: "DELETE", secret })).status).toBe(200);
+    expect(browser.cookie("sluice-console")).toBeUndefined();
+    const thief = new Browser();
+    thief.cookies.push({ name: "sluice-console", value: cookie, host: "127.0.0.1", path: "/" });
+    expect((await session(page, secret, thief)).status).toBe(401);
+    const link = body!.sign_out_url as string;
+    expect(Object.fromEntries(new URL(link).searchParams)).toEqual({
+      ...{ client_id: "sluice", post_logout_redirect_uri: `${node.consoleUrl}/` },
+    });
+    expect((await fetch(link)).status).toBe(200);
+  });
+
+  test("answers to its own name and to addresses alone, whatever is asked", async () => {
+    const { page, secret } = await signedIn();
+    for (const path of ["/", "/now", "/session/ways", "/session", "/management/v1/organizations", "/sign-in"]) {
+      const { status } = await browser.call(page, path, {
+        secret,
+        headers: { host: "attacker.example", accept: "text/html" },
+      });
+      expect([path, status]).toEqual([path, 403]);
+    }
+    expect((await fetch(node.consoleUrl, { headers: { host: "localhost" } })).status).toBe(200);
+  });
+
+  test("serves nothing of the other ports, and those serve none of it", async () => {
+    for (const path of ["/metrics", "/v1/models", "/v1/chat/completions", "/device", "/management.json"])
+      expect((await fetch(node.consoleUrl + path)).status).toBe(404);
+    for (const path of ["/sign-in", "/session", "/session/ways", "/management/v1/organizations"])
+      expect((await fetch(node.serviceUrl + path, { redirect: "manual" })).status).toBe(404);
+    expect((await fetch(`${node.consoleUrl}/livez`)).status).toBe(200);
+  });
+
+  test("a cookie and a secret open nothing of the service, and a token nothing of the console", async () => {
+    const { page, secret } = await signedIn();
+    const headers = { cookie: `sluice-console=${browser.cookie("sluice-console")}`, "x-sluice-console": secret };
+    expect((await fetch(`${node.serviceUrl}/v1/models`, { headers })).status).toBe(401);
+    const { token } = await node.sluice.json<{ token: string }>("operator", "create", "by-header", "--role", "admin");
+    const authorization = `Bearer ${token}`;
+    const path = "/management/v1/organizations";
+    expect((await fetch(node.consoleUrl + path, { headers: { authorization } })).status).toBe(400);
+    expect((await browser.call(page, path, { secret, headers: { authorization } })).status).toBe(400);
+  });
+
+  test("ends a session when the issuer says that its own has ended", async () => {
+    const { page, secret } = await signedIn();
+    expect((await session(page, secret)).status).toBe(200);
+    // Ends the session at the issuer, which then tells the console.
+    const there = await browser.visit(`${node.provider.issuer}/session/end?client_id=sluice`);
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(there.text)![1]!;
+    await browser.send(there, "/session/end/confirm", { xsrf, logout: "yes" });
+    await until(async () => (await session(page, secret)).status === 401, 5_000, "the session to end");
+    await until(() => node.sluice.stderr().includes('"event":"issuer_logout"'), 5_000, "the log to say so");
+  });
+
+  test("writes no code, state or secret into its log", async () => {
+    const { page, secret } = await signedIn();
+    const answer = new URL(page.way.at(-1)!);
+    // They are searched when the node has stopped.
+    secrets.push(answer.searchParams.get("code")!, answer.searchParams.get("state")!);
+    secrets.push(browser.cookie("sluice-console")!, secret, page.url.hash.slice("#code=".length));
+  });
+});

@@ -1,0 +1,111 @@
+// Two nodes have verified an identity token and remember it. What an administrator then changes of its person or organization
+// counts on both within a second, as for a key, while Redis is away.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { busyness } from "../../harness/busyness.ts";
+import { freePort } from "../../harness/daemon.ts";
+import { errorOf, model, plainModel, type Service, startService } from "../../harness/engine.ts";
+import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { secretKey } from "../../harness/people-node.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+let issuer: TestIssuer;
+let database: Awaited<ReturnType<typeof migratedDatabase>>;
+let nodes: Service[];
+let person: string;
+let token: string;
+
+beforeAll(async () => {
+  issuer = await startIssuer();
+  database = await migratedDatabase();
+  const more = `
+identity:
+  service_url: http://127.0.0.1:1
+  issuers:
+    - { issuer: "${issuer.issuer}", client_id: sluice, client_secret: secret, audiences: [sluice-api] }
+  rules:
+    - { claim: groups, has: research, organization: acme, role: member }
+    - { claim: groups, has: readers, organization: beta, role: member }
+`;
+  const redis = `redis://127.0.0.1:${await freePort()}`;
+  const env = { DATABASE_URL: database.url, REDIS_URL: redis, SLUICE_SECRET_KEY: secretKey };
+  const start = () => startService({ more, sluice: { store: "pglite", dataDir: "unused", env } });
+  nodes = [await start(), await start()];
+  await cli("org", "create", "acme", "--plan", "unlimited");
+  await cli("org", "create", "beta", "--plan", "unlimited");
+  await cli("team", "create", "--org", "acme", "--name", "small", "--limit", "session=1");
+  token = await newToken("research");
+  expect(await answers()).toEqual(["200", "200"]);
+  person = (await cli<{ id: string }[]>("person", "list"))[0]!.id;
+});
+afterAll(async () => {
+  await Promise.all(nodes.map((node) => node.stop()));
+  await database.drop();
+  await issuer[Symbol.asyncDispose]();
+});
+
+const newToken = (group: string) => issuer.sign({ sub: "ann", aud: "sluice-api", groups: [group] });
+const cli = <Answer>(...words: string[]) => nodes[0]!.json<Answer>(...words);
+
+/** How a node answers a request with the token: 200, or the code of the refusal and whose limit it was. */
+async function answerOf(node: Service): Promise<string> {
+  const body = { model, messages: [{ role: "user", content: "Hello." }], max_tokens: 5 };
+  const response = await node.post("/v1/chat/completions", body, { key: token });
+  if (response.ok) return String(response.status);
+  const { code, limited_by } = (await errorOf(response)) as { code: string; limited_by?: string };
+  return limited_by ? `${code} of ${limited_by}` : code;
+}
+
+const answers = () => Promise.all(nodes.map(answerOf));
+
+/** Answers after how many milliseconds every node answered so. */
+async function seen(answer: string): Promise<number> {
+  const began = performance.now();
+  await until(async () => (await answers()).every((one) => one === answer), 10_000, `${answer} of both nodes`);
+  return performance.now() - began;
+}
+
+const give = (...words: string[]) => cli("membership", "give", person, "--org", "acme", "--role", "member", ...words);
+const take = () => cli("membership", "take", person, "--org", "acme");
+
+/** What changes, how the token is then answered, and what restores it. */
+const facts: Record<string, [change: () => Promise<unknown>, answer: string, restore: () => Promise<unknown>]> = {
+  "a team given by hand": [() => give("--team", "small"), "usage_limit_reached of team", take],
+  "fewer scopes": [() => give("--scopes", "models:read"), "missing_scope", take],
+  "other models": [() => give("--models", plainModel), "model_not_allowed", take],
+  "a limit of the person": [
+    () => cli("person", "limit", person, "--org", "acme", "--limit", "session=1"),
+    "usage_limit_reached of person",
+    () => cli("person", "limit", person, "--org", "acme", "--limit", "session=none"),
+  ],
+  "the limits of members": [
+    () => cli("org", "member-limits", "acme", "--limit", "session=1"),
+    "usage_limit_reached of person",
+    () => cli("org", "member-limits", "acme", "--limit", "session=none"),
+  ],
+  "a suspension": [() => cli("person", "suspend", person), "person_suspended", () => cli("person", "resume", person)],
+  "the organization's suspension": [
+    () => cli("org", "suspend", "acme"),
+    "organization_suspended",
+    () => cli("org", "resume", "acme"),
+  ],
+  "a plan that is taken away": [
+    () => cli("org", "plan", "acme", "--none"),
+    "no_active_plan",
+    () => cli("org", "plan", "acme", "unlimited"),
+  ],
+  "a membership that is lost by a newer token": [
+    async () => nodes[0]!.fetch("/v1/models", { key: await newToken("readers") }),
+    "revoked_api_key",
+    async () => nodes[0]!.fetch("/v1/models", { key: await newToken("research") }),
+  ],
+};
+
+test.each(Object.entries(facts))("%s", async (_, [change, answer, restore]) => {
+  expect(await answers()).toEqual(["200", "200"]);
+  await change();
+  expect(await seen(answer)).toBeLessThan(1_000 * busyness());
+  await restore();
+  expect(await seen("200")).toBeLessThan(1_000 * busyness());
+});

@@ -1,0 +1,233 @@
+// `sluice login`, `token` and `logout` as a user types them, against a node with oidc-provider.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Laptop, laptop } from "../../harness/laptop.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+describe("signing in from the command line", () => {
+  let node: PeopleNode;
+  let home: Laptop;
+  const secrets: string[] = [];
+  beforeAll(async () => {
+    node = await startPeopleNode({ secrets });
+    node.provider.account = "ann";
+    node.provider.claims.set("ann", { name: "Ann", email: "ann@x.test", email_verified: true, groups: ["research"] });
+  });
+  afterAll(() => node?.[Symbol.asyncDispose]());
+  beforeAll(() => {
+    home = laptop();
+  });
+  afterAll(() => home?.[Symbol.dispose]());
+
+  const models = (token: string) =>
+    fetch(`${node.serviceUrl}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
+  const kept = () => JSON.parse(readFileSync(home.signInFile(node.serviceUrl), "utf8"));
+  const change = (changes: object) =>
+    writeFileSync(home.signInFile(node.serviceUrl), JSON.stringify({ ...kept(), ...changes }));
+  const signIn = async () => {
+    const done = await home.signIn(node);
+    secrets.push(kept().access_token, kept().refresh_token);
+    return done;
+  };
+  /** As most tests begin: each wait for an approval takes five seconds. */
+  const signedIn = async () => {
+    if (!existsSync(home.signInFile(node.serviceUrl))) await signIn();
+  };
+  const token = async (url?: string, on = home) => {
+    const { code, stdout, stderr } = await on.run("token", ...(url === undefined ? [] : [url]));
+    if (code === 0) secrets.push(stdout.trim());
+    return { code, token: stdout.trim(), stderr };
+  };
+
+  test("prints an address and a code, waits for the approval, and keeps a token that works as a key", async () => {
+    const { stdout, stderr, code } = await signIn();
+    expect([code, stdout]).toEqual([0, `Signed in at ${node.serviceUrl} as ann@x.test.\n`]);
+    expect(stderr).toContain(`Open  ${node.serviceUrl}/device\n`);
+    expect(stderr).toMatch(/Code {2}[A-Z]{4}-[A-Z]{4}\n/);
+    const got = await token();
+    expect(got).toMatchObject({ code: 0, stderr: "" });
+    expect((await models(got.token)).status).toBe(200);
+    // The same again, without a refresh; and under the name of the server, in either form.
+    expect((await token(node.serviceUrl)).token).toBe(got.token);
+    expect((await token(`${node.serviceUrl}/v1/`)).token).toBe(got.token);
+  });
+
+  test("keeps it where its user alone may read it", async () => {
+    await signedIn();
+    const file = home.signInFile(node.serviceUrl);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(join(file, "..")).mode & 0o777).toBe(0o700);
+  });
+
+  test("renews a token whose end is near, once for all processes that ask", async () => {
+    await signedIn();
+    const before = kept();
+    change({ renew_at_ms: 0 });
+    const all = await Promise.all([1, 2, 3, 4].map(() => token()));
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(new Set(all.map((one) => one.token)).size).toBe(1);
+    expect(all[0]!.token).not.toBe(before.access_token);
+    secrets.push(kept().refresh_token);
+    expect((await models(all[0]!.token)).status).toBe(200);
+  });
+
+  test("waits for no process that was killed under the lock", async () => {
+    await signedIn();
+    change({ renew_at_ms: 0 });
+    const lock = `${home.signInFile(node.serviceUrl)}.lock`;
+    writeFileSync(lock, "");
+    utimesSync(lock, new Date(0), new Date(0));
+    expect((await token()).code).toBe(0);
+    secrets.push(kept().refresh_token);
+    expect(readdirSync(join(lock, "..")).filter((name) => name.includes("lock"))).toEqual([]);
+  });
+
+  test("gives the token that holds while the server is away", async () => {
+    await signedIn();
+    const before = kept();
+    node.provider.away = true;
+    change({ renew_at_ms: 0 });
+    expect((await token()).token).toBe(before.access_token);
+    change({ renew_at_ms: 0, ends_at_ms: 0 });
+    expect(await token()).toMatchObject({ code: 1, token: "" });
+    // Nothing was lost: the sign-in goes on when the issuer is back.
+    node.provider.away = false;
+    expect((await token()).code).toBe(0);
+    secrets.push(kept().refresh_token);
+  });
+
+  test("asks at once for another token when the server no longer takes the last one, whatever its time", async () => {
+    await signIn();
+    const { token: first } = await token();
+    const dead = { access_token: "slt_0000000000000000000000000000000003Pk4UO" };
+    change(dead);
+    const { code, token: next } = await token();
+    expect(code).toBe(0);
+    expect(next).not.toBe(dead.access_token);
+    secrets.push(kept().refresh_token);
+    expect((await models(next)).status).toBe(200);
+    expect((await models(first)).status).toBe(200);
+    // One that was not given lately costs no question.
+    utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
+    change(dead);
+    utimesSync(home.signInFile(node.serviceUrl), new Date(0), new Date(0));
+    expect((await token()).token).toBe(dead.access_token);
+    expect((await token()).token).not.toBe(dead.access_token);
+    secrets.push(kept().refresh_token);
+  });
+
+  test("a server that cannot be asked about a token gets it as it is", async () => {
+    await signedIn();
+    const before = kept();
+    const silent = "http://127.0.0.1:1";
+    writeFileSync(home.signInFile(silent), JSON.stringify(before));
+    for (let times = 0; times < 2; times++) expect((await token(silent)).token).toBe(before.access_token);
+    rmSync(home.signInFile(silent));
+  });
+
+  test("several servers stand side by side, and the newest is meant where none is named", async () => {
+    await signedIn();
+    const other = node.serviceUrl.replace("127.0.0.1", "localhost");
+    expect((await home.with({ SLUICE_KEY: node.sluice.key }).run("login", other, "--key")).code).toBe(0);
+    expect((await token()).token).toBe(node.sluice.key);
+    expect((await token(node.serviceUrl)).token).toBe(kept().access_token);
+    expect((await home.run("logout")).code).toBe(0);
+    expect((await token()).token).toBe(kept().access_token);
+  });
+
+  test("says that the sign-in has ended once the issuer has let its person go", async () => {
+    await signedIn();
+    node.provider.gone.add("ann");
+    change({ renew_at_ms: 0 });
+    const refused = await token();
+    node.provider.gone.delete("ann");
+    expect(refused).toMatchObject({ code: 1, token: "" });
+    expect(refused.stderr).toBe(
+      `sluice: Your sign-in at ${node.serviceUrl} has ended. Run: sluice login ${node.serviceUrl}\n`,
+    );
+  });
+
+  test("logout ends the sign-in here and there", async () => {
+    await signedIn();
+    const { token: ended } = await token();
+    expect(await home.run("logout")).toMatchObject({ code: 0, stdout: `Signed out at ${node.serviceUrl}.\n` });
+    await until(async () => (await models(ended)).status === 401, 1_000, "the token to end");
+    expect(await token()).toMatchObject({ code: 1, token: "" });
+    expect((await home.run("logout", node.serviceUrl)).code).toBe(1);
+  });
+
+  test("a key is kept in place of a person, from the environment or standard input, and never from the arguments", async () => {
+    using other = laptop();
+    const byEnvironment = await other.with({ SLUICE_KEY: node.sluice.key }).run("login", node.serviceUrl, "--key");
+    expect(byEnvironment).toMatchObject({ code: 0, stdout: `Kept the key for ${node.serviceUrl}.\n` });
+    expect((await token(undefined, other)).token).toBe(node.sluice.key);
+    const byInput = await other.typing(`${node.sluice.key}\n`).run("login", node.serviceUrl, "--key");
+    expect(byInput.code).toBe(0);
+    expect((await other.run("login", node.serviceUrl, "--key", node.sluice.key)).code).toBe(2);
+    const { code, stdout } = await other.run("logout", "--json");
+    expect([code, JSON.parse(stdout)]).toEqual([0, { url: node.serviceUrl, kind: "key" }]);
+    expect((await models(node.sluice.key)).status).toBe(200);
+  });
+
+  test("a key that the server doesn't know, or half of one, is not kept", async () => {
+    using other = laptop();
+    const unknown = "slk_0000000000000000000000000000000003Pk4UO";
+    for (const key of [unknown, node.sluice.key.slice(0, 20), "", "slk_", "é"]) {
+      const { code, stderr } = await other.with({ SLUICE_KEY: key }).run("login", node.serviceUrl, "--key");
+      expect(code).toBe(1);
+      expect(stderr).toStartWith("sluice: ");
+    }
+    expect((await token(undefined, other)).code).toBe(1);
+  });
+
+  test("nothing goes to an address that is not safe, or that is no server", async () => {
+    for (const url of ["http://sluice.example", "sluice.example", "https://ann:x@sluice.example", "", "https://a/?x"])
+      expect((await home.run("login", url)).code).toBe(1);
+    const plain = Bun.serve({ port: 0, fetch: () => new Response("hello") });
+    const { stderr, code } = await home.run("login", plain.url.origin);
+    plain.stop(true);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Nobody can sign in at")]);
+    expect((await home.run("login", plain.url.origin)).stderr).toContain("cannot be reached");
+  });
+
+  test("a file that is damaged is named", async () => {
+    await home.with({ SLUICE_KEY: node.sluice.key }).run("login", node.serviceUrl, "--key");
+    for (const text of ["", "{", "null", "[]", '{"kind":"person"}']) {
+      writeFileSync(home.signInFile(node.serviceUrl), text);
+      expect((await token()).stderr).toContain("is damaged. Sign in again");
+    }
+  });
+});
+
+test("a server that names other origins gets none of the tokens there", async () => {
+  const asked: string[] = [];
+  const thief = Bun.serve({
+    port: 0,
+    fetch(request) {
+      asked.push(request.url);
+      return Response.json({});
+    },
+  });
+  const server = Bun.serve({
+    port: 0,
+    fetch(request) {
+      asked.push(new URL(request.url).pathname);
+      const endpoint = `${thief.url.origin}/steal`;
+      if (request.url.includes(".well-known"))
+        return Response.json({
+          token_endpoint: endpoint,
+          device_authorization_endpoint: endpoint,
+          revocation_endpoint: endpoint,
+        });
+      return Response.json({ error: "access_denied", error_description: "No." }, { status: 400 });
+    },
+  });
+  using home = laptop();
+  expect(await home.run("login", server.url.origin)).toMatchObject({ code: 1, stderr: "sluice: No.\n" });
+  expect(asked).toEqual(["/.well-known/oauth-authorization-server", "/oauth/device_authorization"]);
+  await Promise.all([server.stop(true), thief.stop(true)]);
+});

@@ -1,0 +1,317 @@
+// Tokens of devices and workloads by an issuer of our own, which is away, says no, or lies.
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { JWTPayload } from "jose";
+import { hashKey } from "../../../src/core/auth/key.ts";
+import { judge } from "../../../src/core/auth/verdict.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
+import { type Credential, scopes } from "../../../src/core/store/directory.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import { approveDevice, requestDevice } from "../../../src/features/identity/devices.ts";
+import type { IdentityParts } from "../../../src/features/identity/identity.ts";
+import { IssuerAway } from "../../../src/features/identity/issuer-clients.ts";
+import { currentSession, leave } from "../../../src/features/identity/sessions.ts";
+import { beginSignIn, finishSignIn } from "../../../src/features/identity/sign-in.ts";
+import {
+  byAssertion,
+  byDeviceCode,
+  byRefreshToken,
+  revoke,
+  TokenRefused,
+} from "../../../src/features/identity/tokens.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
+import { identityParts, serviceUrl, settingsOf } from "../../harness/identity-parts.ts";
+import { forged, type SignOptions, startIssuer, type TestIssuer } from "../../harness/issuer.ts";
+import { openDatabase, withClock } from "../../stores/postgres/databases.ts";
+
+setDefaultTimeout(60_000);
+const redirectUri = `${serviceUrl}/oauth/callback`;
+const hour_ms = 3_600_000;
+type Said = Record<string, unknown>;
+
+let db: Database;
+let drop: () => Promise<void>;
+let issuer: TestIssuer;
+let other: TestIssuer;
+let parts: IdentityParts;
+let organizationId: string;
+let hasRefreshToken = true;
+
+const rules = (name: string) => [
+  { issuer: name, claim: "groups", has: "staff", organization: "acme", role: "member" as const },
+  {
+    issuer: name,
+    claim: "pod",
+    is: "ci",
+    organization: "acme",
+    role: "member" as const,
+    kind: "service" as const,
+    scopes: ["models:read" as const],
+  },
+];
+
+beforeAll(async () => {
+  ({ db, drop } = await openDatabase());
+  [issuer, other] = await Promise.all([startIssuer(), startIssuer()]);
+  organizationId = idOf(Bun.randomUUIDv7(), "org_");
+  const input = { id: organizationId, slug: "acme", name: "Acme", plan: null, actor: "cli:ann" };
+  await administration(db).createOrganization(input);
+});
+afterAll(async () => {
+  await Promise.all([issuer[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]);
+  await drop();
+});
+beforeEach(() => {
+  const issuers = [issuer, other].map((one) => ({
+    ...{ issuer: one.issuer, client_id: "sluice", client_secret: "secret", audiences: ["sluice-api"] },
+  }));
+  parts = identityParts(db, () =>
+    settingsOf([issuer, other], { issuers, rules: [...rules(issuer.issuer), ...rules(other.issuer)] }),
+  );
+  hasRefreshToken = true;
+});
+
+const asked: URLSearchParams[] = [];
+
+function says(claims: Said = {}) {
+  issuer.answer("/token", async (request) => {
+    asked.push(new URLSearchParams(await request.text()));
+    const payload = { sub: "ann", aud: "sluice", groups: ["staff"], sid: "s1", ...claims } as JWTPayload;
+    const refresh = hasRefreshToken ? { refresh_token: `refresh-${asked.length}` } : {};
+    return Response.json({ access_token: "a", token_type: "Bearer", id_token: await issuer.sign(payload), ...refresh });
+  });
+}
+
+async function signedIn() {
+  const begun = await beginSignIn(parts, { kind: "device", issuer: issuer.issuer, redirectUri, returnTo: "/device" });
+  const { state, nonce } = Object.fromEntries(begun.url.searchParams) as { state: string; nonce: string };
+  says({ nonce });
+  const answer = new URL(`${redirectUri}?${new URLSearchParams({ code: "c", state })}`);
+  const { secret } = await finishSignIn(parts, { kind: "device", answer, cookie: begun.cookie });
+  const current = (await currentSession(parts, "device", secret))!;
+  const device = await requestDevice(parts, { agent: "test/1", address: crypto.randomUUID() });
+  if (device === "full") throw new Error("full");
+  expect(await approveDevice(parts, current, { code: device.userCode, organizationId })).toBe(true);
+  // Its tokens have gone on to the device.
+  expect(await currentSession(parts, "device", secret)).toBeNull();
+  says();
+  const tokens = await byDeviceCode(parts, device.deviceCode);
+  return { accessToken: tokens.accessToken, refreshToken: tokens.refreshToken! };
+}
+
+const works = async (token: string) => {
+  const found = await directory(db).credential(hashKey(token));
+  return found !== null && found.key.revokedAt === null && found.secret.revokedAt === null;
+};
+const mayDo = (credential: Credential) => {
+  const verdict = judge(credential, "00");
+  return "principal" in verdict ? verdict.principal.key.scopes : verdict.refusal;
+};
+const error = async (work: Promise<unknown>) =>
+  work.then(
+    () => "none",
+    (cause: unknown) => (cause instanceof TokenRefused ? cause.error : String(cause)),
+  );
+
+describe("a refresh", () => {
+  test("asks the issuer by its newest token each time", async () => {
+    let { refreshToken } = await signedIn();
+    for (let count = 0; count < 3; count++) {
+      const given = `refresh-${asked.length}`;
+      refreshToken = (await byRefreshToken(parts, refreshToken)).refreshToken!;
+      expect(asked.at(-1)?.get("refresh_token")).toBe(given);
+    }
+  });
+
+  test("consumes nothing while the issuer is away, and works afterwards", async () => {
+    const { accessToken, refreshToken } = await signedIn();
+    for (const status of [500, 503, 429]) {
+      issuer.answer("/token", () => new Response("down", { status }));
+      await expect(byRefreshToken(parts, refreshToken)).rejects.toBeInstanceOf(IssuerAway);
+    }
+    expect(await works(accessToken)).toBe(true);
+    says();
+    expect((await byRefreshToken(parts, refreshToken)).refreshToken).not.toBeNull();
+  });
+
+  test("ends the sign-in with the issuer's no, and with an answer about somebody else", async () => {
+    for (const answer of ["no", "bob"]) {
+      const { accessToken, refreshToken } = await signedIn();
+      if (answer === "no") issuer.answer("/token", () => Response.json({ error: "invalid_grant" }, { status: 400 }));
+      else says({ sub: "bob" });
+      expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
+      says();
+      expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
+      expect(await works(accessToken)).toBe(false);
+    }
+  });
+
+  test("ends the family when a used token comes after a minute", async () => {
+    const { refreshToken } = await signedIn();
+    const next = await byRefreshToken(parts, refreshToken);
+    const later = new Date(Date.now() + 61_000);
+    await withClock(db, later, async () =>
+      expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant"),
+    );
+    expect(await error(byRefreshToken(parts, next.refreshToken!))).toBe("invalid_grant");
+    expect(await works(next.accessToken)).toBe(false);
+  });
+
+  test("of two at once asks the issuer once, and brings the same successor", async () => {
+    const { refreshToken } = await signedIn();
+    const before = asked.length;
+    const all = await Promise.all([1, 2, 3, 4, 5].map(() => byRefreshToken(parts, refreshToken)));
+    expect(new Set(all.map((one) => one.refreshToken)).size).toBe(1);
+    expect(new Set(all.map((one) => one.accessToken)).size).toBe(5);
+    expect(asked.length - before).toBe(1);
+  });
+
+  test("lasts a day where the issuer gives no refresh token", async () => {
+    hasRefreshToken = false;
+    const { refreshToken } = await signedIn();
+    const next = await byRefreshToken(parts, refreshToken);
+    await withClock(db, new Date(Date.now() + 24 * hour_ms), async () =>
+      expect(await error(byRefreshToken(parts, next.refreshToken!))).toBe("invalid_grant"),
+    );
+  });
+
+  test("follows the rules: scopes and models of now", async () => {
+    const { refreshToken } = await signedIn();
+    says({ groups: [], pod: "ci" });
+    const next = await byRefreshToken(parts, refreshToken);
+    expect(next.scopes).toEqual(["models:read"]);
+    const found = await directory(db).credential(hashKey(next.accessToken));
+    expect(found?.key.scopes).toEqual(["models:read"]);
+  });
+
+  test("is refused for one who is suspended, or from whom nothing counts that was issued before", async () => {
+    const { refreshToken } = await signedIn();
+    await db.query("update person set suspended_at = store_now()");
+    expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
+    await db.query("update person set suspended_at = null");
+    const person = (await parts.people.personOf(issuer.issuer, "ann"))!.person;
+    await parts.people.endIssued(person.id, "service");
+    expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
+  });
+
+  test("ends with the session at the issuer", async () => {
+    const { accessToken, refreshToken } = await signedIn();
+    const events = { "http://schemas.openid.net/event/backchannel-logout": {} };
+    const token = await issuer.sign({ aud: "sluice", sid: "s1", jti: "j1", events } as JWTPayload);
+    expect((await leave(parts, token)).signIns).toBeGreaterThan(0);
+    expect(await works(accessToken)).toBe(false);
+    expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
+  });
+});
+
+describe("an assertion of a workload", () => {
+  const assertion = (claims: Said = {}, options: SignOptions = {}, by = issuer) =>
+    by.sign({ sub: "job-1", aud: "sluice-api", pod: "ci", ...claims } as JWTPayload, options);
+
+  test("becomes an access token with the rule's rights, which never outlives it", async () => {
+    const soon = Math.floor(Date.now() / 1000) + 120;
+    const tokens = await byAssertion(parts, await assertion({ exp: soon }));
+    expect(tokens).toMatchObject({ refreshToken: null, scopes: ["models:read"] });
+    expect(tokens.lasts_s).toBeWithin(60, 121);
+    const found = (await directory(db).credential(hashKey(tokens.accessToken)))!;
+    expect(mayDo(found)).toEqual(["models:read"]);
+    expect(found.secret.expiresAt!.getTime() / 1000).toBeLessThanOrEqual(soon + 1);
+    expect((await parts.people.personOf(issuer.issuer, "job-1"))?.person.kind).toBe("service");
+    const again = await byAssertion(parts, await assertion());
+    expect(again.lasts_s).toBeLessThanOrEqual(3600);
+    expect((await directory(db).credential(hashKey(again.accessToken)))?.key.id).toBe(found.key.id);
+  });
+
+  test("has at once what is given to its person by hand, and more than the rule says, too", async () => {
+    const { accessToken } = await byAssertion(parts, await assertion({ sub: "job-4" }));
+    const read = async () => (await directory(db).credential(hashKey(accessToken)))!;
+    const { id } = (await parts.people.personOf(issuer.issuer, "job-4"))!.person;
+    await administration(db).createTeam({
+      ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId, name: "jobs", keyDefault: null, actor: "cli:ann" },
+      budget: { ...noBudget, requestsPerMinute: 9 },
+    });
+    const membership = { organization: "acme", team: "jobs", role: "member", scopes, models: ["a/b"] } as const;
+    await administration(db).giveMembership(id, membership, "cli:ann");
+    expect(mayDo(await read())).toEqual([...scopes]);
+    expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });
+    // The next token of the same person comes by the same membership, although its rule names no team.
+    const again = await byAssertion(parts, await assertion({ sub: "job-4" }));
+    expect(again.scopes).toEqual([...scopes]);
+    expect(await read()).toMatchObject({ rates: [{ limitedBy: "team" }] });
+  });
+
+  test("never outlives it, however long the way to the token was", async () => {
+    let later_ms = 0;
+    const slow = {
+      ...parts,
+      now_ms: () => Date.now() + later_ms,
+      people: {
+        ...parts.people,
+        async tokenKey(of: Parameters<typeof parts.people.tokenKey>[0]) {
+          later_ms += 100_000;
+          return parts.people.tokenKey(of);
+        },
+      },
+    };
+    const soon = () => Math.floor(Date.now() / 1000) + 120;
+    expect((await byAssertion(slow, await assertion({ exp: soon() }))).lasts_s).toBeWithin(10, 21);
+    expect(await error(byAssertion(slow, await assertion({ exp: soon() })))).toBe("invalid_grant");
+  });
+
+  const now = () => Math.floor(Date.now() / 1000);
+  const wrong: Record<string, () => Promise<string>> = {
+    "for another audience": () => assertion({ aud: "another" }),
+    "that is an ID token": () => assertion({ aud: "sluice" }),
+    "that is a logout token": () => assertion({ events: {} }),
+    "of the type of one": () => assertion({}, { typ: "logout+jwt" }),
+    "that has expired": () => assertion({ exp: now() - 120 }),
+    "of the future": () => assertion({ nbf: now() + 600 }),
+    "that lasts longer than a day": () => assertion({ exp: now() + 90_000 }),
+    "without an expiry": () => assertion({ exp: undefined }),
+    "of another key": () => assertion({}, { key: other.keys[0]! }),
+    "of another issuer's name": () => assertion({ iss: other.issuer }),
+    "of nobody": () => assertion({ iss: "https://evil.example" }),
+    "that no rule knows": () => assertion({ pod: "other" }),
+    "without a subject": () => assertion({ sub: undefined }),
+    "with no signature": async () =>
+      forged({ alg: "none" }, { iss: issuer.issuer, aud: "sluice-api", exp: now() + 60 }),
+    "that is too long": () => assertion({ padding: "x".repeat(20_000) }),
+    "that is no token": async () => "x",
+  };
+  test.each(Object.entries(wrong))("%s is refused in the same words, and nothing is stored", async (_, made) => {
+    const people = async () => (await db.query("select 1 from person")).length;
+    const before = await people();
+    const text = await made();
+    const thrown = await byAssertion(parts, text).catch((cause: unknown) => cause);
+    expect(thrown).toBeInstanceOf(TokenRefused);
+    expect((thrown as Error).message).toStartWith("This assertion is of no issuer");
+    expect(await people()).toBe(before);
+  });
+
+  test("is of no use for one who is suspended", async () => {
+    await byAssertion(parts, await assertion({ sub: "job-2" }));
+    await db.query("update person set suspended_at = store_now() where subject = 'job-2'");
+    expect(await error(byAssertion(parts, await assertion({ sub: "job-2" })))).toBe("invalid_grant");
+  });
+
+  test("is an outage while its issuer is away", async () => {
+    other.away = true;
+    await expect(assertion({}, {}, other).then((text) => byAssertion(parts, text))).rejects.toBeInstanceOf(IssuerAway);
+    other.away = false;
+  });
+
+  test("gives a token that ends when the issuer says that its subject has left", async () => {
+    const { accessToken } = await byAssertion(parts, await assertion({ sub: "job-3" }));
+    const events = { "http://schemas.openid.net/event/backchannel-logout": {} };
+    await leave(parts, await issuer.sign({ aud: "sluice", sub: "job-3", jti: "j3", events } as JWTPayload));
+    expect(await works(accessToken)).toBe(false);
+  });
+
+  test("gives a token that is revoked alone", async () => {
+    const [one, two] = [await byAssertion(parts, await assertion()), await byAssertion(parts, await assertion())];
+    expect(await revoke(parts, one.accessToken)).toBe(true);
+    expect(await works(one.accessToken)).toBe(false);
+    expect(await works(two.accessToken)).toBe(true);
+  });
+});

@@ -1,0 +1,72 @@
+/** The organizations that use most are told, few and exactly; nobody's usage is lost, whoever comes. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { largest } from "../../../src/features/telemetry/largest.ts";
+
+const minute_ms = 60_000;
+
+test("the largest by units of the last hour, and the others together", () => {
+  let now_ms = 0;
+  const told = largest(
+    () => 2,
+    () => now_ms,
+    "other",
+  );
+  told.add("old", 1_000);
+  now_ms = 61 * minute_ms;
+  told.add("a", 5);
+  told.add("b", 7);
+  told.add("c", 3);
+  now_ms += 10 * minute_ms;
+  told.add("a", 5);
+  expect(told.read()).toEqual([
+    { organization: "a", units: 10, requests: 2 },
+    { organization: "b", units: 7, requests: 1 },
+    { organization: "other", units: 3, requests: 1 },
+  ]);
+  now_ms += 70 * minute_ms;
+  expect(told.read()).toEqual([{ organization: "other", units: 0, requests: 0 }]);
+});
+
+test("none is told where none may be", () => {
+  const told = largest(
+    () => 0,
+    () => 0,
+    "other",
+  );
+  told.add("a", 5);
+  expect(told.read()).toEqual([]);
+});
+
+test("however many come, the sum is what was used, and no more are told than may be", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(9_000), fc.nat(1_000)), { maxLength: 20_000 }), (uses) => {
+      const told = largest(
+        () => 10,
+        () => 0,
+        "other",
+      );
+      for (const [id, units] of uses) told.add(`org-${id}`, units);
+      const seen = told.read();
+      expect(seen.length).toBeLessThanOrEqual(11);
+      const sum = (of: (row: (typeof seen)[number]) => number) => seen.reduce((total, row) => total + of(row), 0);
+      expect(sum(({ units }) => units)).toBe(uses.reduce((total, [, units]) => total + units, 0));
+      expect(sum(({ requests }) => requests)).toBe(uses.length);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test("the largest is named whoever came first, and of equal ones the one with more requests", () => {
+  const told = largest(
+    () => 1,
+    () => 0,
+    "other",
+  );
+  told.add("small", 1);
+  told.add("large", 9);
+  expect(told.read()[0]).toEqual({ organization: "large", units: 9, requests: 1 });
+  told.add("small", 4);
+  told.add("small", 4);
+  expect(told.read()[0]).toEqual({ organization: "small", units: 9, requests: 3 });
+});

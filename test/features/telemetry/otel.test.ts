@@ -1,0 +1,250 @@
+/** What a collector gets of requests: their spans and the GenAI metrics, in the caller's trace, and none of their content. */
+import { expect, test } from "bun:test";
+import { ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
+import { TracerProvider } from "@opentelemetry/sdk-trace";
+import { Spans } from "../../../src/features/telemetry/spans.ts";
+import { freePort } from "../../harness/daemon.ts";
+import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+import { type Collector, type SpanSeen, startCollector } from "./collector.ts";
+
+const theirs = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
+const traceparent = `00-${theirs.traceId}-${theirs.spanId}-01`;
+const word = "walnut";
+
+/** An engine whose first answer is 503, and which remembers what it was sent. */
+function startEngine() {
+  const headers: Headers[] = [];
+  const chunk = (choice: object, more = {}) => `data: ${JSON.stringify({ choices: [choice], ...more })}\n\n`;
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      headers.push(request.headers);
+      await request.text();
+      if (headers.length === 1) return new Response("busy", { status: 503 });
+      const text = (content: string) => chunk({ index: 0, delta: { content } });
+      const usage = { prompt_tokens: 10, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } };
+      const answer = [text("wal"), text("nut"), chunk({ index: 0, delta: {}, finish_reason: "stop" }, { usage })];
+      return new Response(`${answer.join("")}data: [DONE]\n\n`, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}/v1`, headers, stop: () => server.stop(true) };
+}
+
+const configuration = (engine: string, telemetry: string) => `upstreams: { main: { url: "${engine}" } }
+models:
+  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
+${telemetry}
+`;
+const ask = (service: Sluice, headers: Record<string, string> = {}) =>
+  service.post(
+    "/v1/chat/completions",
+    { model: "acme/m", stream: true, messages: [{ role: "user", content: word }] },
+    { headers },
+  );
+
+const named = (spans: SpanSeen[], name: string) => spans.filter((span) => span.name === name);
+
+test("a request is a span of its caller's trace, with what happened inside, and the engine is told", async () => {
+  const collector = startCollector();
+  const engine = startEngine();
+  const port = await freePort();
+  const telemetry = `telemetry: { endpoint: "${collector.url}/", headers: { x-tenant: ours }, sample_ratio: 0, metrics_ms: 300 }`;
+  const service = await startSluice({
+    config: configuration(engine.url, telemetry),
+    env: { SLUICE_OPERATOR_PORT: String(port) },
+  });
+  try {
+    const sent = { traceparent, tracestate: "vendor=1", "x-request-id": "theirs-1", "user-agent": "agent/1" };
+    const answer = await (await ask(service, sent)).text();
+    expect(answer).toContain("nut");
+    // What ends after the answer may come in a later export.
+    for (const name of ["chat acme/m", "stream", "settlement"]) {
+      await until(() => named(collector.spans, name).length === 1, 20_000, `the span ${name}`);
+    }
+    await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
+    expectSpans(collector, engine.headers);
+    expectReports(collector, new URL(engine.url));
+    expectMetrics(collector);
+    expect(collector.text()).not.toContain(word);
+    expect(collector.headers[0]!.get("x-tenant")).toBe("ours");
+    expect(collector.resource()).toMatchObject({ "service.name": "sluice" });
+
+    // Nobody traces this one: it is not sampled, and the engine hears so.
+    await (await ask(service)).text();
+    expect(engine.headers.at(-1)!.get("traceparent")).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+
+    const open = await fetch(`http://127.0.0.1:${port}/metrics`, {
+      headers: { accept: "application/openmetrics-text" },
+    });
+    const exemplar = new RegExp(`^http_request_duration_seconds_bucket.*# \\{trace_id="${theirs.traceId}"\\}`, "m");
+    const text = await open.text();
+    expect(text).toMatch(exemplar);
+    expect([...new Set([...text.matchAll(/trace_id="(\w+)"/g)].map(([, id]) => id))]).toEqual([theirs.traceId]);
+  } finally {
+    await service.stop();
+    await engine.stop();
+  }
+  // Stopping sends what waits; the second request left no span.
+  expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
+  await collector.stop();
+}, 60_000);
+
+function expectSpans({ spans }: Collector, sent: Headers[]): void {
+  const [request] = named(spans, "chat acme/m");
+  expect(request).toMatchObject({
+    traceId: theirs.traceId,
+    parentSpanId: theirs.spanId,
+    kind: 2,
+    events: ["first part"],
+  });
+  expect(request!.attributes).toMatchObject({
+    "http.route": "/v1/chat/completions",
+    "http.response.status_code": 200,
+    "http.request.header.x-request-id": ["theirs-1"],
+    "user_agent.original": "agent/1",
+    "gen_ai.operation.name": "chat",
+    "gen_ai.request.model": "acme/m",
+    "gen_ai.usage.input_tokens": 10,
+    "gen_ai.usage.cache_read.input_tokens": 4,
+    "gen_ai.usage.output_tokens": 3,
+    "sluice.outcome": "completed",
+  });
+  for (const span of spans) expect(span.traceId).toBe(theirs.traceId);
+  for (const name of ["admission", "stream", "settlement"]) {
+    const [inner, ...more] = named(spans, name);
+    expect(more).toEqual([]);
+    expect(inner?.parentSpanId).toBe(request!.spanId);
+    expect(inner!.start_ms).toBeGreaterThanOrEqual(request!.start_ms);
+  }
+  const attempts = named(spans, "chat m");
+  expect(attempts.map(({ isError, attributes }) => [isError, attributes["sluice.attempt.outcome"]])).toEqual([
+    [true, "failed"],
+    [false, "answered"],
+  ]);
+  expect(attempts.map(({ parentSpanId }) => parentSpanId)).toEqual([request!.spanId, request!.spanId]);
+  expect(sent.map((headers) => headers.get("traceparent"))).toEqual(
+    attempts.map(({ spanId }) => `00-${theirs.traceId}-${spanId}-01`),
+  );
+  expect(sent.map((headers) => headers.get("tracestate"))).toEqual(["vendor=1", "vendor=1"]);
+}
+
+/** Each attempt names its engine's address, and the one that answered what its engine reported. */
+function expectReports({ spans, text }: Collector, { hostname, port }: URL): void {
+  const [failed, answered] = named(spans, "chat m").map(({ attributes }) => attributes);
+  const server = { "server.address": hostname, "server.port": Number(port) };
+  expect(failed).toMatchObject(server);
+  expect(Object.keys(failed!).filter((name) => /usage|finish/.test(name))).toEqual([]);
+  expect(answered).toMatchObject({
+    ...server,
+    "gen_ai.usage.input_tokens": 10,
+    "gen_ai.usage.cache_read.input_tokens": 4,
+    "gen_ai.usage.output_tokens": 3,
+    "gen_ai.response.finish_reasons": ["stop"],
+  });
+  expect(text()).not.toMatch(/sluice\.(organization|key|team)\.id/);
+}
+
+function expectMetrics({ metrics }: Collector): void {
+  const tokens = metrics.get("gen_ai.client.token.usage")!;
+  expect(tokens.map(({ attributes, sum }) => [attributes["gen_ai.token.type"], sum])).toEqual([
+    ["input", 10],
+    ["output", 3],
+  ]);
+  for (const name of ["request.duration", "time_to_first_token", "time_per_output_token"]) {
+    const [point] = metrics.get(`gen_ai.server.${name}`) ?? [];
+    expect(point).toMatchObject({ count: 1, attributes: { "gen_ai.request.model": "acme/m" } });
+  }
+  expect(metrics.get("gen_ai.server.time_to_first_token")![0]!.bounds).toHaveLength(16);
+}
+
+test("a request whose status is 500 or more is an error of the server, and a client's mistake is none", () => {
+  const ended: SpanStatusCode[] = [];
+  const ignored = async () => {};
+  const onEnd = ({ status }: { status: { code: SpanStatusCode } }) => void ended.push(status.code);
+  const processor = { onStart() {}, onEnd, forceFlush: ignored, shutdown: ignored };
+  const tracer = new TracerProvider({ spanProcessors: [processor] }).getTracer("test");
+  const request = { id: "req_1", method: "GET", route: "/v1/models", headers: new Headers(), words: {} };
+  for (const status of [200, 499, 500, 503]) new Spans(tracer, request, ROOT_CONTEXT, false).end(status, undefined);
+  const { UNSET, ERROR } = SpanStatusCode;
+  expect(ended).toEqual([UNSET, UNSET, ERROR, ERROR]);
+});
+
+test("with caller_ids, spans say whose a request is: organization, key, and the team that it counts in", async () => {
+  const collector = startCollector();
+  const engine = startEngine();
+  const telemetry = `telemetry: { endpoint: "${collector.url}/", sample_ratio: 1, caller_ids: true, metrics_ms: 0 }`;
+  const service = await startSluice({ config: configuration(engine.url, telemetry) });
+  try {
+    const whose = ["--org", service.organization];
+    const team = await service.json<{ id: string }>("team", "create", ...whose, "--name", "research");
+    const words = ["key", "create", ...whose, "--name", "traced", "--team", team.id];
+    const key = await service.json<{ id: string; key: string; organization_id: string }>(...words);
+    const body = { model: "acme/m", messages: [{ role: "user", content: word }] };
+    await (await service.post("/v1/chat/completions", body, { key: key.key })).text();
+    await (await service.post("/v1/chat/completions", { ...body, model: "acme/none" }, { key: key.key })).text();
+    const inside = ["chat m", "settlement", "POST /v1/chat/completions"];
+    for (const name of inside) await until(() => named(collector.spans, name).length > 0, 20_000, `the span ${name}`);
+    await until(() => named(collector.spans, "chat acme/m").length > 0, 20_000, "the span of the request");
+    const caller = { "sluice.organization.id": key.organization_id, "sluice.key.id": key.id };
+    for (const name of ["chat acme/m", "chat m", "settlement"]) {
+      for (const { attributes } of named(collector.spans, name)) {
+        expect(attributes).toMatchObject({ ...caller, "sluice.team.id": team.id });
+      }
+    }
+    const [refused] = named(collector.spans, "POST /v1/chat/completions");
+    expect(refused!.attributes).toMatchObject({ ...caller, "error.type": "model_not_found" });
+  } finally {
+    await service.stop();
+    await engine.stop();
+    await collector.stop();
+  }
+}, 60_000);
+
+test("a collector that is away, or refuses, costs a line in the log and no request", async () => {
+  const collector = startCollector(403);
+  const engine = startEngine();
+  const config = configuration(
+    engine.url,
+    `telemetry: { endpoint: "${collector.url}", sample_ratio: 1, metrics_ms: 0 }`,
+  );
+  const service = await startSluice({ config });
+  try {
+    expect((await ask(service)).status).toBe(200);
+    await until(() => service.stderr().includes('"telemetry_unsent"'), 10_000, "the log");
+    expect((await ask(service)).status).toBe(200);
+  } finally {
+    expect(await service.stop()).toBe(0);
+    await engine.stop();
+    await collector.stop();
+  }
+}, 60_000);
+
+test("a node that stops sends first what it has not sent yet", async () => {
+  const collector = startCollector();
+  const engine = startEngine();
+  const service = await startSluice({
+    config: configuration(engine.url, `telemetry: { endpoint: "${collector.url}/", metrics_ms: 0 }`),
+  });
+  try {
+    await (await ask(service, { traceparent })).text();
+    await service.stop();
+    expect(named(collector.spans, "chat acme/m")).toHaveLength(1);
+  } finally {
+    await service.stop();
+    await engine.stop();
+    await collector.stop();
+  }
+}, 60_000);
+
+test("off, nothing is sent and the engine hears of no trace", async () => {
+  const engine = startEngine();
+  const service = await startSluice({ config: configuration(engine.url, "") });
+  try {
+    await (await ask(service, { traceparent })).text();
+    expect(engine.headers.map((headers) => headers.get("traceparent"))).toEqual([null, null]);
+  } finally {
+    await service.stop();
+    await engine.stop();
+  }
+}, 60_000);

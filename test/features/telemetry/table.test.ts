@@ -1,0 +1,92 @@
+/** Every metric keeps the rules of Prometheus' names, and is bounded. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { boundOf, type MetricRow, other } from "../../../src/features/telemetry/metric.ts";
+import { instruments } from "../../../src/features/telemetry/registry.ts";
+import { type MetricName, table, tableShown } from "../../../src/features/telemetry/table.ts";
+
+const rows = Object.entries<MetricRow>(table);
+
+/** Series that one metric may have on one node, were every value of every label to occur with every other. */
+const series_max = 9_000_000;
+/** What is counted in no base unit. */
+const units = /_(seconds|bytes)$/;
+
+test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, question, buckets }) => {
+  expect(name).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)+$/);
+  expect(name.endsWith("_total")).toBe(type === "counter");
+  expect(name).not.toMatch(/_(count|sum|bucket|ms|milliseconds|minutes|kib|mib|percent)(_total)?$/);
+  expect(help).toMatch(/^[A-Z][^\n|]*\.$/);
+  expect(question).toMatch(/^[A-Z][^\n|]*\?$/);
+  expect(buckets !== undefined).toBe(type === "histogram");
+  if (/_(duration|wait|delay|time|propagation)(_|$)/.test(name)) expect(name).toMatch(/_seconds(_total)?$/);
+  if (/memory/.test(name)) expect(name).toMatch(units);
+});
+
+test.each(rows)("%s has labels that are bounded", (_, { labels = {} }) => {
+  let series = 1;
+  for (const [label, bound] of Object.entries(labels)) {
+    expect(label).toMatch(/^[a-z][a-z_]*$/);
+    expect(["le", "quantile", "job", "instance", "key", "key_id", "request_id"]).not.toContain(label);
+    if (typeof bound !== "number") expect(new Set(bound).size).toBe(bound.length);
+    expect(boundOf(bound)).toBeGreaterThan(0);
+    series *= boundOf(bound);
+  }
+  expect(series).toBeLessThan(series_max);
+});
+
+test.each(rows.filter(([, { buckets }]) => buckets))("the buckets of %s ascend", (name, { buckets = [] }) => {
+  expect([...buckets].sort((a, b) => a - b)).toEqual([...buckets]);
+  // An answer may take ten minutes.
+  if (/^(http|inference)_.*(duration|first_part)/.test(name)) expect(buckets.at(-1)).toBe(600);
+  // A wait within an answer can be compared with the whole.
+  if (/_(duration|wait|first_part)_seconds$/.test(name))
+    expect(buckets).toEqual(expect.arrayContaining([0.1, 0.25, 0.5, 1, 2.5, 5, 10]));
+});
+
+test("docs/operating.md has the table as it is: run scripts/metrics.ts", () => {
+  const page = readFileSync(join(import.meta.dir, "../../../docs/operating.md"), "utf8");
+  expect(page).toContain(`\n${tableShown()}\n`);
+});
+
+test("a value beyond its bound is counted as other", async () => {
+  const { inc, render } = instruments();
+  for (let number = 0; number < 600; number++) {
+    inc("upstream_attempts_total", { upstream: `engine-${number}`, outcome: "answered" });
+  }
+  inc("upstream_attempts_total", { upstream: "engine-1", outcome: "made_up" });
+  const text = await render("prometheus");
+  const names = [...text.matchAll(/^upstream_attempts_total\{upstream="([^"]+)"/gm)].map(([, name]) => name);
+  expect(new Set(names).size).toBe(513);
+  expect(text).toContain(`upstream_attempts_total{upstream="${other}",outcome="answered"} 88\n`);
+  expect(text).toContain(`upstream_attempts_total{upstream="engine-1",outcome="${other}"} 1\n`);
+});
+
+test("a counter never falls", () => {
+  const { inc, sum } = instruments();
+  inc("usage_recovered_total", {}, 3);
+  for (const by of [-1, Number.NaN, Number.POSITIVE_INFINITY])
+    expect(() => inc("usage_recovered_total", {}, by)).toThrow(`usage_recovered_total cannot rise by ${by}`);
+  expect(sum("usage_recovered_total")).toBe(3);
+});
+
+test("a traced request is the exemplar of its bucket in OpenMetrics, and nowhere else", async () => {
+  const { inc, observe, render } = instruments();
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  inc("http_requests_total", { route: "/v1/models", status: "200", code: "" });
+  observe("http_request_duration_seconds", { route: "/v1/models" }, 0.03, traceId);
+  observe("http_request_duration_seconds", { route: "/v1/models" }, 7);
+  const text = await render("openmetrics");
+  expect(text).toMatch(new RegExp(`le="0.05",route="/v1/models"\\} 1 # \\{trace_id="${traceId}"\\} 0.03 [\\d.]+\n`));
+  expect(text.match(/trace_id/g)).toHaveLength(1);
+  expect(text).toContain('http_requests_total{route="/v1/models",status="200",code=""} 1\n');
+  expect(text).toEndWith("# EOF\n");
+  const plain = await render("prometheus");
+  expect(plain).not.toContain("trace_id");
+  expect(typesIn(plain)).toEqual((Object.keys(table) as MetricName[]).sort());
+});
+
+function typesIn(text: string): string[] {
+  return [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name!).sort();
+}

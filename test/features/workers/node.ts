@@ -1,0 +1,78 @@
+// A node of several workers over real sockets, Postgres and Redis: what its tests ask of it, beyond what any node tells.
+
+import { existsSync, readFileSync } from "node:fs";
+import postgres from "postgres";
+import { startService } from "../../harness/engine.ts";
+import { type Logging, lineOf, linesOf } from "../../harness/log-lines.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { redisUrl } from "../../harness/services.ts";
+import { type Sluice, startSluice } from "../../harness/sluice.ts";
+
+export interface WorkersNode extends Sluice {
+  /** Of each worker that runs now, by its number. */
+  pids(): Map<number, number>;
+  /** How many records each of these requests has. */
+  records(requestIds: readonly string[]): Promise<number[]>;
+}
+
+type Options = Parameters<typeof startService>[0] & { workers?: string; env?: Record<string, string>; ca?: string };
+
+/** In front of an engine of its own, unless SLUICE_CONFIG says what it serves. */
+export async function startWorkers({ workers = "2", env = {}, ca, ...options }: Options = {}): Promise<WorkersNode> {
+  const database = await migratedDatabase();
+  const settings = { SLUICE_WORKERS: workers, DATABASE_URL: database.url, REDIS_URL: await redisUrl(), ...env };
+  const sluice = { store: "pglite", env: settings, ...(ca ? { ca } : {}) } as const;
+  const starting = env.SLUICE_CONFIG ? startSluice(sluice) : startService({ ...options, sluice });
+  const service: Sluice = await starting.catch(async (failure) => {
+    await database.drop();
+    throw failure;
+  });
+  return {
+    ...service,
+    pids: () => workersOf(service.pid),
+    async records(requestIds) {
+      const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+      const bare = requestIds.map((id) => id.replace("req_", ""));
+      const rows = await sql<{ id: string; records: number }[]>`
+        select replace(request_id::text, '-', '') as id, count(*)::int as records from usage_record
+        where replace(request_id::text, '-', '') = any(${bare}) group by 1`;
+      await sql.end();
+      return bare.map((id) => rows.find((row) => row.id === id)?.records ?? 0);
+    },
+    async stop() {
+      try {
+        return await service.stop();
+      } finally {
+        await database.drop();
+      }
+    },
+  };
+}
+
+/** From what the system says of the supervisor's children: their last word is the worker's number. */
+export function workersOf(pid: number): Map<number, number> {
+  const children = read(`/proc/${pid}/task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);
+  const numbered = children.map((child) => [Number(read(`/proc/${child}/cmdline`).split("\0").at(-2)), child] as const);
+  return new Map(numbered.filter(([number]) => number > 0).sort());
+}
+
+const read = (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : "");
+
+export const isGone = (pid: number) => !existsSync(`/proc/${pid}`) || /^State:\s+Z/m.test(read(`/proc/${pid}/status`));
+
+/** How many lines of the log are of this event. */
+export const said = (service: Logging, event: string) => linesOf(service, event).length;
+
+/** Which worker's line of the log is of this request. */
+export async function workerOf(service: Logging, requestId: string): Promise<number> {
+  return (await lineOf(service, { request_id: requestId })).worker;
+}
+
+/** On a connection of its own, as clients' are dealt out. */
+export const own = { headers: { connection: "close" } };
+
+/** The sum of a metric's values, whatever their labels. */
+export function sumOf(metrics: string, name: string): number {
+  const lines = metrics.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}

@@ -1,0 +1,95 @@
+/** A node of several workers that cannot start says why once, and ends with 1. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../../harness/daemon.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { redisUrl } from "../../harness/services.ts";
+import { program } from "../../harness/sluice.ts";
+
+setDefaultTimeout(60_000);
+
+async function failed(env: Record<string, string>, ...words: string[]) {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-workers-"));
+  writeFileSync(join(folder, "bad.yaml"), "upstreams: { main: { url: http://127.0.0.1, urll: x } }\n");
+  writeFileSync(join(folder, "workers.yaml"), "server: { workers: 4 }\n");
+  const all = { PATH: process.env.PATH ?? "", HOME: folder, PORT: "0", SLUICE_DATA_DIR: join(folder, "data"), ...env };
+  const child = Bun.spawn([...program, "serve", ...words], { cwd: folder, env: all, stdout: "pipe", stderr: "pipe" });
+  const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  rmSync(folder, { recursive: true, force: true });
+  return { code, stdout, lines: stderr.trimEnd().split("\n") };
+}
+
+const postgres = "postgres://nobody@127.0.0.1:1/none";
+const redis = "redis://127.0.0.1:1";
+
+test.each([
+  [
+    { SLUICE_WORKERS: "2" },
+    "SLUICE_WORKERS needs Postgres (DATABASE_URL), because the embedded database belongs to one process: set it, or remove the setting",
+  ],
+  [
+    { SLUICE_WORKERS: "auto" },
+    "SLUICE_WORKERS needs Postgres (DATABASE_URL), because the embedded database belongs to one process: set it, or remove the setting",
+  ],
+  [
+    { SLUICE_WORKERS: "2", DATABASE_URL: postgres },
+    "SLUICE_WORKERS needs Redis (REDIS_URL), because processes that share a port must count rates together: set it, or remove the setting",
+  ],
+  [
+    { SLUICE_CONFIG: "workers.yaml" },
+    "server.workers needs Postgres (DATABASE_URL), because the embedded database belongs to one process: set it, or remove the setting",
+  ],
+  [{ SLUICE_WORKERS: "0" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "0"'],
+  [{ SLUICE_WORKERS: "65" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "65"'],
+  [{ SLUICE_WORKERS: "-2" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "-2"'],
+  [{ SLUICE_WORKERS: "two" }, 'SLUICE_WORKERS must be auto, or a whole number from 1 to 64, not "two"'],
+  [
+    { SLUICE_WORKERS: "2", DATABASE_URL: postgres, REDIS_URL: redis, SLUICE_CONFIG: "bad.yaml" },
+    "bad.yaml:1:45: upstreams.main.urll: is not a known field; did you mean 'url'?",
+  ],
+])("%j", async (env, why) => {
+  const { code, stdout, lines } = await failed(env as unknown as Record<string, string>);
+  expect(lines).toEqual([`sluice: The configuration cannot be used: ${why}`]);
+  expect(stdout).toBe("");
+  expect(code).toBe(1);
+});
+
+test("a database that is not waited for is said once, whatever the number of workers", async () => {
+  const { code, lines } = await failed(
+    { SLUICE_WORKERS: "8", DATABASE_URL: postgres, REDIS_URL: redis },
+    "--wait-for-database",
+    "0s",
+  );
+  expect(lines).toEqual([expect.stringMatching(/^sluice: cannot use the database at .*127\.0\.0\.1:1/)]);
+  expect(code).toBe(1);
+});
+
+test("a port that somebody has is not shared with them", async () => {
+  const database = await migratedDatabase();
+  const taken = Bun.serve({
+    port: await freePort(),
+    hostname: "127.0.0.1",
+    reusePort: true,
+    fetch: () => new Response(),
+  });
+  const env = { SLUICE_WORKERS: "2", DATABASE_URL: database.url, REDIS_URL: await redisUrl() };
+  const { code, lines } = await failed({ ...env, PORT: String(taken.port) });
+  expect(lines).toEqual([expect.stringContaining(String(taken.port))]);
+  expect(code).toBe(1);
+  await taken.stop(true);
+  await database.drop();
+});
+
+test("nobody starts a worker by hand", async () => {
+  const { code, lines } = await failed({}, "--worker", "1");
+  expect(lines).toEqual(["sluice: --worker is for processes that sluice serve starts itself; set SLUICE_WORKERS"]);
+  expect(code).toBe(1);
+});
+
+test("one worker is one process: nothing else is started, on any database", async () => {
+  const { code, lines } = await failed({ SLUICE_WORKERS: "1", DATABASE_URL: postgres }, "--wait-for-database", "0s");
+  expect(lines).toEqual([expect.stringMatching(/^sluice: cannot use the database/)]);
+  expect(code).toBe(1);
+});

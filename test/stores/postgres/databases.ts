@@ -1,0 +1,82 @@
+// A database of one's own for a test, of either kind: the same suites run on both.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { migrate } from "../../../db/migrate.ts";
+import { makeSeed } from "../../../db/seed.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
+import { serverDatabase } from "../../../src/stores/postgres/server.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { freshDatabase } from "../../harness/services.ts";
+import { until } from "../../harness/until.ts";
+
+export interface Owned {
+  db: Database;
+  /** Closes it, and leaves nothing behind. */
+  drop(): Promise<void>;
+}
+
+export type Open = (options?: { migrated?: boolean }) => Promise<Owned>;
+
+export const kinds: { kind: Database["kind"]; open: Open }[] = [
+  {
+    kind: "pglite",
+    async open({ migrated = true } = {}) {
+      await makeSeed();
+      const folder = temporaryFolder();
+      const db = await embeddedDatabase(folder);
+      if (migrated) await migrate(db);
+      else await emptied(db);
+      return { db, drop: () => db.close().finally(() => rmSync(folder, { recursive: true, force: true })) };
+    },
+  },
+  {
+    kind: "postgres",
+    async open({ migrated = true } = {}) {
+      const { url, drop } = await (migrated ? migratedDatabase() : freshDatabase());
+      const db = await serverDatabase(url);
+      return { db, drop: () => db.close().finally(drop) };
+    },
+  },
+];
+
+/** Those on which a test file runs this time. */
+export const kindsFor = (file: string) => kinds.filter(({ kind }) => databaseKinds(file).includes(kind));
+
+/** For a test of what does not depend on the kind of database: this one opens with a twentieth of the other's CPU. */
+export const openDatabase: Open = kinds[1]!.open;
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), "sluice-test-database-"));
+}
+
+/** Without any table, as a test of the migrator wants it: the seed of the embedded database is migrated. */
+export async function emptied(db: Database): Promise<void> {
+  await db.exec("drop schema public cascade; create schema public");
+}
+
+/** Does `work` while the store's clock stands at `instant`. */
+export async function withClock<T>(db: Database, instant: Date, work: () => Promise<T>): Promise<T> {
+  const define = (body: string) =>
+    db.exec(`create or replace function store_now() returns timestamptz language sql volatile as $$ ${body} $$`);
+  await define(`select timestamptz '${instant.toISOString()}'`);
+  try {
+    return await work();
+  } finally {
+    await define("select date_trunc('milliseconds', clock_timestamp())");
+  }
+}
+
+/** Until a session of this database, of Postgres, waits for a lock that another holds; one whose query contains `words`. */
+export function lockAwaited(db: Database, words = ""): Promise<void> {
+  const waits = `select 1 from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and position($1 in query) > 0`;
+  return until(
+    async () => (await db.query(waits, [words])).length > 0,
+    20_000,
+    `a session to wait for a lock ${words}`,
+  );
+}

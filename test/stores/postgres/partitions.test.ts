@@ -1,0 +1,89 @@
+// The upkeep of records' partitions keeps nobody waiting, and waits for nobody itself: what it cannot have at once it puts
+// off. On Postgres alone, where others read meanwhile; what both stores keep is in test/core/store/ledger.test.ts.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Ledger } from "../../../src/core/store/ledger.ts";
+import type { Database, Lane } from "../../../src/stores/postgres/database.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { admitOf, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
+
+setDefaultTimeout(60_000);
+
+describe("upkeep", () => {
+  let store: Store;
+  let other: Database;
+  let book: Ledger;
+  let bystander: Lane;
+  let organization: string;
+  beforeAll(async () => {
+    store = await stores.postgres();
+    other = await store.another();
+    book = ledger(store.db, { recovery: "checkpoint" });
+    organization = await store.newOrganization();
+  });
+  afterAll(async () => {
+    await book.close();
+    await store.close();
+  });
+  beforeEach(async () => {
+    bystander = await other.lane({});
+    await bystander.query("begin");
+  });
+  afterEach(() => bystander.close());
+
+  const serve = async () => {
+    const command = admitOf(organization);
+    await book.run([command]);
+    expect((await book.run([settleOf(command, 5)]))[0]).toMatchObject({ answer: "settled" });
+  };
+  /**
+   * Requests are served as long as `work` is under way, and before and after it. Their ids are of today, whatever the
+   * store's clock says: with a record of now, that month is kept.
+   */
+  const servingBeside = async <T>(work: () => Promise<T>): Promise<T> => {
+    await serve();
+    let isOver = false;
+    const ended = work().finally(() => {
+      isOver = true;
+    });
+    ended.catch(() => {});
+    while (!isOver) await serve();
+    await serve();
+    return ended;
+  };
+  const months = async () =>
+    (await other.query<{ name: string }>("select name from usage_partitions() order by 1")).map((one) => one.name);
+
+  test("months are made ahead while somebody reads the records, and requests go on", async () => {
+    await bystander.query("select count(*) from usage_record");
+    await store.setClock(new Date("2031-03-31T23:59:00Z"));
+    expect(await servingBeside(() => book.maintain())).toMatchObject({ monthsAhead: 6 });
+    expect(await months()).toContain("usage_record_2031_09");
+    // The reader was there all the time.
+    await bystander.query("select count(*) from usage_record");
+  });
+
+  test("an old month that somebody reads is dropped when they have finished, and requests go on meanwhile", async () => {
+    await store.setClock(new Date("2031-03-31T23:59:00Z"));
+    await book.maintain();
+    await bystander.query("select count(*) from usage_record");
+    await store.setClock(new Date("2032-05-01T00:00:00Z"));
+    const { monthsAhead, putOff } = await servingBeside(() => book.maintain());
+    expect(monthsAhead).toBe(6);
+    expect(putOff).toContain("usage_record_2031_03");
+    expect(await months()).toContain("usage_record_2031_03");
+    // What was begun stays begun; a reader who goes on reading is not in the way of requests either.
+    expect((await servingBeside(() => book.maintain())).putOff).toContain("usage_record_2031_03");
+    await bystander.query("commit");
+    expect(await servingBeside(() => book.maintain())).toEqual({ monthsAhead: 6, putOff: [] });
+    expect(await months()).not.toContain("usage_record_2031_03");
+  });
+
+  test("one node of the fleet does it at a time; the others only look", async () => {
+    await bystander.query("select pg_advisory_xact_lock(hashtextextended('usage_upkeep', 0))");
+    await store.setClock(new Date("2041-01-01T00:00:00Z"));
+    expect(await book.maintain()).toEqual({ monthsAhead: 0, putOff: [] });
+    await bystander.query("commit");
+    expect(await book.maintain()).toMatchObject({ monthsAhead: 6 });
+  });
+});

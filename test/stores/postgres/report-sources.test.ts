@@ -1,0 +1,118 @@
+// From which sums a report is read. That they add up is held by test/core/store/rollups.test.ts; here, that totals are used.
+
+import { describe, expect, test } from "bun:test";
+import type { ReportQuery } from "../../../src/core/store/report.ts";
+import { type Range, type Rolled, sourcesOf, totalFor } from "../../../src/stores/postgres/report-sources.ts";
+
+const at = (text: string) => new Date(`${text}Z`);
+const range = (from: string, to: string): Range => ({ from: at(from), to: at(to) });
+const days = (from: string, count: number, isTotalled = true): Rolled[] =>
+  Array.from({ length: count }, (_, n) => ({ startsAt: new Date(at(from).getTime() + n * 86_400_000), isTotalled }));
+const asked = (from: string, to: string, change: Partial<ReportQuery> = {}): ReportQuery => ({
+  ...range(from, to),
+  by: ["organization"],
+  organizationId: null,
+  rows_max: 10,
+  ...change,
+});
+const sources = (query: ReportQuery, rolled: readonly Rolled[]) => {
+  const { total, rollUp } = sourcesOf(query, rolled, 1_000);
+  return { total: total.ranges, [rollUp.table]: rollUp.ranges };
+};
+
+test("the kind with the fewest rows that tells what the report is by; else none", () => {
+  const kindOf = (by: ReportQuery["by"], change: Partial<ReportQuery> = {}) =>
+    totalFor(asked("2026-01-01", "2026-02-01", { by, ...change }));
+  const organizationId = "org_1";
+  const personId = "per_1";
+  expect(kindOf(["day"])).toBe("day");
+  expect(kindOf(["model", "month"])).toBe("day");
+  expect(kindOf(["model"], { organizationId })).toBe("organization");
+  expect(kindOf(["organization", "outcome"])).toBe("organization");
+  expect(kindOf(["organization", "person"])).toBe("key");
+  expect(kindOf([], { personId })).toBe("key");
+  expect(kindOf(["model"], { personId })).toBeNull();
+  expect(kindOf(["day"], { organizationId })).toBeNull();
+  expect(kindOf(["key", "model"])).toBeNull();
+  expect(kindOf(["hour"])).toBeNull();
+});
+
+describe("a report by organization reads", () => {
+  test("of this month and of past ones totals alone, although the month goes on", () => {
+    const rolled = days("2026-01-05", 40);
+    expect(sources(asked("2026-01-01", "2026-02-14"), rolled)).toEqual({
+      total: [range("2026-01-01", "2026-03-01")],
+      usage_day: [],
+    });
+  });
+
+  test("days of a month that has others outside of its span", () => {
+    const rolled = days("2026-01-01", 80);
+    expect(sources(asked("2026-01-15", "2026-03-05"), rolled)).toEqual({
+      total: [range("2026-02-01", "2026-03-01")],
+      usage_day: [range("2026-01-15", "2026-02-01"), range("2026-03-01", "2026-03-05")],
+    });
+  });
+
+  test("hours of a day that is partly in its span", () => {
+    expect(sources(asked("2026-01-01T05:00", "2026-02-01"), days("2026-01-01", 31))).toEqual({
+      total: [],
+      usage_hour: [range("2026-01-01T05:00", "2026-02-01")],
+    });
+  });
+
+  test("days of a month of which totals lack a day", () => {
+    const rolled = [...days("2026-01-01", 30), ...days("2026-01-31", 1, false), ...days("2026-02-01", 28)];
+    expect(sources(asked("2026-01-01", "2026-03-01"), rolled)).toEqual({
+      total: [range("2026-02-01", "2026-03-01")],
+      usage_day: [range("2026-01-01", "2026-02-01")],
+    });
+  });
+});
+
+describe("a report by key reads", () => {
+  const byKey = (from: string, to: string, by: ReportQuery["by"] = ["key"]) => asked(from, to, { by });
+  const rolled = days("2025-03-01", 245);
+
+  test("what all months add up to, less the others, where those are fewer", () => {
+    const { total } = sourcesOf(byKey("2025-04-01", "2025-11-01"), rolled, 8);
+    expect(total.others).toEqual([
+      { from: new Date(0), to: at("2025-04-01") },
+      { from: at("2025-11-01"), to: at("9999-01-01") },
+    ]);
+    const gap = days("2025-03-01", 92).concat(days("2025-06-01", 1, false), days("2025-07-01", 123));
+    expect(sourcesOf(byKey("2025-03-01", "2025-11-01"), gap, 8)).toEqual({
+      total: {
+        kind: "key",
+        ranges: [range("2025-03-01", "2025-06-01"), range("2025-07-01", "2025-11-01")],
+        others: [
+          { from: new Date(0), to: at("2025-03-01") },
+          range("2025-06-01", "2025-07-01"),
+          { from: at("2025-11-01"), to: at("9999-01-01") },
+        ],
+      },
+      rollUp: { table: "usage_day", ranges: [range("2025-06-01", "2025-06-02")] },
+    });
+  });
+
+  test("its months where they are fewer, and by month", () => {
+    const othersOf = (query: ReportQuery) =>
+      sourcesOf(
+        query,
+        rolled.filter(({ startsAt }) => startsAt >= query.from),
+        8,
+      ).total.others;
+    expect(othersOf(byKey("2025-07-01", "2025-11-01"))).toBeNull();
+    expect(othersOf(byKey("2025-06-01", "2025-11-01"))).not.toBeNull();
+    expect(othersOf(byKey("2025-03-01", "2025-11-01", ["key", "month"]))).toBeNull();
+    expect(othersOf(asked("2025-03-01", "2025-11-01"))).toBeNull();
+  });
+});
+
+test("a report by day reads totals of the days that have them", () => {
+  const rolled = [...days("2026-01-01", 3, false), ...days("2026-01-04", 2), ...days("2026-01-09", 1)];
+  expect(sources(asked("2026-01-02", "2026-01-20", { by: ["day"] }), rolled)).toEqual({
+    total: [range("2026-01-04", "2026-01-10")],
+    usage_day: [range("2026-01-02", "2026-01-04")],
+  });
+});

@@ -1,0 +1,87 @@
+// The migrations make the same tables, views and indexes on both databases, and db/schema.ts describes those that it has as they
+// are: columns, types, nullability and indexes.
+
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { type Column, is } from "drizzle-orm";
+import { getTableConfig, getViewConfig, type IndexedColumn, PgTable, PgView } from "drizzle-orm/pg-core";
+import * as schema from "../../../db/schema.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { kinds } from "./databases.ts";
+
+// Starting a database takes half a second, and many times that on a machine that does much else.
+setDefaultTimeout(60_000);
+
+test("the schema is what the migrations make, the same on both databases", async () => {
+  const shapes = await Promise.all(
+    kinds.map(async ({ open }) => {
+      const { db, drop } = await open();
+      return made(db).finally(drop);
+    }),
+  );
+  const expected = declared();
+  for (const shape of shapes) {
+    expect(shape).toEqual(shapes[0]!);
+    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, shape[name]!]))).toEqual(expected);
+  }
+});
+
+type Shape = Record<string, string[]>;
+
+function declared(): Shape {
+  const all = Object.values(schema);
+  const tables = all.filter((value) => is(value, PgTable)).map(getTableConfig);
+  const views = all.filter((value) => is(value, PgView)).map(getViewConfig);
+  return sorted([
+    ...views.map(({ name, selectedFields }): [string, string[]] => [
+      name,
+      Object.values(selectedFields).map((one) => described((one as Column).name, (one as Column).getSQLType(), false)),
+    ]),
+    ...tables.map(({ name, columns, ...keys }): [string, string[]] => [
+      name,
+      [
+        ...columns.map((one) => described(one.name, one.getSQLType(), one.notNull || one.primary)),
+        ...columns.filter((one) => one.primary).map((one) => `primary key (${one.name})`),
+        ...keys.primaryKeys.map((key) => `primary key (${namesOf(key.columns)})`),
+        ...columns.filter((one) => one.isUnique).map((one) => `unique (${one.name})`),
+        ...keys.uniqueConstraints.map((key) => `unique (${namesOf(key.columns)})`),
+        ...keys.indexes.map(({ config }) => `index ${config.name} (${ordered(config.columns as IndexedColumn[])})`),
+      ],
+    ]),
+  ]);
+}
+
+const namesOf = (columns: { name: string }[]) => columns.map((one) => one.name).join(", ");
+const ordered = (columns: IndexedColumn[]) =>
+  columns.map((one) => `${one.name}${one.indexConfig?.order === "desc" ? " DESC" : ""}`).join(", ");
+
+/** Partitions are their parent's affair, and the list of applied migrations the migrator's. */
+const ours = "c.relnamespace = 'public'::regnamespace and not c.relispartition and c.relname <> 'schema_migration'";
+
+async function made(db: Database): Promise<Shape> {
+  const columns = await db.query<{ table: string; column: string; type: string; required: boolean }>(`
+    select c.relname as table, a.attname as column, format_type(a.atttypid, a.atttypmod) as type,
+      a.attnotnull as required
+    from pg_attribute a join pg_class c on c.oid = a.attrelid
+    where ${ours} and c.relkind in ('r', 'p', 'v') and a.attnum > 0 and not a.attisdropped`);
+  const indexes = await db.query<{ table: string; index: string }>(`
+    select c.relname as table,
+      case when x.indisprimary then 'primary key' when x.indisunique then 'unique' else 'index ' || i.relname end
+        || substring(regexp_replace(pg_get_indexdef(x.indexrelid), ' (WITH|WHERE) .*', '') from ' \\(.*\\)$') as index
+    from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class c on c.oid = x.indrelid
+    where ${ours}`);
+  const lines = [
+    ...columns.map((one) => ({ table: one.table, line: described(one.column, one.type, one.required) })),
+    ...indexes.map(({ table, index }) => ({ table, line: index })),
+  ];
+  return sorted(
+    [...Map.groupBy(lines, ({ table }) => table)].map(([name, some]) => [name, some.map(({ line }) => line)]),
+  );
+}
+
+function described(name: string, type: string, required: boolean): string {
+  return `${name} ${type.replace("timestamp with time zone", "timestamptz").replace(/^timestamp.* with time zone/, "timestamptz")}${required ? " not null" : ""}`;
+}
+
+function sorted(tables: [string, string[]][]): Shape {
+  return Object.fromEntries(tables.map(([name, columns]) => [name, columns.sort()] as const).sort());
+}

@@ -1,0 +1,231 @@
+// A Postgres server that goes away, comes back, falls silent or takes too long: what waits fails soon, and what comes
+// after it works without a restart.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { connect, createServer, type Socket } from "node:net";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { revocations } from "../../../src/stores/postgres/revocations.ts";
+import { type ServerOptions, serverDatabase } from "../../../src/stores/postgres/server.ts";
+import { busyness } from "../../harness/busyness.ts";
+import { freePort } from "../../harness/daemon.ts";
+import { freshDatabase, startPostgres } from "../../harness/services.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+let fresh: { url: string; drop(): Promise<void> };
+beforeAll(async () => {
+  fresh = await freshDatabase();
+});
+afterAll(() => fresh.drop());
+
+async function using<T>(url: string, options: ServerOptions, work: (db: Database) => Promise<T>): Promise<T> {
+  const db = await serverDatabase(url, { close_ms: 200, ...options });
+  try {
+    return await work(db);
+  } finally {
+    await db.close();
+  }
+}
+
+const answers = (db: Database) =>
+  db.query("select 1").then(
+    () => true,
+    () => false,
+  );
+
+describe("a server that is not there", () => {
+  test("is named in the error, with its port and database, without the password", async () => {
+    const port = await freePort();
+    const url = `postgres://ann:hunter2@127.0.0.1:${port}/books`;
+    const error = await serverDatabase(url, { connect_ms: 1000 }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: "DatabaseError", code: "unavailable" });
+    expect(String(error)).toContain(`127.0.0.1:${port}/books`);
+    expect(Bun.inspect(error)).not.toContain("hunter2");
+  });
+
+  test("or has no such database: the server's own words and code", async () => {
+    const url = new URL(fresh.url);
+    url.pathname = "/nowhere";
+    await expect(serverDatabase(url.href)).rejects.toMatchObject({ code: "3D000" });
+  });
+
+  test("or accepts and says nothing: a start ends within its time", async () => {
+    const mute = createServer(() => {});
+    await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+    const { port } = mute.address() as { port: number };
+    const started = performance.now();
+    await expect(serverDatabase(`postgres://ann@127.0.0.1:${port}/d`, { connect_ms: 300 })).rejects.toMatchObject({
+      name: "DatabaseError",
+    });
+    expect(performance.now() - started).toBeLessThan(5_000 * busyness());
+    mute.close();
+  });
+});
+
+test("of several hosts the first that takes a connection serves", async () => {
+  const url = new URL(fresh.url);
+  const places = [`127.0.0.1:${await freePort()}`, `${url.hostname}:${url.port || 5432}`];
+  const urlOf = (several: string[]) => fresh.url.replace(url.host, several.join());
+  await using(urlOf(places), { connect_ms: 2_000 }, async (db) => expect(await answers(db)).toBeTrue());
+  const error = await serverDatabase(urlOf([places[0]!, places[0]!]), { connect_ms: 2_000 }).catch((thrown) => thrown);
+  expect(error).toMatchObject({ name: "DatabaseError", code: "unavailable" });
+  expect(String(error)).toContain("ECONNREFUSED");
+});
+
+test("a statement that takes too long is ended by the server, a forgotten transaction too", async () => {
+  await using(fresh.url, { statement_ms: 100, idle_transaction_ms: 100 }, async (db) => {
+    await expect(db.query("select pg_sleep(30)")).rejects.toMatchObject({ code: "57014" });
+    const forgotten = db.transaction(async (tx) => {
+      await tx.query("select 1");
+      await Bun.sleep(400);
+      await tx.query("select 1");
+    });
+    await expect(forgotten).rejects.toMatchObject({ name: "DatabaseError" });
+    expect(await answers(db)).toBeTrue();
+  });
+});
+
+test("statements are run and never compiled, in every session; an address may say otherwise", async () => {
+  const compiles = async (db: Pick<Database, "query">) => (await db.query<{ jit: string }>("show jit"))[0]!.jit;
+  await using(fresh.url, {}, async (db) => {
+    const lane = await db.lane();
+    expect([await compiles(db), await compiles(lane)]).toEqual(["off", "off"]);
+    await lane.close();
+  });
+  await using(`${fresh.url}?jit=on`, {}, async (db) => expect(await compiles(db)).toBe("on"));
+});
+
+test("notices of the server are not printed", async () => {
+  const log = spyOn(console, "log");
+  await using(fresh.url, {}, (db) => db.exec("do $$ begin raise notice 'hear, hear'; end $$"));
+  expect(log).not.toHaveBeenCalled();
+  log.mockRestore();
+});
+
+test("lost connections are replaced, and listeners are informed that they may have missed something", async () => {
+  await using(fresh.url, { connections_max: 2 }, async (db) => {
+    const heard: string[] = [];
+    let missed = 0;
+    const stop = await revocations(db, { changed: (id) => heard.push(id), missed: () => missed++ });
+    expect(missed).toBe(0);
+    await using(fresh.url, {}, (other) =>
+      other.exec(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+      ),
+    );
+    await inTime(() => missed === 1);
+    await inTime(() => answers(db));
+    await db.notify("key_changed", "key_1");
+    await inTime(() => heard.includes("key_1"));
+    await stop();
+  });
+});
+
+test("a transaction whose connection is lost fails, and nothing that its work still asks reaches another session", async () => {
+  await using(fresh.url, { connections_max: 1 }, async (db) => {
+    await db.exec("create table outlived (n int)");
+    let asked: unknown[] = [];
+    const lost = db.transaction(async (tx) => {
+      const [own] = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
+      await using(fresh.url, {}, (other) => other.query("select pg_terminate_backend($1)", [own!.pid]));
+      const write = () => tx.query("insert into outlived values (1)").catch((error: unknown) => error);
+      // The first meets the end of the connection, the next one follows on its heels, the last comes when others are back.
+      asked = [await write(), await write()];
+      await inTime(() => answers(db));
+      asked.push(await write());
+    });
+    await expect(lost).rejects.toMatchObject({ name: "DatabaseError" });
+    expect(asked).toMatchObject([1, 2, 3].map(() => ({ name: "DatabaseError" })));
+    expect(await db.query("select n from outlived")).toEqual([]);
+  });
+});
+
+test("a server that restarts is found again, by queries, lanes and listeners", async () => {
+  const port = await freePort();
+  let service = await startPostgres(port);
+  try {
+    await using(service.url, { connect_ms: 1000 }, async (db) => {
+      const lane = await db.lane();
+      await lane.query("select 1");
+      const heard: string[] = [];
+      const stop = await db.listen("key_changed", (id) => heard.push(id));
+      await service.stop();
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const failed = await db.query("select 1").catch((error: unknown) => error);
+        expect(failed).toMatchObject({ name: "DatabaseError" });
+      }
+      await expect(db.ping(2000)).rejects.toMatchObject({ name: "DatabaseError" });
+      service = await startPostgres(port);
+      const back = performance.now();
+      await inTime(() => answers(db));
+      expect(performance.now() - back).toBeLessThan(5_000 * busyness());
+      await inTime(() =>
+        lane.query("select 1").then(
+          () => true,
+          () => false,
+        ),
+      );
+      await inTime(async () => {
+        await db.notify("key_changed", "key_2").catch(() => {});
+        return heard.includes("key_2");
+      });
+      await stop();
+    });
+  } finally {
+    await service.stop();
+  }
+});
+
+test("a server that falls silent fails what waits for it, and new connections are tried", async () => {
+  const wire = await silenceable(fresh.url);
+  await using(wire.url, { statement_ms: 200 }, async (db) => {
+    await db.query("select 1");
+    wire.silence();
+    const started = performance.now();
+    await expect(db.query("select 2")).rejects.toMatchObject({ code: "silent" });
+    expect(performance.now() - started).toBeLessThan(3_000 * busyness());
+    expect(await db.query<{ n: number }>("select 3 as n")).toEqual([{ n: 3 }]);
+    await expect(db.ping(1000)).resolves.toBeUndefined();
+  });
+  wire.close();
+});
+
+/** A wire to the server on which, for connections that are open at that moment, nothing more arrives. */
+async function silenceable(target: string) {
+  const { hostname, port } = new URL(target);
+  const open = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(Number(port || 5432), hostname);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(from);
+      from.on("data", (data) => to.write(data));
+      from.on("error", () => {});
+      from.on("close", () => to.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const silenced: Socket[] = [];
+  const url = new URL(target);
+  url.hostname = "127.0.0.1";
+  url.port = String((server.address() as { port: number }).port);
+  return {
+    url: url.href,
+    silence() {
+      for (const socket of open) socket.removeAllListeners("data").on("data", () => {});
+      silenced.push(...open);
+      open.clear();
+    },
+    close() {
+      server.close();
+      for (const socket of [...open, ...silenced]) socket.destroy();
+    },
+  };
+}
+
+function inTime(holds: () => boolean | Promise<boolean>): Promise<void> {
+  return until(holds, 20_000);
+}

@@ -1,0 +1,47 @@
+// A process of its own for embedded.test.ts. `write FOLDER`: opens the database, tells how many rows are there, then adds
+// one after the other and tells each once it is confirmed, for ever. `open FOLDER`: opens, tells, and waits. `spin FOLDER`:
+// a thread spins for ever, with a deadline running.
+
+import { writeSync } from "node:fs";
+import { exitAfter } from "../../../src/stores/postgres/deadline.ts";
+import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
+
+async function main(mode: string, folder: string): Promise<void> {
+  if (mode === "spin") {
+    exitAfter(200, "it took too long");
+    new Worker(URL.createObjectURL(new Blob(["for (;;);"], { type: "text/javascript" })));
+    return;
+  }
+  const db = await embeddedDatabase(folder);
+  if (mode === "open") {
+    tell("open");
+    setInterval(() => {}, 1000);
+    return;
+  }
+  await db.exec("create table if not exists confirmed (n int primary key)");
+  const [row] = await db.query<{ count: number; last: number }>(
+    "select count(*)::int as count, coalesce(max(n), 0) as last from confirmed",
+  );
+  tell(`found ${row!.count} ${row!.last}`);
+  for (let n = row!.last + 1; ; n++) {
+    if (n % 10 === 0) {
+      await db.transaction(async (tx) => {
+        await tx.query("insert into confirmed values ($1)", [n]);
+        await tx.exec("select 1");
+      });
+    } else {
+      await db.query("insert into confirmed values ($1)", [n]);
+    }
+    tell(`${n}`);
+  }
+}
+
+/** At once, so that a kill loses nothing that was reported. */
+function tell(line: string): void {
+  writeSync(1, `${line}\n`);
+}
+
+main(process.argv[2]!, process.argv[3]!).catch((error: unknown) => {
+  writeSync(2, `${error instanceof Error ? error.message : error}\n`);
+  process.exit(1);
+});

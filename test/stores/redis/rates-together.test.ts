@@ -1,0 +1,161 @@
+// What the requests of one organization ask of Redis in one turn goes in one call, and is answered one by one.
+
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import type { RateAnswer, RateSubject, Rates } from "../../../src/core/store/rates.ts";
+import { type RedisConnection, redisConnection } from "../../../src/stores/redis/connection.ts";
+import { redisRates } from "../../../src/stores/redis/rates.ts";
+import { newHex, newRequestId } from "../../core/store/ledger-stores.ts";
+import { ofOrganization } from "../../core/store/rates-stores.ts";
+import { holds } from "../../harness/depth.ts";
+import { redisUrl } from "../../harness/services.ts";
+
+setDefaultTimeout(60_000);
+
+const prefix = `test:${newHex()}:`;
+const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
+let connection: RedisConnection;
+let client: Redis;
+let now_ms = start_ms;
+/** How many requests each call had, and whether Redis is there. */
+let calls: number[] = [];
+let isAway = false;
+
+beforeAll(async () => {
+  connection = redisConnection(await redisUrl(), () => {});
+  client = new Redis(await redisUrl());
+  await connection.ping(10_000);
+});
+beforeEach(() => {
+  [calls, isAway, now_ms] = [[], false, start_ms];
+});
+afterAll(() => {
+  connection.close();
+  client.disconnect();
+});
+
+const counted: Pick<RedisConnection, "script"> = {
+  script(lua) {
+    const call = connection.script(lua);
+    return (keys, words) => {
+      calls.push((JSON.parse(words[0]!) as [unknown, unknown, unknown[]])[2].length);
+      return isAway ? Promise.reject(new Error("away")) : call(keys, words);
+    };
+  },
+};
+const ratesOf = (name: string): Rates =>
+  redisRates(counted, { prefix: `${prefix}${name}:`, now_ms: () => now_ms, answer_ms: 10_000, wait_ms: 60_000 });
+
+const newOrganizationId = () => `org_${newHex()}`;
+const requestOf = (organizationId: string, perMinute: number, requestId = newRequestId()) => ({
+  ...{ organizationId, requestId, tokens: 1, tokens_min: 1 },
+  subjects: ofOrganization(organizationId, { requestsPerMinute: perMinute, tokensPerMinute: null }),
+});
+
+test("the requests of one organization in one turn ask Redis once, and those of two twice", async () => {
+  const rates = ratesOf("once");
+  const [one, other] = [newOrganizationId(), newOrganizationId()];
+  const asked = [one, other, one, other, one].map((id) => rates.take(requestOf(id, 2)));
+  const readings = rates.read(one, requestOf(one, 2).subjects);
+  const answers = (await Promise.all(asked)).map(({ answer }) => answer);
+  expect(answers).toEqual(["taken", "taken", "taken", "taken", "refused"]);
+  expect((await readings)[0]!.requests!.remaining).toBe(0);
+  expect(calls.sort()).toEqual([2, 4]);
+});
+
+test("a call carries so many requests, and no more", async () => {
+  const rates = ratesOf("many");
+  const organizationId = newOrganizationId();
+  const answers = await Promise.all(Array.from({ length: 150 }, () => rates.take(requestOf(organizationId, 100))));
+  expect(answers.filter(({ answer }) => answer === "taken")).toHaveLength(100);
+  expect(calls).toEqual([64, 64, 22]);
+});
+
+test("a call that fails has failed for each request in it, and for no other", async () => {
+  const rates = ratesOf("away");
+  const organizationId = newOrganizationId();
+  const three = () => Promise.allSettled([1, 2, 3].map(() => rates.take(requestOf(organizationId, 3))));
+  isAway = true;
+  expect((await three()).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  isAway = false;
+  expect((await three()).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
+  expect(calls).toEqual([3, 3]);
+});
+
+test("what goes in one call is answered, and counted, as if each request had asked by itself", async () => {
+  let rounds = 0;
+  await holds(
+    fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 8 }), async (turns) => {
+      rounds += 1;
+      const [together, alone] = [ratesOf(`together${rounds}`), ratesOf(`alone${rounds}`)];
+      const organizationId = newOrganizationId();
+      now_ms = start_ms;
+      for (const { after_ms, asks } of turns) {
+        now_ms += after_ms;
+        const requests = asks.map((ask) => ({ ...ask, ...requestWith(organizationId, ask) }));
+        const answered = (rates: Rates, one: (typeof requests)[number]) =>
+          one.next === "reads" ? rates.read(organizationId, one.subjects) : rates.take(one);
+        const before = calls.length;
+        const inOne = await Promise.all(requests.map((one) => answered(together, one)));
+        expect(calls.slice(before)).toEqual([requests.length]);
+        const oneByOne = [];
+        for (const one of requests) oneByOne.push(await answered(alone, one));
+        expect(inOne.map(said)).toEqual(oneByOne.map(said));
+        for (const answers of [inOne, oneByOne])
+          await Promise.all(requests.map((one, place) => ended(answers[place] as RateAnswer, one)));
+      }
+      await together.close();
+      await alone.close();
+      expect(await kept(`together${rounds}`, organizationId)).toEqual(await kept(`alone${rounds}`, organizationId));
+    }),
+    150,
+  );
+});
+
+/** What it says; the functions of one that is taken do not count. */
+const said = (answer: unknown) => JSON.parse(JSON.stringify(answer));
+
+/** Resolves when it is told, if it has left by itself; what gives back rides with the next turn. */
+async function ended(answer: RateAnswer, { tokens, tokens_min, next }: Ask): Promise<void> {
+  if (answer.answer !== "taken") return;
+  if (next === "takes more") return answer.correct(tokens + 3);
+  if (next === "takes less") void answer.correct(Math.floor(tokens_min / 2));
+  if (next === "gives back") void answer.giveBack();
+}
+
+/** The sums and entries. Of a queue that has become empty, its head and its end depend on who looked at it when. */
+async function kept(name: string, organizationId: string): Promise<unknown> {
+  const whole = `${prefix}${name}:{${organizationId}}`;
+  const keys = [whole, `${whole}:key_1`, `${whole}:key_2`, `${whole}:team_1`];
+  return Promise.all(keys.map(async (key) => ({ ...(await client.hgetall(key)), head: null, end: null })));
+}
+
+type Ask = typeof ask extends fc.Arbitrary<infer One> ? One : never;
+const ask = fc
+  .record({
+    who: fc.constantFrom(["key_1", "team_1"], ["key_2", "team_1"], ["key_1"], ["team_1"], []),
+    /** Few, so that each is counted by itself, and many, so that seconds are shared. */
+    perMinute: fc.constantFrom(2, 5, 9, 40, 7_000, null),
+    ofWhole: fc.constantFrom(4, 9, 40, 7_000),
+    tokens: fc.nat(20),
+    less: fc.nat(20),
+    next: fc.constantFrom("runs", "runs", "takes less", "takes more", "gives back", "reads"),
+  })
+  .map(({ less, ...one }) => ({ ...one, tokens_min: Math.max(0, one.tokens - less) }));
+const turn = fc.record({
+  after_ms: fc.constantFrom(0, 1, 300, 1_000, 20_000, 59_999, 60_000, 61_000),
+  asks: fc.array(ask, { minLength: 1, maxLength: 12 }),
+});
+
+function requestWith(organizationId: string, { who, perMinute, ofWhole }: Ask) {
+  const tokens = (perMinute: number | null) => (perMinute === null ? null : perMinute * 10);
+  const limitsOf = (perMinute: number | null) => ({ requestsPerMinute: perMinute, tokensPerMinute: tokens(perMinute) });
+  const subjects: RateSubject[] = who.map((id) => ({
+    ...{ limitedBy: id.startsWith("key") ? ("key" as const) : ("team" as const), id, limits: limitsOf(perMinute) },
+  }));
+  return {
+    ...{ organizationId, requestId: newRequestId() },
+    subjects: [...subjects, ...ofOrganization(organizationId, limitsOf(ofWhole))],
+  };
+}
