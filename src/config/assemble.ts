@@ -205,6 +205,7 @@ function modelOf(entry: ModelEntry): Omit<CatalogModel, "routes"> {
       cachedInput: prices.cached_input ?? prices.input,
       cacheWrite: prices.cache_write ?? prices.input,
       output: prices.output ?? 0,
+      ...compact({ search: prices.search }),
     },
     ...compact({ kind: entry.kind, answer_bytes_max: entry.answer_bytes_max }),
     ...compact({ tokenizer: entry.tokenizer }),

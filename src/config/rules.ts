@@ -192,6 +192,8 @@ const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rule
   *onlyAnswersOfTextHaveAPrice({ kind = "chat", prices }) {
     const makesText = kind === "chat" || kind === "completion";
     if (makesText && prices.output === undefined) yield [["prices"], "needs output; add it"];
+    if (kind !== "rerank" && prices.search !== undefined)
+      yield [["prices", "search"], `is for models of the kind rerank; remove it`];
     if (!makesText && prices.output !== undefined)
       yield [["prices", "output"], `is a price of text, and a model of the kind ${kind} writes none; remove it`];
   },

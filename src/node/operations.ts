@@ -13,6 +13,7 @@ import { createResponse } from "../core/operations/responses.ts";
 import { getUsage } from "../core/operations/usage.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
 import { createEmbeddings } from "../features/operations/embeddings.ts";
+import { createRerank, createRerankV2 } from "../features/operations/rerank.ts";
 import { compactResponse } from "../features/responses/compact.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "../features/responses/operations.ts";
 import { connectResponses } from "../features/websocket/connect.ts";
@@ -28,6 +29,8 @@ export const operations: readonly Operation[] = [
   compactResponse,
   countInputTokens,
   createEmbeddings,
+  createRerank,
+  createRerankV2,
   getResponse,
   deleteResponse,
   cancelResponse,

@@ -64,6 +64,10 @@ const prices = group(
       { ...price, absent: "none" },
       "An output token, reasoning included. Needed for the kinds `chat` and `completion`, and none of the others.",
     ),
+    search: whole(
+      { ...price, absent: "none" },
+      "A search, for the kind `rerank`: up to 100 documents of a request. It is charged beside the tokens.",
+    ),
   },
   "Micro-units per token: whole numbers, 0 for free.",
   { isRequired: true },

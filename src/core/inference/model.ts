@@ -34,6 +34,8 @@ export interface Prices {
   cachedInput: number;
   cacheWrite: number;
   output: number;
+  /** The price of a search, for models that rank. */
+  search?: number;
 }
 
 /** The end of a model. */

@@ -87,6 +87,8 @@ export interface Passed {
   readonly largestTokens: number;
   /** The tokens of all of them, if the caller sent token ids. */
   readonly exactTokens?: number;
+  /** The searches that are charged by their price. */
+  readonly searches?: number;
   /** The texts, which a tokenizer may count; none once the input was let go. */
   texts(): readonly string[];
   /** Frees the input, which will not be sent again. */

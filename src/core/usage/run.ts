@@ -276,7 +276,8 @@ class GrantedRun implements Run {
     const asked = this.#asked;
     const caller = this.#caller;
     const { usage } = ending;
-    const units = priceOf(usage, asked.model.prices);
+    const searches = usage === noUsage ? 0 : asked.request.passed?.searches;
+    const units = priceOf(usage, asked.model.prices, searches);
     this.#settleWithLedger(ending, units);
     const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
     if (usage.source !== "estimated")

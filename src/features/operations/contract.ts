@@ -1,6 +1,6 @@
 /** The wire shapes of the passed operations. */
 import Type from "typebox";
-import { count, ModelId, oneOf, optional, text } from "../../core/protocol/shapes/contract.ts";
+import { count, ModelId, oneOf, optional, text, unsupported } from "../../core/protocol/shapes/contract.ts";
 
 /** As many inputs as OpenAI's service takes. */
 export const inputs_max = 2048;
@@ -59,4 +59,52 @@ export const EmbeddingList = Type.Object(
     usage: InputUsage,
   },
   { $id: "EmbeddingList" },
+);
+
+/** Jina's service takes as many; Cohere's half of that. */
+const documents_max = 2048;
+
+export const RerankRequest = Type.Object(
+  {
+    model: ModelId,
+    query: nonEmpty,
+    documents: Type.Array(Type.Union([text, Type.Object({ text })]), {
+      minItems: 1,
+      maxItems: documents_max,
+      description: "Texts, or objects with a `text`.",
+    }),
+    top_n: optional(Type.Integer({ minimum: 1, description: "How many of the best are returned; all by default." })),
+    return_documents: optional(
+      Type.Boolean({ description: "Whether each result has its document, as an object with its `text`." }),
+    ),
+    max_tokens_per_doc: optional(
+      Type.Integer({ minimum: 1, description: "Where engines cut a longer document, if they can." }),
+    ),
+    max_chunks_per_doc: unsupported("chunks of documents (send each chunk as a document)"),
+    rank_fields: unsupported("fields of documents (send a document as its text)"),
+  },
+  { $id: "RerankRequest" },
+);
+export type RerankRequest = Type.Static<typeof RerankRequest>;
+
+export const RerankResult = Type.Object(
+  {
+    id: text,
+    object: Type.Literal("list"),
+    model: ModelId,
+    results: Type.Array(
+      Type.Object({
+        index: count(),
+        relevance_score: Type.Number(),
+        document: Type.Optional(Type.Object({ text }, { description: "With `return_documents`." })),
+      }),
+      { description: "The best first." },
+    ),
+    usage: InputUsage,
+    meta: Type.Object(
+      { tokens: Type.Object({ input_tokens: count() }) },
+      { description: "As Cohere's clients read it." },
+    ),
+  },
+  { $id: "RerankResult" },
 );

@@ -118,14 +118,15 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
       if (typeof index !== "number" || seen[index] !== 0) throw new UnreadableAnswer("a vector has a wrong index");
       seen[index] = 1;
       const vector = item.get("embedding");
-      if (vector?.kind === "text") return;
+      if (vector?.kind === "text") return "";
       if (vector?.kind !== "list" || vector.numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
       if (length < 0) length = vector.numbers;
       if (vector.numbers !== length) throw new UnreadableAnswer("the vectors have different lengths");
+      return "";
     },
     complete(items) {
       if (items !== count) throw new UnreadableAnswer("the answer has another number of vectors than inputs");
     },
-    report: (members) => inputReport(members.get("usage")),
+    report: (members) => inputReport(members.get("usage"), listed(input)),
   };
 }

@@ -23,6 +23,10 @@ export interface Inputs {
   count: number;
   /** The bytes of the largest one. */
   largest_bytes: number;
+  /** The bytes that the engine reads once more, because they belong to several inputs. */
+  more_bytes?: number;
+  /** The searches that hosted services charge for. */
+  searches?: number;
   /** The tokens of all, and those of the largest, if the client sent token ids; else null. */
   ids: { tokens: number; largest: number } | null;
   /** The most output tokens; undefined if the operation makes none. */

@@ -38,11 +38,12 @@ export function preparePassed<Wire extends PassedWire>(
   call.requested({ model: model.id, stream: request.stream });
   const plan = activePlan(catalog.plans, principal.organization);
   const { inputEstimate } = dependencies;
-  const { ids, count, largest_bytes } = inputs;
+  const { ids, count, largest_bytes, more_bytes = 0 } = inputs;
+  const inputBytes = bytes + more_bytes;
   // The digits of token ids are no text from which a ratio of text could be learned.
   const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
-  const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, bytes) + marks_max * (count - 1);
-  const expected = ids?.tokens ?? inputEstimate.expected(model, media, bytes) + marks * (count - 1);
+  const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, inputBytes) + marks_max * (count - 1);
+  const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);
   const largestTokens = ids?.largest ?? Math.min(inputTokens, inputEstimate.tokens(model, request, largest_bytes));
   requireContext(model, largestTokens);
   return {
@@ -55,7 +56,7 @@ export function preparePassed<Wire extends PassedWire>(
     plan,
     inputTokens,
     media,
-    inputBytes: bytes,
+    inputBytes,
     own: body.own,
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, largestTokens),
@@ -88,7 +89,7 @@ function requestOf(model: string, { stream }: PassedWire, { outputTokens_max = 1
 }
 
 function passedOf<Wire extends PassedWire>(
-  { count: inputs, ids }: Inputs,
+  { count: inputs, ids, searches }: Inputs,
   largestTokens: number,
   held: HeldWire<Wire>,
   { texts }: Passing<Wire>,
@@ -97,6 +98,7 @@ function passedOf<Wire extends PassedWire>(
     inputs,
     largestTokens,
     ...(ids && { exactTokens: ids.tokens }),
+    ...(searches !== undefined && { searches }),
     texts: () => (held.isLetGo ? [] : texts(held.wire)),
     letGo: () => held.letGo(),
   };

@@ -26,8 +26,8 @@ export interface Sifting {
   reads: readonly string[];
   /** The members beside the list whose values are read. */
   members: readonly string[];
-  /** Checks an item that is complete. Throws UnreadableAnswer. */
-  item(item: Item): void;
+  /** Checks an item that is complete, and returns the fields that are added to it. Throws UnreadableAnswer. */
+  item(item: Item): string;
   /** Called with a field that is left out. */
   leftOut?(name: string): void;
 }
@@ -315,8 +315,7 @@ export class Sieve {
 
   #itemEnded(): void {
     if (!this.#hasKept) throw new UnreadableAnswer("an item of the answer is empty");
-    this.#kept.addText("}");
-    this.#sifting.item(this.#item);
+    this.#kept.addText(`${this.#sifting.item(this.#item)}}`);
     this.items += 1;
   }
 

@@ -172,7 +172,7 @@ describe("metering", () => {
     } finally {
       await silent.stop();
     }
-  }, 30_000);
+  }, 120_000);
 
   test("charges nothing for a refusal by the engine, which the client reads as its own", async () => {
     const response = await embed({ input: "[simulator: status=503] hello" });
