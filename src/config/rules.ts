@@ -189,6 +189,14 @@ const modelRules = (upstreams: string[], entries: Record<string, unknown>): Rule
     if (max_output_tokens > context_window)
       yield [["max_output_tokens"], `must be at most the context_window (${context_window})`];
   },
+  *onlyAnswersOfTextHaveAPrice({ kind = "chat", prices }) {
+    const makesText = kind === "chat" || kind === "completion";
+    if (makesText && prices.output === undefined) yield [["prices"], "needs output; add it"];
+    if (kind !== "rerank" && prices.search !== undefined)
+      yield [["prices", "search"], `is for models of the kind rerank; remove it`];
+    if (!makesText && prices.output !== undefined)
+      yield [["prices", "output"], `is a price of text, and a model of the kind ${kind} writes none; remove it`];
+  },
   *whatFollowsARetirementNeedsOne({ retires_at, deprecated_at, replaced_by, redirect }) {
     const instants = Object.entries({ deprecated_at, retires_at });
     for (const [name, written] of instants)

@@ -1,12 +1,13 @@
 /** Wires the runs of requests over the engines: what is measured and logged about each attempt and each end. */
 import type { Admission } from "../core/admission/admission.ts";
 import type { Log } from "../core/http/log.ts";
+import type { AnswerPart } from "../core/inference/answer-part.ts";
 import { retryBudgets } from "../core/routing/budget.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import { idleClock } from "../core/time/clock.ts";
 import { seldom } from "../core/time/seldom.ts";
 import type { TokenCounter } from "../core/tokens/counter.ts";
-import { answerCount, hasTokenizer, isCountable, promptCount } from "../core/tokens/prompt-count.ts";
+import { answerCount, type CountAnswer, hasTokenizer, isCountable, promptCount } from "../core/tokens/prompt-count.ts";
 import { type Attempted, Attempts, type AttemptsParts } from "../core/usage/attempts.ts";
 import { Compacting, type Open } from "../core/usage/compacting.ts";
 import { Continuing, mayGoOn } from "../core/usage/continuing.ts";
@@ -78,6 +79,8 @@ function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizin
   const countPrompt = promptCount(counter);
   const countAnswer = answerCount(counter);
   return (request) => {
+    const { passed } = request.request;
+    if (passed) return tokenizingPassed(request, countAnswer);
     if (!hasTokenizer(request.model)) return null;
     return {
       hasPrompt: isCountable(request),
@@ -85,6 +88,19 @@ function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizin
       answer: (parts) => countAnswer(request.model, parts),
     };
   };
+}
+
+/** Token ids are counted exactly, and texts by the model's tokenizer, without a chat template. */
+function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: CountAnswer): Tokenizing | null {
+  const { exactTokens, texts } = request.passed!;
+  if (exactTokens === undefined && !hasTokenizer(model)) return null;
+  const counted = (parts: readonly AnswerPart[]) => count(model, parts);
+  const prompt = () => {
+    if (exactTokens !== undefined) return Promise.resolve(exactTokens);
+    if (!isCountable({ model, inputBytes })) return null;
+    return counted(texts().map((text) => ({ kind: "text", toolName: "", text }))).then(({ tokens }) => tokens);
+  };
+  return { hasPrompt: exactTokens === undefined, prompt, answer: counted };
 }
 
 /**

@@ -3,6 +3,8 @@ import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from ".
 import { coreOperations } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
+import { createEmbeddings } from "../features/operations/embeddings.ts";
+import { createRerank, createRerankV2 } from "../features/operations/rerank.ts";
 import { compactResponse } from "../features/responses/compact.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "../features/responses/operations.ts";
 import { connectResponses } from "../features/responses/websocket/connect.ts";
@@ -12,6 +14,9 @@ import { getMetrics } from "../features/telemetry/operation.ts";
 export const operations: readonly Operation[] = [
   ...coreOperations,
   compactResponse,
+  createEmbeddings,
+  createRerank,
+  createRerankV2,
   getResponse,
   deleteResponse,
   cancelResponse,

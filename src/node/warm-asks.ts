@@ -1,7 +1,7 @@
 /**
  * The requests that a node sends itself to warm up, and their answers: the examples of the contract, in every protocol.
  */
-import { exampleModel, jsonType, type Operation } from "../core/operations/operation.ts";
+import { type Example, exampleModel, jsonType, type Operation } from "../core/operations/operation.ts";
 import type { Catalog, CatalogModel } from "../core/routing/catalog.ts";
 import { yieldToEventLoop } from "../core/time/yielding.ts";
 import { operations } from "./operations.ts";
@@ -22,9 +22,9 @@ export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;
   const kinds = [...Map.groupBy(models.values(), protocolOf).values()];
   return metered.flatMap(({ examples }) =>
-    examples.flatMap(({ needs, contentType, request }) =>
+    examples.filter(isOfChat).flatMap(({ needs, contentType, request }) =>
       kinds.flatMap((alike) => {
-        const model = exampleModel(alike, needs);
+        const model = exampleModel(alike, { needs });
         if (model === null) return [];
         const { path, headers = {}, body } = request(model);
         const streams = contentType === jsonType ? [false, true] : [true];
@@ -32,6 +32,11 @@ export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
       }),
     ),
   );
+}
+
+/** Operations for other models have much less to warm up. */
+function isOfChat({ kind = "chat" }: Example): boolean {
+  return kind === "chat";
 }
 
 /** An engine of every protocol: it answers every request as the contract's examples do. */

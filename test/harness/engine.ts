@@ -4,7 +4,7 @@ import { type Simulator, type SimulatorOptions, startSimulator } from "./simulat
 import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
 
 export const engineModel = "canary-engine-model-q4";
-const engineKey = "canary-engine-key-8c1f";
+export const engineKey = "canary-engine-key-8c1f";
 const upstreamName = "canary-upstream-name";
 
 /** Can everything. */
@@ -13,6 +13,9 @@ export const model = "acme/writer-1";
 export const plainModel = "acme/plain-1";
 /** Small: 4,096 tokens of context, 256 of output. */
 export const smallModel = "acme/small-1";
+
+/** One of each other kind, at the same engine. The price of an input token is 100. */
+export const kindModels = { embedding: "acme/embed-1", rerank: "acme/rank-1", completion: "acme/complete-1" } as const;
 
 const all = "[tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]";
 
@@ -34,6 +37,8 @@ interface ServiceOptions {
   plans?: Record<string, string>;
   /** Ids of further models, which can do everything. */
   models?: string[];
+  /** Whether there is a model of each other kind, too. */
+  hasKinds?: boolean;
   /** Further lines of sluice.yaml. */
   more?: string;
   /** Further fields of every route, each with its comma: `, instructions: head`. */
@@ -84,6 +89,14 @@ function configTo(url: string, options: ServiceOptions): string {
     prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
     extra_params: [top_k]
     routes: [{ upstream: ${upstreamName}, model: ${engineModel}, priority: 0, weight: 1${options.route ?? ""} }]`;
+  const ofKind = ([kind, id]: [string, string]) => `
+  - id: ${id}
+    kind: ${kind}
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 100${kind === "completion" ? ", cached_input: 10, output: 400" : ""} }
+    extra_params: [input_type]
+    routes: [{ upstream: ${upstreamName}, model: ${engineModel} }]`;
   return [
     "upstreams:",
     `  ${upstreamName}:`,
@@ -95,6 +108,7 @@ function configTo(url: string, options: ServiceOptions): string {
     ...(options.upstream ? [`    ${options.upstream}`] : []),
     `models:${entry(model, all, 131072, 16384)}${entry(plainModel, "[]", 131072, 16384)}${entry(smallModel, "[]", 4096, 256)}`,
     ...(options.models ?? []).map((id) => entry(id, all, 131072, 16384).slice(1)),
+    ...(options.hasKinds ? Object.entries(kindModels).map((one) => ofKind(one).slice(1)) : []),
     "plans:",
     // The demo organization's: tests ask more of a minute than it allows.
     "  pro: {}",

@@ -162,15 +162,15 @@ export const usage: Mutant[] = [
   {
     name: "after the first part of what nobody streams, no other engine is asked",
     file: "src/core/usage/attempts.ts",
-    find: "isReadAsProduced(this.#attemptRequest) || !this.#order.hasSpare",
-    replace: "isReadAsProduced(this.#attemptRequest) || route !== null",
+    find: "this.#isShown() || !this.#order.hasSpare",
+    replace: "this.#isShown() || route !== null",
     caughtBy: [attempts],
     rule: "docs/design/usage.md, Answers that aren't streamed",
   },
   {
     name: "a stream is begun anew after its first part",
     file: "src/core/usage/attempts.ts",
-    find: "isReadAsProduced(this.#attemptRequest) || !this.#order.hasSpare",
+    find: "this.#isShown() || !this.#order.hasSpare",
     replace: "!this.#order.hasSpare",
     caughtBy: [attempts],
     rule: "docs/routing.md, When another is asked",

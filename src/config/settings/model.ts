@@ -1,4 +1,5 @@
 /** A public model of sluice.yaml, and the engines that serve it. */
+import { modelKinds } from "../../core/inference/model.ts";
 import type { Capability } from "../../core/inference/request.ts";
 import { units_max } from "../../core/store/ledger.ts";
 import { tokenizerNames } from "../../core/tokens/tokenizers.ts";
@@ -59,7 +60,14 @@ const prices = group(
     input: whole({ ...price, isRequired: true }, "An input token that was not in a cache."),
     cached_input: whole({ ...price, absent: "that of `input`" }, "An input token read from the engine's cache."),
     cache_write: whole({ ...price, absent: "that of `input`" }, "An input token written to the engine's cache."),
-    output: whole({ ...price, isRequired: true }, "An output token, reasoning included."),
+    output: whole(
+      { ...price, absent: "none" },
+      "An output token, reasoning included. Needed for the kinds `chat` and `completion`, and none of the others.",
+    ),
+    search: whole(
+      { ...price, absent: "none" },
+      "A search, for the kind `rerank`: up to 100 documents of a request. It is charged beside the tokens.",
+    ),
   },
   "Micro-units per token: whole numbers, 0 for free.",
   { isRequired: true },
@@ -78,6 +86,11 @@ const instant = { pattern: instantPattern, patternErrorMessage: instantMessage }
 export const Model = group(
   {
     id: text({ ...id, isRequired: true }, "The public id, `vendor/model_name`, unique in the list."),
+    kind: choice(
+      modelKinds,
+      { default: "chat" },
+      "What the model is for. `chat`: chat completions, Messages and Responses. `completion`: `POST /v1/completions`. `embedding`: `POST /v1/embeddings`. `rerank`: `POST /v1/rerank` and `/v2/rerank`. Requests of other paths are refused with the path that serves it.",
+    ),
     aliases: list(
       text(id, ""),
       { maxItems: 64, uniqueItems: true, default: [] },
@@ -135,6 +148,10 @@ export const Model = group(
       ["specification", "engine"],
       { default: "specification" },
       "What chat completions for this model may have. `specification`: 1 to 128 tools, 1 to 2,000 messages, 4 stop sequences, names of 64 letters, digits, `_` and `-`. `engine`: what its engine takes, by its dialect ([engines.md](engines.md#dialects)); no tools may be an empty list, and `max` is an effort. At most 4,096 tools, 20,000 messages, 64 stop sequences and names of 256 characters in any case.",
+    ),
+    answer_bytes_max: whole(
+      { minimum: 1024, maximum: 1_073_741_824, default: 134_217_728 },
+      "The largest answer of an engine, for the kinds other than `chat`.",
     ),
     timeouts: timeouts({}, "Time-outs of this model, in place of its upstreams'."),
     routes: list(route, { isRequired: true, minItems: 1, maxItems: 32 }, "The engines that serve the model."),

@@ -22,14 +22,16 @@ export interface HoldPlan {
 /** The input at the highest input price, and one output step. */
 export function holdFor(inputTokens: number, model: Model, request: InferenceRequest): HoldPlan {
   const { prices } = model;
+  const searches = request.passed?.searches ?? 0;
   const dearest = Math.max(prices.input, prices.cachedInput, prices.cacheWrite);
   const outputTokensCap = Math.max(
     1,
     whole(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
   );
   return {
-    inputUnits: whole(whole(inputTokens, tokens_max) * dearest, units_max),
-    outputTokens: Math.min(outputTokensCap, stepTokens),
+    inputUnits: whole(whole(inputTokens, tokens_max) * dearest + searches * (prices.search ?? 0), units_max),
+    // A whole answer that is passed on cannot grow its hold.
+    outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
     outputTokens_min: Math.min(outputTokensCap, leastTokens),
     outputTokensCap,
   };

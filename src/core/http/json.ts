@@ -5,7 +5,24 @@ export function json(status: number, body: unknown, headers: Record<string, stri
 
 /** The same, for a body that is already JSON text. */
 export function jsonText(status: number, text: string, headers: Record<string, string> = {}): Response {
-  const response = new Response(gathered(text), { status, headers: common });
+  return withHeaders(new Response(gathered(text), { status, headers: common }), headers);
+}
+
+/** The same, for bytes. */
+export function jsonBytes(
+  status: number,
+  bytes: Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Response {
+  return withHeaders(new Response(gatheredBytes(bytes), { status, headers: common }), headers);
+}
+
+/** The same, for a body that is still to be written. */
+export function jsonStream(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Response {
+  return withHeaders(new Response(body, { headers: common }), headers);
+}
+
+function withHeaders(response: Response, headers: Record<string, string>): Response {
   // The headers are set one by one: the runtime would take an object apart and copy it first.
   for (const name in headers) response.headers.set(name, headers[name]!);
   return response;
@@ -18,11 +35,15 @@ const common = new Headers({ "content-type": "application/json", "cache-control"
  * gathers neither, and gives the system each name and value of the head by itself: some 80 calls. The head of a stream is
  * always gathered. Rule: docs/design/runtime.md, Bun as a server.
  */
-function gathered(text: string): string | ReadableStream<Uint8Array> {
+function gathered(text: string): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
   // No UTF-16 unit takes more than three bytes.
   if (text.length * 3 <= gathered_bytes_max) return text;
   const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= gathered_bytes_max) return text;
+  return bytes.length <= gathered_bytes_max ? text : gatheredBytes(bytes);
+}
+
+function gatheredBytes(bytes: Uint8Array<ArrayBuffer>): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
+  if (bytes.length <= gathered_bytes_max) return bytes;
   return new ReadableStream({
     start(controller) {
       controller.enqueue(bytes);

@@ -1,7 +1,7 @@
 /**
  * The centre, part two: a model's answer, as a stream of events in this grammar.
  *
- *     response-start (part-start part-delta* part-end)* (response-end | response-failed)
+ *     response-start (part-start (part-delta | passed)* part-end)* (response-end | response-failed)
  *
  * `response-failed` may come first and alone. A second `response-start` begins the answer anew, and the events before it are
  * void. That happens only if nobody reads the events as they come (docs/design/usage.md, Answers that aren't streamed).
@@ -21,6 +21,8 @@ export type InferenceEvent =
   | { type: "part-end"; index: number; signature?: string; citations?: Native[] }
   /** `rejected` are the engine's values that are no counts. They are 0 in `usage`. */
   | { type: "usage"; usage: Usage; rejected?: RejectedReport }
+  /** A piece of an answer that is passed on as its engine wrote it. */
+  | { type: "passed"; bytes: Uint8Array }
   /** `unknownReason` is the engine's word for the end, if nobody knows it and it was taken for a stop. */
   | { type: "response-end"; reason: StopReason; stopSequence?: string; unknownReason?: string }
   | { type: "response-failed"; fault: Fault };

@@ -5,7 +5,8 @@ import type { InferenceRequest } from "./request.ts";
  * Empties the conversation and the tools in place, because several objects refer to them until the answer's end.
  * docs/design/service.md, Memory in flight.
  */
-export function letGo({ turns, tools }: InferenceRequest): void {
+export function letGo({ turns, tools, passed }: InferenceRequest): void {
+  passed?.letGo();
   turns.length = 0;
   tools.length = 0;
 }

@@ -1,11 +1,17 @@
 /** A model of the catalog: its capabilities, its limits and its prices. */
 import type { Capability } from "./request.ts";
 
+/** The operation that a model is for. */
+export const modelKinds = ["chat", "completion", "embedding", "rerank"] as const;
+export type ModelKind = (typeof modelKinds)[number];
+
 export interface Model {
   /** Public id, `<vendor>/<model_name>`. */
   id: string;
   /** The name of the model's maker. */
   ownedBy: string;
+  /** Absent: `chat`. */
+  kind?: ModelKind;
   /** Unix seconds. */
   created: number;
   contextTokens: number;
@@ -16,6 +22,8 @@ export interface Model {
   tokenizer?: string;
   /** Top-level fields beyond the contract that this model accepts. */
   extraParams: readonly string[];
+  /** The largest answer that is passed on. */
+  answer_bytes_max?: number;
   /** `engine`: requests may have what the model's engine takes. Absent: what the specification of the service says. */
   bounds?: "engine";
 }
@@ -26,6 +34,8 @@ export interface Prices {
   cachedInput: number;
   cacheWrite: number;
   output: number;
+  /** The price of a search, for models that rank. */
+  search?: number;
 }
 
 /** The end of a model. */

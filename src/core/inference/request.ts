@@ -76,6 +76,23 @@ export interface InferenceRequest {
   continues?: boolean;
   /** Set if the conversation is to be summarized. Its last turn asks for that (compaction.ts). */
   compaction?: Compaction;
+  /** Set if the request and its answer are passed on in the shape of their operation. The conversation is then empty. */
+  passed?: Passed;
+}
+
+export interface Passed {
+  /** The number of inputs. Each has the model's context for itself. */
+  readonly inputs: number;
+  /** An upper estimate of the tokens of the largest one. */
+  readonly largestTokens: number;
+  /** The tokens of all of them, if the caller sent token ids. */
+  readonly exactTokens?: number;
+  /** The searches that are charged by their price. */
+  readonly searches?: number;
+  /** The texts, which a tokenizer may count; none once the input was let go. */
+  texts(): readonly string[];
+  /** Frees the input, which will not be sent again. */
+  letGo(): void;
 }
 
 interface Compaction {

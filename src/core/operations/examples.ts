@@ -1,4 +1,5 @@
 /** Makes the examples of operations, and has the parts that several of them share. */
+import type { ModelKind } from "../inference/model.ts";
 import { type Example, type ExampleRequest, jsonType } from "./operation.ts";
 
 interface GetOptions extends Omit<ExampleRequest, "path" | "body"> {
@@ -18,7 +19,7 @@ export function getExample(
 }
 
 /** Makes examples of a POST to `path`. A model with the needed capabilities is put into the body. */
-export function exampleAt(path: string) {
+export function exampleAt(path: string, kind: ModelKind = "chat") {
   return (
     name: string,
     summary: string,
@@ -29,6 +30,7 @@ export function exampleAt(path: string) {
     name,
     summary,
     needs,
+    kind,
     request: (model) => ({ path, body: { model, ...body } }),
     status: 200,
     contentType,

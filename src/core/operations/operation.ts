@@ -8,7 +8,7 @@ import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
 import type { Fault, FaultCode } from "../inference/fault.ts";
-import type { Model } from "../inference/model.ts";
+import type { Model, ModelKind } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
 import type { Scope } from "../store/directory.ts";
 import type { IdPrefix } from "../store/ids.ts";
@@ -18,7 +18,7 @@ import type { Dependencies } from "./dependencies.ts";
 import type { HeaderName } from "./headers.ts";
 
 /** The part of the catalog in force that the document needs. */
-export interface ContractModel extends Pick<Model, "id" | "capabilities" | "extraParams"> {
+export interface ContractModel extends Pick<Model, "id" | "capabilities" | "extraParams" | "kind"> {
   aliases?: readonly string[];
 }
 
@@ -181,6 +181,8 @@ export interface Example {
   name: string;
   summary: string;
   needs: readonly Capability[];
+  /** The kind of its model; absent: `chat`. */
+  kind?: ModelKind;
   request(modelId: string): ExampleRequest;
   /** The status and media type of the answer. */
   status: number;
@@ -194,6 +196,10 @@ export interface ExampleRequest {
 }
 
 /** The first model of the catalog that has what an example needs; null if there is none. */
-export function exampleModel(models: readonly ContractModel[], needs: readonly Capability[]): string | null {
-  return models.find((model) => needs.every((need) => model.capabilities.has(need)))?.id ?? null;
+export function exampleModel(
+  models: readonly ContractModel[],
+  { needs, kind = "chat" }: Pick<Example, "needs" | "kind">,
+): string | null {
+  const ofKind = models.filter((model) => (model.kind ?? "chat") === kind);
+  return ofKind.find((model) => needs.every((need) => model.capabilities.has(need)))?.id ?? null;
 }

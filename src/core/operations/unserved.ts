@@ -20,6 +20,7 @@ interface UnservedApi {
   rows: readonly Row[];
 }
 
+const embedded = "Send the texts as 'input' to '/v1/embeddings'.";
 const inChat = "Send the prompt as a message to '/v1/chat/completions'.";
 const eachBy = (path: string) => `Send each request by itself to '${path}'.`;
 const textStreams = "'/v1/responses' streams text, also over a WebSocket.";
@@ -130,7 +131,6 @@ export const unservedApis: readonly UnservedApi[] = [
       { path: "/conversations/…", lack: "keeps no conversations", nearest: continued },
       { path: "/decisions", lack: "answers no lists of questions", nearest: inChat },
       { path: "/edits", lack: "has no edits", nearest: inChat },
-      { path: "/embeddings", lack: "makes no embeddings" },
       { path: "/engines/…", lack: "has no engines by name", nearest: models },
       { path: "/evals/…", lack: "runs no evals" },
       { path: "/fine_tuning/…", lack: "trains no models" },
@@ -162,8 +162,8 @@ export const unservedApis: readonly UnservedApi[] = [
       ...ofProtocol("Ollama", ["/api/chat", "/api/generate"]),
       { path: "/api/tags", lack: "does not speak the protocol of Ollama", nearest: models },
       { path: "/api/show", lack: "does not speak the protocol of Ollama", nearest: "'/v1/models/{id}' shows a model." },
-      { path: "/api/embed", lack: "makes no embeddings" },
-      { path: "/api/embeddings", lack: "makes no embeddings" },
+      { path: "/api/embed", lack: "does not speak the protocol of Ollama", nearest: embedded },
+      { path: "/api/embeddings", lack: "does not speak the protocol of Ollama", nearest: embedded },
       ...["blobs/…", "copy", "create", "delete", "ps", "pull", "push"].map((name) => ({
         path: `/api/${name}`,
         lack: "does not administer engines for clients",
@@ -177,8 +177,11 @@ export const unservedApis: readonly UnservedApi[] = [
     name: "Cohere",
     rows: [
       ...ofProtocol("Cohere", ["/chat", "/generate", "/summarize", "/v2/chat"]),
-      ...["/embed", "/embed-jobs/…", "/v2/embed"].map((path) => ({ path, lack: "makes no embeddings" })),
-      ...["/rerank", "/v2/rerank"].map((path) => ({ path, lack: "ranks no documents" })),
+      ...["/embed", "/embed-jobs/…", "/v2/embed"].map((path) => ({
+        path,
+        lack: "does not speak the protocol of Cohere",
+        nearest: embedded,
+      })),
       { path: "/check-api-key", lack: "does not speak the protocol of Cohere", nearest: models },
       { path: "/classify", lack: "classifies nothing" },
       { path: "/connectors/…", lack: "has no connectors" },
@@ -192,7 +195,7 @@ export const unservedApis: readonly UnservedApi[] = [
     rows: [
       ...["/completion", "/infill"].map((path) => ({ path, lack: "completes no bare prompts", nearest: inChat })),
       { path: "/apply-template", lack: "shows no prompts" },
-      { path: "/embedding", lack: "makes no embeddings" },
+      { path: "/embedding", lack: "does not serve the paths of engines", nearest: embedded },
       ...["/health", "/ping"].map((path) => ({
         path,
         lack: "reports its health elsewhere",
@@ -202,8 +205,12 @@ export const unservedApis: readonly UnservedApi[] = [
         path,
         lack: "does not administer engines for clients",
       })),
-      ...["/reranking", "/score"].map((path) => ({ path, lack: "ranks no documents" })),
-      { path: "/pooling", lack: "makes no embeddings" },
+      ...["/reranking", "/score"].map((path) => ({
+        path,
+        lack: "does not serve the paths of engines",
+        nearest: "Send 'query' and 'documents' to '/v1/rerank'.",
+      })),
+      { path: "/pooling", lack: "does not serve the paths of engines", nearest: embedded },
       { path: "/version", lack: "does not tell its version to clients" },
     ],
   },

@@ -113,6 +113,18 @@ export interface CallerCodec<Wire, Reply> {
   fault: { encode(fault: Fault, requestId: string): unknown };
 }
 
+/** Reads an engine's answer as it arrives. Throws UnreadableAnswer. */
+export interface AnswerReader {
+  /** The events that these bytes complete, in order. */
+  push(pieces: readonly Uint8Array[]): InferenceEvent[] | Promise<InferenceEvent[]>;
+  /** The answer has come to its end. */
+  end(): InferenceEvent[] | Promise<InferenceEvent[]>;
+  /** The bytes that are held until more arrive. */
+  readonly held_bytes: number;
+  /** The most bytes that may come next. */
+  readonly next_bytes: number;
+}
+
 /**
  * The side that faces engines. Any input decodes to a grammatical stream; one that was cut ends in `response-failed`. An
  * answer with too many parts throws UnreadableAnswer (parts-bound.ts).
@@ -130,7 +142,11 @@ export interface UpstreamCodec {
     /** The forms in which callers of this protocol may write what `encode` writes in one form. */
     forms: WireForms;
   };
-  response: { decode(reply: unknown, identity: ResponseIdentity, context?: AnswerContext): InferenceEvent[] };
+  response: {
+    decode(reply: unknown, identity: ResponseIdentity, context?: AnswerContext): InferenceEvent[];
+    /** Reads an answer that is not streamed, if it is passed on piece by piece; then `decode` is not called. */
+    reader?(identity: ResponseIdentity, context?: AnswerContext): AnswerReader;
+  };
   /**
    * A frame that differs from the last one only in the text of its delta (and in `sequence_number`) may bypass the decoder,
    * because it would decode to the same event with that text: upstream/delta-frames.ts. This holds for texts, and not for the

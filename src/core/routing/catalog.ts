@@ -2,6 +2,7 @@
 import { Fault } from "../inference/fault.ts";
 import type { Model, Retirement } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
+import type { UpstreamCodec } from "../protocol/codec.ts";
 import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Capacity, Upstream, UpstreamTimeouts } from "../upstream/target.ts";
@@ -57,7 +58,7 @@ export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) 
 }
 
 /** Throws 400 where the model, or every engine of it, lacks what the request asks for. */
-export function assertCapable(model: CatalogModel, request: InferenceRequest): void {
+export function assertCapable(model: CatalogModel, request: InferenceRequest, codec?: UpstreamCodec): void {
   for (const need of request.needs) {
     if (model.capabilities.has(need.capability)) continue;
     throw new Fault(
@@ -68,7 +69,7 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest): v
   }
   let first: Fault | null = null;
   for (const route of model.routes) {
-    const refusal = refusalAt(route, request);
+    const refusal = refusalAt(route, request, codec);
     if (!refusal) return;
     first ??= refusal;
   }
@@ -76,8 +77,13 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest): v
 }
 
 /** The refusal if the engine's protocol cannot express the request, else null. */
-export function refusalAt(route: Route, request: InferenceRequest): Fault | null {
-  return upstreamCodecs[route.upstream.protocol].request.refusal(request, route.upstream.dialect);
+export function refusalAt(route: Route, request: InferenceRequest, codec?: UpstreamCodec): Fault | null {
+  return codecAt(route, codec).request.refusal(request, route.upstream.dialect);
+}
+
+/** `codec`: that of the operation, if its engines are not asked by the protocol that they speak for chat. */
+export function codecAt({ upstream }: Route, codec?: UpstreamCodec): UpstreamCodec {
+  return codec ?? upstreamCodecs[upstream.protocol];
 }
 
 const capabilityNames = {

@@ -4,7 +4,7 @@
  */
 import { compact } from "../inference/compact.ts";
 import { Fault } from "../inference/fault.ts";
-import type { Retirement } from "../inference/model.ts";
+import type { ModelKind, Retirement } from "../inference/model.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
 
 /** Every alias, with the id that it means. */
@@ -41,6 +41,7 @@ export function allowedModel(
   name: string,
   allowedModels: readonly string[] | null,
   now_ms: number,
+  kind: ModelKind = "chat",
 ): CatalogModel {
   const model = answeringModel(catalog, name, now_ms);
   if (!isAllowed(model, allowedModels)) {
@@ -52,7 +53,25 @@ export function allowedModel(
       },
     );
   }
+  requireKind(model, kind);
   return model;
+}
+
+/** The path that serves each kind of model. */
+const served: Record<ModelKind, string> = {
+  chat: "/v1/chat/completions",
+  completion: "/v1/completions",
+  embedding: "/v1/embeddings",
+  rerank: "/v1/rerank",
+};
+
+function requireKind({ id, kind = "chat" }: CatalogModel, asked: ModelKind): void {
+  if (kind === asked) return;
+  throw new Fault(
+    "unsupported_feature",
+    `The model '${id}' is of the kind '${kind}', which '${served[kind]}' serves. Send the request there, or choose a model of the kind '${asked}' (GET /v1/models/{id} says the kind).`,
+    { param: "model" },
+  );
 }
 
 /** The headers that announce the retirement of the model with this name, whether or not it still answers. */

@@ -15,7 +15,14 @@ export const units_max = 1e15;
 /** The most that one window takes, whatever its limit: beyond it, no total could be read exactly. */
 export const window_units_max = Number.MAX_SAFE_INTEGER;
 
-export const meteredOperations = ["chat.completions", "messages", "responses"] as const;
+export const meteredOperations = [
+  "chat.completions",
+  "messages",
+  "responses",
+  "embeddings",
+  "rerank",
+  "completions",
+] as const;
 export type Operation = (typeof meteredOperations)[number];
 export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];

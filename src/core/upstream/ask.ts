@@ -8,7 +8,7 @@ import { compact } from "../inference/compact.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import { isTerminal } from "../inference/terminal.ts";
-import type { AnswerContext, ResponseIdentity } from "../protocol/codec.ts";
+import type { AnswerContext, AnswerReader, ResponseIdentity } from "../protocol/codec.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
@@ -97,12 +97,13 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     }
     // Media types are compared without case (RFC 9110, 8.3.1).
     const contentType = (reply.headers.get("content-type") ?? "").toLowerCase();
-    if (contentType.includes("text/event-stream")) {
-      const read = reader(question, { answer, report, dog, told });
+    const stream = readerOf(question, contentType);
+    if (stream) {
+      const read = reading(question, stream, { answer, report, dog, told });
       // This is one loop and not a generator within a generator, because each of those costs every batch several turns.
       while (!answer.isOver) {
-        const reading = read(await reply.read(answer.next_bytes));
-        const batch = reading instanceof Promise ? await reading : reading;
+        const arrived = read(await reply.read(answer.next_bytes));
+        const batch = arrived instanceof Promise ? await arrived : arrived;
         if (batch.length > 0) yield batch;
       }
     } else if (contentType.includes("json")) {
@@ -194,13 +195,20 @@ interface ReaderParts {
   told(end: AttemptEnd): void;
 }
 
+/** The reader of an answer that is read as it arrives; null if it is read whole. */
+function readerOf(question: Question, contentType: string): AnswerReader | null {
+  const { codec, identity, stream } = question;
+  if (contentType.includes("text/event-stream") && (stream || !codec.response.reader))
+    return new StreamReader(codec.stream.decoder(identity, contextOf(question)));
+  return (contentType.includes("json") && codec.response.reader?.(identity, contextOf(question))) || null;
+}
+
 /**
- * A streamed answer, read by read (null: there is no more). What one read brought leaves in one batch: events that travel
+ * An answer that is read as it arrives, read by read (null: there is no more). What one read brought leaves in one batch: events that travel
  * together cost a tenth.
  */
-function reader(question: Question, { answer, report, dog, told }: ReaderParts) {
-  const { codec, identity, patience, gather_ms = 0 } = question;
-  const stream = new StreamReader(codec.stream.decoder(identity, contextOf(question)));
+function reading(question: Question, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
+  const { patience, gather_ms = 0 } = question;
   const hold = holding(question);
   const size = new AnswerSize(gather_ms > 0);
   const calls = new CallArguments();

@@ -42,7 +42,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const alone = () => lost?.("surrogates");
   const body = isSmall ? jsonText(rest, alone) : joined(await piecesOf(rest, sending.inputBytes, alone), handed);
   const { connect_ms, connected, signal } = line;
-  const endpoint = client.at(upstream, () => whereOf(upstream, codec));
+  const endpoint = client.at(upstream, () => whereOf(upstream, codec), codec.path);
   const isFresh = sending.isFresh ?? false;
   const organization = sending.identified?.organization ?? null;
   return await endpoint.post({

@@ -3,7 +3,7 @@
  * a shorter way.
  */
 import type { InferenceEvent } from "../inference/event.ts";
-import type { EngineDecoder } from "../protocol/codec.ts";
+import type { AnswerReader, EngineDecoder } from "../protocol/codec.ts";
 import type { EngineEvent } from "../protocol/engine-event.ts";
 import { SseDecoder, sseLimits } from "../sse/decode.ts";
 import type { SseMessage } from "../sse/message.ts";
@@ -13,7 +13,7 @@ import { read_bytes_max, unread_bytes_max } from "./http1/exchange.ts";
 
 type Batch = InferenceEvent[];
 
-export class StreamReader {
+export class StreamReader implements AnswerReader {
   readonly #decoder: EngineDecoder;
   readonly #frames: SseDecoder;
   readonly #alike = new DeltaFrames();

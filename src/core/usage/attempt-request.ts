@@ -3,7 +3,7 @@
  */
 import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
-import type { ResponseIdentity } from "../protocol/codec.ts";
+import type { ResponseIdentity, UpstreamCodec } from "../protocol/codec.ts";
 import type { Affinity } from "../routing/affinity.ts";
 import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
 import type { Signals } from "./departure.ts";
@@ -13,6 +13,8 @@ import type { RunTrace } from "./trace.ts";
 export interface ForEngines {
   model: CatalogModel;
   request: InferenceRequest;
+  /** Asks the engines; absent: the codec of the protocol that each speaks. */
+  codec?: UpstreamCodec;
   /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
   inputBytes: number;
   /** The bytes of a large request as the caller wrote them, for the first engine. */
@@ -78,20 +80,22 @@ export function isReadAsProduced({ request, fetched }: Pick<ForEngines, "request
 export function engineRequestOf(attemptRequest: AttemptRequest, settings: AttemptsSettings): EngineRequest {
   const { model, request, inputTokens, room } = attemptRequest;
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
-  const stream = isReadAsProduced(attemptRequest) || cap > settings.unstreamed_tokens_max;
+  // The two forms of an answer that is passed on are not made of each other.
+  const stream = isReadAsProduced(attemptRequest) || (!request.passed && cap > settings.unstreamed_tokens_max);
   // An answer that comes whole cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;
   return {
     stream,
-    gather_ms: request.stream ? 0 : unstreamed_gather_ms,
+    gather_ms: request.stream || request.passed ? 0 : unstreamed_gather_ms,
     windowTokens,
     wholeTokens: stream ? 0 : (windowTokens ?? cap),
     busyTokens: inputTokens + Math.min(cap, answer_tokens),
     at(route) {
       const context = contextTokensOf(model, route);
-      const most = context < model.contextTokens ? Math.max(1, context - inputTokens) : Number.POSITIVE_INFINITY;
+      const largest = request.passed?.largestTokens ?? inputTokens;
+      const most = context < model.contextTokens ? Math.max(1, context - largest) : Number.POSITIVE_INFINITY;
       const lowered = Math.min(most, windowTokens ?? cap);
       const isAsAsked = !isCapped || lowered === request.outputTokens_max;
       return {

@@ -9,11 +9,10 @@ import { asFault, Fault } from "../inference/fault.ts";
 import type { Loss } from "../protocol/codec.ts";
 import { saltOf } from "../routing/affinity.ts";
 import { combinedFault, type Failure } from "../routing/after.ts";
-import { type Route, timeoutsOf } from "../routing/catalog.ts";
+import { codecAt, type Route, timeoutsOf } from "../routing/catalog.ts";
 import type { Clock } from "../time/clock.ts";
 import { ask, type Patience } from "../upstream/ask.ts";
 import type { AttemptEnd } from "../upstream/attempt.ts";
-import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Client } from "../upstream/http1/client.ts";
 import { leeway_ms } from "../upstream/target.ts";
 import {
@@ -226,7 +225,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       ...this.#engineRequest.at(route),
       client: this.#parts.client,
       upstream,
-      codec: upstreamCodecs[upstream.protocol],
+      codec: codecAt(route, attemptRequest.codec),
       dialect: lesser.of(route, now_ms()),
       refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
       lost: (loss) => {
@@ -268,11 +267,16 @@ export class Attempts implements EngineAnswer, EngineEvents {
       if (this.#end !== null) return events;
       if (events.some(isPartStart)) {
         this.#isBegun = true;
-        this.progress.isFinal = isReadAsProduced(this.#attemptRequest) || !this.#order.hasSpare;
+        this.progress.isFinal = this.#isShown() || !this.#order.hasSpare;
         this.#wasShown(route);
         return events;
       }
     }
+  }
+
+  /** Whether the first part of an answer is shown at once. */
+  #isShown(): boolean {
+    return isReadAsProduced(this.#attemptRequest) || this.#attemptRequest.request.passed !== undefined;
   }
 
   /** An engine that has begun to answer is healthy, however long the answer takes, unless its peers begin far sooner. */

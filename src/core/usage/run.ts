@@ -220,7 +220,7 @@ class GrantedRun implements Run {
       hold: this.#reservation,
       stream: isReadAsProduced(asked),
       fetched: asked.fetched ?? null,
-      contextTokens: model.contextTokens,
+      contextTokens: model.contextTokens * (request.passed?.inputs ?? 1),
       outputTokensCap: Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max),
       // If the caller left while its request was at no engine, no engine has read any of it.
       get inputTokensExpected() {
@@ -276,7 +276,8 @@ class GrantedRun implements Run {
     const asked = this.#asked;
     const caller = this.#caller;
     const { usage } = ending;
-    const units = priceOf(usage, asked.model.prices);
+    const searches = usage === noUsage ? 0 : asked.request.passed?.searches;
+    const units = priceOf(usage, asked.model.prices, searches);
     this.#settleWithLedger(ending, units);
     const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
     if (usage.source !== "estimated")

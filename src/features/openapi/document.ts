@@ -204,7 +204,7 @@ function requestBody(
 ): JsonObject {
   const examples: JsonObject = {};
   for (const example of operation.examples) {
-    const model = exampleModel(models, example.needs);
+    const model = exampleModel(models, example);
     if (model === null) continue;
     examples[example.name] = { summary: example.summary, value: example.request(model).body as Json };
   }

@@ -119,7 +119,7 @@ function pacedResponse(
   return new Response(pacedBody(actions, pace, clock, watch), { headers: headers(directives, contentType) });
 }
 
-function headers(directives: Directives, contentType: string): Record<string, string> {
+export function headers(directives: Directives, contentType: string): Record<string, string> {
   return {
     "content-type": directives.flags.has("wrong-content-type") ? "text/plain" : contentType,
     "cache-control": "no-cache",
@@ -127,7 +127,7 @@ function headers(directives: Directives, contentType: string): Record<string, st
 }
 
 /** Waits until this moment, or until the client leaves. */
-function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "clock">): Promise<void> {
+export function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "clock">): Promise<void> {
   if (due_ms <= performance.now() || request.signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     request.signal.addEventListener("abort", () => resolve());
@@ -136,12 +136,12 @@ function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "c
 }
 
 /** The response after the client left, which nobody reads. */
-function clientLeft({ watch }: Call): Response {
+export function clientLeft({ watch }: Pick<Call, "watch">): Response {
   watch?.ended("client-left");
   return new Response(null, { status: 499 });
 }
 
-function parsed(text: string): unknown {
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

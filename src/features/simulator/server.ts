@@ -8,6 +8,7 @@ import { type ChatOptions, chat } from "./chat.ts";
 import { Clock } from "./clock.ts";
 import { parseDirectives } from "./directives.ts";
 import { errorResponse } from "./errors.ts";
+import { embeddings, measured, rerank } from "./measures.ts";
 import { Refusal } from "./refusal.ts";
 import type { Watch } from "./watch.ts";
 
@@ -73,6 +74,12 @@ async function answered(request: Request, options: SimulatorOptions, clock: Cloc
   return response;
 }
 
+const answers: Partial<Record<string, typeof chat>> = {
+  "/v1/chat/completions": chat,
+  "/v1/embeddings": measured(embeddings),
+  "/v1/rerank": measured(rerank),
+};
+
 async function routed(
   path: string,
   request: Request,
@@ -83,8 +90,9 @@ async function routed(
   if (options.key !== undefined && request.headers.get("authorization") !== `Bearer ${options.key}`) {
     throw new Refusal(401, "Simulator: this key is not the one that was set.", "invalid_api_key");
   }
-  if (path === "/v1/chat/completions") {
-    if (request.method === "POST") return chat(request, options, clock, watch);
+  const made = answers[path];
+  if (made) {
+    if (request.method === "POST") return made(request, options, clock, watch);
     throw new Refusal(405, "Simulator: this path takes POST.", "method_not_allowed");
   }
   const body = modelsBody(path, options);

@@ -92,7 +92,7 @@ export function peopleAdministration(
     memberBudgets: (ids) => plainly(memberBudgets(db, ids)),
 
     setMemberLimits: (input, organizationId, patch) =>
-      change(db, changeablePerson, input, async (tx, row) => {
+      change(actingOn(input.id), limitedPerson, input, async (tx, row) => {
         const owner = bare(organizationId, "org_");
         await tx.query("select id from organization where id = $1 for no key update", [owner]);
         const own = await memberLimitOf(tx, owner, row.id);
@@ -155,6 +155,12 @@ const changeablePerson: Changeable<PersonRow, KnownPerson, "last_admin"> = {
   owner: () => null,
   transaction: keepingAdministrator,
 };
+
+/** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
+const limitedPerson: Changeable<PersonRow, KnownPerson> = { ...changeablePerson, transaction: undefined } as Changeable<
+  PersonRow,
+  KnownPerson
+>;
 
 /** Ends sessions of browsers, and approvals that no device has fetched yet. */
 async function endSessions(tx: Transaction, id: string): Promise<void> {

@@ -1,18 +1,30 @@
 /** The request examples of the contract, as published, against the running service on its default catalog. */
 import { afterAll, expect, test } from "bun:test";
 import { defaultModels } from "../../../src/config/models.ts";
-import { exampleModel } from "../../../src/core/operations/operation.ts";
+import { type Example, exampleModel } from "../../../src/core/operations/operation.ts";
 import { operations } from "../../../src/node/operations.ts";
+import { kindModels, startService } from "../../harness/engine.ts";
 import { startSluice } from "../../harness/sluice.ts";
 
 const service = await startSluice();
-afterAll(() => service.stop(), 60_000);
+/** The default catalog has models of chat alone. */
+const ofKinds = await startService({ hasKinds: true, engine: { directives: "" } });
+afterAll(async () => {
+  await service.stop();
+  await ofKinds.stop();
+}, 60_000);
+
+const models = defaultModels();
+const isOfChat = ({ kind = "chat" }: Example) => kind === "chat";
 
 for (const operation of operations) {
   for (const example of operation.examples) {
     test(`${operation.operationId}: ${example.summary}`, async () => {
-      const { path, headers, body } = example.request(exampleModel(defaultModels(), example.needs)!);
-      const response = await service.fetch(path, {
+      const model = isOfChat(example)
+        ? exampleModel(models, example)!
+        : kindModels[example.kind as keyof typeof kindModels];
+      const { path, headers, body } = example.request(model);
+      const response = await (isOfChat(example) ? service : ofKinds).fetch(path, {
         method: operation.method.toUpperCase(),
         headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -32,7 +44,7 @@ test("what is kept of a response is fetched, listed and deleted as the contract 
   const operation = operations.find(({ operationId }) => operationId === "createResponse")!;
   const { path, body } = operation.examples
     .find(({ name }) => name === "tool_result")!
-    .request(exampleModel(defaultModels(), ["tools"])!);
+    .request(exampleModel(models, { needs: ["tools"] })!);
   const created = (await (await service.post(path, body)).json()) as { id: string };
   const here = `${path}/${created.id}`;
   const list = async (query: string) => {

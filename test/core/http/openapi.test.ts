@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Errors } from "typebox/value";
 import { defaultModels } from "../../../src/config/models.ts";
+import { modelKinds } from "../../../src/core/inference/model.ts";
 import { type ContractModel, exampleModel } from "../../../src/core/operations/operation.ts";
 import { openapiDocument, renderOpenapi } from "../../../src/features/openapi/document.ts";
 import { contract, operations } from "../../../src/node/operations.ts";
@@ -169,10 +170,13 @@ test("keys are described: two ways to send one, the scope that each operation ne
   expect(document.paths["/livez"]!.get!.security).toEqual([]);
 });
 
-test("every request example satisfies the contract, and each is possible on some model of the default catalog", () => {
+test("every request example satisfies the contract, and is possible on some model: of chat, on one of the default catalog", () => {
+  const ofKinds = modelKinds.map(
+    (kind): ContractModel => ({ id: `acme/${kind}`, capabilities: new Set(), extraParams: [], kind }),
+  );
   for (const operation of operations) {
     for (const example of operation.examples) {
-      const model = exampleModel(models, example.needs);
+      const model = exampleModel([...models, ...ofKinds.slice(1)], example);
       expect(model, example.name).not.toBeNull();
       const { body } = example.request(model!);
       if (body !== undefined) expect([...Errors(operation.request!.schema, body)], example.name).toEqual([]);

@@ -9,6 +9,8 @@ export const anyRefusals: Refusals = {
     // LiteLLM, Bedrock, z.ai, DashScope, Moonshot, Copilot.
     /ContextWindowExceeded|input is too long|prompt exceeds max length|range of input length should be/i,
     /exceeded model token limit|prompt token count of \d+ exceeds/i,
+    // llama.cpp, of an embedding, with 500.
+    /input \(\d+ tokens\) is too large to proc/i,
   ],
   inputTokens: [
     /(?<!at least )\b(\d+) (?:tokens )?(?:in (?:the messages|(?:your|the) prompt)|input tokens|tokens from the input|of text input|`inputs` tokens)/i,
@@ -26,6 +28,7 @@ export const anyRefusals: Refusals = {
     /(\d+) maximum context length/i,
     /max_model_len (?:of |is |= ?)?(\d+)/i,
     /tokens > (\d+)(?: maximum)?/i,
+    /current batch size: (\d+)/i,
     /(?:must be <=|tokens allowed \(|exceeds the limit of|model token limit:) ?(\d+)/i,
   ],
   // Groq.

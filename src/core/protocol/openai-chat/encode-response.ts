@@ -101,6 +101,8 @@ class ChatEncoder implements StreamEncoder {
       case "usage":
         this.#usage = event.usage;
         return [];
+      case "passed":
+        return [];
       case "response-end": {
         const matched = JSON.stringify(matchedStop(event, this.#wire)).slice(1, -1);
         const last = [this.#chunk({}, undefined, event.reason, matched && `,${matched}`)];

@@ -62,8 +62,8 @@ export interface Endpoint {
 }
 
 export interface Client {
-  /** The endpoint of an owner. `where` is called the first time. */
-  at(whose: object, where: () => Where): Endpoint;
+  /** The endpoint of an owner with this path. `where` is called the first time. */
+  at(whose: object, where: () => Where, path?: string): Endpoint;
   /** Sends on a new connection, to find out whether one can be made. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
   /** Connections that lie idle. */
@@ -130,7 +130,7 @@ export function client({
   const pools = new Map<string, Pool>();
   /** The engines whose connections are not reused, and until when, on the clock of `performance`. */
   const distrusted = new Map<string, number>();
-  const endpoints = new WeakMap<object, Endpoint>();
+  const endpoints = new WeakMap<object, Map<string, Endpoint>>();
   const calls = socketCalls();
   const ordered = turns();
   let isClosed = false;
@@ -254,11 +254,13 @@ export function client({
     dial({ origin, connect_ms, signal, line });
 
   return {
-    at(whose, where) {
+    at(whose, where, path = "") {
       const known = endpoints.get(whose);
-      if (known) return known;
+      const ofPath = known?.get(path);
+      if (ofPath) return ofPath;
       const endpoint = endpointAt(where());
-      endpoints.set(whose, endpoint);
+      if (known) known.set(path, endpoint);
+      else endpoints.set(whose, new Map([[path, endpoint]]));
       return endpoint;
     },
     async get({ connect_ms, signal, ...where }) {

@@ -1,0 +1,144 @@
+/** The answer of a passed operation: whole if it is small, else passed on as it arrives. */
+import { windowHeaders } from "../../core/admission/refusal.ts";
+import type { Answer } from "../../core/http/frame.ts";
+import { jsonBytes, jsonStream } from "../../core/http/json.ts";
+import type { StreamedAnswer, StreamOwner } from "../../core/http/stream.ts";
+import type { InferenceEvent } from "../../core/inference/event.ts";
+import { asFault, type Fault } from "../../core/inference/fault.ts";
+import { noUsage } from "../../core/inference/usage.ts";
+import { limitHeaders } from "../../core/operations/limit-headers.ts";
+import type { Operation } from "../../core/store/ledger.ts";
+import type { Run } from "../../core/usage/run.ts";
+import { Bytes } from "./bytes.ts";
+import type { Around } from "./passing.ts";
+import { held_bytes_max } from "./reader.ts";
+
+type Batch = readonly InferenceEvent[];
+
+/** The headers that every answer of an admitted request has. */
+export function headersOf(run: Run, operation: Operation): Record<string, string> {
+  return {
+    "x-service-usage-source": run.grant.source,
+    ...windowHeaders(run.grant.windows),
+    ...limitHeaders(operation, run.rates, Date.now()),
+  };
+}
+
+/** `begun` is called when a large answer begins to leave, for which the request is not needed any more. */
+export async function wholeAnswer(
+  run: Run,
+  around: Around,
+  headers: Record<string, string>,
+  begun: () => void,
+): Promise<Answer> {
+  const writer = new Writer(around);
+  while (writer.bytes <= held_bytes_max || writer.isOver) {
+    const { done, value } = await run.events.next();
+    if (done) {
+      if (writer.failure) throw writer.failure;
+      return jsonBytes(200, writer.take(), headers);
+    }
+    writer.write(value);
+  }
+  begun();
+  return pouring(run, writer, headers);
+}
+
+/** Writes the answer around the list that is passed on. */
+class Writer {
+  readonly #around: Around;
+  readonly #bytes = new Bytes();
+  #usage = noUsage;
+  failure: Fault | null = null;
+  isOver = false;
+
+  constructor(around: Around) {
+    this.#around = around;
+    this.#bytes.addText(around.head);
+  }
+
+  get bytes(): number {
+    return this.#bytes.length;
+  }
+
+  write(batch: Batch): void {
+    for (const event of batch) {
+      if (event.type === "passed") this.#bytes.add(event.bytes);
+      else if (event.type === "usage") this.#usage = event.usage;
+      else if (event.type === "response-failed") this.failure = event.fault;
+      else if (event.type === "response-end") this.#bytes.addText(this.#around.tail(this.#usage));
+      else continue;
+      this.isOver ||= event.type === "response-failed" || event.type === "response-end";
+    }
+  }
+
+  take(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.take();
+  }
+}
+
+function pouring(run: Run, writer: Writer, headers: Record<string, string>): StreamedAnswer {
+  return {
+    open: (owner) => jsonStream(new ReadableStream(new Pouring(run, writer, owner)), headers),
+  };
+}
+
+/** A large answer, as fast as its client reads it. One that turns out to be wrong ends with its connection. */
+class Pouring implements Bun.UnderlyingSource<Uint8Array> {
+  readonly #events: Run["events"];
+  readonly #writer: Writer;
+  readonly #owner: StreamOwner;
+  #isClosed = false;
+
+  constructor({ events }: Run, writer: Writer, owner: StreamOwner) {
+    this.#events = events;
+    this.#writer = writer;
+    this.#owner = owner;
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      while (this.#writer.bytes === 0) {
+        const { done, value } = await this.#events.next();
+        if (this.#isClosed) return;
+        if (done) return this.#end(controller);
+        this.#writer.write(value);
+      }
+      // The end of the events is awaited before the last bytes leave, so that the request has its record by then.
+      if (!this.#writer.isOver) controller.enqueue(this.#writer.take());
+      else {
+        await this.#events.next();
+        this.#end(controller);
+      }
+    } catch (thrown) {
+      this.#fail(controller, asFault(thrown));
+    }
+  }
+
+  cancel(): void {
+    this.#owner.left();
+    this.#close();
+  }
+
+  #end(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { failure } = this.#writer;
+    if (failure) this.#fail(controller, failure);
+    else {
+      this.#close();
+      if (this.#writer.bytes > 0) controller.enqueue(this.#writer.take());
+      controller.close();
+    }
+  }
+
+  #fail(controller: ReadableStreamDefaultController<Uint8Array>, fault: Fault): void {
+    if (this.#isClosed) return;
+    this.#close();
+    controller.error(fault);
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#owner.closed();
+  }
+}

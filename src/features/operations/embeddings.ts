@@ -1,0 +1,132 @@
+/** POST /v1/embeddings */
+import { exampleAt } from "../../core/operations/examples.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { describe, invalid, type Violation } from "../../core/protocol/violation.ts";
+import { EmbeddingList, EmbeddingsRequest, forms, ids_max, inputs_max, tokenId_max } from "./contract.ts";
+import { passed } from "./passed.ts";
+import type { Checking, Inputs, Passing } from "./passing.ts";
+import { inputReport } from "./usage.ts";
+
+const path = "/v1/embeddings";
+const example = exampleAt(path, "embedding");
+
+const embeddings: Passing<EmbeddingsRequest> = {
+  operation: "embeddings",
+  kind: "embedding",
+  path: "/embeddings",
+  idPrefix: "embd-",
+  inputs: ({ input }) => inputsOf(input),
+  texts: ({ input }) => listed(input).filter((one) => typeof one === "string"),
+  encode: ({ user: _, ...wire }, { model }) => ({ ...wire, model }),
+  checking,
+  around: (_, { model }) => ({
+    head: '{"object":"list","data":[',
+    tail: ({ inputTokens, cachedInputTokens, cacheWriteTokens }) => {
+      const tokens = inputTokens + cachedInputTokens + cacheWriteTokens;
+      return `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`;
+    },
+  }),
+};
+
+export const createEmbeddings = passed(embeddings, {
+  operationId: "createEmbeddings",
+  path,
+  summary: "Create embeddings",
+  description:
+    "Turns texts, or lists of token ids, into vectors. The vectors are those of the model's engine, digit for digit. A request for a model of another kind is refused with `unsupported_feature`.",
+  request: EmbeddingsRequest,
+  violation: ({ input }) => (input === undefined || input === null ? null : wrongInput(input)),
+  answered: "The vectors, one for each input, with the input's number as `index`.",
+  answer: {
+    schema: EmbeddingList,
+    example: {
+      object: "list",
+      data: [{ object: "embedding", index: 0, embedding: [0.6, -0.8] }],
+      model: "vendor/model",
+      usage: { prompt_tokens: 3, total_tokens: 3 },
+    },
+  },
+  examples: [
+    example("text", "A text", [], { input: "The tide is out." }),
+    example("texts", "Several texts, as base64", [], { input: ["The tide", "is out."], encoding_format: "base64" }),
+    example("token_ids", "Token ids", [], {
+      input: [
+        [464, 17331],
+        [318, 503],
+      ],
+    }),
+  ],
+});
+
+type Input = EmbeddingsRequest["input"];
+
+function inputsOf(input: Input): Inputs {
+  const lists = listed(input);
+  const isText = typeof lists[0] === "string";
+  let largest = 0;
+  let tokens = 0;
+  for (const one of lists) {
+    largest = Math.max(largest, typeof one === "string" ? Buffer.byteLength(one) : one.length);
+    tokens += one.length;
+  }
+  return {
+    count: lists.length,
+    largest_bytes: isText ? largest : 0,
+    ids: isText ? null : { tokens, largest },
+  };
+}
+
+function listed(input: Input): readonly (string | readonly number[])[] {
+  return typeof input === "string" || isIds(input) ? [input] : input;
+}
+
+function wrongInput(input: unknown): Violation | null {
+  if (fits(input)) return null;
+  if (!Array.isArray(input) || input.length === 0 || input.length > inputs_max)
+    return invalid("input", `must be ${forms}, but is ${describe(input)}.`);
+  const at = input.findIndex((one) => !fits(one) || typeof one !== typeof input[0]);
+  const alike = typeof input[0] === "string" ? "a text that is not empty" : "a list of token ids";
+  return at < 0 ? null : invalid(`input[${at}]`, `must be ${alike}, but is ${describe(input[at])}.`);
+}
+
+/** Whether it is one text, or the token ids of one. */
+function fits(value: unknown): boolean {
+  if (typeof value === "string") return value !== "";
+  return Array.isArray(value) && value.length > 0 && value.length <= ids_max && value.every(isTokenId);
+}
+
+function isTokenId(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= tokenId_max;
+}
+
+function isIds(input: Exclude<Input, string>): input is number[] {
+  return typeof input[0] === "number";
+}
+
+/** There is one vector for each input, and all have the same length. */
+function checking({ input, dimensions }: EmbeddingsRequest): Checking {
+  const { count } = inputsOf(input);
+  const seen = new Uint8Array(count);
+  let length = dimensions ?? -1;
+  return {
+    list: "data",
+    keeps: ["object", "index", "embedding"],
+    reads: ["index"],
+    members: ["usage"],
+    item(item) {
+      const index = item.get("index")?.value;
+      if (typeof index !== "number" || seen[index] !== 0) throw new UnreadableAnswer("a vector has a wrong index");
+      seen[index] = 1;
+      const vector = item.get("embedding");
+      if (vector?.kind === "text") return "";
+      if (vector?.kind !== "list" || vector.numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
+      if (length < 0) length = vector.numbers;
+      if (vector.numbers !== length) throw new UnreadableAnswer("the vectors have different lengths");
+      return "";
+    },
+    complete(items) {
+      if (items !== count) throw new UnreadableAnswer("the answer has another number of vectors than inputs");
+    },
+    report: (members) => inputReport(members.get("usage"), listed(input)),
+  };
+}

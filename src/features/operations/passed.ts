@@ -1,0 +1,118 @@
+/** Makes an operation of a `Passing`: the whole path of a request that is passed on. */
+import type { TSchema } from "typebox";
+import { planOf } from "../../core/admission/allowance.ts";
+import type { Principal } from "../../core/auth/verdict.ts";
+import type { JsonBody } from "../../core/body/read.ts";
+import type { Call } from "../../core/http/call.ts";
+import type { Answer } from "../../core/http/frame.ts";
+import { giveBackBody } from "../../core/http/shed.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
+import { inferenceBody } from "../../core/operations/inference-body.ts";
+import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
+import { contract } from "../../core/protocol/contract.ts";
+import { isObject, type JsonObject } from "../../core/protocol/json.ts";
+import { type Violation, violationFault } from "../../core/protocol/violation.ts";
+import { headersOf, wholeAnswer } from "./answer.ts";
+import type { PassedWire, Passing } from "./passing.ts";
+import { preparePassed } from "./prepare.ts";
+
+/** How an operation stands in the contract. */
+interface Description {
+  operationId: string;
+  path: string;
+  summary: string;
+  description: string;
+  request: TSchema;
+  /** The violation in a field of a body that the schema refuses, and whose union it cannot explain. */
+  violation?(body: JsonObject): Violation | null;
+  answered: string;
+  answer: Content;
+  examples: readonly Example[];
+}
+
+export function passed<Wire extends PassedWire>(passing: Passing<Wire>, described: Description): Operation {
+  const { operationId, path, summary, description, request, answered, answer, examples } = described;
+  const checked = contract(request, { topLevel: "closed" });
+  return operation({
+    operationId,
+    method: "post",
+    path,
+    tag: "Inference",
+    summary,
+    description,
+    scope: "inference:create",
+    metered: passing.operation,
+    request: inferenceBody<Wire>(request, {
+      validate(body, extraParams) {
+        if (checked.satisfied(body, extraParams)) return body as unknown as Wire;
+        const explained = isObject(body) ? described.violation?.(body) : null;
+        throw violationFault(explained ?? checked.violation(body, extraParams));
+      },
+    }),
+    success: {
+      description: answered,
+      headers: [...inferenceHeaderNames, ...limitHeaderNames],
+      content: { [jsonType]: answer },
+    },
+    faults: [
+      "invalid_json",
+      "invalid_content_type",
+      "invalid_value",
+      "missing_field",
+      "unknown_field",
+      "unsupported_feature",
+      "context_length_exceeded",
+      "no_active_plan",
+      "model_not_allowed",
+      "model_not_found",
+      "rate_limit_exceeded",
+      "concurrency_limit_exceeded",
+      "usage_reserved",
+      "capacity_exceeded",
+      "usage_limit_reached",
+      "internal_error",
+      "upstream_unavailable",
+      "upstream_timeout",
+      "overloaded",
+      "draining",
+      "storage_unavailable",
+    ],
+    otherFaults: false,
+    limitRefusalHeaders: limitRefusalHeaderNames,
+    examples,
+    handle: (dependencies, call, input) => pass(dependencies, call, input, passing),
+  });
+}
+
+/** Not an async function, which would keep the parsed body in memory until it ends. */
+function pass<Wire extends PassedWire>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body }: { principal: Principal; body: JsonBody<Wire> },
+  passing: Passing<Wire>,
+): Promise<Answer> {
+  refuseKey(call, passing);
+  const prepared = preparePassed(dependencies, call, { principal, body }, passing);
+  const around = passing.around(body.value, prepared.identity);
+  call.watchClient();
+  const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
+  const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
+  return dependencies.runs.start({ ...prepared, planNow }, call).then((run) => {
+    call.begins(run);
+    return wholeAnswer(run, around, headersOf(run, passing.operation), () => giveBackBody(call));
+  });
+}
+
+const keyHeader = "idempotency-key";
+
+/** No answer of these operations is kept, so that a key could not keep its promise. */
+function refuseKey({ request }: Call, { operation: name }: Passing<never>): void {
+  if (!request.headers.has(keyHeader)) return;
+  throw new Fault(
+    "unsupported_feature",
+    `This service keeps no answers of ${name}, so an '${keyHeader}' has no effect there. Remove the header: a repeat is a request of its own, and is charged.`,
+    { param: keyHeader },
+  );
+}

@@ -1,0 +1,110 @@
+/** Decides whether a passed request may run, and under which conditions: the checks of `prepare` in the same order. */
+import { activePlan, outputTokensAllowed, requireContext } from "../../core/admission/allowance.ts";
+import type { Principal } from "../../core/auth/verdict.ts";
+import type { JsonBody } from "../../core/body/read.ts";
+import type { Call } from "../../core/http/call.ts";
+import { reserve, reserveAnswer } from "../../core/http/shed.ts";
+import type { InferenceRequest, Passed } from "../../core/inference/request.ts";
+import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { limitHeaders } from "../../core/operations/limit-headers.ts";
+import { sessionOf } from "../../core/operations/session.ts";
+import { assertCapable } from "../../core/routing/catalog.ts";
+import { allowedModel } from "../../core/routing/model-names.ts";
+import type { Operation } from "../../core/store/ledger.ts";
+import type { RateReadings } from "../../core/store/rates.ts";
+import type { RunRequest } from "../../core/usage/run.ts";
+import { engineCodec, HeldWire } from "./engine.ts";
+import type { Inputs, PassedWire, Passing } from "./passing.ts";
+
+/** The marks that a model puts around each input, at most and on average. */
+const [marks_max, marks] = [4, 2];
+
+export function preparePassed<Wire extends PassedWire>(
+  dependencies: Dependencies,
+  call: Call,
+  { principal, body }: { principal: Principal; body: JsonBody<Wire> },
+  passing: Passing<Wire>,
+): RunRequest {
+  const { operation, kind } = passing;
+  const { value: wire, bytes } = body;
+  const catalog = dependencies.catalog();
+  const model = allowedModel(catalog, wire.model, principal.key.models, Date.now(), kind);
+  reserve(dependencies, call, bytes);
+  const inputs = passing.inputs(wire);
+  const held = new HeldWire(wire);
+  const request = requestOf(model.id, wire, inputs);
+  const codec = engineCodec(passing, held, model.answer_bytes_max ?? answer_bytes_max);
+  assertCapable(model, request, codec);
+  call.requested({ model: model.id, stream: request.stream });
+  const plan = activePlan(catalog.plans, principal.organization);
+  const { inputEstimate } = dependencies;
+  const { ids, count, largest_bytes, more_bytes = 0 } = inputs;
+  const inputBytes = bytes + more_bytes;
+  // The digits of token ids are no text from which a ratio of text could be learned.
+  const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
+  const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, inputBytes) + marks_max * (count - 1);
+  const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);
+  const largestTokens = ids?.largest ?? Math.min(inputTokens, inputEstimate.tokens(model, request, largest_bytes));
+  requireContext(model, largestTokens);
+  return {
+    requestId: call.requestId,
+    principal,
+    operation,
+    request: { ...request, passed: passedOf(inputs, largestTokens, held, passing) },
+    codec,
+    model,
+    plan,
+    inputTokens,
+    media,
+    inputBytes,
+    own: body.own,
+    inputTokensExpected: Math.min(expected, inputTokens),
+    outputTokensAllowed: outputTokensAllowed(model, largestTokens),
+    identity: {
+      responseId: passing.idPrefix + dependencies.newId(),
+      createdAtSeconds: Math.floor(Date.now() / 1000),
+      model: wire.model,
+    },
+    affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
+    rateHeaders: rateHeadersOf(operation),
+    holdAnswer: (held) => reserveAnswer(dependencies, call, held),
+  };
+}
+
+/** The largest answer, unless the model says otherwise. */
+const answer_bytes_max = 128 * 1024 * 1024;
+
+function requestOf(model: string, { stream }: PassedWire, { outputTokens_max = 1 }: Inputs): InferenceRequest {
+  return {
+    model,
+    stream: stream === true,
+    turns: [],
+    tools: [],
+    sampling: {},
+    stop: [],
+    extra: {},
+    needs: [],
+    outputTokens_max,
+  };
+}
+
+function passedOf<Wire extends PassedWire>(
+  { count: inputs, ids, searches }: Inputs,
+  largestTokens: number,
+  held: HeldWire<Wire>,
+  { texts }: Passing<Wire>,
+): Passed {
+  return {
+    inputs,
+    largestTokens,
+    ...(ids && { exactTokens: ids.tokens }),
+    ...(searches !== undefined && { searches }),
+    texts: () => (held.isLetGo ? [] : texts(held.wire)),
+    letGo: () => held.letGo(),
+  };
+}
+
+/** A function of its own: a closure that lives as long as the answer would keep the variables of its maker. */
+function rateHeadersOf(operation: Operation) {
+  return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
+}

@@ -1,0 +1,80 @@
+/**
+ * Reads an engine's answer that is passed on, and holds it back until it is known to be right, or until it is large: after
+ * that, no other engine can be asked. Pure.
+ */
+import type { InferenceEvent } from "../../core/inference/event.ts";
+import type { AnswerReader, ResponseIdentity } from "../../core/protocol/codec.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import type { Checking } from "./passing.ts";
+import { Sieve } from "./sieve.ts";
+
+/** A larger answer is passed on before it is complete. */
+export const held_bytes_max = 1024 * 1024;
+/** The most that is read at once. */
+const read_bytes = 256 * 1024;
+
+export interface Reading {
+  identity: ResponseIdentity;
+  checking: Checking;
+  /** The largest answer. */
+  answer_bytes_max: number;
+}
+
+export class PassedReader implements AnswerReader {
+  readonly #reading: Reading;
+  readonly #sieve: Sieve;
+  #bytes = 0;
+  #isBegun = false;
+
+  constructor(reading: Reading) {
+    this.#reading = reading;
+    this.#sieve = new Sieve(reading.checking);
+  }
+
+  get held_bytes(): number {
+    return this.#sieve.bytes;
+  }
+
+  get next_bytes(): number {
+    return read_bytes;
+  }
+
+  push(pieces: readonly Uint8Array[]): InferenceEvent[] {
+    const { answer_bytes_max } = this.#reading;
+    for (const piece of pieces) {
+      this.#bytes += piece.byteLength;
+      if (this.#bytes > answer_bytes_max)
+        throw new UnreadableAnswer(`the answer is larger than ${answer_bytes_max} bytes`);
+      this.#sieve.push(piece);
+    }
+    const isHeld = !this.#isBegun && this.#sieve.bytes < held_bytes_max;
+    return isHeld || this.#sieve.bytes === 0 ? [] : [...this.#beginning(), this.#passed()];
+  }
+
+  end(): InferenceEvent[] {
+    const { checking } = this.#reading;
+    this.#sieve.end();
+    checking.complete(this.#sieve.items);
+    const report = checking.report(this.#sieve.members);
+    return [
+      ...this.#beginning(),
+      ...(this.#sieve.bytes > 0 ? [this.#passed()] : []),
+      { type: "part-end", index: 0 },
+      ...(report ? [{ type: "usage", ...report } as const] : []),
+      { type: "response-end", reason: "stop" },
+    ];
+  }
+
+  #beginning(): InferenceEvent[] {
+    if (this.#isBegun) return [];
+    this.#isBegun = true;
+    return [
+      { type: "response-start", ...this.#reading.identity },
+      { type: "part-start", index: 0, part: { kind: "text" } },
+    ];
+  }
+
+  #passed(): InferenceEvent {
+    return { type: "passed", bytes: this.#sieve.take() };
+  }
+}

@@ -1,0 +1,137 @@
+/** POST /v1/rerank and /v2/rerank: the forms of Jina and of Cohere, which are one operation. */
+import { exampleAt } from "../../core/operations/examples.ts";
+import type { Example, Operation } from "../../core/operations/operation.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { RerankRequest, RerankResult } from "./contract.ts";
+import { passed } from "./passed.ts";
+import type { Checking, Inputs, Passing } from "./passing.ts";
+import { inputReport } from "./usage.ts";
+
+const rerank: Passing<RerankRequest> = {
+  operation: "rerank",
+  kind: "rerank",
+  path: "/rerank",
+  idPrefix: "rerank-",
+  inputs,
+  texts: pairs,
+  encode: ({ return_documents: _, documents, ...wire }, { model }) => ({
+    ...wire,
+    model,
+    documents: documents.map(textOf),
+  }),
+  checking,
+  around: (_, { responseId, model }) => ({
+    head: `{"id":${JSON.stringify(responseId)},"object":"list","model":${JSON.stringify(model)},"results":[`,
+    tail: ({ inputTokens, cachedInputTokens, cacheWriteTokens }) => {
+      const tokens = inputTokens + cachedInputTokens + cacheWriteTokens;
+      const usage = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
+      return `],"usage":${usage},"meta":{"tokens":{"input_tokens":${tokens}}}}`;
+    },
+  }),
+};
+
+const described = {
+  summary: "Rank documents",
+  description:
+    "Ranks documents by how well they answer a query. The scores are those of the model's engine, digit for digit: engines differ in their range. A request for a model of another kind is refused with `unsupported_feature`.",
+  request: RerankRequest,
+  answered: "The documents by their numbers, the best first.",
+  answer: {
+    schema: RerankResult,
+    example: {
+      id: "rerank-019a9e0c52c07c3fb1d2a54e8d3f6b71",
+      object: "list",
+      model: "vendor/model",
+      results: [
+        { index: 1, relevance_score: 0.98 },
+        { index: 0, relevance_score: 0.02 },
+      ],
+      usage: { prompt_tokens: 12, total_tokens: 12 },
+      meta: { tokens: { input_tokens: 12 } },
+    },
+  },
+};
+
+export const createRerank: Operation = passed(rerank, {
+  ...described,
+  operationId: "createRerank",
+  path: "/v1/rerank",
+  examples: examples("/v1/rerank"),
+});
+
+/** The same, under the path of Cohere's second version. */
+export const createRerankV2: Operation = passed(rerank, {
+  ...described,
+  operationId: "createRerankV2",
+  path: "/v2/rerank",
+  examples: examples("/v2/rerank"),
+});
+
+function examples(path: string): Example[] {
+  const example = exampleAt(path, "rerank");
+  return [
+    example("texts", "Two documents", [], {
+      query: "When is the tide out?",
+      documents: ["Boats lie in the harbour.", "The tide is out at noon."],
+    }),
+    example("best", "The best one, with its text", [], {
+      query: "When is the tide out?",
+      documents: [{ text: "Boats lie in the harbour." }, { text: "The tide is out at noon." }],
+      top_n: 1,
+      return_documents: true,
+    }),
+  ];
+}
+
+type Document = RerankRequest["documents"][number];
+
+function textOf(document: Document): string {
+  return typeof document === "string" ? document : document.text;
+}
+
+/** The model reads the query again with each document. */
+function pairs({ query, documents }: RerankRequest): string[] {
+  return documents.flatMap((document) => [query, textOf(document)]);
+}
+
+/** The documents of a request for which hosted services charge one search. */
+const documents_per_search = 100;
+
+function inputs({ query, documents }: RerankRequest): Inputs {
+  const query_bytes = Buffer.byteLength(query);
+  let largest = 0;
+  for (const document of documents) largest = Math.max(largest, Buffer.byteLength(textOf(document)));
+  return {
+    count: documents.length,
+    largest_bytes: query_bytes + largest,
+    more_bytes: query_bytes * (documents.length - 1),
+    ids: null,
+    searches: Math.ceil(documents.length / documents_per_search),
+  };
+}
+
+function checking(wire: RerankRequest): Checking {
+  const { documents, top_n } = wire;
+  const seen = new Uint8Array(documents.length);
+  const expected = Math.min(top_n ?? documents.length, documents.length);
+  const withDocuments = wire.return_documents === true;
+  const texts = withDocuments ? documents.map(textOf) : [];
+  return {
+    list: "results",
+    keeps: ["index", "relevance_score"],
+    reads: ["index"],
+    members: ["usage"],
+    item(item) {
+      const index = item.get("index")?.value;
+      if (typeof index !== "number" || seen[index] !== 0) throw new UnreadableAnswer("a result has a wrong index");
+      if (item.get("relevance_score")?.kind !== "number") throw new UnreadableAnswer("a result has no score");
+      seen[index] = 1;
+      return withDocuments ? `,"document":${JSON.stringify({ text: texts[index] })}` : "";
+    },
+    complete(items) {
+      if (items !== expected)
+        throw new UnreadableAnswer("the answer has another number of results than were asked for");
+    },
+    report: (members) => inputReport(members.get("usage"), pairs(wire)),
+  };
+}

@@ -1,0 +1,368 @@
+/**
+ * Reads a JSON answer byte by byte as it arrives, and keeps one list of it: of each item the fields that the contract has,
+ * byte for byte as the engine wrote them. A list of vectors is never parsed and never in memory as a whole. JSON that is
+ * none (`NaN` included), or that has another form, is an UnreadableAnswer. Pure.
+ */
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { Bytes } from "./bytes.ts";
+
+/** A field of an item. */
+export interface Field {
+  kind: "object" | "list" | "text" | "number" | "literal";
+  /** The numbers in a list; -1 if there is anything else in it. */
+  numbers: number;
+  /** The value, if the field is read. */
+  value?: unknown;
+}
+
+export type Item = ReadonlyMap<string, Field>;
+
+export interface Sifting {
+  /** The member with the list. */
+  list: string;
+  /** The fields of an item that are kept. All others are left out. */
+  keeps: readonly string[];
+  /** The kept fields whose values are read. */
+  reads: readonly string[];
+  /** The members beside the list whose values are read. */
+  members: readonly string[];
+  /** Checks an item that is complete, and returns the fields that are added to it. Throws UnreadableAnswer. */
+  item(item: Item): string;
+  /** Called with a field that is left out. */
+  leftOut?(name: string): void;
+}
+
+enum At {
+  Value,
+  FirstValue,
+  FirstKey,
+  Key,
+  Colon,
+  After,
+  Text,
+  Escape,
+  Hex,
+  Literal,
+  Minus,
+  Zero,
+  Whole,
+  Point,
+  Fraction,
+  Exponent,
+  Sign,
+  Power,
+  End,
+}
+
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const [brace, braceEnd, bracket, bracketEnd] = [0x7b, 0x7d, 0x5b, 0x5d];
+const [minus, plus, point, zero, nine] = [0x2d, 0x2b, 0x2e, 0x30, 0x39];
+
+const literals = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), new TextEncoder().encode(word)]));
+const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)));
+const depth_max = 32;
+const name_bytes_max = 256;
+const read_bytes_max = 8 * 1024 * 1024;
+/** Depths at which the members of the answer and the fields of an item are. */
+const [inAnswer, inList, inItem] = [1, 2, 3];
+
+const decoder = new TextDecoder();
+
+export class Sieve {
+  readonly #sifting: Sifting;
+  /** The kept items, without the brackets around them. */
+  readonly #kept = new Bytes();
+  readonly #reading = new Bytes();
+  /** The members that were read, by name. */
+  readonly members = new Map<string, unknown>();
+  /** The items so far. */
+  items = 0;
+  /** Whether the list was there. */
+  hasList = false;
+  #at = At.Value;
+  /** Whether each open value is an object. */
+  #open: boolean[] = [];
+  #literal = literals.get(0x74)!;
+  #literalAt = 0;
+  #hexLeft = 0;
+  #isName = false;
+  #isInList = false;
+  /** The member or the field that is being read. */
+  #name = "";
+  #item = new Map<string, Field>();
+  #hasKept = false;
+  #field: Field | null = null;
+  #isKept = false;
+  #isRead = false;
+
+  constructor(sifting: Sifting) {
+    this.#sifting = sifting;
+  }
+
+  /** The kept bytes that nobody has taken yet. */
+  get bytes(): number {
+    return this.#kept.length;
+  }
+
+  take(): Uint8Array {
+    return this.#kept.take();
+  }
+
+  push(bytes: Uint8Array): void {
+    let from = 0;
+    for (let place = 0; place < bytes.length; place++) {
+      const byte = bytes[place]!;
+      switch (this.#at) {
+        case At.Text: {
+          let end = place;
+          while (end < bytes.length && bytes[end] !== quote && bytes[end] !== backslash && bytes[end]! >= 0x20) end++;
+          place = end;
+          if (end === bytes.length) break;
+          if (bytes[end] === backslash) this.#at = At.Escape;
+          else if (bytes[end] === quote) from = this.#textEnded(bytes, from, end);
+          else throw malformed();
+          break;
+        }
+        case At.Escape:
+          if (byte === 0x75) this.#hexLeft = 4;
+          else if (!escapes.has(byte)) throw malformed();
+          this.#at = byte === 0x75 ? At.Hex : At.Text;
+          break;
+        case At.Hex:
+          if (!isHex(byte)) throw malformed();
+          if (--this.#hexLeft === 0) this.#at = At.Text;
+          break;
+        case At.Literal:
+          if (byte !== this.#literal[this.#literalAt]) throw malformed();
+          if (++this.#literalAt === this.#literal.length) from = this.#valueEnded(bytes, from, place + 1);
+          break;
+        case At.Minus:
+        case At.Zero:
+        case At.Whole:
+        case At.Point:
+        case At.Fraction:
+        case At.Exponent:
+        case At.Sign:
+        case At.Power: {
+          const next = afterInNumber(this.#at, byte);
+          if (next !== At.After) {
+            this.#at = next;
+            break;
+          }
+          from = this.#valueEnded(bytes, from, place);
+          place--;
+          break;
+        }
+        default:
+          if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) break;
+          from = this.#structure(bytes, from, place, byte);
+      }
+    }
+    this.#copy(bytes, from, bytes.length);
+  }
+
+  /** The answer is over. */
+  end(): void {
+    if (this.#at !== At.End) throw malformed();
+    if (!this.hasList) throw new UnreadableAnswer(`the answer has no '${this.#sifting.list}'`);
+  }
+
+  /** A byte between values. Returns from where on bytes are copied. */
+  #structure(bytes: Uint8Array, from: number, place: number, byte: number): number {
+    const open = this.#open;
+    switch (this.#at) {
+      case At.Value:
+      case At.FirstValue:
+        if (byte === bracketEnd && this.#at === At.FirstValue) return this.#closed(bytes, from, place);
+        return this.#valueBegins(from, place, byte);
+      case At.FirstKey:
+      case At.Key:
+        if (byte === braceEnd && this.#at === At.FirstKey) return this.#closed(bytes, from, place);
+        if (byte !== quote) throw malformed();
+        this.#isName = true;
+        this.#at = At.Text;
+        if (this.#namesSomething()) {
+          this.#isRead = true;
+          return place;
+        }
+        return from;
+      case At.Colon:
+        if (byte !== colon) throw malformed();
+        this.#at = At.Value;
+        return from;
+      case At.After:
+        if (byte === comma) {
+          this.#at = open.at(-1) ? At.Key : At.Value;
+          return from;
+        }
+        if (byte !== (open.at(-1) ? braceEnd : bracketEnd)) throw malformed();
+        return this.#closed(bytes, from, place);
+      default:
+        throw malformed();
+    }
+  }
+
+  #namesSomething(): boolean {
+    return this.#open.length === inAnswer || (this.#isInList && this.#open.length === inItem);
+  }
+
+  #valueBegins(from: number, place: number, byte: number): number {
+    const depth = this.#open.length;
+    let copyFrom = from;
+    if (depth === 0 && byte !== brace) throw malformed();
+    if (depth === inAnswer) {
+      this.#isInList = this.#name === this.#sifting.list;
+      this.#isRead = this.#sifting.members.includes(this.#name);
+      if (this.#isInList) this.#listBegins(byte);
+      copyFrom = place;
+    } else if (this.#isInList && depth === inList) {
+      if (byte !== brace) throw new UnreadableAnswer("an item of the answer is no object");
+      this.#item = new Map();
+      this.#hasKept = false;
+    } else if (this.#isInList && depth === inItem) {
+      this.#fieldBegins(byte);
+      copyFrom = place;
+    } else if (this.#field && depth === inItem + 1) this.#inField(byte);
+    else if (this.#field) this.#field.numbers = -1;
+    this.#at = this.#opens(byte);
+    return copyFrom;
+  }
+
+  #opens(byte: number): At {
+    if (byte === brace || byte === bracket) {
+      if (this.#open.length === depth_max) throw new UnreadableAnswer(`the answer is deeper than ${depth_max} values`);
+      this.#open.push(byte === brace);
+      return byte === brace ? At.FirstKey : At.FirstValue;
+    }
+    if (byte === quote) {
+      this.#isName = false;
+      return At.Text;
+    }
+    if (byte === minus) return At.Minus;
+    if (byte === zero) return At.Zero;
+    if (byte > zero && byte <= nine) return At.Whole;
+    const literal = literals.get(byte);
+    if (!literal) throw malformed();
+    this.#literal = literal;
+    this.#literalAt = 1;
+    return At.Literal;
+  }
+
+  #listBegins(byte: number): void {
+    if (byte !== bracket || this.hasList) throw new UnreadableAnswer(`'${this.#name}' of the answer is not one list`);
+    this.hasList = true;
+  }
+
+  #fieldBegins(byte: number): void {
+    const name = this.#name;
+    if (this.#item.has(name)) throw new UnreadableAnswer("an item of the answer has a field twice");
+    this.#field = { kind: kindOf(byte), numbers: byte === bracket ? 0 : -1 };
+    this.#item.set(name, this.#field);
+    this.#isKept = this.#sifting.keeps.includes(name);
+    this.#isRead = this.#sifting.reads.includes(name);
+    if (!this.#isKept) {
+      this.#sifting.leftOut?.(name);
+      return;
+    }
+    const before = this.#hasKept ? "," : this.items > 0 ? ",{" : "{";
+    this.#hasKept = true;
+    this.#kept.addText(`${before}${JSON.stringify(name)}:`);
+  }
+
+  /** A value directly in a list that is a field. */
+  #inField(byte: number): void {
+    const field = this.#field!;
+    if (field.numbers < 0) return;
+    field.numbers = kindOf(byte) === "number" ? field.numbers + 1 : -1;
+  }
+
+  #textEnded(bytes: Uint8Array, from: number, place: number): number {
+    if (!this.#isName) return this.#valueEnded(bytes, from, place + 1);
+    this.#at = At.Colon;
+    this.#isName = false;
+    if (!this.#namesSomething()) return from;
+    this.#copy(bytes, from, place + 1);
+    this.#isRead = false;
+    this.#name = String(this.#readValue());
+    return place + 1;
+  }
+
+  #closed(bytes: Uint8Array, from: number, place: number): number {
+    this.#open.pop();
+    const next = this.#valueEnded(bytes, from, place + 1);
+    if (this.#isInList && this.#open.length === inList) this.#itemEnded();
+    return next;
+  }
+
+  /** A value has ended before `place`. */
+  #valueEnded(bytes: Uint8Array, from: number, place: number): number {
+    const depth = this.#open.length;
+    this.#at = depth === 0 ? At.End : At.After;
+    if (this.#field && depth === inItem) {
+      this.#copy(bytes, from, place);
+      if (this.#isRead) this.#field.value = this.#readValue();
+      this.#field = null;
+      this.#isKept = false;
+      this.#isRead = false;
+    } else if (depth === inAnswer) {
+      this.#copy(bytes, from, place);
+      if (this.#isRead) this.members.set(this.#name, this.#readValue());
+      this.#isRead = false;
+      this.#isInList = false;
+    }
+    return this.#isKept || this.#isRead ? from : place;
+  }
+
+  #itemEnded(): void {
+    if (!this.#hasKept) throw new UnreadableAnswer("an item of the answer is empty");
+    this.#kept.addText(`${this.#sifting.item(this.#item)}}`);
+    this.items += 1;
+  }
+
+  #copy(bytes: Uint8Array, from: number, to: number): void {
+    if (from >= to) return;
+    if (this.#isKept) this.#kept.add(bytes, from, to);
+    if (!this.#isRead) return;
+    const bytes_max = this.#isName || this.#at === At.Colon ? name_bytes_max : read_bytes_max;
+    if (this.#reading.length + to - from > bytes_max)
+      throw new UnreadableAnswer(`a value of the answer is larger than ${bytes_max} bytes`);
+    this.#reading.add(bytes, from, to);
+  }
+
+  #readValue(): unknown {
+    return JSON.parse(decoder.decode(this.#reading.take()));
+  }
+}
+
+function kindOf(byte: number): Field["kind"] {
+  if (byte === brace) return "object";
+  if (byte === bracket) return "list";
+  if (byte === quote) return "text";
+  return byte === minus || (byte >= zero && byte <= nine) ? "number" : "literal";
+}
+
+/** The place in a number after this byte, by the grammar of JSON. `After`: the number has ended before it. */
+function afterInNumber(at: At, byte: number): At {
+  if (byte >= zero && byte <= nine) {
+    if (at === At.Whole || at === At.Fraction || at === At.Power) return at;
+    if (at === At.Minus) return byte === zero ? At.Zero : At.Whole;
+    if (at === At.Point) return At.Fraction;
+    if (at === At.Exponent || at === At.Sign) return At.Power;
+    throw malformed();
+  }
+  const isWhole = at === At.Zero || at === At.Whole;
+  if (byte === point && isWhole) return At.Point;
+  if ((byte | 0x20) === 0x65 && (isWhole || at === At.Fraction)) return At.Exponent;
+  if ((byte === plus || byte === minus) && at === At.Exponent) return At.Sign;
+  if (isWhole || at === At.Fraction || at === At.Power) return At.After;
+  throw malformed();
+}
+
+function isHex(byte: number): boolean {
+  const letter = byte | 0x20;
+  return (byte >= zero && byte <= nine) || (letter >= 0x61 && letter <= 0x66);
+}
+
+function malformed(): UnreadableAnswer {
+  return new UnreadableAnswer("the answer is no JSON");
+}
