@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { counted, grouped } from "../../core/inference/amounts.ts";
 import { decode, encode } from "../../core/schema/codec.ts";
-import { untilAborted } from "../../core/time/until-aborted.ts";
+import { untilAborted } from "../../core/time/clock.ts";
 import { minute } from "../../core/time/written.ts";
 import type { Column, Facts } from "../management/command.ts";
 import { Fleet, type NearOrganization, type SeenEngine } from "../management/fleet-shape.ts";
