@@ -1,7 +1,7 @@
 /** The answers of a verb that another node sends as events, for `--watch` with `--server`. */
 
 import { SseDecoder } from "../../core/sse/decode.ts";
-import { untilAborted } from "../../core/time/until-aborted.ts";
+import { untilAborted } from "../../core/time/clock.ts";
 import { managementPath } from "../http/gate.ts";
 import { ManagementError } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";

@@ -5,9 +5,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
-import { alignedClock } from "../time/aligned.ts";
-import type { Clock } from "../time/clock.ts";
-import { gathered } from "../time/gathered.ts";
+import { alignedClock, type Clock } from "../time/clock.ts";
+import { gathered } from "../time/repeating.ts";
 import { HeardChanges, type LimitChanges } from "./limit-changes.ts";
 
 export interface LimitsInForce {

@@ -3,7 +3,7 @@
  * a key could end as unused, its request waits until the use is written (docs/design/keys.md, Keys end by policy).
  */
 import { within } from "../time/deadline.ts";
-import { gathered } from "../time/gathered.ts";
+import { gathered } from "../time/repeating.ts";
 
 /** Keys of one write, so that a statement stays small. */
 const batch_keys_max = 1000;

@@ -11,7 +11,7 @@ import { frame, type Serve } from "../http/frame.ts";
 import { requireDescriptors } from "../http/shed.ts";
 import { Fault } from "../inference/fault.ts";
 import { raisedRates } from "../store/raise.ts";
-import { together } from "../time/together.ts";
+import { together } from "../time/turns.ts";
 import { authorize } from "./authorize.ts";
 import { refused } from "./decision.ts";
 import type { Dependencies } from "./dependencies.ts";

@@ -1,38 +1,62 @@
-/** Runs work at intervals, never twice at a time. It keeps no process alive. */
-import { alignedClock } from "./aligned.ts";
-import type { Clock } from "./clock.ts";
+/** Runs work that comes again: at intervals, or once for all who request it. It keeps no process alive. */
+import { alignedClock, type Clock, idleClock } from "./clock.ts";
 
-export interface Repeating {
+export interface Gathered {
+  /** Requests a run after this time, unless one is due or under way already. */
+  ask(wait_ms: number): void;
   /** Stops. Resolves when no run is under way. */
   stop(): Promise<void>;
 }
 
 /**
- * `work` never rejects. The wait begins when it has ended; the first wait may be different. `every` may be asked for each
- * time. Work that needs its exact instant brings a clock.
+ * Runs work that is requested often, once for all requests, and never twice at a time. `work` never rejects. It returns the
+ * time until the next run, or null if nothing is left to do.
  */
-export function repeating(
-  work: () => Promise<void>,
-  times_ms: { first?: number; every: number | (() => number) },
-  clock: Pick<Clock, "after"> = alignedClock(),
-): Repeating {
-  const { every } = times_ms;
-  const wait_ms = typeof every === "number" ? () => every : every;
-  let running: Promise<void> = Promise.resolve();
+export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, "after"> = idleClock()): Gathered {
+  let cancel: (() => void) | null = null;
+  let running: Promise<void> | null = null;
   let isStopped = false;
-  let cancel = clock.after(times_ms.first ?? wait_ms(), begin);
 
-  function begin(): void {
-    running = work().finally(() => {
-      if (!isStopped) cancel = clock.after(wait_ms(), begin);
+  function ask(wait_ms: number): void {
+    if (cancel || running || isStopped) return;
+    cancel = clock.after(wait_ms, () => {
+      cancel = null;
+      running = run();
     });
   }
 
+  async function run(): Promise<void> {
+    const again_ms = await work();
+    running = null;
+    if (again_ms !== null) ask(again_ms);
+  }
+
   return {
+    ask,
     async stop() {
       isStopped = true;
-      cancel();
+      cancel?.();
       await running;
     },
   };
+}
+
+export type Repeating = Pick<Gathered, "stop">;
+
+/**
+ * Runs work at intervals, never twice at a time. `work` never rejects. The wait begins when it has ended; the first wait may
+ * be different. `every` may be asked for each time. Work that needs its exact instant brings a clock.
+ */
+export function repeating(
+  work: () => Promise<void>,
+  { first, every }: { first?: number; every: number | (() => number) },
+  clock: Pick<Clock, "after"> = alignedClock(),
+): Repeating {
+  const wait_ms = typeof every === "number" ? () => every : every;
+  const runs = gathered(async () => {
+    await work();
+    return wait_ms();
+  }, clock);
+  runs.ask(first ?? wait_ms());
+  return { stop: runs.stop };
 }

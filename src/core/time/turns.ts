@@ -1,5 +1,5 @@
 /**
- * Runs the work that a poll brings once all of it has arrived (together.ts), in order of urgency: what is urgent comes
+ * Runs the work that a poll brings once all of it has arrived, in order of urgency: what is urgent comes
  * before all that flows, and what flows comes in portions, so that a busy process looks for something urgent in between.
  */
 export interface Turns {
@@ -36,4 +36,16 @@ export function turns(portion = portion_default): Turns {
       setImmediate(run);
     },
   };
+}
+
+/** The same for work that is all of one urgency. */
+export type Together = (work: () => void) => void;
+
+/**
+ * Runs the work that one poll brings together, in a turn of its own. For sockets, because code that has just run costs less the
+ * next time (docs/decisions/2026-11-22-bodies-and-streams.md); for messages of a thread, see there.
+ */
+export function together(): Together {
+  const { soon } = turns();
+  return (work) => soon(work, true);
 }

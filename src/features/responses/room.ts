@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../../core/time/clock.ts";
-import { gathered } from "../../core/time/gathered.ts";
+import { gathered } from "../../core/time/repeating.ts";
 import type { AnswerLogs } from "./store/answer-log.ts";
 import type { KeptAnswers } from "./store/kept.ts";
 

@@ -1,5 +1,5 @@
 /** The interface to the thread of the embedded database: questions are sent to it, and answers come back by number. */
-import { together } from "../../core/time/together.ts";
+import { together } from "../../core/time/turns.ts";
 import type { Session } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 

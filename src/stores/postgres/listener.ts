@@ -2,7 +2,7 @@
  * Listens to a server on one connection that does nothing else, and on another one as soon as it is lost. The driver's
  * own `listen` reuses the connection that it has lost; connection.ts says why that must not happen.
  */
-import { gathered } from "../../core/time/gathered.ts";
+import { gathered } from "../../core/time/repeating.ts";
 import type { Connection } from "./connection.ts";
 import type { Database } from "./database.ts";
 

@@ -1,8 +1,8 @@
 /** Repeated work of a process shares its wakes, and keeps its intervals. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { alignedClock } from "../../../src/core/time/aligned.ts";
 import type { Clock } from "../../../src/core/time/clock.ts";
+import { alignedClock } from "../../../src/core/time/clock.ts";
 import { repeating } from "../../../src/core/time/repeating.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 

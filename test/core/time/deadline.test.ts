@@ -23,7 +23,7 @@ test("a process that stood still has most of the time left for what it had not s
 });
 
 test("what answered in time keeps no process alive until its deadline", async () => {
-  const program = `import { within } from "./src/time/deadline.ts"; await within(Promise.resolve(), 3_600_000, "Redis");`;
+  const program = `import { within } from "./src/core/time/deadline.ts"; await within(Promise.resolve(), 3_600_000, "Redis");`;
   const child = Bun.spawn([process.execPath, "--eval", program], { stdout: "ignore", stderr: "pipe" });
   expect([await new Response(child.stderr).text(), await child.exited]).toEqual(["", 0]);
 });

@@ -1,6 +1,6 @@
 /** What comes in one turn is done together, in order, and not within that turn. */
 import { expect, test } from "bun:test";
-import { together } from "../../../src/core/time/together.ts";
+import { together } from "../../../src/core/time/turns.ts";
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 

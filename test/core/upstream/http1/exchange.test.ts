@@ -1,7 +1,7 @@
 /** What an engine sends is read in small parts and holds it back; what is gathered loses nothing, and waits for nothing but more of itself. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { together } from "../../../../src/core/time/together.ts";
+import { together } from "../../../../src/core/time/turns.ts";
 import { Exchange } from "../../../../src/core/upstream/http1/exchange.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -150,11 +150,13 @@ export class MemoryWorld extends World {
   }
 
   protected stores(own: OwnLimits | null, actor: string): ManagementStores {
+    // The judge goes by who acts, and not by whom the product holds to the rule.
+    const whose = isBound(actor) ? { organizationId: this.id("acme"), personId: this.id(actor) } : null;
     const judge: Committed = (before, after) => {
-      const raised = own && raisedBy(before, after, own);
+      const raised = whose && raisedBy(before, after, whose);
       if (raised) this.violation = `${actor}: ${raised}`;
     };
-    return memoryStores(databasesOf(this.memory, own, { defect: this.defect, committed: own && judge }));
+    return memoryStores(databasesOf(this.memory, own, { defect: this.defect, committed: whose && judge }));
   }
 }
 
