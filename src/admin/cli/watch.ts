@@ -1,7 +1,7 @@
 /** `--watch`: the answer of a live verb, again whenever it changes. */
 import type { Command } from "commander";
 import { decode } from "../../core/schema/codec.ts";
-import { untilAborted } from "../../core/time/until-aborted.ts";
+import { untilAborted } from "../../core/time/clock.ts";
 import type { Verb } from "../management/verb.ts";
 import type { Management } from "../management/verbs.ts";
 import { remoteServer, withManagement } from "./connect.ts";
