@@ -32,11 +32,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: "charged on refusal",
     file: admissions,
-    find: "if sources[step.n] is null or is_crowded then\n",
-    replace: `if sources[step.n] is null or is_crowded then
-        for i in 4..count - 1 loop
-          book.used[counters[i]] := book.used[counters[i]] + step.units_least;
-          is_changed[(counters[i] + 3) / 4] := true;
+    find: "if got.source is null or is_crowded then\n",
+    replace: `if got.source is null or is_crowded then
+        foreach subject in array step.subjects loop
+          continue when subject = step.owner;
+          for counter in 4 * subject - 3..4 * subject - 1 loop
+            book.used[counter] := book.used[counter] + step.units_least;
+          end loop;
+          is_changed[subject] := true;
         end loop;
 `,
   },
@@ -49,8 +52,11 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a stale limit",
     file: admissions,
-    find: "coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - held[counters[i]]);",
-    replace: "coalesce(limits[step.plan][i], book.limits[counters[i]]));",
+    find: `    select least(bounds[4 * subject - 3] - used[4 * subject - 3] - held[4 * subject - 3],
+      bounds[4 * subject - 2] - used[4 * subject - 2] - held[4 * subject - 2],
+      bounds[4 * subject - 1] - used[4 * subject - 1] - held[4 * subject - 1])
+`,
+    replace: "    select least(bounds[4 * subject - 3], bounds[4 * subject - 2], bounds[4 * subject - 1])\n",
   },
   {
     name: "a report believed",

@@ -478,6 +478,13 @@ create or replace function one() returns integer language sql as $body$ select 1
     expect(measured("db/migrations/0001_a.sql", source)).toEqual(["usage_add 8", "one 1"]);
   });
 
+  test("none in SQL is longer than 70 lines", async () => {
+    const all = [...(await treeOf("db/**/*.sql"))].flatMap(([path, source]) => functionsOf(path, source));
+    const [longest] = all.sort((one, other) => other.lines - one.lines);
+    console.log(`the longest function in SQL: ${longest!.name} ${longest!.lines}`);
+    expect(longest!.lines).toBeLessThanOrEqual(70);
+  });
+
   test("none of the ledger's is overlooked", async () => {
     for (const [path, source] of await treeOf("db/**/*.sql"))
       expect(functionsOf(path, source)).toHaveLength(source.match(/^create .*\bfunction\b/gim)?.length ?? 0);

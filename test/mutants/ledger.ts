@@ -138,9 +138,8 @@ export const ledger: Mutant[] = [
   {
     name: "an admission does not see what others hold of the session",
     file: admissions,
-    find: "coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - held[counters[i]]);",
-    replace:
-      "coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - case i when 1 then 0 else held[counters[i]] end);",
+    find: "least(bounds[4 * subject - 3] - used[4 * subject - 3] - held[4 * subject - 3],",
+    replace: "least(bounds[4 * subject - 3] - used[4 * subject - 3],",
     caughtBy: [`${book} a hold shrinks to what is left`],
     rule: "docs/design/metering.md, Rule 2: Admit once, under the lock",
   },
@@ -155,26 +154,25 @@ export const ledger: Mutant[] = [
   {
     name: "one request more than allowed runs at a time",
     file: admissions,
-    find: "is_crowded := running[step.owner] >= step.concurrent_limit;",
-    replace: "is_crowded := running[step.owner] > step.concurrent_limit;",
+    find: "is_crowded := is_crowded or running[subject] >= concurrent[subject];",
+    replace: "is_crowded := is_crowded or running[subject] - (subject = step.owner)::integer >= concurrent[subject];",
     caughtBy: [`${book} concurrency counts what runs`],
     rule: "docs/design/metering.md, Rule 2: Admit once, under the lock",
   },
   {
     name: "a hold grows past the week's end",
     file: admissions,
-    find: "coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]] - held[counters[i]]);",
+    find: "room := least(room, bounds[step.counters[i]] - used[counters[i]] - held[counters[i]]);",
     replace:
-      "case i when 2 then null else coalesce(limits[step.plan][i], book.limits[step.counters[i]]) end - used[counters[i]] - held[counters[i]]);",
+      "room := least(room, case i when 2 then null else bounds[step.counters[i]] end - used[counters[i]] - held[counters[i]]);",
     caughtBy: [`${book} a hold grows to a new total`],
     rule: "docs/design/metering.md, Rule 3: Grow to a total",
   },
   {
     name: "extra usage does not see what others hold of it",
     file: admissions,
-    find: "room_extra := case when step.is_extra then book.limits[counters[count]] - book.used[counters[count]] - held[counters[count]] end;",
-    replace:
-      "room_extra := case when step.is_extra then book.limits[counters[count]] - book.used[counters[count]] end;",
+    find: "room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] - held[step.extra] end;",
+    replace: "room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] end;",
     caughtBy: [`${book} extra usage takes what the plan cannot`],
     rule: "docs/design/usage.md, Extra usage",
   },

@@ -213,8 +213,9 @@ create function usage_miscounted() returns table (subject_id uuid, running bigin
 
 -- The book against itself: each total beside the sum it must equal, where they differ. `running` compares the count of
 -- open requests. What a sum is made of: in the scope `full` of what was counted anew, and of the records from `unread` on;
--- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in force, that ended within a day, or to which
--- something was added since they were sealed. Windows whose records may have been dropped are left out.
+-- in `sealed` of seals, tallies, and the records that nobody has read yet; in `open` of these too, for windows that are in
+-- force, that ended within a day, or to which something was added since they were sealed. Windows whose records may have
+-- been dropped are left out.
 create function usage_differences(scope text default 'sealed', unread bigint default null)
   returns table (organization_id uuid, subject_id uuid, kind text, starts_at timestamptz,
     used bigint, recorded bigint, held bigint, holding bigint)
@@ -269,7 +270,8 @@ create function usage_differences(scope text default 'sealed', unread bigint def
       from entries e group by 1, 2, 3
     ),
     found as (
-      select coalesce(w.subject_id, s.subject_id) as subject_id, coalesce(w.kind, s.kind)::text as kind, coalesce(w.starts_at, s.starts_at) as starts_at,
+      select coalesce(w.subject_id, s.subject_id) as subject_id, coalesce(w.kind, s.kind)::text as kind,
+        coalesce(w.starts_at, s.starts_at) as starts_at,
         coalesce(w.used, 0) as used, coalesce(s.recorded, 0) as recorded, coalesce(w.held, 0) as held,
         coalesce(s.holding, 0) as holding
       from totals w

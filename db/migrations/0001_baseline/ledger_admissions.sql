@@ -31,29 +31,41 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
         array[hold.session_used, hold.week_used, hold.month_used, at.used[at.counters[4]]],
         book.extra_enabled[owner], book.limits[4 * owner], book.raised[4 * owner - 3:4 * owner]),
       ',[', at.held[at.counters[1]] - own, ',', at.held[at.counters[2]] - own, ',', at.held[at.counters[3]] - own, ',',
-      at.held[at.counters[4]], '],null,', hold.units, ',', hold.output_tokens, ',"', hold.source, '"', ',"' || hold.team_id || '"');
+      at.held[at.counters[4]], '],null,', hold.units, ',', hold.output_tokens, ',"',
+      hold.source, '"', ',"' || hold.team_id || '"');
   end $$;
+
+-- What a subject has left of the fullest of its three windows, beside what is held; null: it has no limits.
+create function usage_free(subject integer, bounds bigint[], used bigint[], held bigint[]) returns bigint
+  language sql immutable
+  as $$
+    select least(bounds[4 * subject - 3] - used[4 * subject - 3] - held[4 * subject - 3],
+      bounds[4 * subject - 2] - used[4 * subject - 2] - held[4 * subject - 2],
+      bounds[4 * subject - 1] - used[4 * subject - 1] - held[4 * subject - 1])
+  $$;
 
 -- Why nothing is granted. Where a source has room, too many requests run; else windows are full of settled use, or only of
 -- what others hold for the moment, extra usage included.
 create function usage_refusal(
-  source usage_billing, units_least bigint, counters integer[], is_extra boolean, plan_limits bigint[], limits bigint[], used bigint[]
+  source usage_billing, units_least bigint, subjects integer[], is_extra boolean, limits bigint[], used bigint[]
 )
   returns text
   language plpgsql immutable
   as $$
   declare
+    subject integer;
+    unused_of bigint;
     unused bigint;
-    unused_extra bigint;
+    unused_extra bigint := limits[4 * subjects[1]] - used[4 * subjects[1]];
   begin
     if source is not null then
       return 'concurrency';
     end if;
-    for i in 1..cardinality(counters) - 1 loop
-      unused := least(unused, coalesce(plan_limits[1][i], limits[counters[i]]) - used[counters[i]]);
-    end loop;
-    for i in 4..cardinality(counters) loop
-      unused_extra := least(unused_extra, limits[counters[i]] - used[counters[i]]);
+    foreach subject in array subjects loop
+      unused_of := least(limits[4 * subject - 3] - used[4 * subject - 3], limits[4 * subject - 2] - used[4 * subject - 2],
+        limits[4 * subject - 1] - used[4 * subject - 1]);
+      unused := least(unused, unused_of);
+      unused_extra := least(unused_extra, case when subject <> subjects[1] then unused_of end);
     end loop;
     return case when coalesce(units_least <= unused, true) or (is_extra and units_least <= unused_extra) then 'reserved'
       else 'exhausted' end;
@@ -108,15 +120,15 @@ create function usage_admissions(
 )
   returns table (
     n bigint, "position" integer, request_id uuid, owner integer, plan integer, concurrent_limit bigint, price_output bigint,
-    input_units bigint, output_tokens bigint, units bigint, units_least bigint, is_extra boolean, chain uuid[],
-    counters integer[], held bigint, known text
+    input_units bigint, output_tokens bigint, units bigint, units_least bigint, is_extra boolean, extra integer, chain uuid[],
+    subjects integer[], held bigint, known text
   )
   language sql stable
   as $$
     select c.ordinality, c.position, c.request_id, c.owner, c.plan, c.concurrent_limit, c.price_output,
       c.input_units, c.output_tokens,
       c.input_units + c.output_tokens * c.price_output, c.input_units + c.output_tokens_min * c.price_output,
-      extra_enabled[c.owner], o.chain, usage_counters(c.owner, o.chain, ids), h.units,
+      extra_enabled[c.owner], 4 * c.owner, o.chain, usage_numbers(c.owner, o.chain, ids), h.units,
       case when c.request_id = any (over) then '"over"' when extra_enabled[c.owner] is null then '"unknown"' end
     from unnest(commands) with ordinality c
     cross join lateral (select usage_chain(c.key_id, keys, members, teams) as chain offset 0) o
@@ -130,8 +142,20 @@ create function usage_tokens(units bigint, room bigint, input_units bigint, pric
   language sql immutable
   as $$ select case when coalesce(units <= room, true) then tokens else (room - input_units) / price_output end $$;
 
+-- What an admission saw: its organization, what is held of the four kinds, and the rows of its other subjects.
+create function usage_seen(owner integer, held bigint[], rows text) returns text
+  language sql stable
+  as $$
+    select concat(owner, ',[', held[4 * owner - 3], ',', held[4 * owner - 2], ',', held[4 * owner - 1], ',', held[4 * owner],
+      '],', coalesce('[' || substr(rows, 2) || ']', 'null'))
+  $$;
+
+-- What an admission was granted; without units, nothing.
+create type usage_grant as (source usage_billing, units bigint, tokens bigint);
+
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage. A room of null is without
--- bounds. `sources`, `units` and `tokens` have an element for each command; without units nothing is held.
+-- bounds. `grants` has an element for each command that was granted something, in its place. `plans` has the plan whose
+-- limits stand in the bounds of an organization.
 create function usage_admit(
   commands usage_admit_command[], over uuid[], limits bigint[], clock timestamptz, inout book usage_book, out answers text
 )
@@ -140,19 +164,12 @@ create function usage_admit(
   declare
     step record;
     held bigint[] := book.held;
-    running bigint[] := book.running;
-    is_changed boolean[] := book.is_changed;
-    counters integer[];
-    count integer;
-    room bigint;
-    room_extra bigint;
-    is_crowded boolean;
-    seen text;
-    rows text;
-    subject integer;
-    sources usage_billing[];
-    units bigint[];
-    tokens bigint[];
+    running bigint[] := book.running; is_changed boolean[] := book.is_changed;
+    bounds bigint[] := book.limits; concurrent bigint[] := book.concurrent;
+    plans integer[];
+    subject integer; free bigint; room bigint; room_extra bigint; is_crowded boolean;
+    rows text; seen text;
+    got usage_grant; grants usage_grant[];
   begin
     for step in
       select * from usage_admissions(commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams)
@@ -162,57 +179,57 @@ create function usage_admit(
           coalesce(step.known, usage_granted_before(step.request_id, step.owner, held, book)), ']');
         continue;
       end if;
-      counters := step.counters;
-      count := cardinality(counters);
+      if plans[step.owner] is distinct from step.plan then
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
+        plans[step.owner] := step.plan;
+      end if;
+      concurrent[step.owner] := usage_raised(step.concurrent_limit, book.raised[step.extra]);
       room := null;
-      for i in 1..count - 1 loop
-        room := least(room,
-          coalesce(limits[step.plan][i], book.limits[counters[i]]) - book.used[counters[i]] - held[counters[i]]);
-      end loop;
-      room_extra := case when step.is_extra then book.limits[counters[count]] - book.used[counters[count]] - held[counters[count]] end;
-      for i in 4..count - 1 loop
-        room_extra := least(room_extra, book.limits[counters[i]] - book.used[counters[i]] - held[counters[i]]);
-      end loop;
-      is_crowded := running[step.owner] >= step.concurrent_limit;
+      room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] - held[step.extra] end;
+      is_crowded := false;
       rows := null;
-      for i in 4..count - 1 by 3 loop
-        subject := (counters[i] + 3) / 4;
-        is_crowded := is_crowded or running[subject] >= book.concurrent[subject];
-        rows := concat(rows, usage_subject_answer(array_position(step.chain, book.subjects[subject]) - 1, counters[i],
-          book.limits, book.concurrent[subject], book.used, held, running[subject]));
+      foreach subject in array step.subjects loop
+        free := usage_free(subject, bounds, book.used, held);
+        room := least(room, free);
+        is_crowded := is_crowded or running[subject] >= concurrent[subject];
+        continue when subject = step.owner;
+        room_extra := least(room_extra, free);
+        rows := concat(rows, usage_subject_answer(array_position(step.chain, book.subjects[subject]) - 1, 4 * subject - 3,
+          bounds, concurrent[subject], book.used, held, running[subject]));
       end loop;
-      seen := concat(step.owner, ',[', held[counters[1]], ',', held[counters[2]], ',', held[counters[3]], ',',
-        held[counters[count]], '],', coalesce('[' || substr(rows, 2) || ']', 'null'));
-      sources[step.n] := usage_source(step.units, step.units_least, room, step.is_extra, room_extra);
-      if sources[step.n] is null or is_crowded then
-        answers := concat(answers, ',[', step.position, ',"', usage_refusal(sources[step.n], step.units_least, counters,
-          step.is_extra, limits[step.plan:step.plan], book.limits, book.used), '",', seen, ']');
+      seen := usage_seen(step.owner, held, rows);
+      got.source := usage_source(step.units, step.units_least, room, step.is_extra, room_extra);
+      if got.source is null or is_crowded then
+        answers := concat(answers, ',[', step.position, ',"', usage_refusal(got.source, step.units_least, step.subjects,
+          step.is_extra, bounds, book.used), '",', seen, ']');
         continue;
       end if;
-      tokens[step.n] := usage_tokens(step.units, case sources[step.n] when 'plan' then room else room_extra end,
+      got.tokens := usage_tokens(step.units, case got.source when 'plan' then room else room_extra end,
         step.input_units, step.price_output, step.output_tokens);
-      units[step.n] := step.input_units + tokens[step.n] * step.price_output;
-      answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', units[step.n], ',', tokens[step.n],
-        ',"', sources[step.n], '"', ',"' || step.chain[3] || '"', ']');
-      for i in case sources[step.n] when 'plan' then 1 else 4 end..count - (sources[step.n] = 'plan')::integer loop
-        held[counters[i]] := held[counters[i]] + units[step.n];
+      got.units := step.input_units + got.tokens * step.price_output;
+      grants[step.n] := got;
+      answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', got.units, ',', got.tokens,
+        ',"', got.source, '"', ',"' || step.chain[3] || '"', ']');
+      foreach subject in array step.subjects loop
+        running[subject] := running[subject] + 1;
+        is_changed[subject] := true;
+        continue when got.source = 'extra' and subject = step.owner;
+        for counter in 4 * subject - 3..4 * subject - 1 loop
+          held[counter] := held[counter] + got.units;
+        end loop;
       end loop;
-      for i in 1..count - 1 by 3 loop
-        running[(counters[i] + 3) / 4] := running[(counters[i] + 3) / 4] + 1;
-        is_changed[(counters[i] + 3) / 4] := true;
-      end loop;
+      held[step.extra] := held[step.extra] + case got.source when 'extra' then got.units else 0 end;
       book.is_open[step.owner] := true;
     end loop;
     book.held := held;
     book.running := running;
     book.is_changed := is_changed;
-    perform usage_write_holds(commands, sources, units, tokens, limits, clock, book);
+    perform usage_write_holds(commands, grants, limits, clock, book);
   end $$;
 
 -- Writes a hold for each admission that was granted units.
 create function usage_write_holds(
-  commands usage_admit_command[], sources usage_billing[], units bigint[], tokens bigint[], limits bigint[],
-  clock timestamptz, book usage_book
+  commands usage_admit_command[], grants usage_grant[], limits bigint[], clock timestamptz, book usage_book
 )
   returns void
   language plpgsql volatile
@@ -221,18 +238,24 @@ create function usage_write_holds(
     insert into usage_hold
     select c.request_id, book.subjects[c.owner], c.key_id, c.operation, c.model, c.stream,
       c.price_input, c.price_cached_input, c.price_cache_write, c.price_output,
-      sources[c.ordinality], units[c.ordinality], tokens[c.ordinality], clock, clock + c.lease_ms * interval '1 millisecond',
-      book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3], limits[c.plan][1], book.used[4 * c.owner - 3],
-      book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2], limits[c.plan][2], book.used[4 * c.owner - 2],
-      book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1], limits[c.plan][3], book.used[4 * c.owner - 1],
+      g.source, g.units, g.tokens, clock, clock + c.lease_ms * interval '1 millisecond',
+      book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3],
+      usage_raised(limits[c.plan][1], book.raised[4 * c.owner - 3]), book.used[4 * c.owner - 3],
+      book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2],
+      usage_raised(limits[c.plan][2], book.raised[4 * c.owner - 2]), book.used[4 * c.owner - 2],
+      book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1],
+      usage_raised(limits[c.plan][3], book.raised[4 * c.owner - 1]), book.used[4 * c.owner - 1],
       0, 0, 0, 0, 0, 0, 0, 'counted', o.chain[3],
       usage_limited(o.chain, book.subjects), c.lease_ms
     from unnest(commands) with ordinality c
+    cross join lateral (select (grants[c.ordinality]).*) g
     cross join lateral (select usage_chain(c.key_id, book.keys, book.members, book.teams) as chain offset 0) o
-    where units[c.ordinality] is not null;
+    where g.units is not null;
   end $$;
 
--- Raises holds to a new total, or to as much of it as there is room for; lowers them to that where there is less.
+-- Raises holds to a new total, or to as much of it as there is room for; lowers them to that where there is less: where a
+-- limit was lowered, units that are held beyond the least are given back; but not by a command that comes twice or was
+-- overtaken, since its node forwards by the answer that it got.
 create function usage_grow(
   commands usage_grow_command[], limits bigint[], inout book usage_book, out answers text
 )
@@ -244,15 +267,15 @@ create function usage_grow(
     used bigint[] := book.used;
     held bigint[] := book.held;
     is_changed boolean[] := book.is_changed;
+    bounds bigint[] := book.limits;
+    plans integer[];
     counters integer[];
-    room bigint;
-    granted bigint;
-    grown uuid[] := '{}';
-    grown_units bigint[] := '{}';
-    grown_numbers integer[] := '{}';
+    subject integer; room bigint; granted bigint;
+    grown uuid[] := '{}'; grown_units bigint[] := '{}'; grown_numbers integer[] := '{}';
   begin
     for step in
-      select c.position, c.request_id, c.number, c.plan, c.units_total, c.units_total_min, book.extra_enabled[c.owner] as is_extra, h.*
+      select c.position, c.request_id, c.number, c.plan, c.units_total, c.units_total_min, c.owner, 4 * c.owner as extra,
+        book.extra_enabled[c.owner] as is_extra, h.*
       from unnest(commands) c
       left join lateral usage_hold_of(c.request_id, c.owner, book.subjects, book.starts_at) h on true
     loop
@@ -268,13 +291,14 @@ create function usage_grow(
         held := located.held;
         book := located.book;
       end if;
+      if plans[step.owner] is distinct from step.plan then
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
+        plans[step.owner] := step.plan;
+      end if;
       room := case when step.first = 4 and not step.is_extra then 0 end;
       for i in step.first..cardinality(counters) - step.spare loop
-        room := least(room,
-          coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]] - held[counters[i]]);
+        room := least(room, bounds[step.counters[i]] - used[counters[i]] - held[counters[i]]);
       end loop;
-      -- Where a limit was lowered, units that are held beyond the least are given back; but not by a command that comes
-      -- twice or was overtaken, since its node forwards by the answer that it got.
       granted := greatest(
         case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,
         least(greatest(step.units_total, step.held), step.held + room));
@@ -286,8 +310,8 @@ create function usage_grow(
         for i in step.first..cardinality(counters) - step.spare loop
           held[counters[i]] := held[counters[i]] + granted - step.held;
         end loop;
-        for i in 1..cardinality(counters) - 1 by 3 loop
-          is_changed[(step.counters[i] + 3) / 4] := true;
+        foreach subject in array step.subjects loop
+          is_changed[subject] := true;
         end loop;
       end if;
       grown := grown || step.request_id;
@@ -298,7 +322,6 @@ create function usage_grow(
     book.used := used;
     book.held := held;
     book.is_changed := is_changed;
-
     update usage_hold set units = grown_units[array_position(grown, request_id)],
       growth = grown_numbers[array_position(grown, request_id)]
     where request_id = any (grown);

@@ -1,14 +1,15 @@
 -- The state that a batch of the ledger works on: read once, under the lock, and written once.
 
--- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, if
--- the batch has any; a place in it is the subject's number. `parents` has the number of the organization that
--- a team, a person or a key is of; null: it is an organization. Each subject has four *counters*, one for each kind of
--- window: those of subject n are the elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The
--- limits of an organization's windows come with each command and are null here; its fourth limit is the cap of its extra
--- usage. Behind these, `used` and `held` have an element for each window in `past`, which holds of the batch were admitted
--- in. `keys` are the keys of admissions that are limited or in a team or a person's, `teams` their teams and `members`
--- their people. `is_raised`: a raise may be in force. `raised` are those of the organizations' plans: of the three windows
--- and of requests at a time, four numbers for each organization; null: none is in force.
+-- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, if the batch has any; a
+-- place in it is the subject's number. `parents` has the number of the organization that a team, a person or a key is of;
+-- null: it is an organization. Each subject has four *counters*, one for each kind of window: those of subject n are the
+-- elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The limits of an organization, of its
+-- windows and of requests at a time (`concurrent`), come with each command and stand there while it is carried out; its
+-- fourth limit is the cap of its extra usage. Behind these, `used` and `held` have an element for each window in `past`,
+-- which holds of the batch were admitted in. `keys` are the keys of admissions that are limited or in a team or a person's,
+-- `teams` their teams and `members` their people. `is_raised`: a raise may be in force. `raised` are those of the
+-- organizations' plans: of the three windows and of requests at a time, in the places of the counters; null: none is in
+-- force.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
@@ -78,7 +79,8 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
       select organizations, null, array_agg(i.generation), array_agg(coalesce(i.updates, 0)),
         array_agg(coalesce(i.running, 0)), null, array_agg(i.extra_usage_enabled), array_agg(i.has_subjects),
         array_agg(usage_is_open(i.starts_at, i.ends_at, clock)),
-        array_fill(false, array[cardinality(organizations)]), usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
+        array_fill(false, array[cardinality(organizations)]),
+        usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
         usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
         usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
         usage_concat(array[null, null, null, i.extra_usage_cap_units]), '{}', null, null, null,

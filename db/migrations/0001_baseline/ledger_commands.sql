@@ -73,7 +73,28 @@ create function usage_organizations_answer(book usage_book) returns text
     return answer;
   end $$;
 
--- The counters of a request whose chain names more than three subjects.
+-- The numbers of the subjects of any chain, as `usage_numbers` has them. Its subquery costs more than all else that is asked
+-- of a request.
+create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) returns integer[]
+  language sql immutable
+  as $$
+    select array_remove(owner || array(select array_position(ids, c.id) from unnest(chain) with ordinality c (id, n)
+      order by c.n), null)
+  $$;
+
+-- The numbers of a request's subjects: of its organization first, and then of the others that are limited. `chain` names
+-- these: the key, its person and its team. The hold of a key that had several people while it ran may name more.
+create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns integer[]
+  language sql immutable
+  as $$
+    select case
+      when chain is null then array[owner]
+      when cardinality(chain) > 3 then usage_numbers_of(owner, chain, ids)
+      else array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
+        array_position(ids, chain[3])], null) end
+  $$;
+
+-- The counters of a chain that names more than three subjects.
 create function usage_chain_counters(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language plpgsql immutable
   as $$
@@ -90,10 +111,9 @@ create function usage_chain_counters(owner integer, chain uuid[], ids uuid[]) re
     return counters || 4 * owner;
   end $$;
 
--- The counters of a request, by their places in the state: the three windows of its organization, then those of its other
--- subjects, and last the organization's extra usage. So what is billed to the plan counts in all but the last, and what is
--- billed to extra usage in all from the fourth on. `chain` names the other subjects, which are the key, its person and its
--- team; those that have no limits are left out. The hold of a key that had several people while it ran may name more.
+-- The counters of these subjects, by their places in the state: the three windows of the organization, then those of the
+-- others, and last the organization's extra usage. So what is billed to the plan counts in all but the last, and what is
+-- billed to extra usage in all from the fourth on.
 create function usage_counters(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language sql immutable
   as $$
@@ -107,74 +127,60 @@ create function usage_counters(owner integer, chain uuid[], ids uuid[]) returns 
         4 * owner], null) end
   $$;
 
--- A request's hold, and which of its counters it counts in: those from `first` on, but for the last `spare`.
+-- A request's hold, its subjects, and which of their counters it counts in: those from `first` on, but for the last `spare`.
 create function usage_hold_of(request uuid, owner integer, ids uuid[], starts timestamptz[])
-  returns table (held bigint, growth integer, counters integer[], first integer, spare integer, is_in_force boolean)
+  returns table (
+    held bigint, growth integer, subjects integer[], counters integer[], first integer, spare integer, is_in_force boolean
+  )
   language sql stable
   as $$
-    select h.units, h.growth, usage_counters(owner, h.subjects, ids),
+    select h.units, h.growth, usage_numbers(owner, h.subjects, ids), usage_counters(owner, h.subjects, ids),
       case h.source when 'plan' then 1 else 4 end, case h.source when 'plan' then 1 else 0 end,
       h.session_starts_at = starts[4 * owner - 3] and h.week_starts_at = starts[4 * owner - 2]
         and h.month_starts_at = starts[4 * owner - 1]
     from usage_hold h where h.request_id = request and h.organization_id = ids[owner] offset 0
   $$;
 
--- Puts the raises that are in force into the state of a batch and into its limits. A subject's own limits stand in the
--- state. Those of a plan come with the commands, and other organizations of the batch may be on the same plan: a raised
--- organization gets rows of its own behind them, which its commands then name.
-create function usage_raise(
-  clock timestamptz, inout admits usage_admit_command[], inout grows usage_grow_command[],
-  inout settles usage_settle_command[], inout limits bigint[], inout book usage_book
-)
+-- The limits of an organization's windows under its raise. `extra` is the place of its last counter.
+create function usage_raised_limits(limits bigint[], plan integer, raised bigint[], extra integer) returns bigint[]
+  language plpgsql immutable
+  as $$
+  begin
+    return array[usage_raised(limits[plan][1], raised[extra - 3]), usage_raised(limits[plan][2], raised[extra - 2]),
+      usage_raised(limits[plan][3], raised[extra - 1])];
+  end $$;
+
+-- The limits of an organization's windows: those of the plan that a command names, under the raise in force.
+create function usage_plan_limits(limits bigint[], plan integer, raised bigint[], extra integer) returns bigint[]
+  language sql immutable
+  as $$
+    select case when raised is null then limits[plan:plan] else usage_raised_limits(limits, plan, raised, extra) end
+  $$;
+
+-- Puts the raises that are in force into the state of a batch. The own limits of a subject stand there and are raised here;
+-- those of an organization come with its commands, which ask for its raise.
+create function usage_raise(clock timestamptz, inout book usage_book)
   language plpgsql stable
   as $$
   declare
     step record;
-    admit usage_admit_command;
-    grow usage_grow_command;
-    settle usage_settle_command;
-    plans integer := coalesce(array_length(limits, 1), 0);
-    -- By an organization's number: how far behind the plans its own rows begin.
-    behind integer[] := array_fill(0, array[cardinality(book.extra_enabled)]);
+    before integer;
   begin
     for step in
       select s.place::integer, array[r.session_units, r.week_units, r.month_units, r.concurrent_requests] as units
       from unnest(book.subjects) with ordinality s (id, place)
       cross join lateral (select * from limit_raise r where r.subject_id = s.id and r.ends_at > clock offset 0) r
     loop
-      if step.place > cardinality(behind) then
-        for k in 1..3 loop
-          book.limits[4 * step.place - 4 + k] := usage_raised(book.limits[4 * step.place - 4 + k], step.units[k]);
-        end loop;
-        book.concurrent[step.place] := usage_raised(book.concurrent[step.place], step.units[4]);
+      before := 4 * step.place - 4;
+      if book.parents[step.place] is null then
+        book.raised := coalesce(book.raised, array_fill(null::bigint, array[4 * cardinality(book.extra_enabled)]));
+        book.raised[before + 1:before + 4] := step.units;
         continue;
       end if;
-      book.raised := coalesce(book.raised, array_fill(null::bigint, array[4 * cardinality(behind)]));
-      book.raised[4 * step.place - 3:4 * step.place] := step.units;
-      behind[step.place] := coalesce(array_length(limits, 1), 0);
-      for n in 1..plans loop
-        limits := limits || array[array[usage_raised(limits[n][1], step.units[1]),
-          usage_raised(limits[n][2], step.units[2]), usage_raised(limits[n][3], step.units[3])]];
+      for k in 1..3 loop
+        book.limits[before + k] := usage_raised(book.limits[before + k], step.units[k]);
       end loop;
-    end loop;
-    if book.raised is null then
-      return;
-    end if;
-    for n in 1..coalesce(cardinality(admits), 0) loop
-      admit := admits[n];
-      admit.plan := admit.plan + behind[admit.owner];
-      admit.concurrent_limit := usage_raised(admit.concurrent_limit, book.raised[4 * admit.owner]);
-      admits[n] := admit;
-    end loop;
-    for n in 1..coalesce(cardinality(grows), 0) loop
-      grow := grows[n];
-      grow.plan := grow.plan + behind[grow.owner];
-      grows[n] := grow;
-    end loop;
-    for n in 1..coalesce(cardinality(settles), 0) loop
-      settle := settles[n];
-      settle.plan := settle.plan + behind[settle.owner];
-      settles[n] := settle;
+      book.concurrent[step.place] := usage_raised(book.concurrent[step.place], step.units[4]);
     end loop;
   end $$;
 
@@ -241,12 +247,7 @@ create function usage_batch(
           array(select c.request_id from unnest(settles) c union all select c.request_id from unnest(grows) c), book);
       end if;
       if book.is_raised then
-        done := usage_raise(clock, admits, grows, settles, limits, book);
-        admits := done.admits;
-        grows := done.grows;
-        settles := done.settles;
-        limits := done.limits;
-        book := done.book;
+        book := usage_raise(clock, book);
       end if;
       if cardinality(settles) > 0 then
         done := usage_settle(settles, limits, false, clock, book);

@@ -1,7 +1,10 @@
 -- How requests end: settled by their nodes, by others when their lease has lapsed, or late; and an operator's entry.
 
 -- Ends requests. One without a hold was given up before its admission was answered: its record, which charges nothing,
--- keeps an admission that comes late from running.
+-- keeps an admission that comes late from running. A request never has a hold and a record: where its hold is gone, so may
+-- be what it was to do. The charge is what every limit leaves beside the holds of others. A limit that was lowered
+-- meanwhile takes back nothing that was granted, to make room for those holds. `charges` has the charge of each command;
+-- null: it has a record already.
 create function usage_settle(
   commands usage_settle_command[], limits bigint[], is_recovery boolean, clock timestamptz,
   inout book usage_book, out answers text
@@ -15,21 +18,20 @@ create function usage_settle(
     held bigint[] := book.held;
     running bigint[] := book.running;
     is_changed boolean[] := book.is_changed;
+    bounds bigint[] := book.limits;
+    plans integer[];
     counters integer[];
     subject integer;
-    unused bigint;
-    charge bigint;
-    -- The charge of each command; null: it has a record already.
+    unused bigint; charge bigint;
     charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
     after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
   begin
     for step in
-      select c.ordinality as n, c.position, c.request_id, c.plan, c.units, h.*
+      select c.ordinality as n, c.position, c.request_id, c.plan, c.units, c.owner, 4 * c.owner as extra, h.*
       from unnest(commands) with ordinality c
       left join lateral usage_hold_of(c.request_id, c.owner, book.subjects, book.starts_at) h on true
     loop
       if step.held is null then
-        -- A request never has a hold and a record: where its hold is gone, so may be what it was to do.
         charges[step.n] := case when not exists (
           select from usage_record r where r.request_id = step.request_id) then 0 end;
         answers := concat(answers, ',[', step.position, coalesce(',"settled",' || charges[step.n], ',"already"'), ']');
@@ -43,11 +45,13 @@ create function usage_settle(
         held := located.held;
         book := located.book;
       end if;
-      -- The charge is what every limit leaves beside the holds of others. A limit that was lowered meanwhile takes back
-      -- nothing that was granted, to make room for those holds.
+      if plans[step.owner] is distinct from step.plan then
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
+        plans[step.owner] := step.plan;
+      end if;
       charge := step.units;
       for i in step.first..cardinality(counters) - step.spare loop
-        unused := coalesce(limits[step.plan][i], book.limits[step.counters[i]]) - used[counters[i]];
+        unused := bounds[step.counters[i]] - used[counters[i]];
         charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));
       end loop;
       charge := greatest(0, charge);
@@ -55,8 +59,7 @@ create function usage_settle(
         used[counters[i]] := used[counters[i]] + charge;
         held[counters[i]] := held[counters[i]] - step.held;
       end loop;
-      for i in 1..cardinality(counters) - 1 by 3 loop
-        subject := (step.counters[i] + 3) / 4;
+      foreach subject in array step.subjects loop
         running[subject] := running[subject] - 1;
         is_changed[subject] := true;
       end loop;
@@ -173,7 +176,6 @@ create function usage_settle_lapsed(
     commands usage_settle_command[];
     limits bigint[];
     book usage_book;
-    raised record;
   begin
     select array_agg(
         row(
@@ -207,10 +209,7 @@ create function usage_settle_lapsed(
       book := usage_load_subjects('{}', lapsed, book);
     end if;
     if book.is_raised then
-      raised := usage_raise(clock, null, null, commands, limits, book);
-      commands := raised.settles;
-      limits := raised.limits;
-      book := raised.book;
+      book := usage_raise(clock, book);
     end if;
     book := (usage_settle(commands, limits, true, clock, book)).book;
     perform usage_save(book);
@@ -248,7 +247,6 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
     limits bigint[] := '{}';
     entries uuid[] := '{}';
     book usage_book;
-    raised record;
   begin
     foreach command in array commands loop
       select r.* into recorded from usage_record r
@@ -292,10 +290,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
         where h.request_id = any (entries) and book.subjects[n] = any (h.organization_id || h.subjects));
     end loop;
     if book.is_raised then
-      raised := usage_raise(clock, null, null, late, limits, book);
-      late := raised.settles;
-      limits := raised.limits;
-      book := raised.book;
+      book := usage_raise(clock, book);
     end if;
     book := (usage_settle(late, limits, false, clock, book)).book;
     perform usage_save(book);

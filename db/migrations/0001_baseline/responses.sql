@@ -1,6 +1,7 @@
 -- Responses that can be gone on from, and answers that are kept so that they can be read again.
 
--- src/features/responses/store/responses.ts. The texts are JSON that nothing here looks into; as text it may hold what jsonb may not.
+-- src/features/responses/store/responses.ts. The texts are JSON that nothing here looks into; as text it may hold what
+-- jsonb may not.
 create table kept_response (
   id uuid primary key,
   organization_id uuid not null,
@@ -131,7 +132,8 @@ create function kept_response_forget(before uuid, rows_max integer) returns bigi
     return dropped;
   end $$;
 
--- Answers that are kept while they run and for a while after, so that they can be read again: src/features/responses/store/kept.ts.
+-- Answers that are kept while they run and for a while after, so that they can be read again:
+-- src/features/responses/store/kept.ts.
 create table kept_answer (
   request_id uuid primary key,
   organization_id uuid not null,

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { migrations } from "../../../db/migrate.ts";
 
-const root = join(import.meta.dir, "../..");
+const root = join(import.meta.dir, "../../..");
 const sql = migrations.map((one) => one.sql.replace(/--.*$/gm, "")).join("\n");
 const page = readFileSync(join(root, "docs/scale.md"), "utf8");
 
