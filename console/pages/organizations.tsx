@@ -2,7 +2,7 @@
 
 import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
-import type { Field } from "../core/form.ts";
+import type { WrittenField } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
@@ -69,7 +69,7 @@ function fullest(standing: NonNullable<Organization["standing"]>): string {
 
 function CreateOrganization() {
   const plans = useAnswer("listPlans", may("listPlans") && may("createOrganization") ? {} : null);
-  const fields: Field[] = [
+  const fields: WrittenField[] = [
     { name: "slug", hint: "Lowercase letters, digits and hyphens" },
     { name: "name" },
     { name: "plan", label: "Plan", kind: "choice", choices: plans.answer?.data.map(({ name }) => name) ?? [] },

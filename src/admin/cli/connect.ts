@@ -6,9 +6,10 @@
 import { readFileSync } from "node:fs";
 import type { StorageSettings } from "../../config/configuration.ts";
 import { isOperatorToken } from "../../core/auth/key.ts";
-import type { KnownPlan, Plan } from "../../core/store/plan.ts";
+import type { Plan } from "../../core/store/plan.ts";
 import { management } from "../management/client.ts";
 import type { Management } from "../management/verbs.ts";
+import type { Plan as KnownPlan } from "../store/plan.ts";
 import type { RemoteServer } from "./remote.ts";
 import { safeUrl } from "./safe-url.ts";
 import type { OpenStore, Services } from "./services.ts";

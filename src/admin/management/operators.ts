@@ -3,6 +3,7 @@ import Type from "typebox";
 import { key_random_bytes, newKey, secretOf } from "../../core/auth/key.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
+import { exampleOf } from "../../core/schema/example.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { type Operators, type Role, roles, type Operator as StoredOperator } from "../../core/store/operators.ts";
 import { instant, minute } from "../../core/time/written.ts";
@@ -13,17 +14,17 @@ import { grace, once, rotated, secretSaid, secretState } from "./credential.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { admins, exampleSecret, examples, formed, limitIn, moment, partOf, partOfIds, words } from "./shapes.ts";
+import { admins, examples, formed, limitIn, moment, partOf, partOfIds, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Operators");
 
 const { id: operatorId, ...rest } = {
   id: id("op"),
-  name: Type.String(),
-  role: oneOf([...roles]),
+  name: Type.String({ examples: ["ann"] }),
+  role: oneOf([...roles], { examples: ["organization-admin"] }),
   organization_id: nullable(id("org")),
-  created_by: Type.String(),
+  created_by: Type.String({ examples: ["cli:root"] }),
   ...life,
   last_used_from: nullable(Type.String({ description: "An address." })),
   secrets: Type.Array(Secret, { description: "Newest first." }),
@@ -31,25 +32,18 @@ const { id: operatorId, ...rest } = {
 export const Operator = Type.Object({ id: operatorId, ...rest }, { $id: "Operator" });
 export type Operator = Value<typeof Operator>;
 const NewOperator = Type.Object(
-  { id: operatorId, token: nullable(Type.String({ description: `The token. ${once}` })), ...rest },
+  {
+    id: operatorId,
+    token: nullable(Type.String({ description: `The token. ${once}`, examples: [`slo_${"x".repeat(38)}`] })),
+    ...rest,
+  },
   { $id: "NewOperator" },
 );
 export type NewOperator = Value<typeof NewOperator>;
 
-const example: Operator = {
-  id: examples.operator,
-  name: "ann",
-  role: "organization-admin",
-  organizationId: examples.organization,
-  createdBy: "cli:root",
-  createdAt: examples.at,
-  expiresAt: null,
-  revokedAt: null,
-  lastUsedAt: null,
-  lastUsedFrom: null,
-  secrets: [{ prefix: "slo_9dWq", ...exampleSecret }],
-};
-const exampleNew: NewOperator = { ...example, token: `slo_${"x".repeat(38)}` };
+const secrets = [exampleOf(Secret, { prefix: "slo_9dWq" })];
+const example = exampleOf(Operator, { secrets });
+const exampleNew = exampleOf(NewOperator, { secrets });
 const one = { id: words("Name or ID of the operator.") };
 
 const operatorFlag = flag("<operator>", "name or ID of the operator");

@@ -1,12 +1,13 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import type { Value } from "../../core/schema/codec.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { exampleOf } from "../../core/schema/example.ts";
 import { units_max } from "../../core/store/ledger.ts";
-import { type KnownPlan, noLimits, type PlanLimits } from "../../core/store/plan.ts";
+import { noLimits, type PlanLimits } from "../../core/store/plan.ts";
 import { minute } from "../../core/time/written.ts";
-import { instant, type LimitName, limitFields, limitNames, version } from "../store/shapes.ts";
+import { Plan } from "../store/plan.ts";
+import { type LimitName, limitNames } from "../store/shapes.ts";
 import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
@@ -18,32 +19,6 @@ import { changed, type Listed } from "./version.ts";
 
 const verb = verbsOf("Plans");
 
-export const Plan = Type.Object(
-  {
-    name: Type.String(),
-    source: oneOf(["file", "management"], {
-      description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
-    }),
-    version: version(),
-    changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
-    ...limitFields,
-  },
-  { $id: "Plan" },
-);
-export type Plan = Value<typeof Plan>;
-
-const pro: Plan = {
-  name: "pro",
-  source: "management",
-  version: 1,
-  changedAt: examples.at,
-  session: 1_000_000,
-  week: 10_000_000,
-  month: 40_000_000,
-  requestsPerMinute: 600,
-  tokensPerMinute: null,
-  concurrentRequests: 20,
-};
 const limitsBefore = {
   session: 1_000_000,
   week: 10_000_000,
@@ -115,7 +90,7 @@ export const planVerbs = [
     faults: [],
     takes: Type.Object({}),
     answers: Type.Object({ data: Type.Array(Plan), next_cursor: nullable(Type.String()) }, { $id: "Plans" }),
-    example: { takes: {}, answer: { data: [pro], nextCursor: null } },
+    example: { takes: {}, answer: { data: [exampleOf(Plan)], nextCursor: null } },
     command: {
       words: "plan list",
       description: "list all plans",
@@ -143,7 +118,10 @@ export const planVerbs = [
       ...limits,
     }),
     answers: Plan,
-    example: { takes: { name: "gold", session: 1_000_000, concurrent_requests: 20 }, answer: { ...pro, name: "gold" } },
+    example: {
+      takes: { name: "gold", session: 1_000_000, concurrent_requests: 20 },
+      answer: exampleOf(Plan, { name: "gold", session: 1_000_000, concurrentRequests: 20 }),
+    },
     command: {
       words: "plan create",
       description: "create a plan; it is in force on every node within a second",
@@ -180,7 +158,7 @@ Examples:
     faults: ["resource_not_found"],
     takes: Type.Object(one),
     answers: Plan,
-    example: { takes: { name: "pro" }, answer: pro },
+    example: { takes: { name: "pro" }, answer: exampleOf(Plan) },
     command: { words: "plan show", description: "show a plan", takes: { name: planFlag }, says: planFacts },
     act: (context, { name }) => foundPlan(context, name),
   }),
@@ -195,7 +173,7 @@ Examples:
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({ ...one, ...limits }),
     answers: Plan,
-    example: { takes: { name: "pro", week: 5_000_000 }, answer: { ...pro, week: 5_000_000, version: 2 } },
+    example: { takes: { name: "pro", week: 5_000_000 }, answer: exampleOf(Plan, { week: 5_000_000, version: 2 }) },
     command: {
       words: "plan update",
       description: "change the limits of a plan; they count at once, for running requests too",
@@ -220,7 +198,7 @@ Examples:
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object(one),
     answers: Plan,
-    example: { takes: { name: "pro" }, answer: pro },
+    example: { takes: { name: "pro" }, answer: exampleOf(Plan) },
     command: {
       words: "plan remove",
       description: "remove a plan that no organization is on",
@@ -287,14 +265,14 @@ Examples:
 ] as const;
 
 /** The plans in force, by name. */
-async function knownPlans({ catalog, plans }: ManagementContext): Promise<Map<string, KnownPlan>> {
+async function knownPlans({ catalog, plans }: ManagementContext): Promise<Map<string, Plan>> {
   const ofCatalog = [...(await catalog()).plans.values()].map(
-    (plan): KnownPlan => ({ ...plan, source: "file", version: 1, changedAt: null }),
+    (plan): Plan => ({ ...plan, source: "file", version: 1, changedAt: null }),
   );
   return new Map([...ofCatalog, ...(await plans.listPlans())].map((plan) => [plan.name, plan]));
 }
 
-async function foundPlan(context: ManagementContext, name: string): Promise<KnownPlan> {
+async function foundPlan(context: ManagementContext, name: string): Promise<Plan> {
   const plans = await knownPlans(context);
   const names = [...plans.keys()].join(", ");
   return (
@@ -316,7 +294,7 @@ function limitsIn(input: { [Limit in keyof PlanLimits]?: number | null }): Parti
   return Object.fromEntries(given.map((key) => [key, input[key]]));
 }
 
-function nameTaken(name: string, source: KnownPlan["source"]): never {
+function nameTaken(name: string, source: Plan["source"]): never {
   const next = source === "file" ? "in sluice.yaml or among the defaults" : "already; to change it, update it";
   return fail(`There is a plan '${name}' ${next}. A name stands in one place only.`, "already_exists");
 }
@@ -328,7 +306,7 @@ function inFile(name: string): never {
   );
 }
 
-const listedPlan = (context: ManagementContext, name: string): Listed<KnownPlan, typeof Plan, "of_file"> => ({
+const listedPlan = (context: ManagementContext, name: string): Listed<Plan, typeof Plan, "of_file"> => ({
   schema: Plan,
   title: (now) => `Plan '${now.name}'`,
   listed: (now) => now,

@@ -109,7 +109,6 @@ export const examples = {
   at: new Date("2026-11-21T03:00:00.000Z"),
   hash: "0123456789abcdef".repeat(4),
 };
-export const exampleSecret = { suffix: "x7Qd", createdAt: examples.at, expiresAt: null, revokedAt: null };
 
 /** The roles that may read the data of an organization. */
 export const readers = ["admin", "viewer", "organization-admin"] as const satisfies readonly Role[];

@@ -1,6 +1,3 @@
-import type { Stale } from "./change.ts";
-import type { Repeat, Repeated } from "./page.ts";
-
 /** The limits of an organization. Null means no limit. */
 export interface Plan {
   name: string;
@@ -32,43 +29,7 @@ export interface PlanUse {
   slugs: string[];
 }
 
-/** A plan as an administrator sees it. */
-export interface KnownPlan extends Plan {
-  /** `file`: from sluice.yaml or the defaults, and only changed there. `management`: created at run time. */
-  source: "file" | "management";
-  /** Rises with each change. */
-  version: number;
-  /** When these limits came into force; null: not yet. */
-  changedAt: Date | null;
-}
-
 export type PlanLimits = Omit<Plan, "name">;
-
-/**
- * Plans that are created at run time (docs/design/usage.md, Plans that change). Each act is one entry of the audit log.
- */
-export interface PlanAdministration {
-  /** All plans in force, in the order of their names. */
-  listPlans(): Promise<KnownPlan[]>;
-  createPlan(plan: Plan, actor: string, repeat?: Repeat | undefined): Promise<KnownPlan | KnownName | Repeated>;
-  /** Changes the given limits. With a `version`, the plan must still have it. */
-  updatePlan(
-    name: string,
-    changes: Partial<PlanLimits>,
-    actor: string,
-    version?: number | null,
-  ): Promise<KnownPlan | Stale<KnownPlan> | "of_file" | null>;
-  removePlan(
-    name: string,
-    actor: string,
-    version?: number | null,
-  ): Promise<KnownPlan | Stale<KnownPlan> | "of_file" | PlanUse | null>;
-}
-
-/** The name is taken: a plan of this source has it. */
-export interface KnownName {
-  standsIn: KnownPlan["source"];
-}
 
 /**
  * The plans in force, the same on every node, from which growth and settlement take their limits (docs/design/usage.md,

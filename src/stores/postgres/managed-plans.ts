@@ -1,7 +1,8 @@
 /** Plans that are created at run time, beside those of the file (docs/design/usage.md, Plans that change). */
 import { asc, eq } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
-import type { KnownPlan, PlanAdministration, PlanUse } from "../../core/store/plan.ts";
+import type { Plan as KnownPlan, PlanAdministration } from "../../admin/store/plan.ts";
+import type { PlanUse } from "../../core/store/plan.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { limitsShown } from "./budgets.ts";
 import { type Changeable, change } from "./change.ts";

@@ -43,7 +43,7 @@ describe("a member", () => {
   const keyFor = (who: SignedIn, more: object = {}) =>
     who.manage("/keys", {
       method: "POST",
-      body: { organization: node.sluice.organization, name: "mine", expires: tomorrow, ...more },
+      body: { organization: node.sluice.organization, name: "mine", expires_at: tomorrow, ...more },
     });
   const ask = async (key: string) => {
     const { data } = (await (await node.sluice.fetch("/v1/models")).json()) as Listed;
@@ -121,7 +121,7 @@ describe("a member", () => {
     await node.sluice.cli("org", "create", "globex");
     const headers = { "x-sluice-organization": "globex" };
     expect(await ann.manage("/keys", { headers })).toMatchObject({ status: 403, code: "missing_role" });
-    const elsewhere = { method: "POST", body: { organization: "globex", name: "mine", expires: tomorrow } };
+    const elsewhere = { method: "POST", body: { organization: "globex", name: "mine", expires_at: tomorrow } };
     expect((await ann.manage("/keys", elsewhere)).status).toBe(404);
     expect((await bob.manage(`/keys/${id}`)).status).toBe(200);
   });
@@ -131,7 +131,7 @@ describe("a member", () => {
       { team: "research" },
       { limits: { month: 1 } },
       { owner: "bob" },
-      { expires: null },
+      { expires_at: null },
       { person_id: bob.id },
       { personId: bob.id },
       { role: "admin" },
@@ -140,7 +140,7 @@ describe("a member", () => {
     const { id } = (await keyFor(ann)).body as { id: string };
     const membership = { organization: node.sluice.organization, role: "organization-admin" };
     for (const [path, method, body] of [
-      [`/keys/${id}`, "PATCH", { expires: null }],
+      [`/keys/${id}`, "PATCH", { expires_at: null }],
       [`/keys/${id}`, "PATCH", { limits: { month: null } }],
       [`/people/${ann.id}/memberships`, "POST", membership],
       [`/people/${ann.id}/memberships`, "POST", { role: "admin" }],
@@ -158,7 +158,7 @@ describe("a member", () => {
 
   test("raises nothing by any field of what she may do: each is known here, and those that could are refused", async () => {
     const harmless: Record<string, string[]> = {
-      createKey: ["organization", "name", "own_name", "scopes", "models", "expires", "labels", "addresses"],
+      createKey: ["organization", "name", "own_name", "scopes", "models", "expires_at", "labels", "allow_from"],
       rotateKey: ["id", "grace"],
       revokeKey: ["id", "old"],
     };
@@ -193,7 +193,7 @@ describe("a member", () => {
     );
     const carol = await signIn("carol", ["research"]);
     const keyOf = async (person: string) => {
-      const body = { organization, name: "hers", expires: tomorrow, person };
+      const body = { organization, name: "hers", expires_at: tomorrow, person };
       return ((await carol.manage("/keys", { method: "POST", body })).body as { id: string }).id;
     };
     const change = (path: string, body: object) => carol.manage(path, { method: "PATCH", body });
