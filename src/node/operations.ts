@@ -12,6 +12,7 @@ import { getRequest } from "../core/operations/requests.ts";
 import { createResponse } from "../core/operations/responses.ts";
 import { getUsage } from "../core/operations/usage.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
+import { createCompletion } from "../features/operations/completions.ts";
 import { createEmbeddings } from "../features/operations/embeddings.ts";
 import { createRerank, createRerankV2 } from "../features/operations/rerank.ts";
 import { compactResponse } from "../features/responses/compact.ts";
@@ -28,6 +29,7 @@ export const operations: readonly Operation[] = [
   createResponse,
   compactResponse,
   countInputTokens,
+  createCompletion,
   createEmbeddings,
   createRerank,
   createRerankV2,
