@@ -1,4 +1,5 @@
 /** The built-in engine as an upstream. It serves the default catalog until an operator names an engine. */
+import { dialects } from "../core/protocol/dialects.ts";
 import { defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -11,6 +12,7 @@ export function simulatorUpstream(url: string | null): Upstream {
     name: simulatorName,
     url: url ?? unstartedUrl,
     protocol: "openai-chat",
+    dialect: { ...dialects.generic, completions: { suffix: "passed", echo: false, logprobs: true } },
     apiKey: null,
     timeouts: { ...defaultTimeouts },
   };

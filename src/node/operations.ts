@@ -3,6 +3,7 @@ import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from ".
 import { coreOperations } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
+import { createCompletion } from "../features/operations/completions.ts";
 import { createEmbeddings } from "../features/operations/embeddings.ts";
 import { createRerank, createRerankV2 } from "../features/operations/rerank.ts";
 import { compactResponse } from "../features/responses/compact.ts";
@@ -14,6 +15,7 @@ import { getMetrics } from "../features/telemetry/operation.ts";
 export const operations: readonly Operation[] = [
   ...coreOperations,
   compactResponse,
+  createCompletion,
   createEmbeddings,
   createRerank,
   createRerankV2,

@@ -39,6 +39,8 @@ interface ServiceOptions {
   models?: string[];
   /** Whether there is a model of each other kind, too. */
   hasKinds?: boolean;
+  /** Further entries of `models`. */
+  extraModels?: string;
   /** Further lines of sluice.yaml. */
   more?: string;
   /** Further fields of every route, each with its comma: `, instructions: head`. */
@@ -109,6 +111,7 @@ function configTo(url: string, options: ServiceOptions): string {
     `models:${entry(model, all, 131072, 16384)}${entry(plainModel, "[]", 131072, 16384)}${entry(smallModel, "[]", 4096, 256)}`,
     ...(options.models ?? []).map((id) => entry(id, all, 131072, 16384).slice(1)),
     ...(options.hasKinds ? Object.entries(kindModels).map((one) => ofKind(one).slice(1)) : []),
+    ...(options.extraModels ? [options.extraModels.slice(1)] : []),
     "plans:",
     // The demo organization's: tests ask more of a minute than it allows.
     "  pro: {}",

@@ -83,6 +83,8 @@ export interface InferenceRequest {
 export interface Passed {
   /** The number of inputs. Each has the model's context for itself. */
   readonly inputs: number;
+  /** Whether the answer is text, and not numbers. */
+  readonly makesText: boolean;
   /** An upper estimate of the tokens of the largest one. */
   readonly largestTokens: number;
   /** The tokens of all of them, if the caller sent token ids. */

@@ -73,7 +73,7 @@ export const listModels = operation({
   handle(dependencies, _call, { headers, query, principal: { key } }) {
     const served = servedNames(dependencies.catalog(), Date.now());
     if (forMessages(headers)) return json(200, messagesList(served, query));
-    const usable = served.filter(({ model }) => isAllowed(model, key.models));
+    const usable = served.filter(({ model }) => isOfChat(model) && isAllowed(model, key.models));
     const named = usable.map(({ name, model }) => ({ ...model, id: name }));
     const more = query.client_version === undefined ? {} : { models: codexModels(named) };
     return json(200, { object: "list", data: served.map(record), ...more });
@@ -114,6 +114,10 @@ export const retrieveModel = operation({
   },
 });
 
+function isOfChat({ kind = "chat" }: ServedName["model"]): boolean {
+  return kind === "chat";
+}
+
 function forMessages(headers: { "anthropic-version"?: string }): boolean {
   return headers["anthropic-version"] !== undefined;
 }
@@ -133,13 +137,20 @@ function record({ name, model }: ServedName) {
 
 function details({ name, model }: ServedName) {
   const { aliases = [], retirement } = model;
-  const { input, cachedInput, cacheWrite, output } = model.prices;
+  const { input, cachedInput, cacheWrite, output, search } = model.prices;
   return {
     ...record({ name, model }),
+    kind: model.kind ?? "chat",
     context_window: model.contextTokens,
     max_output_tokens: model.outputTokens_max,
     capabilities: [...model.capabilities],
-    prices: { input, cached_input: cachedInput, cache_write: cacheWrite, output },
+    prices: {
+      input,
+      cached_input: cachedInput,
+      cache_write: cacheWrite,
+      output,
+      ...(search !== undefined && { search }),
+    },
     ...(aliases.length > 0 ? { canonical_id: model.id, aliases } : {}),
     ...(retirement ? retirementFields(retirement) : {}),
   };

@@ -1,5 +1,6 @@
 /** Wire shapes that belong to no protocol's codec: models, usage, health. docs/design/service.md, The contract. */
 import Type from "typebox";
+import { modelKinds } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
 import { instant, ModelId } from "../protocol/shapes/contract.ts";
 import { CodexModel } from "./codex-models.ts";
@@ -40,11 +41,18 @@ const unitPrice = () => Type.Integer({ minimum: 0 });
 export const ModelDetails = Type.Object(
   {
     ...recordKeys,
+    kind: Type.Enum([...modelKinds], { type: "string", description: "What the model is for." }),
     context_window: Type.Integer({ minimum: 1, description: "Input and output tokens together." }),
     max_output_tokens: Type.Integer({ minimum: 1 }),
     capabilities: Type.Array(Type.Enum(Object.keys(capabilities) as Capability[], { type: "string" })),
     prices: Type.Object(
-      { input: unitPrice(), cached_input: unitPrice(), cache_write: unitPrice(), output: unitPrice() },
+      {
+        input: unitPrice(),
+        cached_input: unitPrice(),
+        cache_write: unitPrice(),
+        output: unitPrice(),
+        search: Type.Optional(Type.Integer({ minimum: 0, description: "For a search: 100 documents of a rank." })),
+      },
       { description: "Micro-units per token." },
     ),
     canonical_id: Type.Optional(

@@ -125,7 +125,6 @@ export const unservedApis: readonly UnservedApi[] = [
         nearest: "It keeps responses: '/v1/responses/{id}'.",
       },
       { path: "/chatkit/…", lack: "has no ChatKit" },
-      { path: "/completions", lack: "completes no bare prompts", nearest: inChat },
       { path: "/containers/…", lack: "runs no containers" },
       { path: "/content_provenance_checks", lack: "checks no provenance" },
       { path: "/conversations/…", lack: "keeps no conversations", nearest: continued },
@@ -193,7 +192,11 @@ export const unservedApis: readonly UnservedApi[] = [
   {
     name: "an engine itself",
     rows: [
-      ...["/completion", "/infill"].map((path) => ({ path, lack: "completes no bare prompts", nearest: inChat })),
+      ...["/completion", "/infill"].map((path) => ({
+        path,
+        lack: "does not serve the paths of engines",
+        nearest: "Send 'prompt', and 'suffix' if there is one, to '/v1/completions'.",
+      })),
       { path: "/apply-template", lack: "shows no prompts" },
       { path: "/embedding", lack: "does not serve the paths of engines", nearest: embedded },
       ...["/health", "/ping"].map((path) => ({

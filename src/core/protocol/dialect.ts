@@ -44,6 +44,8 @@ export interface Dialect {
   stopsForLeaver: { streamed: boolean; whole: boolean };
   /** The names of the engine's metrics: requests that wait, the share of its cache that is taken, and the tokens that it made. */
   load: { waiting: readonly string[]; cache: readonly string[]; generated: readonly string[] };
+  /** The abilities of its completions. `infill`: a suffix is asked for at another path, in another form. */
+  completions: { suffix: "passed" | "infill" | "none"; echo: boolean; logprobs: boolean };
   /** The fields of sampling, beyond the contract, that its chat completions take. */
   sampling: readonly SamplingField[];
   signs: Signs;

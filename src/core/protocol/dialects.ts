@@ -59,6 +59,7 @@ const generic: Dialect = {
     ],
     generated: ["vllm:generation_tokens_total", "sglang:generation_tokens_total", "llamacpp:tokens_predicted_total"],
   },
+  completions: { suffix: "none", echo: true, logprobs: true },
   sampling: [],
   signs: noSigns,
 };
@@ -127,6 +128,8 @@ export const dialects = {
       cache: ["llamacpp:kv_cache_usage_ratio"],
       generated: ["llamacpp:tokens_predicted_total"],
     },
+    // It ignores an echo, and has the log probabilities of chat.
+    completions: { suffix: "infill", echo: false, logprobs: false },
     // It names one of them otherwise.
     sampling: samplingFields.filter((name) => name !== "repetition_penalty"),
     signs: { ...noSigns, owners: ["llamacpp"] },
@@ -135,6 +138,7 @@ export const dialects = {
     ...own,
     mark: "ollama",
     reasoning: { ...own.reasoning, out: ["reasoning"] },
+    completions: { suffix: "passed", echo: false, logprobs: false },
     load: noLoad,
     signs: { ...noSigns, owners: ["library"], page: { path: "/api/version", form: /^\{"version":"[\d.]+/ } },
   },
@@ -162,6 +166,7 @@ export const dialects = {
     mark: "deepseek",
     signs: { ...noSigns, hosts: ["api.deepseek.com"] },
     reasoning: generic.reasoning,
+    completions: { suffix: "passed", echo: true, logprobs: true },
     effort: { ...generic.effort, minimal: "high", low: "high", medium: "high", xhigh: "max", max: "max" },
     bounds: { ...hostedBounds, stops_max: 16 },
   },

@@ -3,6 +3,7 @@ import { Fault } from "../inference/fault.ts";
 import type { Model, Retirement } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamCodec } from "../protocol/codec.ts";
+import type { Dialect } from "../protocol/dialect.ts";
 import type { Plan } from "../store/plan.ts";
 import { upstreamCodecs } from "../upstream/codecs.ts";
 import type { Capacity, Upstream, UpstreamTimeouts } from "../upstream/target.ts";
@@ -58,7 +59,7 @@ export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) 
 }
 
 /** Throws 400 where the model, or every engine of it, lacks what the request asks for. */
-export function assertCapable(model: CatalogModel, request: InferenceRequest, codec?: UpstreamCodec): void {
+export function assertCapable(model: CatalogModel, request: InferenceRequest, codecOf?: CodecOf): void {
   for (const need of request.needs) {
     if (model.capabilities.has(need.capability)) continue;
     throw new Fault(
@@ -69,7 +70,7 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest, co
   }
   let first: Fault | null = null;
   for (const route of model.routes) {
-    const refusal = refusalAt(route, request, codec);
+    const refusal = refusalAt(route, request, codecOf);
     if (!refusal) return;
     first ??= refusal;
   }
@@ -77,13 +78,15 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest, co
 }
 
 /** The refusal if the engine's protocol cannot express the request, else null. */
-export function refusalAt(route: Route, request: InferenceRequest, codec?: UpstreamCodec): Fault | null {
-  return codecAt(route, codec).request.refusal(request, route.upstream.dialect);
+export function refusalAt(route: Route, request: InferenceRequest, codecOf?: CodecOf): Fault | null {
+  return codecAt(route, codecOf).request.refusal(request, route.upstream.dialect);
 }
 
-/** `codec`: that of the operation, if its engines are not asked by the protocol that they speak for chat. */
-export function codecAt({ upstream }: Route, codec?: UpstreamCodec): UpstreamCodec {
-  return codec ?? upstreamCodecs[upstream.protocol];
+/** The codec of an operation whose engines are not asked by the protocol that they speak for chat. */
+export type CodecOf = (dialect: Dialect | undefined) => UpstreamCodec;
+
+export function codecAt({ upstream }: Route, codecOf?: CodecOf): UpstreamCodec {
+  return codecOf?.(upstream.dialect) ?? upstreamCodecs[upstream.protocol];
 }
 
 const capabilityNames = {

@@ -3,9 +3,9 @@
  */
 import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
-import type { ResponseIdentity, UpstreamCodec } from "../protocol/codec.ts";
+import type { ResponseIdentity } from "../protocol/codec.ts";
 import type { Affinity } from "../routing/affinity.ts";
-import { type CatalogModel, contextTokensOf, type Route } from "../routing/catalog.ts";
+import { type CatalogModel, type CodecOf, contextTokensOf, type Route } from "../routing/catalog.ts";
 import type { Signals } from "./departure.ts";
 import type { RunTrace } from "./trace.ts";
 
@@ -14,7 +14,7 @@ export interface ForEngines {
   model: CatalogModel;
   request: InferenceRequest;
   /** Asks the engines; absent: the codec of the protocol that each speaks. */
-  codec?: UpstreamCodec;
+  codecOf?: CodecOf;
   /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
   inputBytes: number;
   /** The bytes of a large request as the caller wrote them, for the first engine. */

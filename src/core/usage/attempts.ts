@@ -225,7 +225,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       ...this.#engineRequest.at(route),
       client: this.#parts.client,
       upstream,
-      codec: codecAt(route, attemptRequest.codec),
+      codec: codecAt(route, attemptRequest.codecOf),
       dialect: lesser.of(route, now_ms()),
       refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
       lost: (loss) => {
@@ -245,7 +245,10 @@ export class Attempts implements EngineAnswer, EngineEvents {
         session: upstream.identityHeaders?.session ? this.#order.session() : null,
       },
       traceHeaders: traced?.headers ?? null,
-      cacheSalt: upstream.isCacheSalted ? saltOf(attemptRequest.affinity.organizationId) : null,
+      cacheSalt:
+        upstream.isCacheSalted && attemptRequest.request.passed?.makesText !== false
+          ? saltOf(attemptRequest.affinity.organizationId)
+          : null,
       patience: this.#patience(route),
       hold: (bytes) => attemptRequest.holdAnswer?.(bytes),
       ended: (end, report) => {

@@ -167,12 +167,12 @@ export class RouteOrder implements Visit, Claim {
 
   /** The routes whose protocol can express the request, and whose context holds it. */
   #able(): readonly Route[] {
-    const { model, request, codec, except } = this.#attemptRequest;
+    const { model, request, codecOf, except } = this.#attemptRequest;
     const inputTokens = request.passed?.largestTokens ?? this.#attemptRequest.inputTokens;
     const contextOf = (route: Route) => contextTokensOf(model, route);
     const routes = except === undefined ? this.#routes : this.#routes.filter((route) => goesOn(route, except));
     if (this.#contextTokens_over > 0) return routes.filter((route) => contextOf(route) > this.#contextTokens_over);
-    const able = routes.filter((route) => refusalAt(route, request, codec) === null);
+    const able = routes.filter((route) => refusalAt(route, request, codecOf) === null);
     return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 

@@ -2,7 +2,7 @@
 import { windowHeaders } from "../../core/admission/refusal.ts";
 import type { Answer } from "../../core/http/frame.ts";
 import { jsonBytes, jsonStream } from "../../core/http/json.ts";
-import type { StreamedAnswer, StreamOwner } from "../../core/http/stream.ts";
+import { primed, type SseOptions, type StreamedAnswer, type StreamOwner, sseAnswer } from "../../core/http/stream.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import { asFault, type Fault } from "../../core/inference/fault.ts";
 import { noUsage } from "../../core/inference/usage.ts";
@@ -22,6 +22,18 @@ export function headersOf(run: Run, operation: Operation): Record<string, string
     ...windowHeaders(run.grant.windows),
     ...limitHeaders(operation, run.rates, Date.now()),
   };
+}
+
+/** An answer in server-sent events, of which the first part is awaited, so that an early failure has its own status. */
+export async function streamedAnswer(
+  run: Run,
+  options: Pick<SseOptions, "encoder" | "headers">,
+  { first_event_hold_ms, heartbeat_ms }: { first_event_hold_ms: number; heartbeat_ms: number },
+  begun: () => void,
+): Promise<Answer> {
+  const stream = await primed(run.events, first_event_hold_ms);
+  begun();
+  return sseAnswer(stream, { ...options, heartbeat_ms });
 }
 
 /** `begun` is called when a large answer begins to leave, for which the request is not needed any more. */

@@ -1,6 +1,16 @@
 /** The wire shapes of the passed operations. */
 import Type from "typebox";
-import { count, ModelId, oneOf, optional, text, unsupported } from "../../core/protocol/shapes/contract.ts";
+import {
+  count,
+  ModelId,
+  nullable,
+  oneOf,
+  openObject,
+  optional,
+  text,
+  unixSeconds,
+  unsupported,
+} from "../../core/protocol/shapes/contract.ts";
 
 /** As many inputs as OpenAI's service takes. */
 export const inputs_max = 2048;
@@ -107,4 +117,74 @@ export const RerankResult = Type.Object(
     ),
   },
   { $id: "RerankResult" },
+);
+
+const penalty = () => optional(Type.Number({ minimum: -2, maximum: 2 }));
+/** As many as OpenAI's service takes. */
+const [stops_max, logprobs_max] = [4, 5];
+
+export const CompletionsRequest = Type.Object(
+  {
+    model: ModelId,
+    prompt: Type.Union(
+      [
+        text,
+        Type.Array(text, { minItems: 1, maxItems: 1 }),
+        tokenIds,
+        Type.Array(tokenIds, { minItems: 1, maxItems: 1 }),
+      ],
+      { description: "A text or its token ids, alone or as a list of one." },
+    ),
+    suffix: optional(
+      Type.String({ description: "The text after the one that is filled in, for engines that can do that." }),
+    ),
+    max_tokens: optional(Type.Integer({ minimum: 1, description: "16 by default." })),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+    n: optional(Type.Literal(1, { "x-unsupported": { "*": "more than one choice" } })),
+    best_of: optional(Type.Literal(1, { "x-unsupported": { "*": "a choice among several" } })),
+    stream: optional(Type.Boolean()),
+    stream_options: optional(
+      openObject({ description: "Needs `stream: true`." }, { include_usage: optional(Type.Boolean()) }),
+    ),
+    logprobs: optional(Type.Integer({ minimum: 0, maximum: logprobs_max })),
+    echo: optional(Type.Boolean({ description: "Whether the answer begins with the prompt." })),
+    stop: optional(Type.Union([nonEmpty, Type.Array(nonEmpty, { minItems: 1, maxItems: stops_max })])),
+    presence_penalty: penalty(),
+    frequency_penalty: penalty(),
+    seed: optional(Type.Integer()),
+    logit_bias: optional(openObject({ maxProperties: 1024 })),
+    user: optional(Type.String({ description: "Your name for the end user. It is not sent to the engine." })),
+  },
+  { $id: "CompletionsRequest" },
+);
+export type CompletionsRequest = Omit<Type.Static<typeof CompletionsRequest>, "stream_options"> & {
+  stream_options?: { include_usage?: boolean | null } | null;
+};
+
+const choiceKeys = {
+  index: count(),
+  text,
+  logprobs: nullable(openObject({ description: "As the engine wrote them." })),
+};
+const completionKeys = { id: text, object: Type.Literal("text_completion"), created: unixSeconds, model: ModelId };
+const CompletionUsage = openObject({}, { prompt_tokens: count(), completion_tokens: count(), total_tokens: count() });
+const finishReason = oneOf(["stop", "length", "content_filter", "tool_calls"]);
+
+export const Completion = Type.Object(
+  {
+    ...completionKeys,
+    choices: Type.Array(Type.Object({ ...choiceKeys, finish_reason: finishReason })),
+    usage: CompletionUsage,
+  },
+  { $id: "Completion" },
+);
+
+export const CompletionChunk = Type.Object(
+  {
+    ...completionKeys,
+    choices: Type.Array(Type.Object({ ...choiceKeys, finish_reason: nullable(finishReason) })),
+    usage: Type.Optional(nullable(CompletionUsage)),
+  },
+  { $id: "CompletionChunk" },
 );

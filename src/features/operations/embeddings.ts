@@ -3,22 +3,32 @@ import { exampleAt } from "../../core/operations/examples.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { describe, invalid, type Violation } from "../../core/protocol/violation.ts";
 import { EmbeddingList, EmbeddingsRequest, forms, ids_max, inputs_max, tokenId_max } from "./contract.ts";
+import { type EngineShape, engineCodec } from "./engine.ts";
 import { passed } from "./passed.ts";
 import type { Checking, Inputs, Passing } from "./passing.ts";
+import { PassedReader } from "./reader.ts";
 import { inputReport } from "./usage.ts";
 
 const path = "/v1/embeddings";
 const example = exampleAt(path, "embedding");
 
+const engine: EngineShape<EmbeddingsRequest> = {
+  path: "/embeddings",
+  encode: ({ user: _, ...wire }, { model }) => ({ ...wire, model }),
+  reader: (wire, identity, _, answer_bytes_max) =>
+    new PassedReader({ identity, checking: checking(wire), answer_bytes_max }),
+};
+
 const embeddings: Passing<EmbeddingsRequest> = {
   operation: "embeddings",
   kind: "embedding",
-  path: "/embeddings",
   idPrefix: "embd-",
   inputs: ({ input }) => inputsOf(input),
   texts: ({ input }) => listed(input).filter((one) => typeof one === "string"),
-  encode: ({ user: _, ...wire }, { model }) => ({ ...wire, model }),
-  checking,
+  codecOf: (held, answer_bytes_max) => {
+    const codec = engineCodec(engine, held, answer_bytes_max);
+    return () => codec;
+  },
   around: (_, { model }) => ({
     head: '{"object":"list","data":[',
     tail: ({ inputTokens, cachedInputTokens, cacheWriteTokens }) => {

@@ -1,13 +1,20 @@
 /** The side of a passed operation that faces engines, for one request. */
 import type { InferenceRequest } from "../../core/inference/request.ts";
 import { bearer } from "../../core/protocol/bearer.ts";
-import type { UpstreamCodec } from "../../core/protocol/codec.ts";
+import type {
+  AnswerContext,
+  AnswerReader,
+  EngineDecoder,
+  ResponseIdentity,
+  UpstreamAsk,
+  UpstreamCodec,
+} from "../../core/protocol/codec.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
 import { dialects } from "../../core/protocol/dialects.ts";
+import type { JsonObject } from "../../core/protocol/json.ts";
 import { errorOf, refusalFault } from "../../core/protocol/refusal.ts";
 import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
 import { singleForms } from "../../core/protocol/wire-forms.ts";
-import type { PassedWire, Passing } from "./passing.ts";
-import { PassedReader } from "./reader.ts";
 
 /** The client's request, until it is let go. */
 export class HeldWire<Wire> {
@@ -31,18 +38,32 @@ export class HeldWire<Wire> {
   }
 }
 
-export function engineCodec<Wire extends PassedWire>(
-  passing: Passing<Wire>,
+/** How an engine is asked, and how its answer is checked. */
+export interface EngineShape<Wire> {
+  /** The path below an engine's base URL. */
+  path: string;
+  /** The engine's request: the client's fields in the engine's names. */
+  encode(wire: Wire, ask: UpstreamAsk, request: InferenceRequest): JsonObject;
+  /** The field that an engine of this dialect lacks, in words, and its path; null: it has all. */
+  lacks?(wire: Wire, dialect: Dialect): { feature: string; param: string } | null;
+  /** Reads a whole answer. */
+  reader(wire: Wire, identity: ResponseIdentity, context: AnswerContext, answer_bytes_max: number): AnswerReader;
+  /** Decodes a streamed answer. */
+  decoder?(identity: ResponseIdentity, context: AnswerContext): EngineDecoder;
+}
+
+export function engineCodec<Wire>(
+  { path, encode, lacks, reader, decoder }: EngineShape<Wire>,
   held: HeldWire<Wire>,
   answer_bytes_max: number,
 ): UpstreamCodec {
   return {
-    path: passing.path,
+    path,
     headers: bearer,
     request: {
-      encode: (_: InferenceRequest, ask) => passing.encode(held.wire, ask),
+      encode: (request, ask) => encode(held.wire, ask, request),
       refusal(_, dialect = dialects.generic) {
-        const lack = passing.lacks?.(held.wire, dialect);
+        const lack = lacks?.(held.wire, dialect);
         return lack ? unsupportedByEngine(lack.feature, lack.param) : null;
       },
       forms: singleForms,
@@ -51,11 +72,12 @@ export function engineCodec<Wire extends PassedWire>(
       decode() {
         throw new Error("an answer that is passed on is read piece by piece");
       },
-      reader: (identity) => new PassedReader({ identity, checking: passing.checking(held.wire), answer_bytes_max }),
+      reader: (identity, context = {}) => reader(held.wire, identity, context, answer_bytes_max),
     },
     stream: {
-      decoder() {
-        throw new Error("an embedding is not streamed");
+      decoder(identity, context = {}) {
+        if (decoder) return decoder(identity, context);
+        throw new Error("this answer is not streamed");
       },
     },
     fault: {

@@ -13,8 +13,9 @@ import { inferenceBody } from "../../core/operations/inference-body.ts";
 import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
 import { contract } from "../../core/protocol/contract.ts";
 import { isObject, type JsonObject } from "../../core/protocol/json.ts";
+import { obeying, type Rules } from "../../core/protocol/rules.ts";
 import { type Violation, violationFault } from "../../core/protocol/violation.ts";
-import { headersOf, wholeAnswer } from "./answer.ts";
+import { headersOf, streamedAnswer, wholeAnswer } from "./answer.ts";
 import type { PassedWire, Passing } from "./passing.ts";
 import { preparePassed } from "./prepare.ts";
 
@@ -27,13 +28,17 @@ interface Description {
   request: TSchema;
   /** The violation in a field of a body that the schema refuses, and whose union it cannot explain. */
   violation?(body: JsonObject): Violation | null;
+  /** The rules between fields, beyond the schema. */
+  rules?: Rules<Record<string, unknown>>;
   answered: string;
   answer: Content;
+  /** The answer as a stream, if there is such. */
+  streamed?: Content;
   examples: readonly Example[];
 }
 
 export function passed<Wire extends PassedWire>(passing: Passing<Wire>, described: Description): Operation {
-  const { operationId, path, summary, description, request, answered, answer, examples } = described;
+  const { operationId, path, summary, description, request, answered, answer, streamed, examples } = described;
   const checked = contract(request, { topLevel: "closed" });
   return operation({
     operationId,
@@ -46,7 +51,8 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
     metered: passing.operation,
     request: inferenceBody<Wire>(request, {
       validate(body, extraParams) {
-        if (checked.satisfied(body, extraParams)) return body as unknown as Wire;
+        if (checked.satisfied(body, extraParams))
+          return obeying(body as Record<string, unknown>, described.rules ?? []) as unknown as Wire;
         const explained = isObject(body) ? described.violation?.(body) : null;
         throw violationFault(explained ?? checked.violation(body, extraParams));
       },
@@ -54,7 +60,7 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
     success: {
       description: answered,
       headers: [...inferenceHeaderNames, ...limitHeaderNames],
-      content: { [jsonType]: answer },
+      content: { [jsonType]: answer, ...(streamed && { "text/event-stream": streamed }) },
     },
     faults: [
       "invalid_json",
@@ -95,13 +101,18 @@ function pass<Wire extends PassedWire>(
 ): Promise<Answer> {
   refuseKey(call, passing);
   const prepared = preparePassed(dependencies, call, { principal, body }, passing);
-  const around = passing.around(body.value, prepared.identity);
+  const { identity, inputTokensExpected, request } = prepared;
+  const around = passing.around(body.value, identity);
+  const context = { requestId: call.requestId, identity, inputTokensEstimate: inputTokensExpected };
+  const encoder = request.stream ? passing.encoder?.(body.value, context) : undefined;
   call.watchClient();
   const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
   return dependencies.runs.start({ ...prepared, planNow }, call).then((run) => {
     call.begins(run);
-    return wholeAnswer(run, around, headersOf(run, passing.operation), () => giveBackBody(call));
+    const headers = headersOf(run, passing.operation);
+    if (encoder) return streamedAnswer(run, { encoder, headers }, dependencies.limits, () => giveBackBody(call));
+    return wholeAnswer(run, around, headers, () => giveBackBody(call));
   });
 }
 

@@ -2,19 +2,22 @@
  * An operation whose engines speak its shape already. Request and answer are passed on and not translated: everything by
  * which one such operation differs from another is a value of `Passing`.
  */
+
+import type { StopReason } from "../../core/inference/event.ts";
 import type { ModelKind } from "../../core/inference/model.ts";
 import type { Usage } from "../../core/inference/usage.ts";
-import type { ResponseIdentity, UpstreamAsk } from "../../core/protocol/codec.ts";
-import type { Dialect } from "../../core/protocol/dialect.ts";
-import type { JsonObject } from "../../core/protocol/json.ts";
+import type { ResponseIdentity, StreamContext, StreamEncoder } from "../../core/protocol/codec.ts";
 import type { Report } from "../../core/protocol/report.ts";
+import type { CodecOf } from "../../core/routing/catalog.ts";
 import type { Operation } from "../../core/store/ledger.ts";
+import type { HeldWire } from "./engine.ts";
 import type { Sifting } from "./sieve.ts";
 
 /** A request that has been checked. */
 export interface PassedWire {
   model: string;
   stream?: boolean | null;
+  stream_options?: { include_usage?: boolean | null } | null;
 }
 
 /** The input of a request, as far as it is metered. */
@@ -36,27 +39,26 @@ export interface Inputs {
 export interface Passing<Wire extends PassedWire> {
   operation: Operation;
   kind: ModelKind;
-  /** The path below an engine's base URL. */
-  path: string;
   idPrefix: string;
   inputs(wire: Wire): Inputs;
   /** The texts of the input, in order. */
   texts(wire: Wire): readonly string[];
-  /** The engine's request: the client's fields in the engine's names. */
-  encode(wire: Wire, ask: UpstreamAsk): JsonObject;
-  /** The field that an engine of this dialect lacks, in words, and its path; null: it has all. */
-  lacks?(wire: Wire, dialect: Dialect): { feature: string; param: string } | null;
-  /** A new check of one answer: what is kept of it, and whether it is right. */
-  checking(wire: Wire): Checking;
+  /** The side that faces engines. */
+  codecOf(held: HeldWire<Wire>, answer_bytes_max: number): CodecOf;
   /** The parts of the answer before and after the kept list. */
   around(wire: Wire, identity: ResponseIdentity): Around;
+  /** Writes a streamed answer, if there is such. */
+  encoder?(wire: Wire, context: StreamContext): StreamEncoder;
 }
 
+/** A check of one answer: what is kept of it, and whether it is right. */
 export interface Checking extends Sifting {
   /** Checks the number of items of an answer that is complete. Throws UnreadableAnswer. */
   complete(items: number): void;
   /** The engine's count; null if it gave none. */
   report(members: ReadonlyMap<string, unknown>): Report | null;
+  /** The text of the answer and the reason for its end, if it has any. */
+  written?(): { text: string; reason: StopReason };
 }
 
 export interface Around {

@@ -13,7 +13,7 @@ import { allowedModel } from "../../core/routing/model-names.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import type { RateReadings } from "../../core/store/rates.ts";
 import type { RunRequest } from "../../core/usage/run.ts";
-import { engineCodec, HeldWire } from "./engine.ts";
+import { HeldWire } from "./engine.ts";
 import type { Inputs, PassedWire, Passing } from "./passing.ts";
 
 /** The marks that a model puts around each input, at most and on average. */
@@ -33,8 +33,8 @@ export function preparePassed<Wire extends PassedWire>(
   const inputs = passing.inputs(wire);
   const held = new HeldWire(wire);
   const request = requestOf(model.id, wire, inputs);
-  const codec = engineCodec(passing, held, model.answer_bytes_max ?? answer_bytes_max);
-  assertCapable(model, request, codec);
+  const codecOf = passing.codecOf(held, model.answer_bytes_max ?? answer_bytes_max);
+  assertCapable(model, request, codecOf);
   call.requested({ model: model.id, stream: request.stream });
   const plan = activePlan(catalog.plans, principal.organization);
   const { inputEstimate } = dependencies;
@@ -51,7 +51,7 @@ export function preparePassed<Wire extends PassedWire>(
     principal,
     operation,
     request: { ...request, passed: passedOf(inputs, largestTokens, held, passing) },
-    codec,
+    codecOf,
     model,
     plan,
     inputTokens,
@@ -89,13 +89,14 @@ function requestOf(model: string, { stream }: PassedWire, { outputTokens_max = 1
 }
 
 function passedOf<Wire extends PassedWire>(
-  { count: inputs, ids, searches }: Inputs,
+  { count: inputs, ids, searches, outputTokens_max }: Inputs,
   largestTokens: number,
   held: HeldWire<Wire>,
   { texts }: Passing<Wire>,
 ): Passed {
   return {
     inputs,
+    makesText: outputTokens_max !== undefined,
     largestTokens,
     ...(ids && { exactTokens: ids.tokens }),
     ...(searches !== undefined && { searches }),

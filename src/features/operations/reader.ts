@@ -40,14 +40,15 @@ export class PassedReader implements AnswerReader {
   }
 
   push(pieces: readonly Uint8Array[]): InferenceEvent[] {
-    const { answer_bytes_max } = this.#reading;
+    const { answer_bytes_max, checking } = this.#reading;
     for (const piece of pieces) {
       this.#bytes += piece.byteLength;
       if (this.#bytes > answer_bytes_max)
         throw new UnreadableAnswer(`the answer is larger than ${answer_bytes_max} bytes`);
       this.#sieve.push(piece);
     }
-    const isHeld = !this.#isBegun && this.#sieve.bytes < held_bytes_max;
+    // A text is counted before it leaves.
+    const isHeld = checking.written !== undefined || (!this.#isBegun && this.#sieve.bytes < held_bytes_max);
     return isHeld || this.#sieve.bytes === 0 ? [] : [...this.#beginning(), this.#passed()];
   }
 
@@ -56,12 +57,14 @@ export class PassedReader implements AnswerReader {
     this.#sieve.end();
     checking.complete(this.#sieve.items);
     const report = checking.report(this.#sieve.members);
+    const { text = "", reason = "stop" } = checking.written?.() ?? {};
     return [
       ...this.#beginning(),
+      ...(text === "" ? [] : [{ type: "part-delta", index: 0, delta: text } as const]),
       ...(this.#sieve.bytes > 0 ? [this.#passed()] : []),
       { type: "part-end", index: 0 },
       ...(report ? [{ type: "usage", ...report } as const] : []),
-      { type: "response-end", reason: "stop" },
+      { type: "response-end", reason },
     ];
   }
 

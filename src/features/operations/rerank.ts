@@ -3,23 +3,33 @@ import { exampleAt } from "../../core/operations/examples.ts";
 import type { Example, Operation } from "../../core/operations/operation.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { RerankRequest, RerankResult } from "./contract.ts";
+import { type EngineShape, engineCodec } from "./engine.ts";
 import { passed } from "./passed.ts";
 import type { Checking, Inputs, Passing } from "./passing.ts";
+import { PassedReader } from "./reader.ts";
 import { inputReport } from "./usage.ts";
 
-const rerank: Passing<RerankRequest> = {
-  operation: "rerank",
-  kind: "rerank",
+const engine: EngineShape<RerankRequest> = {
   path: "/rerank",
-  idPrefix: "rerank-",
-  inputs,
-  texts: pairs,
   encode: ({ return_documents: _, documents, ...wire }, { model }) => ({
     ...wire,
     model,
     documents: documents.map(textOf),
   }),
-  checking,
+  reader: (wire, identity, _, answer_bytes_max) =>
+    new PassedReader({ identity, checking: checking(wire), answer_bytes_max }),
+};
+
+const rerank: Passing<RerankRequest> = {
+  operation: "rerank",
+  kind: "rerank",
+  idPrefix: "rerank-",
+  inputs,
+  texts: pairs,
+  codecOf: (held, answer_bytes_max) => {
+    const codec = engineCodec(engine, held, answer_bytes_max);
+    return () => codec;
+  },
   around: (_, { responseId, model }) => ({
     head: `{"id":${JSON.stringify(responseId)},"object":"list","model":${JSON.stringify(model)},"results":[`,
     tail: ({ inputTokens, cachedInputTokens, cacheWriteTokens }) => {

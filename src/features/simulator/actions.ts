@@ -32,7 +32,7 @@ export function* streamActions(
       if (fault.kind !== "malformed") return;
     }
     made += chunk.tokens;
-    yield* frameActions(chunk.json, chunk.tokens, quirks);
+    yield* frameActions(options.written?.(chunk.json) ?? chunk.json, chunk.tokens, quirks);
   }
   if (!directives.flags.has("no-done")) yield* frameActions("[DONE]", 0, quirks);
 }

@@ -34,8 +34,24 @@ interface Call {
   pace: Pace;
 }
 
+/** Another form of the same: its requests as those of chat, and the chunks and answers of chat as its own. */
+export interface Form {
+  asked(body: unknown): unknown;
+  written(json: string): string;
+}
+
 /** Throws a Refusal if the request cannot be answered. */
-export async function chat(
+export function chat(
+  request: Request,
+  options: ChatOptions,
+  clock: Clock,
+  watch: Watch | undefined,
+): Promise<Response> {
+  return chatIn(null, request, options, clock, watch);
+}
+
+export async function chatIn(
+  form: Form | null,
   request: Request,
   options: ChatOptions,
   clock: Clock,
@@ -46,7 +62,7 @@ export async function chat(
   watch?.body(text);
   const body = parsed(text);
   if (body === undefined) throw new Refusal(400, "Simulator: the body is not JSON.", "invalid_json");
-  const wholeRequest = readRequest(body);
+  const wholeRequest = readRequest(form ? form.asked(body) : body);
   const begun = wholeRequest.continues ? beginningIn(wholeRequest) : null;
   const chatRequest = begun?.request ?? wholeRequest;
   const conversation = readConversation(chatRequest);
@@ -71,7 +87,7 @@ export async function chat(
   const says = `This is the Sluice simulator${options.namesModel === false ? "" : ` answering as “${chatRequest.model}”`}.`;
   const whole = answerTo({ request: chatRequest, conversation, directives, says });
   const answer = begun ? restOf(whole, begun.beginning, wholeRequest.tokens_max) : whole;
-  const shape = shapeOf(chatRequest, directives, conversation.seed);
+  const shape = { ...shapeOf(chatRequest, directives, conversation.seed), ...(form && { written: form.written }) };
   return chatRequest.stream ? streamed(call, answer, shape) : unstreamed(call, answer, shape);
 }
 
@@ -98,7 +114,8 @@ function streamed(call: Call, answer: Answer, shape: ChunkOptions): Response {
 
 async function unstreamed(call: Call, answer: Answer, shape: ChunkOptions): Promise<Response> {
   const { directives, pace, watch, request } = call;
-  const text = JSON.stringify(completion(answer, shape, !directives.flags.has("no-usage")));
+  const json = JSON.stringify(completion(answer, shape, !directives.flags.has("no-usage")));
+  const text = shape.written?.(json) ?? json;
   const faults = ["stall", "stall-after", "cut-after", "malformed-after"] as const;
   if (faults.some((fault) => directives.flags.has(fault))) {
     return pacedResponse(call, wholeActions(text, answer, directives), "application/json");

@@ -22,6 +22,8 @@ export interface ChunkOptions {
   tokensPerChunk: number;
   quirks: ReadonlySet<Quirk>;
   finishes: boolean;
+  /** Writes the JSON of a chunk in another form. */
+  written?: (json: string) => string;
 }
 
 export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk> {

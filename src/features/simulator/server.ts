@@ -6,6 +6,7 @@
 import { targetOf } from "../../core/protocol/target.ts";
 import { type ChatOptions, chat } from "./chat.ts";
 import { Clock } from "./clock.ts";
+import { completions } from "./completions.ts";
 import { parseDirectives } from "./directives.ts";
 import { errorResponse } from "./errors.ts";
 import { embeddings, measured, rerank } from "./measures.ts";
@@ -76,6 +77,7 @@ async function answered(request: Request, options: SimulatorOptions, clock: Cloc
 
 const answers: Partial<Record<string, typeof chat>> = {
   "/v1/chat/completions": chat,
+  "/v1/completions": completions,
   "/v1/embeddings": measured(embeddings),
   "/v1/rerank": measured(rerank),
 };

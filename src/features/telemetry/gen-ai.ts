@@ -5,6 +5,7 @@
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { StopReason } from "../../core/inference/event.ts";
 import { promptTokens, type Usage } from "../../core/inference/usage.ts";
+import type { Operation } from "../../core/store/ledger.ts";
 import type { EngineReport } from "../../core/upstream/attempt.ts";
 import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
 import type { Ended } from "../../core/usage/run.ts";
@@ -32,7 +33,7 @@ export function genAiMetrics(meter: Meter): (ended: Ended) => void {
   const perOutputToken = histogram("gen_ai.server.time_per_output_token", "s", perToken_s);
   const usage = histogram("gen_ai.client.token.usage", "{token}", tokens);
   return (ended) => {
-    const attributes = modelAttributes(ended.model);
+    const attributes = modelAttributes(ended.model, ended.operation);
     const failure = ended.errorCode === null ? {} : { "error.type": ended.errorCode };
     requestDuration.record(ended.total_ms / 1000, { ...attributes, ...failure });
     if (ended.firstPart_ms !== null && ended.errorCode === null)
@@ -44,9 +45,16 @@ export function genAiMetrics(meter: Meter): (ended: Ended) => void {
   };
 }
 
-export function modelAttributes(model: string): Attributes {
+/** The conventions' names of operations; they have none for ranks. */
+const operationNames: Partial<Record<Operation, string>> = {
+  embeddings: "embeddings",
+  rerank: "rerank",
+  completions: "text_completion",
+};
+
+export function modelAttributes(model: string, operation?: Operation): Attributes {
   return {
-    "gen_ai.operation.name": "chat",
+    "gen_ai.operation.name": (operation && operationNames[operation]) ?? "chat",
     "gen_ai.provider.name": provider,
     "gen_ai.request.model": model,
     "gen_ai.response.model": model,
@@ -57,7 +65,7 @@ export function modelAttributes(model: string): Attributes {
 export function runAttributes(ended: Ended): Attributes {
   const { usage, stream, firstPart_ms } = ended;
   return {
-    ...modelAttributes(ended.model),
+    ...modelAttributes(ended.model, ended.operation),
     "gen_ai.request.stream": stream,
     ...usageAttributes(usage),
     ...(stream && firstPart_ms !== null ? { "gen_ai.response.time_to_first_chunk": firstPart_ms / 1000 } : {}),

@@ -1,0 +1,154 @@
+/** Reads the choices of completions, whole and streamed: texts and log probabilities stay as the engine wrote them. Pure. */
+import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
+import type { Fault } from "../../core/inference/fault.ts";
+import type { AnswerContext, EngineDecoder, ResponseIdentity } from "../../core/protocol/codec.ts";
+import type { Dialect } from "../../core/protocol/dialect.ts";
+import { dialects } from "../../core/protocol/dialects.ts";
+import { type EngineEvent, isBlank } from "../../core/protocol/engine-event.ts";
+import { statusWithin } from "../../core/protocol/error-status.ts";
+import { FinishReason } from "../../core/protocol/finish-reasons.ts";
+import { isObject } from "../../core/protocol/json.ts";
+import { usageReported } from "../../core/protocol/openai-usage.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refusal.ts";
+import type { Report } from "../../core/protocol/report.ts";
+import type { Checking } from "./passing.ts";
+import { type Item, Sieve, type Sifting } from "./sieve.ts";
+
+const members = ["usage", "timings", "x_groq", "error", "detail"];
+const encoder = new TextEncoder();
+
+/** `ending`: the reason that a choice is written with, once it was read. */
+class Choice implements Sifting {
+  readonly list = "choices";
+  readonly keeps = ["index", "text", "logprobs"];
+  readonly reads = ["index", "text", "finish_reason"];
+  readonly members = members;
+  readonly #finish: FinishReason;
+  readonly #ending: () => StopReason | null;
+  text = "";
+
+  constructor(finish: FinishReason, ending: () => StopReason | null) {
+    this.#finish = finish;
+    this.#ending = ending;
+  }
+
+  item(item: Item): string {
+    const text = item.get("text")?.value;
+    if ((item.get("index")?.value ?? 0) !== 0 || typeof text !== "string")
+      throw new UnreadableAnswer("a choice has a wrong index, or no text");
+    this.text += text;
+    this.#finish.take(item.get("finish_reason")?.value);
+    const logprobs = item.has("logprobs") ? "" : ',"logprobs":null';
+    return `${logprobs},"finish_reason":${JSON.stringify(this.#ending())}`;
+  }
+}
+
+/** The check of a whole answer. */
+export function choiceChecking({ dialect = dialects.generic }: AnswerContext): Checking {
+  const finish = new FinishReason(dialect.finishReasons);
+  const choice = new Choice(finish, () => reasonOf(finish));
+  return {
+    list: choice.list,
+    keeps: choice.keeps,
+    reads: choice.reads,
+    members,
+    item: (item) => choice.item(item),
+    complete(items) {
+      if (items !== 1) throw new UnreadableAnswer("the answer has another number of choices than one");
+    },
+    report: (read) => reportIn(read, dialect),
+    written: () => ({ text: choice.text, reason: reasonOf(finish) }),
+  };
+}
+
+function reasonOf(finish: FinishReason): StopReason {
+  if (finish.isFailed || (finish.known === null && finish.unknown === undefined)) throw answerCutShort("finish_reason");
+  return finish.known ?? "stop";
+}
+
+function reportIn(read: ReadonlyMap<string, unknown>, { usage }: Dialect): Report | null {
+  return usageReported(Object.fromEntries(read), usage, usage.chat);
+}
+
+export class ChoiceDecoder implements EngineDecoder {
+  readonly #identity: ResponseIdentity;
+  readonly #dialect: Dialect;
+  readonly #finish: FinishReason;
+  #isBegun = false;
+  #isOver = false;
+
+  constructor(identity: ResponseIdentity, { dialect = dialects.generic }: AnswerContext) {
+    this.#identity = identity;
+    this.#dialect = dialect;
+    this.#finish = new FinishReason(dialect.finishReasons);
+  }
+
+  reads(): boolean {
+    return true;
+  }
+
+  push(event: EngineEvent): InferenceEvent[] {
+    const data = event.parsed ? JSON.stringify(event.parsed.value) : event.data.trim();
+    // llama.cpp begins some streams with a null.
+    if (this.#isOver || isBlank(event) || data === "null") return [];
+    if (data === "[DONE]") return this.#ended(true);
+    const choice = new Choice(this.#finish, () => null);
+    const sieve = new Sieve(choice);
+    sieve.push(encoder.encode(data));
+    const error = sieve.members.get("error") ?? sieve.members.get("detail");
+    if (error) return this.#failed(errorFault(error, this.#dialect));
+    sieve.end();
+    if (this.#finish.isFailed) return this.#failed(answerCutShort("finish_reason"));
+    const report = reportIn(sieve.members, this.#dialect);
+    return [...this.#written(choice.text, sieve.take()), ...(report ? [{ type: "usage", ...report } as const] : [])];
+  }
+
+  end(): InferenceEvent[] {
+    return this.#ended(false);
+  }
+
+  #written(delta: string, bytes: Uint8Array): InferenceEvent[] {
+    if (delta === "") return [];
+    return [...this.#beginning(), { type: "part-delta", index: 0, delta }, { type: "passed", bytes }];
+  }
+
+  #beginning(): InferenceEvent[] {
+    if (this.#isBegun) return [];
+    this.#isBegun = true;
+    return beginningOf(this.#identity);
+  }
+
+  /** `[DONE]` ends an answer even if the engine gave no reason for its end. */
+  #ended(isDone: boolean): InferenceEvent[] {
+    if (this.#isOver) return [];
+    const { known, unknown } = this.#finish;
+    if (known === null && unknown === undefined && !(isDone && this.#isBegun))
+      return this.#failed(answerCutShort("finish_reason"));
+    this.#isOver = true;
+    return [...this.#beginning(), ...endOf(known ?? "stop")];
+  }
+
+  #failed(fault: Fault): InferenceEvent[] {
+    this.#isOver = true;
+    return [{ type: "response-failed", fault }];
+  }
+}
+
+export function beginningOf(identity: ResponseIdentity): InferenceEvent[] {
+  return [
+    { type: "response-start", ...identity },
+    { type: "part-start", index: 0, part: { kind: "text" } },
+  ];
+}
+
+export function endOf(reason: StopReason): InferenceEvent[] {
+  return [
+    { type: "part-end", index: 0 },
+    { type: "response-end", reason },
+  ];
+}
+
+function errorFault(error: unknown, { refusals }: Dialect): Fault {
+  return refusalFault(isObject(error) ? statusWithin(error) : 500, errorOf({ error }), refusals);
+}

@@ -1,0 +1,131 @@
+/**
+ * The one translation: llama.cpp fills in a text between two others at a path of its own, in a form of its own
+ * (docs/engines.md). Pure.
+ */
+import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
+import type { AnswerReader, EngineDecoder, ResponseIdentity } from "../../core/protocol/codec.ts";
+import { dialects } from "../../core/protocol/dialects.ts";
+import { type EngineEvent, isBlank, jsonOf } from "../../core/protocol/engine-event.ts";
+import { statusWithin } from "../../core/protocol/error-status.ts";
+import { isObject, type JsonObject, textOf } from "../../core/protocol/json.ts";
+import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { answerCutShort, errorOf, refusalFault } from "../../core/protocol/refusal.ts";
+import { reportOf } from "../../core/protocol/report.ts";
+import { Bytes } from "./bytes.ts";
+import { beginningOf, endOf } from "./choices.ts";
+import { type CompletionsRequest, promptOf } from "./completion-input.ts";
+import type { EngineShape } from "./engine.ts";
+
+export const infill: EngineShape<CompletionsRequest> = {
+  // It is beside `/v1`, and not below it.
+  path: "/../infill",
+  encode: (wire, { stream }, { outputTokens_max }) => {
+    const { temperature, top_p, seed, stop, frequency_penalty, presence_penalty, suffix } = wire;
+    return {
+      input_prefix: promptOf(wire),
+      input_suffix: suffix ?? "",
+      n_predict: outputTokens_max,
+      stream,
+      temperature,
+      top_p,
+      seed,
+      frequency_penalty,
+      presence_penalty,
+      stop: typeof stop === "string" ? [stop] : stop,
+    };
+  },
+  lacks: (wire) => (typeof promptOf(wire) === "string" ? null : { feature: "a suffix of token ids", param: "suffix" }),
+  reader: (_, identity, __, answer_bytes_max) => new InfillReader(identity, answer_bytes_max),
+  decoder: (identity) => new InfillDecoder(identity),
+};
+
+class InfillDecoder implements EngineDecoder {
+  readonly #identity: ResponseIdentity;
+  #isBegun = false;
+  #isOver = false;
+
+  readonly #isWhole: boolean;
+
+  constructor(identity: ResponseIdentity, isWhole = false) {
+    this.#identity = identity;
+    this.#isWhole = isWhole;
+  }
+
+  reads(): boolean {
+    return true;
+  }
+
+  push(event: EngineEvent): InferenceEvent[] {
+    if (this.#isOver || isBlank(event) || event.data.trim() === "[DONE]") return [];
+    let value: unknown;
+    try {
+      value = jsonOf(event);
+    } catch (cause) {
+      throw new UnreadableAnswer("an event is no JSON", { cause });
+    }
+    return isObject(value) ? this.read(value) : [];
+  }
+
+  end(): InferenceEvent[] {
+    return this.#isOver ? [] : [{ type: "response-failed", fault: answerCutShort("its last event") }];
+  }
+
+  read(value: JsonObject): InferenceEvent[] {
+    if (isObject(value.error)) {
+      this.#isOver = true;
+      const fault = refusalFault(statusWithin(value.error), errorOf(value), dialects.generic.refusals);
+      return [{ type: "response-failed", fault }];
+    }
+    const events = this.#isBegun ? [] : beginningOf(this.#identity);
+    this.#isBegun = true;
+    const delta = textOf(value.content);
+    const reason = value.stop_type === "limit" ? "length" : "stop";
+    if (delta !== "") events.push({ type: "part-delta", index: 0, delta });
+    if (delta !== "" || this.#isWhole)
+      events.push({ type: "passed", bytes: choiceOf(delta, this.#isWhole ? reason : null) });
+    if (value.stop !== true) return events;
+    this.#isOver = true;
+    const cached = isObject(value.timings) ? value.timings.cache_n : undefined;
+    const counts = { prompt: value.tokens_evaluated, output: value.tokens_predicted };
+    const report = reportOf({ ...counts, cached, written: undefined, reasoning: undefined }, { inclusive: true });
+    if (report) events.push({ type: "usage", ...report });
+    return [...events, ...endOf(reason)];
+  }
+}
+
+function choiceOf(text: string, finish_reason: StopReason | null): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ index: 0, text, logprobs: null, finish_reason }));
+}
+
+/** A whole answer is the last event alone. */
+class InfillReader implements AnswerReader {
+  readonly #decoder: InfillDecoder;
+  readonly #bytes_max: number;
+  readonly #bytes = new Bytes();
+
+  constructor(identity: ResponseIdentity, bytes_max: number) {
+    this.#decoder = new InfillDecoder(identity, true);
+    this.#bytes_max = bytes_max;
+  }
+
+  get held_bytes(): number {
+    return this.#bytes.length;
+  }
+
+  get next_bytes(): number {
+    return 64 * 1024;
+  }
+
+  push(pieces: readonly Uint8Array[]): InferenceEvent[] {
+    for (const piece of pieces) this.#bytes.add(piece);
+    if (this.#bytes.length > this.#bytes_max)
+      throw new UnreadableAnswer(`the answer is larger than ${this.#bytes_max} bytes`);
+    return [];
+  }
+
+  end(): InferenceEvent[] {
+    const data = new TextDecoder().decode(this.#bytes.take());
+    const events = this.#decoder.push({ data });
+    return [...events, ...this.#decoder.end()];
+  }
+}

@@ -1,0 +1,192 @@
+/** POST /v1/completions: what a client may rely on, whole and streamed, in front of an engine over HTTP. */
+import { afterAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { engineModel, eventsOf, kindModels, refusalOf, startService, words } from "../../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+
+/** An engine of llama.cpp's form: `/infill` beside `/v1`. */
+const infilled: { path: string; body: Record<string, unknown> }[] = [];
+const llama = Bun.serve({
+  port: 0,
+  async fetch(request) {
+    const body = (await request.json()) as Record<string, unknown>;
+    infilled.push({ path: new URL(request.url).pathname, body });
+    const end = { tokens_predicted: 2, tokens_evaluated: 9, timings: { cache_n: 4 }, stop: true, stop_type: "limit" };
+    if (body.stream !== true) return Response.json({ content: " a + b", prompt: "<fim>…", ...end });
+    const events = [
+      { content: " a", stop: false },
+      { content: " + b", stop: false },
+      { content: "", ...end },
+    ];
+    return new Response(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""), {
+      headers: { "content-type": "text/event-stream" },
+    });
+  },
+});
+const fimModel = "acme/fill-1";
+const service = await startService({
+  hasKinds: true,
+  engine: { directives: "echo" },
+  upstream: `dialect: generic
+  fim:
+    url: "http://127.0.0.1:${llama.port}/v1"
+    dialect: llama.cpp`,
+  extraModels: `
+  - id: ${fimModel}
+    kind: completion
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 100, cached_input: 10, output: 400 }
+    routes: [{ upstream: fim, model: qwen }]`,
+});
+afterAll(async () => {
+  await service.stop();
+  await llama.stop(true);
+}, 60_000);
+
+const model = kindModels.completion;
+const complete = (body: object) => service.post("/v1/completions", { model, ...body });
+const asked = () => service.engine.requests.at(-1)?.body as Record<string, unknown>;
+
+interface Chunk {
+  choices: { index: number; text: string; logprobs: object | null; finish_reason: string | null }[];
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null;
+}
+
+describe("a whole answer", () => {
+  test("has the engine's text, the public model id, a reason and exact usage, and is charged by it", async () => {
+    const response = await complete({ prompt: words(5), max_tokens: 30 });
+    expect(response.status).toBe(200);
+    const body = (await response.json()) as Chunk & { id: string; object: string; model: string };
+    expect(body).toMatchObject({ object: "text_completion", model });
+    expect(body.id).toMatch(/^cmpl-[0-9a-f]{32}$/);
+    expect(body.choices).toEqual([{ text: words(5), index: 0, logprobs: null, finish_reason: "stop" }]);
+    const { usage } = body;
+    expect(usage?.completion_tokens).toBe(5);
+    const receipt = await endedReceipt(service, requestIdOf(response));
+    expect(receipt).toMatchObject({ operation: "completions", stream: false, usage: { output_tokens: 5 } });
+    expect(receipt.units?.charged).toBe(usage!.prompt_tokens * 100 + 5 * 400);
+  });
+
+  test("is cut at the cap, which is 16 if nothing is said", async () => {
+    const cut = (await (await complete({ prompt: words(40) })).json()) as Chunk;
+    expect(cut.choices[0]?.finish_reason).toBe("length");
+    expect(cut.usage?.completion_tokens).toBe(16);
+    expect(asked()).toMatchObject({ model: engineModel, max_tokens: 16, stream: false });
+  });
+
+  test("keeps log probabilities in the form of completions", async () => {
+    const { choices } = (await (await complete({ prompt: "a b", logprobs: 1, max_tokens: 2 })).json()) as Chunk;
+    expect(Object.keys(choices[0]!.logprobs!)).toEqual(["tokens", "token_logprobs", "top_logprobs", "text_offset"]);
+  });
+});
+
+describe("a streamed answer", () => {
+  test("brings the text piece by piece, one end, usage if it is asked for, and one [DONE]", async () => {
+    const response = await complete({
+      prompt: words(4),
+      max_tokens: 9,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const events = await eventsOf(response);
+    expect(events.filter((event) => event === "[DONE]")).toHaveLength(1);
+    expect(events.at(-1)).toBe("[DONE]");
+    const chunks = events.slice(0, -1).map((event) => JSON.parse(event) as Chunk);
+    const last = chunks.pop()!;
+    expect(last.choices).toEqual([]);
+    expect(last.usage?.completion_tokens).toBe(4);
+    expect(chunks.map(({ choices }) => choices[0]!.text).join("")).toBe(words(4));
+    expect(chunks.map(({ choices }) => choices[0]!.finish_reason).filter((reason) => reason !== null)).toEqual([
+      "stop",
+    ]);
+    const receipt = await endedReceipt(service, requestIdOf(response));
+    expect(receipt).toMatchObject({
+      outcome: "completed",
+      stream: true,
+      usage: { output_tokens: 4, source: "reported" },
+    });
+  });
+
+  test("has no usage unless it is asked for, and the same text as the whole one", async () => {
+    const streamed = await eventsOf(await complete({ prompt: "one two three", max_tokens: 9, stream: true }));
+    expect(streamed.join("")).not.toContain("usage");
+    const whole = (await (await complete({ prompt: "one two three", max_tokens: 9 })).json()) as Chunk;
+    const text = streamed.slice(0, -1).map((event) => (JSON.parse(event) as Chunk).choices[0]!.text);
+    expect(text.join("")).toBe(whole.choices[0]!.text);
+  });
+
+  test("that the engine cuts off ends with an error and [DONE], and what was delivered is charged", async () => {
+    const prompt = `[simulator: cut-after=3] ${words(9)}`;
+    const response = await complete({ prompt, max_tokens: 20, stream: true });
+    const events = await eventsOf(response);
+    expect(events.at(-1)).toBe("[DONE]");
+    expect(JSON.parse(events.at(-2)!)).toMatchObject({ error: { code: "upstream_unavailable" } });
+    const receipt = await endedReceipt(service, requestIdOf(response));
+    expect(receipt).toMatchObject({ outcome: "failed", usage: { output_tokens: 3 } });
+  });
+});
+
+describe("a suffix", () => {
+  test("is sent to llama.cpp's own path, and its answer has our form, whole and streamed", async () => {
+    const body = { model: fimModel, prompt: "return", suffix: "\n}", max_tokens: 8 };
+    const response = await service.post("/v1/completions", body);
+    const whole = (await response.json()) as Chunk;
+    expect(infilled.at(-1)).toMatchObject({
+      path: "/infill",
+      body: { input_prefix: "return", input_suffix: "\n}", n_predict: 8 },
+    });
+    expect(whole.choices).toEqual([{ index: 0, text: " a + b", logprobs: null, finish_reason: "length" }]);
+    expect(whole.usage).toMatchObject({ prompt_tokens: 9, completion_tokens: 2 });
+    const receipt = await endedReceipt(service, requestIdOf(response));
+    expect(receipt.units?.charged).toBe(5 * 100 + 4 * 10 + 2 * 400);
+    const events = await eventsOf(await service.post("/v1/completions", { ...body, stream: true }));
+    const texts = events.slice(0, -1).map((event) => (JSON.parse(event) as Chunk).choices[0]!);
+    expect(texts.map(({ text }) => text).join("")).toBe(" a + b");
+    expect(texts.at(-1)?.finish_reason).toBe("length");
+  });
+
+  test("is refused where the engine would leave it out, as are an echo and log probabilities", async () => {
+    expect(await refusalOf(await complete({ prompt: "a", suffix: "b" }))).toEqual([
+      400,
+      "unsupported_feature",
+      "suffix",
+    ]);
+    const fim = (body: object) => service.post("/v1/completions", { model: fimModel, prompt: "a", ...body });
+    expect(await refusalOf(await fim({ echo: true }))).toEqual([400, "unsupported_feature", "echo"]);
+    expect(await refusalOf(await fim({ logprobs: 1 }))).toEqual([400, "unsupported_feature", "logprobs"]);
+  });
+});
+
+for (const [what, body, code, param] of [
+  ["several prompts", { prompt: ["a", "b"] }, "unsupported_feature", "prompt"],
+  ["several choices", { prompt: "a", n: 2 }, "unsupported_feature", "n"],
+  ["no prompt", {}, "missing_field", "prompt"],
+  ["no room", { prompt: "a", max_tokens: 0 }, "invalid_value", "max_tokens"],
+  ["options of a stream without one", { prompt: "a", stream_options: {} }, "invalid_value", "stream_options"],
+] as const)
+  test(`a request with ${what} is refused by name`, async () => {
+    expect(await refusalOf(await complete(body))).toEqual([400, code, param]);
+  });
+
+test("a list of one prompt, and token ids, are one prompt", async () => {
+  await complete({ prompt: ["hello"] });
+  expect(asked().prompt).toBe("hello");
+  await complete({ prompt: [[1, 2, 3]] });
+  expect(asked().prompt).toEqual([1, 2, 3]);
+});
+
+test("OpenAI's SDK completes and streams, unchanged", async () => {
+  const client = new OpenAI({
+    baseURL: `${service.url}/v1`,
+    apiKey: service.key,
+    maxRetries: 0,
+    fetch: (url, init) => service.fetch(String(url).slice(service.url.length), init),
+  });
+  const whole = await client.completions.create({ model, prompt: "hello there", max_tokens: 5 });
+  const stream = await client.completions.create({ model, prompt: "hello there", max_tokens: 5, stream: true });
+  let text = "";
+  for await (const chunk of stream) text += chunk.choices[0]?.text ?? "";
+  expect(text).toBe(whole.choices[0]!.text);
+  expect(text).toBe("hello there");
+});
