@@ -27,12 +27,10 @@ interface Way {
   error_max: number;
 }
 
-const apart = ["--reasoning-parser", "qwen3"];
-/** docs/metering.md promises these bounds. */
+/** docs/metering.md promises these bounds. With the parser every answer is a thought, and teaches nothing. */
 const ways: readonly Way[] = [
-  { name: "thinking told apart", options: apart, error_max: 0.05 },
+  { name: "thinking told apart", options: ["--reasoning-parser", "qwen3"], error_max: 0.05 },
   { name: "thinking in the text", options: [], error_max: 0.15 },
-  { name: "several tokens at a time", options: [...apart, "--stream-interval", "4"], error_max: 0.15 },
 ];
 const rounds = 12;
 
