@@ -16,7 +16,9 @@ const text = renderManagement(version);
 
 test("the checked-in management.json is what the code says", () => {
   if (readFileSync(join(root, "contract/management.json"), "utf8") !== text)
-    throw new Error("management.json and the code differ: npm run sluice -- openapi --management --write contract/management.json");
+    throw new Error(
+      "management.json and the code differ: npm run sluice -- openapi --management --write contract/management.json",
+    );
 });
 
 test("an independent validator accepts it as OpenAPI 3.1", async () => {

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import fc from "fast-check";
 import { Counter, Histogram, Registry, type RegistryContentType } from "prom-client";
+import type { Format } from "../../../src/core/http/observer.ts";
 import type { MetricRow } from "../../../src/features/telemetry/metric.ts";
 import { instruments } from "../../../src/features/telemetry/registry.ts";
 import { type MetricName, table } from "../../../src/features/telemetry/table.ts";
-import type { Format } from "../../../src/core/http/observer.ts";
 import { contentTypes, textOf } from "../../../src/features/telemetry/text.ts";
 
 const counted = ["http_requests_total", "usage_recovered_total"] as const;

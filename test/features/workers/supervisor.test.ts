@@ -1,6 +1,7 @@
 /** What the supervisor does about workers that end, hang and never start; workers are stood in for, time is not. */
-import { merger } from "../../../src/features/telemetry/merged.ts";
+
 import { afterEach, expect, jest, test } from "bun:test";
+import { merger } from "../../../src/features/telemetry/merged.ts";
 import type { Child } from "../../../src/features/workers/crew.ts";
 import type { Order, Word } from "../../../src/features/workers/messages.ts";
 import { isQuick, pauseAfter } from "../../../src/features/workers/pause.ts";
