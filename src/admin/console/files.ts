@@ -25,7 +25,7 @@ export interface WrittenFiles {
 /** The import stands in a `try`, so that a build passes, and a node starts, where nothing was made. */
 export async function consoleFiles(): Promise<ConsoleFiles> {
   try {
-    const made = await import("../../.cache/console.data", { with: { type: "file" } });
+    const made = await import("../../../.cache/console.data", { with: { type: "file" } });
     return read((await Bun.file(made.default).json()) as WrittenFiles);
   } catch {
     return { document: notMade, assets: new Map() };

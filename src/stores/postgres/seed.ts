@@ -49,7 +49,7 @@ export async function unpackSeed(engine: Engine, folder: string): Promise<boolea
 
 async function seedArchive(): Promise<Bun.BunFile | null> {
   try {
-    const file = await import("../../.cache/seed.tar.gz", { with: { type: "file" } });
+    const file = await import("../../../.cache/seed.tar.gz", { with: { type: "file" } });
     return Bun.file(file.default);
   } catch {
     return null;
