@@ -144,7 +144,8 @@ const isOver = (percent: number, owner: string | undefined) =>
   sql`${person.id} in (
     select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
-const changeablePerson: Changeable<PersonRow, KnownPerson, "last_admin"> = {
+/** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
+const limitedPerson: Changeable<PersonRow, KnownPerson> = {
   lock: lockPerson,
   read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
   bump: (tx, { id, version }) =>
@@ -153,14 +154,12 @@ const changeablePerson: Changeable<PersonRow, KnownPerson, "last_admin"> = {
       .set({ version: version + 1 })
       .where(eq(person.id, id)),
   owner: () => null,
-  transaction: keepingAdministrator,
 };
 
-/** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
-const limitedPerson: Changeable<PersonRow, KnownPerson> = { ...changeablePerson, transaction: undefined } as Changeable<
-  PersonRow,
-  KnownPerson
->;
+const changeablePerson: Changeable<PersonRow, KnownPerson, "last_admin"> = {
+  ...limitedPerson,
+  transaction: keepingAdministrator,
+};
 
 /** Ends sessions of browsers, and approvals that no device has fetched yet. */
 async function endSessions(tx: Transaction, id: string): Promise<void> {

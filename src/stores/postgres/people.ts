@@ -190,8 +190,10 @@ export function personOf({ subjectHash: _, ...row }: PersonRow): Person {
   return { ...row, id: idOf(row.id, "per_") };
 }
 
-/** The person's row, locked until the commit. */
-/** It is not locked for update: a new key of the person shares the row while its organization is locked, and would wait. */
+/**
+ * The person's row, locked until the commit. It is not locked for update: a new key of the person shares the row while its
+ * organization is locked, and would wait.
+ */
 export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow | null> {
   const uuid = uuidOf(id, "per_");
   if (uuid === null) return null;

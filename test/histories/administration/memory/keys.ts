@@ -1,11 +1,13 @@
 // src/stores/postgres/keys.ts and src/stores/postgres/raises.ts in memory.
 
 import { isDeepStrictEqual } from "node:util";
-import type { Administration, Key, KeyChange } from "../../../../src/core/store/directory.ts";
+import type { Administration } from "../../../../src/admin/store/administration.ts";
+import type { StoredKey } from "../../../../src/admin/store/key.ts";
+import { noBudget } from "../../../../src/core/store/budget.ts";
 import type { Raise } from "../../../../src/core/store/raise.ts";
 import { audit, isLimited, limitsChanged, setSubject } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
-import { memberId, type Reading, teamIn } from "./tables.ts";
+import { type KeyRow, memberId, type Reading, teamIn } from "./tables.ts";
 
 type Verbs = "createKey" | "findKey" | "updateKey" | "rotateKey" | "revokeKey";
 type Creation = Parameters<Administration["createKey"]>[0];
@@ -15,56 +17,56 @@ export function keys(db: MemoryDatabase): Pick<Administration, Verbs> {
   return {
     createKey: (input) =>
       db.transaction(async (tx) => {
-        const { id, organizationId, teamId, budget, personId = null } = input;
+        const { id, organizationId, teamId, limits, personId = null } = input;
         const refusal = await refusalOf(tx, input);
         if (refusal) return refusal;
         if (personId !== null) await tx.lock(personId, "key share");
-        tx.set("keys", id, keyFrom(input, tx.now));
-        if (teamId !== null || isLimited(budget) || personId !== null) {
+        const row = newKey(input, tx.now);
+        tx.set("keys", id, row);
+        if (teamId !== null || isLimited(limits) || personId !== null) {
           await tx.lock(organizationId, "no key update");
-          await setSubject(tx, { id, organizationId, teamId, budget });
+          await setSubject(tx, { id, organizationId, teamId, budget: limits });
         }
         await audit(tx);
-        return tx.get("keys", id)!;
+        return keyFrom(tx, row);
       }),
 
     async findKey(id) {
       await memory.scheduler.turn();
-      return memory.get("keys", id) ?? null;
+      const row = memory.get("keys", id);
+      return row ? keyFrom(memory, row) : null;
     },
 
-    updateKey: (id, change, _, version) =>
+    updateKey: ({ id, version }, patch) =>
       db.transaction(async (tx) => {
-        const key = await lockKey(tx, id);
-        if (!key) return null;
-        if (typeof version === "number" && key.version !== version) return { stale: key };
-        const names = Object.keys(change) as (keyof KeyChange)[];
-        if (names.some((name) => !isDeepStrictEqual(key[name], change[name]))) {
-          set(tx, key, change);
-          await audit(tx);
-        }
-        return tx.get("keys", id)!;
+        const row = await lockKey(tx, id);
+        if (!row) return null;
+        const now = keyFrom(tx, row);
+        if (typeof version === "number" && row.version !== version) return { stale: now };
+        const { organizationId } = row;
+        const { teamId: before = null } = tx.get("subjects", id) ?? {};
+        const { teamId = before, limits = now.limits, ...values } = patch(now);
+        const isCounted = teamId !== before || !isDeepStrictEqual(limits, now.limits);
+        const names = Object.keys(values) as (keyof typeof values)[];
+        if (!isCounted && names.every((name) => isDeepStrictEqual(now[name], values[name]))) return now;
+        if (isCounted && !(await mayJoin(tx, organizationId, teamId))) return "no_team";
+        if (isCounted) await setSubject(tx, { id, organizationId, teamId, budget: limits });
+        return changed(tx, row, values);
       }),
 
     rotateKey: ({ id }) =>
       db.transaction(async (tx) => {
-        const key = await lockKey(tx, id);
-        if (!key) return null;
-        if (key.revokedAt) return "revoked";
-        set(tx, key, {});
-        await audit(tx);
-        return tx.get("keys", id)!;
+        const row = await lockKey(tx, id);
+        if (!row) return null;
+        return row.revokedAt ? "revoked" : changed(tx, row, {});
       }),
 
     revokeKey: ({ id }) =>
       db.transaction(async (tx) => {
-        const key = await lockKey(tx, id);
-        if (!key) return null;
-        if (!key.revokedAt) {
-          set(tx, key, { revokedAt: tx.now, state: "revoked", endsAt: tx.now });
-          await audit(tx);
-        }
-        return tx.get("keys", id)!;
+        const row = await lockKey(tx, id);
+        if (!row) return null;
+        if (row.revokedAt) return keyFrom(tx, row);
+        return changed(tx, row, { revokedAt: tx.now, state: "revoked", endsAt: tx.now });
       }),
   };
 }
@@ -99,27 +101,49 @@ function raiseIn(of: Reading, id: string): Raise | null {
   return raise && raise.until > of.now ? raise : null;
 }
 
-async function lockKey(tx: MemoryTransaction, id: string): Promise<Key | null> {
+/** The organization comes first, as for every act that changes a key. */
+async function lockKey(tx: MemoryTransaction, id: string): Promise<KeyRow | null> {
+  await tx.statement();
+  const found = tx.get("keys", id);
+  if (!found) return null;
+  await tx.lock(found.organizationId, "no key update");
   await tx.lock(id);
   return tx.get("keys", id) ?? null;
 }
 
-const set = (tx: MemoryTransaction, key: Key, values: Partial<Key>) =>
-  tx.set("keys", key.id, { ...key, ...values, version: key.version + 1 });
-
-async function refusalOf(tx: MemoryTransaction, { organizationId, name, hasOwnName, teamId, budget }: Creation) {
-  const isChanged = hasOwnName || teamId !== null || isLimited(budget);
-  await tx.lock(organizationId, isChanged ? "update" : "key share");
-  if (tx.get("organizations", organizationId)?.status === "closed") return "closed";
-  const isNamed = (key: Key) => key.organizationId === organizationId && key.name === name && !key.revokedAt;
-  if (hasOwnName && tx.all("keys").some(isNamed)) return "name_taken";
-  if (teamId === null) return null;
-  await tx.lock(organizationId, "no key update");
-  return teamIn(tx, teamId)?.organizationId === organizationId ? null : "no_team";
+/** The end of an act that changes a key. */
+async function changed(tx: MemoryTransaction, row: KeyRow, values: Partial<KeyRow>): Promise<StoredKey> {
+  const now = { ...row, ...values, version: row.version + 1 };
+  tx.set("keys", row.id, now);
+  await audit(tx);
+  return keyFrom(tx, now);
 }
 
-function keyFrom({ secret, actor, personId = null, ...input }: Creation, at: Date): Key {
-  const { teamId: _, budget: __, hasOwnName: ___, repeat: ____, ...given } = input;
+async function refusalOf(tx: MemoryTransaction, { organizationId, name, hasOwnName, teamId, limits }: Creation) {
+  const isChanged = hasOwnName || teamId !== null || isLimited(limits);
+  await tx.lock(organizationId, isChanged ? "update" : "key share");
+  if (tx.get("organizations", organizationId)?.status === "closed") return "closed";
+  const isNamed = (key: KeyRow) => key.organizationId === organizationId && key.name === name && !key.revokedAt;
+  if (hasOwnName && tx.all("keys").some(isNamed)) return "name_taken";
+  return (await mayJoin(tx, organizationId, teamId)) ? null : "no_team";
+}
+
+async function mayJoin(tx: MemoryTransaction, organizationId: string, teamId: string | null): Promise<boolean> {
+  if (teamId === null) return true;
+  await tx.lock(organizationId, "no key update");
+  await tx.statement();
+  return teamIn(tx, teamId)?.organizationId === organizationId;
+}
+
+function keyFrom(of: Reading, row: KeyRow): StoredKey {
+  const { teamId = null, budget = noBudget } = of.get("subjects", row.id) ?? {};
+  const team = teamId === null ? null : of.get("teams", teamId)!;
+  const organization = of.get("organizations", row.organizationId)!.slug;
+  return { ...row, organization, team: team && { id: team.id, name: team.name }, limits: budget };
+}
+
+function newKey({ secret, actor, personId = null, ...input }: Creation, at: Date): KeyRow {
+  const { teamId: _, limits: __, hasOwnName: ___, repeat: ____, ...given } = input;
   const { prefix, suffix } = secret;
   return {
     ...given,

@@ -20,7 +20,6 @@ type Verbs =
   | `${"give" | "take"}Membership`
   | "findPerson"
   | "memberBudgets"
-  | "memberLimits"
   | "setMemberLimits";
 
 /** Whether the act changed something, or why not. */
@@ -106,20 +105,15 @@ export function people(
       return new Map(ids.map((id) => [id, budgetsOf(memory, id)]));
     },
 
-    async memberLimits(id, organizationId) {
-      await memory.scheduler.turn();
-      return memory.get("memberLimits", memberId(organizationId, id))?.budget ?? null;
-    },
-
-    setMemberLimits: (id, { organizationId, before, budget }, _, version) =>
-      changing<"overtaken">(
+    setMemberLimits: ({ id, version }, organizationId, patch) =>
+      changing<never>(
         id,
         version,
         async (tx) => {
           await tx.lock(organizationId, "no key update");
           await tx.statement();
           const own = tx.get("memberLimits", memberId(organizationId, id))?.budget ?? null;
-          if (!isDeepStrictEqual(own, before)) return "overtaken";
+          const budget = patch(own);
           if (isDeepStrictEqual(own, budget)) return false;
           const row = budget && { personId: id, organizationId, budget };
           tx.set("memberLimits", memberId(organizationId, id), row);

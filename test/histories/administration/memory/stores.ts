@@ -1,7 +1,8 @@
 // The stores of the verbs, in memory: as far as the acts on limits, teams, memberships, keys and raises need them.
 
 import type { ManagementStores } from "../../../../src/admin/management/context.ts";
-import type { Administration, Organization } from "../../../../src/core/store/directory.ts";
+import type { Administration } from "../../../../src/admin/store/administration.ts";
+import type { Organization } from "../../../../src/core/store/directory.ts";
 import { audit } from "./acts.ts";
 import { keys, raises } from "./keys.ts";
 import type { MemoryDatabase } from "./memory.ts";

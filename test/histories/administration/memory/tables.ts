@@ -1,7 +1,8 @@
 // The tables that the limits of people depend on, in memory.
 
+import type { StoredKey } from "../../../../src/admin/store/key.ts";
 import type { Budget } from "../../../../src/core/store/budget.ts";
-import type { Key, Organization } from "../../../../src/core/store/directory.ts";
+import type { Organization } from "../../../../src/core/store/directory.ts";
 import type { Membership, Person } from "../../../../src/core/store/people.ts";
 import type { Raise } from "../../../../src/core/store/raise.ts";
 
@@ -19,6 +20,9 @@ export interface MembershipRow extends Pick<Membership, "role" | "source"> {
   teamId: string | null;
   isEnded: boolean;
 }
+
+/** Its team and its limits are those of its subject. */
+export type KeyRow = Omit<StoredKey, "organization" | "team" | "limits">;
 
 /** A team, a key, or a person in an organization, as the ledger knows it. */
 export interface SubjectRow {
@@ -45,7 +49,7 @@ export interface Rows {
   keyDefaults: Budget;
   memberDefaults: Budget;
   memberLimits: MemberLimitRow;
-  keys: Key;
+  keys: KeyRow;
   raises: Raise;
 }
 export type TableName = keyof Rows;

@@ -1,25 +1,29 @@
 // src/stores/postgres/teams.ts in memory.
 
 import { isDeepStrictEqual } from "node:util";
-import { type Budget, type KeyBudget, noBudget, type Team } from "../../../../src/core/store/budget.ts";
-import type { Administration } from "../../../../src/core/store/directory.ts";
+import type { Administration } from "../../../../src/admin/store/administration.ts";
+import type { StoredTeam } from "../../../../src/admin/store/team.ts";
+import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
+import type { VersionedChange } from "../../../../src/core/store/change.ts";
 import { audit, limitedOnly, refreshMembers, setSubject } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
 import { type Reading, type TeamRow, teamIn } from "./tables.ts";
 
-type Verbs = "createTeam" | "listTeams" | "findTeam" | "updateTeam" | "removeTeam" | "keyBudget" | "setKeyBudget";
+type Verbs = "createTeam" | "listTeams" | "findTeam" | "updateTeam" | "removeTeam";
 type Defaults = "keyDefault" | "memberDefault" | "setKeyDefault" | "setMemberDefault";
+type DefaultPatch = (now: Budget | null) => Budget | null;
+type Settable = Pick<StoredTeam, "name" | "limits" | "keyLimits" | "memberLimits">;
 
 export function teams(db: MemoryDatabase): Pick<Administration, Verbs> {
   const { memory } = db;
   return {
-    createTeam: ({ id, organizationId, name, budget, keyDefault, memberDefault = null }) =>
+    createTeam: ({ id, organizationId, name, limits, keyLimits, memberLimits = null }) =>
       db.transaction(async (tx) => {
         await tx.lock(organizationId, "no key update");
         if (isTaken(tx, organizationId, name)) return "name_taken";
         tx.set("teams", id, { id, organizationId, name, version: 1, isRemoved: false });
-        await setSubject(tx, { id, organizationId, teamId: null, budget });
-        setDefaults(tx, id, { keyDefault, memberDefault });
+        await setSubject(tx, { id, organizationId, teamId: null, budget: limits });
+        setDefaults(tx, id, { keyLimits, memberLimits });
         await audit(tx);
         return readTeam(tx, id)!;
       }),
@@ -35,20 +39,18 @@ export function teams(db: MemoryDatabase): Pick<Administration, Verbs> {
       return readTeam(memory, id);
     },
 
-    updateTeam: ({ id, version }, before, change) =>
+    updateTeam: ({ id, version }, patch) =>
       db.transaction(async (tx) => {
-        const { organizationId } = before;
-        await tx.lock(organizationId, "no key update");
-        await tx.statement();
-        const now = readTeam(tx, id);
+        const now = await lockTeam(tx, id);
         if (!now) return null;
-        const isOther = typeof version === "number" && now.version !== version;
-        if (isOther || !isDeepStrictEqual(settable(now), settable(before))) return { now };
-        if (isDeepStrictEqual(settable(now), settable(change))) return now;
-        if (change.name !== now.name && isTaken(tx, organizationId, change.name)) return "name_taken";
-        tx.set("teams", id, { ...tx.get("teams", id)!, name: change.name, version: now.version + 1 });
-        await setSubject(tx, { id, organizationId, teamId: null, budget: change.budget });
-        setDefaults(tx, id, change);
+        if (typeof version === "number" && now.version !== version) return { stale: now };
+        const { organizationId } = now;
+        const wanted = { ...settable(now), ...patch(now) };
+        if (isDeepStrictEqual(wanted, settable(now))) return now;
+        if (wanted.name !== now.name && isTaken(tx, organizationId, wanted.name)) return "name_taken";
+        tx.set("teams", id, { ...tx.get("teams", id)!, name: wanted.name, version: now.version + 1 });
+        await setSubject(tx, { id, organizationId, teamId: null, budget: wanted.limits });
+        setDefaults(tx, id, wanted);
         await refreshMembers(tx, organizationId, null);
         await audit(tx);
         return readTeam(tx, id);
@@ -56,47 +58,30 @@ export function teams(db: MemoryDatabase): Pick<Administration, Verbs> {
 
     removeTeam: (id) =>
       db.transaction(async (tx) => {
-        await tx.statement();
-        const found = readTeam(tx, id);
-        if (!found) return null;
-        const { organizationId } = found;
-        await tx.lock(organizationId, "no key update");
-        await tx.statement();
-        const removed = readTeam(tx, id);
+        const removed = await lockTeam(tx, id);
         if (!removed) return null;
+        const { organizationId } = removed;
         await setSubject(tx, { id, organizationId, teamId: null, budget: noBudget });
         await tx.statement();
         for (const subject of tx.all("subjects"))
           if (subject.teamId === id) tx.set("subjects", subject.id, { ...subject, teamId: null });
-        setDefaults(tx, id, { keyDefault: null, memberDefault: null });
+        setDefaults(tx, id, { keyLimits: null, memberLimits: null });
         await refreshMembers(tx, organizationId, null);
         tx.set("teams", id, { ...tx.get("teams", id)!, isRemoved: true });
         await audit(tx);
         return removed;
       }),
-
-    async keyBudget(id) {
-      await memory.scheduler.turn();
-      return readKeyBudget(memory, id);
-    },
-
-    setKeyBudget: ({ id, version }, before, { teamId, budget }) =>
-      db.transaction(async (tx) => {
-        const owner = tx.get("keys", id)?.organizationId;
-        if (owner === undefined) return null;
-        await tx.lock(owner, "no key update");
-        await tx.lock(id);
-        const key = tx.get("keys", id)!;
-        const now = readKeyBudget(tx, id);
-        if ((typeof version === "number" && key.version !== version) || !isDeepStrictEqual(now, before)) return { now };
-        if (teamId !== null && teamIn(tx, teamId)?.organizationId !== owner) return null;
-        if (teamId === (now.team?.id ?? null) && isDeepStrictEqual(budget, now.budget)) return now;
-        await setSubject(tx, { id, organizationId: owner, teamId, budget });
-        tx.set("keys", id, { ...key, version: key.version + 1 });
-        await audit(tx);
-        return readKeyBudget(tx, id);
-      }),
   };
+}
+
+/** The team, once its organization is locked. */
+async function lockTeam(tx: MemoryTransaction, id: string): Promise<StoredTeam | null> {
+  await tx.statement();
+  const found = readTeam(tx, id);
+  if (!found) return null;
+  await tx.lock(found.organizationId, "no key update");
+  await tx.statement();
+  return readTeam(tx, id);
 }
 
 /** What an organization gives to its new keys and to its members. */
@@ -106,72 +91,67 @@ export function defaults(db: MemoryDatabase): Pick<Administration, Defaults> {
     await memory.scheduler.turn();
     return memory.get(table, id) ?? null;
   };
-  const set = (table: "keyDefaults" | "memberDefaults", id: string, budget: Budget | null, version?: number | null) =>
+  const set = (table: "keyDefaults" | "memberDefaults", { id, version }: VersionedChange, patch: DefaultPatch) =>
     db.transaction(async (tx) => {
       await tx.lock(id);
-      const row = tx.get("organizations", id)!;
-      const before = tx.get(table, id) ?? null;
-      if (typeof version === "number" && row.version !== version) return { now: before };
-      if (isDeepStrictEqual(before, budget)) return null;
-      tx.set(table, id, table === "memberDefaults" ? limitedOnly(budget) : budget);
-      tx.set("organizations", id, { ...row, version: row.version + 1 });
+      const organization = tx.get("organizations", id);
+      if (!organization) return null;
+      if (organization.status === "closed") return "closed";
+      const limits = tx.get(table, id) ?? null;
+      const now = { organization, limits };
+      if (typeof version === "number" && organization.version !== version) return { stale: now };
+      const wanted = patch(limits);
+      if (isDeepStrictEqual(limits, wanted)) return now;
+      tx.set(table, id, table === "memberDefaults" ? limitedOnly(wanted) : wanted);
       if (table === "memberDefaults") await refreshMembers(tx, id, null);
+      const changed = { ...organization, version: organization.version + 1 };
+      tx.set("organizations", id, changed);
       await audit(tx);
-      return null;
+      return { organization: changed, limits: tx.get(table, id) ?? null };
     });
   return {
     keyDefault: (id) => read("keyDefaults", id),
     memberDefault: (id) => read("memberDefaults", id),
-    setKeyDefault: (id, budget, _, version) => set("keyDefaults", id, budget, version),
-    setMemberDefault: (id, budget, _, version) => set("memberDefaults", id, budget, version),
+    setKeyDefault: (change, patch) => set("keyDefaults", change, patch),
+    setMemberDefault: (change, patch) => set("memberDefaults", change, patch),
   };
 }
 
 function setDefaults(
   tx: MemoryTransaction,
   id: string,
-  { keyDefault, memberDefault }: Pick<Team, "keyDefault" | "memberDefault">,
+  { keyLimits, memberLimits }: Pick<StoredTeam, "keyLimits" | "memberLimits">,
 ): void {
-  tx.set("keyDefaults", id, keyDefault);
-  tx.set("memberDefaults", id, limitedOnly(memberDefault));
+  tx.set("keyDefaults", id, keyLimits);
+  tx.set("memberDefaults", id, limitedOnly(memberLimits));
 }
 
 const isTaken = (of: Reading, organizationId: string, name: string) =>
   of.all("teams").some((one) => one.organizationId === organizationId && one.name === name && !one.isRemoved);
 
-function readTeam(of: Reading, id: string): Team | null {
+function readTeam(of: Reading, id: string): StoredTeam | null {
   const row = teamIn(of, id);
   return row && teamFrom(of, row);
 }
 
-function teamFrom(of: Reading, { id, organizationId, name, version }: TeamRow): Team {
+function teamFrom(of: Reading, { id, organizationId, name, version }: TeamRow): StoredTeam {
   return {
     id,
     organizationId,
+    organization: of.get("organizations", organizationId)!.slug,
     name,
     createdAt: of.now,
-    budget: of.get("subjects", id)?.budget ?? noBudget,
-    keyDefault: of.get("keyDefaults", id) ?? null,
-    memberDefault: of.get("memberDefaults", id) ?? null,
+    limits: of.get("subjects", id)?.budget ?? noBudget,
+    keyLimits: of.get("keyDefaults", id) ?? null,
+    memberLimits: of.get("memberDefaults", id) ?? null,
     keys: of.all("subjects").filter(({ teamId }) => teamId === id).length,
     version,
   };
 }
 
-function readKeyBudget(of: Reading, id: string): KeyBudget {
-  const subject = of.get("subjects", id);
-  const team = subject?.teamId ? of.get("teams", subject.teamId)! : null;
-  return { team: team && { id: team.id, name: team.name }, budget: subject?.budget ?? noBudget };
-}
-
-const settable = ({
+const settable = ({ name, limits, keyLimits, memberLimits }: Settable): Settable => ({
   name,
-  budget,
-  keyDefault,
-  memberDefault,
-}: Pick<Team, "name" | "budget" | "keyDefault" | "memberDefault">) => ({
-  name,
-  budget,
-  keyDefault,
-  memberDefault,
+  limits,
+  keyLimits,
+  memberLimits,
 });

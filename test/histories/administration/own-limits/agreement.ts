@@ -93,7 +93,7 @@ async function limitsIn(world: World, { teams, keys }: Made): Promise<unknown> {
   for (const team of teams) shown[team] = await root.findTeam({ team: id(team) }).then(teamShown, refusal);
   for (const key of keys) {
     if (!id(key)) continue;
-    const { team, limits, raise, state, version } = await root.findKeyBudget({ id: id(key) });
+    const { team, limits, raise, state, version } = await root.findKey({ id: id(key) });
     shown[key] = [nameOf(team?.id), limits, raised(raise), state, version];
   }
   return JSON.parse(JSON.stringify(shown));
