@@ -323,7 +323,8 @@ export class Sieve {
     if (from >= to) return;
     if (this.#isKept) this.#kept.add(bytes, from, to);
     if (!this.#isRead) return;
-    const bytes_max = this.#isName || this.#at === At.Colon ? name_bytes_max : read_bytes_max;
+    const isName = (this.#isName || this.#at === At.Colon) && this.#namesSomething();
+    const bytes_max = isName ? name_bytes_max : read_bytes_max;
     if (this.#reading.length + to - from > bytes_max)
       throw new UnreadableAnswer(`a value of the answer is larger than ${bytes_max} bytes`);
     this.#reading.add(bytes, from, to);

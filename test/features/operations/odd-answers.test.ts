@@ -1,0 +1,161 @@
+/** Engines' odd answers: what is not right fails, costs nothing, and another engine is asked; what is right stays as it is. */
+import { afterAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Sieve } from "../../../src/features/operations/sieve.ts";
+import { refusalOf, startService } from "../../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The answer of the odd engine to the next request, as it is. */
+let said: string | ReadableStream<Uint8Array> = "";
+const odd = Bun.serve({
+  port: 0,
+  fetch: () => new Response(said, { headers: { "content-type": "application/json" } }),
+});
+const [alone, spared] = ["acme/odd-1", "acme/spared-1"];
+const entry = (id: string, more: string) => `
+  - id: ${id}
+    kind: embedding
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 100 }
+    routes: [{ upstream: odd, model: odd }${more}]`;
+const service = await startService({
+  hasKinds: true,
+  engine: { directives: "" },
+  upstream: `dialect: generic\n  odd:\n    url: "http://127.0.0.1:${odd.port}/v1"`,
+  extraModels: entry(alone, "") + entry(spared, ", { upstream: simulator, model: sim, priority: 1 }"),
+});
+afterAll(async () => {
+  await service.stop();
+  await odd.stop(true);
+}, 60_000);
+
+const embed = (model: string) => service.post("/v1/embeddings", { model, input: ["a", "b"] });
+const vector = (index: number, embedding = "[0.5,-1e-3]") =>
+  `{"index":${index},"object":"embedding","embedding":${embedding},"secret":{"a":[1,"]"]}}`;
+const answer = (items: string[], more = "") => `{"object":"list","data":[${items.join(",")}]${more}}`;
+
+describe("an answer that fails, and for which another engine is asked:", () => {
+  for (const [what, body] of [
+    ["fewer vectors than inputs", answer([vector(0)])],
+    ["more vectors than inputs", answer([vector(0), vector(1), vector(2)])],
+    ["an index twice", answer([vector(0), vector(0)])],
+    ["an index beyond the inputs", answer([vector(0), vector(2)])],
+    ["NaN", answer([vector(0, "[NaN]"), vector(1)])],
+    ["a text in a vector", answer([vector(0, '[1,"2"]'), vector(1)])],
+    ["an empty vector", answer([vector(0, "[]"), vector(1)])],
+    ["vectors of different lengths", answer([vector(0), vector(1, "[1]")])],
+    ["no list", '{"object":"list"}'],
+    ["half of an answer", answer([vector(0), vector(1)]).slice(0, -9)],
+    ["no JSON", "<html></html>"],
+    ["two lists", `{"data":[${vector(0)},${vector(1)}],"data":[]}`],
+  ] as const)
+    test(what, async () => {
+      said = body;
+      const failed = await embed(alone);
+      expect(await refusalOf(failed)).toEqual([503, "upstream_unavailable", null]);
+      expect(await endedReceipt(service, requestIdOf(failed))).toMatchObject({
+        outcome: "failed",
+        units: { charged: 0 },
+      });
+      const saved = await embed(spared);
+      expect(saved.status).toBe(200);
+      expect(((await saved.json()) as { data: unknown[] }).data).toHaveLength(2);
+    }, 60_000);
+});
+
+test("vectors stay byte for byte, in the engine's order, and nothing else of the engine passes", async () => {
+  said = answer([vector(1, "[ 1.0, -0.10E+2 ]"), vector(0, '"AAAAAA=="')], ',"usage":{"prompt_tokens":5},"x":{"y":[]}');
+  const response = await embed(alone);
+  expect(await response.text()).toBe(
+    `{"object":"list","data":[{"index":1,"object":"embedding","embedding":[ 1.0, -0.10E+2 ]},{"index":0,"object":"embedding","embedding":"AAAAAA=="}],"model":"${alone}","usage":{"prompt_tokens":5,"total_tokens":5}}`,
+  );
+});
+
+test("a large answer passes as it arrives; one that turns out to be wrong ends with its connection, and costs nothing", async () => {
+  const long = `[${Array(150_000).fill("0.123456789").join(",")}]`;
+  said = answer([vector(0, long), vector(1, long)], ',"usage":{"prompt_tokens":7}');
+  const right = await embed(alone);
+  const body = (await right.json()) as { data: { embedding: number[] }[]; usage: object };
+  expect(body.data.map(({ embedding }) => embedding.length)).toEqual([150_000, 150_000]);
+  expect(body.usage).toEqual({ prompt_tokens: 7, total_tokens: 7 });
+  expect((await endedReceipt(service, requestIdOf(right))).units?.charged).toBe(700);
+
+  said = answer([vector(0, long)]);
+  const wrong = await fetch(`${service.url}/v1/embeddings`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${service.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: alone, input: ["a", "b"] }),
+  });
+  expect(
+    await wrong
+      .text()
+      .then(JSON.parse)
+      .then(
+        () => "whole",
+        () => "broken",
+      ),
+  ).toBe("broken");
+  expect(await endedReceipt(service, requestIdOf(wrong))).toMatchObject({ outcome: "failed", units: { charged: 0 } });
+}, 60_000);
+
+test("a report that is the number of characters is not believed", async () => {
+  const texts = ["A canal has locks.", "A gate has two sides."];
+  said = answer([vector(0), vector(1)], `,"usage":{"prompt_tokens":${texts.join("").length}}`);
+  const response = await service.post("/v1/embeddings", { model: alone, input: texts });
+  const { usage } = await endedReceipt(service, requestIdOf(response));
+  expect(usage.source).toBe("estimated");
+  expect(usage.input_tokens).toBeLessThan(texts.join("").length);
+});
+
+test("however an answer is cut, the same is kept of it, and any other input is an error or the same as JSON.parse has", () => {
+  const kept = (text: string, sizes: readonly number[]) => {
+    const sieve = new Sieve({
+      list: "data",
+      keeps: ["index", "embedding"],
+      reads: ["index"],
+      members: ["usage"],
+      item: () => "",
+    });
+    const bytes = encoder.encode(text);
+    for (let at = 0, turn = 0; at < bytes.length; turn++) {
+      const size = sizes[turn % sizes.length]!;
+      sieve.push(bytes.subarray(at, at + size));
+      at += size;
+    }
+    sieve.end();
+    return { list: `[${decoder.decode(sieve.take())}]`, usage: sieve.members.get("usage") };
+  };
+  const item = fc.record({
+    index: fc.nat(),
+    embedding: fc.oneof(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), fc.string({ unit: "binary" })),
+    other: fc.jsonValue(),
+  });
+  const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
+  const whole = fc.record({ data: fc.array(item), usage: fc.jsonValue(), x: fc.jsonValue() });
+  fc.assert(
+    fc.property(whole, sizes, fc.constantFrom(0, 2), (value, cuts, indent) => {
+      const { list, usage } = kept(JSON.stringify(value, null, indent), cuts);
+      const plain = JSON.parse(JSON.stringify(value)) as typeof value;
+      expect(JSON.parse(list)).toEqual(plain.data.map(({ index, embedding }) => ({ index, embedding })));
+      expect(usage).toEqual(plain.usage);
+    }),
+  );
+  fc.assert(
+    fc.property(whole, fc.nat(), fc.string({ maxLength: 2 }), sizes, (value, place, junk, cuts) => {
+      const text = JSON.stringify(value);
+      const at = place % text.length;
+      const broken = text.slice(0, at) + junk + text.slice(at + 1);
+      let isJson = true;
+      try {
+        JSON.parse(broken);
+      } catch {
+        isJson = false;
+      }
+      if (!isJson) expect(() => kept(broken, cuts)).toThrow();
+    }),
+  );
+});
