@@ -1,4 +1,4 @@
-/** What the executable is built from. The entries keep their paths below src: a worker is started as "./tokens/worker.ts". */
+/** What the executable is built from. The entries keep their paths below src: a worker is started as "./core/tokens/worker.ts". */
 export const entries: readonly string[] = [
   "src/main.ts",
   "src/core/tokens/worker.ts",

@@ -266,7 +266,7 @@ describe("the tests that must notice", () => {
 
   test("that start nodes begin with those that have the file's name oftenest", () => {
     const nodes = ["a", "b", "c"].map((name) => `test/core/http/${name}.test.ts`);
-    const start = 'import "../harness/sluice.ts";';
+    const start = 'import "../../harness/sluice.ts";';
     const other = new Map([
       ["src/core/operations/token-count.ts", ""],
       [nodes[0]!, start],

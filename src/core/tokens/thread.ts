@@ -5,6 +5,6 @@ import type { Thread } from "./counter.ts";
 
 export function startThread(isCompiled: boolean): Thread {
   const options = { ref: false } as WorkerOptions;
-  if (isCompiled) return new Worker("./tokens/worker.ts", options) as unknown as Thread;
+  if (isCompiled) return new Worker("./core/tokens/worker.ts", options) as unknown as Thread;
   return new Worker(new URL("./worker.ts", import.meta.url).href, options) as unknown as Thread;
 }

@@ -102,6 +102,6 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
 
 /** Starts the worker: in the executable by the file name that the build gave it, from source by the one on disk. */
 function startWorker(isCompiled: boolean): Worker {
-  if (isCompiled) return new Worker("./postgres/embedded-worker.ts");
+  if (isCompiled) return new Worker("./stores/postgres/embedded-worker.ts");
   return new Worker(new URL("./embedded-worker.ts", import.meta.url).href);
 }
