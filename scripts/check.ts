@@ -18,8 +18,8 @@ async function main(): Promise<void> {
     program("types of the console", ["node_modules/.bin/tsc", "-p", "console"]),
     program("lint and format", ["node_modules/.bin/biome", "ci", "--colors=off", "."]),
     program("the structure", [process.execPath, "test", "test/house.test.ts"]),
-    contract("the contract", "openapi.json", []),
-    contract("the management contract", "management.json", ["--management"]),
+    contract("the contract", "contract/openapi.json", []),
+    contract("the management contract", "contract/management.json", ["--management"]),
     lockFile(),
   ]);
   for (const { name, says } of findings) {

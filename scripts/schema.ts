@@ -1,4 +1,4 @@
-// Writes sluice.schema.json and the tables of docs/configuration.md from the rows of settings: `bun scripts/schema.ts`.
+// Writes contract/sluice.schema.json and the tables of docs/configuration.md from the rows of settings: `bun scripts/schema.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { schemaText } from "../src/config/settings/file.ts";
@@ -6,5 +6,5 @@ import { withTables } from "./settings-tables.ts";
 
 const root = join(import.meta.dir, "..");
 const page = join(root, "docs/configuration.md");
-writeFileSync(join(root, "sluice.schema.json"), schemaText());
+writeFileSync(join(root, "contract/sluice.schema.json"), schemaText());
 writeFileSync(page, withTables(readFileSync(page, "utf8")));

@@ -2,8 +2,8 @@
 // that a seed draws. `{organization}`, `{key}`, `{operator}`, `{team}`, `{response}` and `{request}` stand for the ids of the
 // node that is asked; `{credential}` for its key or its operator's token.
 
-import management from "../../management.json";
-import openapi from "../../openapi.json";
+import management from "../../contract/management.json";
+import openapi from "../../contract/openapi.json";
 import type { Draw } from "./draw.ts";
 
 export interface RawRequest {

@@ -5,10 +5,13 @@ import type { Site } from "./sites.ts";
 /** `usage` for `src/core/usage/run.ts`, `node` for files in src itself, `sql` for migrations. */
 export function moduleOf(file: string): string {
   if (file.endsWith(".sql")) return "sql";
-  const [top = "", second = ""] = file.split("/");
+  const [top = "", group = "", module = ""] = file.split("/");
   if (top !== "src") return top;
-  return second.includes(".") ? "node" : second;
+  if (group.includes(".")) return "node";
+  return module.includes(".") || !groups.includes(group) ? group : module;
 }
+
+const groups = ["core", "features", "admin", "stores"];
 
 /** The mutants of each module in the order of the seed. The order of two mutants doesn't depend on the others. */
 export function shuffled(sites: readonly Site[], seed: number): Map<string, Site[]> {

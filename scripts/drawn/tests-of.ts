@@ -29,7 +29,7 @@ export function testsOf(
   const all = tests.flatMap((test) => {
     const distance = distances.get(test) ?? Number.POSITIVE_INFINITY;
     const startsNode = nodes.has(test);
-    const isOwn = foldersOf(module).some((folder) => test.startsWith(`test/${folder}/`));
+    const isOwn = foldersOf(module).some((folder) => test.includes(`/${folder}/`));
     const isNamed = named.includes(test);
     const canNotice = isNamed || startsNode || distance < Number.POSITIVE_INFINITY || module === "sql";
     if (!canNotice) return [];
@@ -71,7 +71,10 @@ function foldersOf(module: string): readonly string[] {
     case "management":
     case "config":
       return [module, "cli", "http"];
-    case "api":
+    case "operations":
+    case "responses":
+    case "openapi":
+    case "people":
     case "body":
     case "node":
       return [module, "http"];

@@ -9,9 +9,9 @@ export const folder = ".cache/site";
 
 /** Files that a page links to, and that a reader can use alone. They can be downloaded; other files are named. */
 const downloads = [
-  "openapi.json",
-  "management.json",
-  "sluice.schema.json",
+  "contract/openapi.json",
+  "contract/management.json",
+  "contract/sluice.schema.json",
   "sluice.example.yaml",
   "compose.yaml",
   "deploy/roles.sql",
@@ -75,8 +75,8 @@ export function assemble(): void {
   }
   put("decisions/index.md", decisions());
   const contracts = {
-    client: contractPages("openapi.json", "api"),
-    management: contractPages("management.json", "management-api"),
+    client: contractPages("contract/openapi.json", "api"),
+    management: contractPages("contract/management.json", "management-api"),
   };
   writeFileSync(join(folder, ".vitepress/contracts.json"), JSON.stringify(contracts));
   cpSync("docs/pictures", join(folder, "pages/pictures"), { recursive: true });

@@ -22,7 +22,7 @@ export interface EngineModel {
   capabilities: Capability[] | null;
   /** Unix seconds, or null if the engine does not report it. */
   created: number | null;
-  /** Those that its chat completions take. */
+  /** The sampling fields that its chat completions take. */
   samplingFields: readonly SamplingField[];
 }
 

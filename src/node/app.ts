@@ -17,7 +17,6 @@ import {
 import { hostsNamed, otherHost } from "../core/http/host.ts";
 import { json } from "../core/http/json.ts";
 import { Fault } from "../core/inference/fault.ts";
-import type { Dependencies } from "../core/operations/dependencies.ts";
 import { faultBodyOf } from "../core/operations/fault-body.ts";
 import { liveness, readiness } from "../core/operations/health.ts";
 import type { Operation } from "../core/operations/operation.ts";
@@ -27,10 +26,14 @@ import { notServed, unknownPath } from "../core/operations/unknown-path.ts";
 import { unservedAt } from "../core/operations/unserved.ts";
 import { encodeFault } from "../core/protocol/openai-chat/fault.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
+import type { ResponsesDependencies } from "../features/responses/dependencies.ts";
 import { metricsOperations, operations, operatorProbes, unlistedOperations, upgrades } from "./operations.ts";
 
+/** The core's dependencies, and those of every feature whose operations are mounted. */
+export type NodeDependencies = ResponsesDependencies;
+
 /** The service for clients. `metrics` says whether /metrics is on this port. `people`: absent if nobody can sign in. */
-export function app(dependencies: Dependencies, options: { metrics: boolean; people?: IdentityParts | null }) {
+export function app(dependencies: NodeDependencies, options: { metrics: boolean; people?: IdentityParts | null }) {
   return mount(dependencies, [
     ...operations,
     ...unlistedOperations,
@@ -40,13 +43,13 @@ export function app(dependencies: Dependencies, options: { metrics: boolean; peo
 }
 
 /** The console, on a port of its own. Its pages share one document, and the app in the browser knows their addresses. */
-export function consoleApp(dependencies: Dependencies, served: ConsoleServed) {
+export function consoleApp(dependencies: NodeDependencies, served: ConsoleServed) {
   const { operations: own, page } = mountedConsole(served);
   return mount(dependencies, [...own, liveness, readiness], { page });
 }
 
 /** The operations of the operator's port, which answers only under its own names. */
-export function operatorApp(dependencies: Dependencies, management: ManagementEntrance) {
+export function operatorApp(dependencies: NodeDependencies, management: ManagementEntrance) {
   const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
   return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });
 }
@@ -67,7 +70,7 @@ interface Routing extends Mounting {
 export type RoutingDependencies = FrameDependencies & ConnectionDependencies;
 
 /** Mounts operations: each with its scope, its guards and its description. */
-export function mount(dependencies: Dependencies, mounted: readonly Operation[], mounting: Mounting = {}) {
+export function mount(dependencies: NodeDependencies, mounted: readonly Operation[], mounting: Mounting = {}) {
   const serve = (operation: Operation) => serveOperation(dependencies, operation);
   return routed(dependencies, mounted, { ...mounting, serve, nowhere: unknownPath(firstAtEach(mounted)) });
 }

@@ -15,8 +15,8 @@ import type { InputEstimate } from "../core/usage/input-estimate.ts";
 import { LesserDialects } from "../core/usage/lesser-dialects.ts";
 import type { OutputCalibration } from "../core/usage/output-calibration.ts";
 import { type Ended, type RunRequest, type Runs, runs, type Tokenizing } from "../core/usage/run.ts";
+import type { Traces } from "../core/usage/traces.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
-import type { Traces } from "../features/telemetry/traces.ts";
 import type { Engines } from "./engines.ts";
 import { lossLog } from "./loss-log.ts";
 

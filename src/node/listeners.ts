@@ -7,9 +7,8 @@ import type { ServerSettings, ServiceLimits } from "../config/configuration.ts";
 import { readFileBounded } from "../config/source.ts";
 import { freePort, type Listening, listen } from "../core/http/listen.ts";
 import type { Log } from "../core/http/log.ts";
-import type { Dependencies } from "../core/operations/dependencies.ts";
 import type { IdentityParts } from "../features/identity/identity.ts";
-import { app, consoleApp, operatorApp } from "./app.ts";
+import { app, consoleApp, type NodeDependencies, operatorApp } from "./app.ts";
 import { type Console, type ConsoleSettings, withFreePort } from "./console.ts";
 import { renewal } from "./renewal.ts";
 
@@ -52,7 +51,7 @@ export interface Listeners {
 }
 
 export function listeners(
-  dependencies: Dependencies,
+  dependencies: NodeDependencies,
   { entrance, people, console }: Entrances,
   { server, limits, log, onReload, isShared }: ListenerParts,
 ): PreparedListeners {

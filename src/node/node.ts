@@ -11,7 +11,6 @@ import { arrivals } from "../core/admission/arrivals.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
 import type { Bounds } from "../core/http/bounds.ts";
 import { type Lifecycle, lifecycle } from "../core/http/lifecycle.ts";
-import type { Dependencies } from "../core/operations/dependencies.ts";
 import { type Readiness, readinessOf } from "../core/operations/readiness.ts";
 import { latestCatalog } from "../core/routing/catalog.ts";
 import { alignedClock } from "../core/time/aligned.ts";
@@ -20,6 +19,8 @@ import { type TokenCounter, tokenCounter } from "../core/tokens/counter.ts";
 import { startThread } from "../core/tokens/thread.ts";
 import { notices } from "../core/usage/notices.ts";
 import { documentation } from "../features/openapi/documentation.ts";
+import { storedResponses } from "../features/responses/records.ts";
+import { answerSinks } from "../features/responses/sinks.ts";
 import { memoryRates } from "../stores/memory/rates.ts";
 import { drains } from "../stores/postgres/drains.ts";
 import { fleetReports } from "../stores/postgres/fleet-reports.ts";
@@ -28,6 +29,7 @@ import { dryRunRates } from "../stores/redis/dry-run-rates.ts";
 import { redisEngineSlots } from "../stores/redis/engine-slots.ts";
 import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
+import type { NodeDependencies } from "./app.ts";
 import { type Authentication, startAuthentication } from "./authentication.ts";
 import { boundsOf, startBounds } from "./bounding.ts";
 import { startConsole } from "./console.ts";
@@ -37,6 +39,7 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import type { Listeners } from "./listeners.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
+import { contract } from "./operations.ts";
 import { administratorsCheck, readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
 import { newIdentity, startReporting } from "./reporting.ts";
@@ -214,14 +217,22 @@ function startReadiness(
   });
 }
 
-function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): Dependencies {
+function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): NodeDependencies {
   const { configuration, member } = serving;
   const { lifecycle, bounds, stores, engines } = parts;
   const { metrics, traces } = parts.telemetry;
   const { admission, inForce } = parts.admitting;
   const { authentication, standings } = parts.authentication;
   const catalogOf = latestCatalog();
+  const kept = {
+    responses: { store: stores.responses, settings: () => configuration.current().responses },
+    kept: stores.kept,
+    ledger: stores.ledger,
+    limits: settings.limits,
+    log,
+  };
   return {
+    ...kept,
     catalog: () => catalogOf(configuration.current().catalog, inForce.plans()),
     standings,
     authenticate: authentication.authenticate,
@@ -238,28 +249,25 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): D
       traces,
       log,
     }),
-    ledger: stores.ledger,
     rates: stores.rates,
     refused: stores.refused,
     inputEstimate: stores.inputEstimate,
-    responses: { store: stores.responses, settings: () => configuration.current().responses },
-    kept: stores.kept,
+    stored: storedResponses(kept),
+    sinks: answerSinks(kept),
     tokenCounter: parts.counter,
     pricing: () => configuration.current().reports,
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,
-    limits: settings.limits,
     bounds,
     unread: unreadBodies(unreadLimits(settings.limits.body_bytes_max)),
     readiness: parts.readiness.results,
     routes: member ? member.routes : async () => engines.routes(),
     letsGo: member ? member.letsGo : () => false,
     configurationHash: configuration.hash,
-    documentation: documentation(() => configuration.current().catalog, serving.contractVersion),
+    documentation: documentation(contract, () => configuration.current().catalog, serving.contractVersion),
     lifecycle,
     metrics: member ? { ...metrics, render: member.metrics } : metrics,
     traces,
-    log,
     newId: () => Bun.randomUUIDv7("buffer").toHex(),
   };
 }

@@ -1,34 +1,20 @@
-/** The list of all operations, to which a new one is added. */
-
-import { createChatCompletion } from "../core/operations/chat.ts";
-import { countTokens } from "../core/operations/count-tokens.ts";
+/** The operations of the core and of all features. A feature that is left out of this list is not served. */
 import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "../core/operations/health.ts";
-import { countInputTokens } from "../core/operations/input-tokens.ts";
-import { createMessage } from "../core/operations/messages.ts";
-import { getMetrics } from "../core/operations/metrics.ts";
-import { listModels, retrieveModel } from "../core/operations/models.ts";
+import { coreOperations } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
-import { getRequest } from "../core/operations/requests.ts";
-import { createResponse } from "../core/operations/responses.ts";
-import { getUsage } from "../core/operations/usage.ts";
 import { getContract, getDocs, getDocsScript } from "../features/openapi/operation.ts";
 import { createCompletion } from "../features/operations/completions.ts";
 import { createEmbeddings } from "../features/operations/embeddings.ts";
 import { createRerank, createRerankV2 } from "../features/operations/rerank.ts";
 import { compactResponse } from "../features/responses/compact.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "../features/responses/operations.ts";
-import { connectResponses } from "../features/websocket/connect.ts";
+import { connectResponses } from "../features/responses/websocket/connect.ts";
+import { getMetrics } from "../features/telemetry/operation.ts";
 
 /** The contract, in the order in which the document shows it. */
 export const operations: readonly Operation[] = [
-  listModels,
-  retrieveModel,
-  createChatCompletion,
-  createMessage,
-  countTokens,
-  createResponse,
+  ...coreOperations,
   compactResponse,
-  countInputTokens,
   createCompletion,
   createEmbeddings,
   createRerank,
@@ -37,12 +23,6 @@ export const operations: readonly Operation[] = [
   deleteResponse,
   cancelResponse,
   listInputItems,
-  getUsage,
-  getRequest,
-  liveness,
-  readiness,
-  rootProbe,
-  helloProbe,
   getContract,
   getDocs,
 ];

@@ -18,7 +18,7 @@ import { inputEstimate } from "../core/usage/input-estimate.ts";
 import { outputCalibration } from "../core/usage/output-calibration.ts";
 import { type ReceiptWatch, receiptWatch } from "../core/usage/receipt-watch.ts";
 import { refusedLog } from "../core/usage/refused.ts";
-import type { KeptParts } from "../features/responses/parts.ts";
+import type { KeptMetrics, KeptParts } from "../features/responses/parts.ts";
 import { roomOf } from "../features/responses/room.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import { memoryRates } from "../stores/memory/rates.ts";
@@ -41,7 +41,7 @@ import { disposable, type Foundation } from "./foundation.ts";
 
 export type Stores = Awaited<ReturnType<typeof startStores>>;
 
-type Watched = Pick<Metrics, "locked" | "receiptsLost"> & StoreWatcher;
+type Watched = Pick<Metrics, "locked" | "receiptsLost"> & StoreWatcher & KeptMetrics;
 
 export async function startStores(foundation: Foundation, metrics: Watched) {
   const { serving, log, outage } = foundation;
@@ -72,7 +72,7 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
   const responses = keptResponses(database, { kept_days: () => configuration.current().responses.kept_days });
   const rounds = forgetting({ forget: responses.forget, failed: outage("responses_unforgotten") });
   ending.defer(() => rounds.stop());
-  const kept = startKept(foundation, redis);
+  const kept = startKept(foundation, redis, metrics);
   ending.defer(() => kept.stop());
   const looked = ending.use(startUpkeep(book, log, outage));
   const learned = ending.use(await startLearning(database, outage));
@@ -97,7 +97,7 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
 }
 
 /** Answers that can be read again: their logs are in Redis if there is one, else in the database. */
-function startKept({ serving, outage }: Foundation, redis: RedisConnection | null) {
+function startKept({ serving, outage }: Foundation, redis: RedisConnection | null, metrics: KeptMetrics) {
   const { database, configuration } = serving;
   const settings = () => configuration.current().answers;
   const answers = keptAnswers(database, { kept_hours: () => settings().kept_hours });
@@ -114,7 +114,7 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
   });
   const organization_bytes_max = () => settings().organization_bytes_max;
   const room = roomOf({ answers, logs, organization_bytes_max, failed: outage("answers_unforgotten") });
-  const parts: KeptParts = { answers, logs, settings, grant_ms, clock: systemClock(), open: new Set(), room };
+  const parts: KeptParts = { answers, logs, settings, grant_ms, clock: systemClock(), open: new Set(), room, metrics };
   const cancels = repeating(() => followCancels(parts).catch(outage("cancels_unread")), { every: cancels_ms });
   return { parts, stop: () => Promise.all([rounds.stop(), cancels.stop(), room.stop()]).then(() => {}) };
 }

@@ -1,9 +1,11 @@
 /** Wires a node of several workers: the supervisor with real processes, its log, its signals. */
+
 import type { Configuration } from "../config/configuration.ts";
 import { type Room, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
 import { type Log, logTo } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
+import { merger } from "../features/telemetry/merged.ts";
 import type { Child } from "../features/workers/crew.ts";
 import { wholeLines } from "../features/workers/lines.ts";
 import type { FileRead, Word } from "../features/workers/messages.ts";
@@ -37,6 +39,7 @@ export async function supervise(parts: Supervising): Promise<number> {
     log,
     readFile,
     now_ms: () => performance.now(),
+    metrics: merger(),
     // Checks that nobody else uses them: a port that can be shared would be shared with other programs, too.
     port: freePort(server),
     operatorPort: server.operator && freePort(server.operator),

@@ -17,6 +17,8 @@ import { listen } from "../core/http/listen.ts";
 import { logTo } from "../core/http/log.ts";
 import { noUsage } from "../core/inference/usage.ts";
 import type { Dependencies } from "../core/operations/dependencies.ts";
+import { noSinks } from "../core/operations/sink.ts";
+import { nothingStored } from "../core/operations/stored.ts";
 import type { Catalog } from "../core/routing/catalog.ts";
 import type { Credential } from "../core/store/directory.ts";
 import type { DryRun, DryRunCaller } from "../core/store/dry-run.ts";
@@ -33,6 +35,7 @@ import { defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import { inputEstimate } from "../core/usage/input-estimate.ts";
 import { outputCalibration } from "../core/usage/output-calibration.ts";
 import { prometheusMetrics } from "../features/telemetry/metrics.ts";
+import type { NodeDependencies } from "./app.ts";
 import { mount } from "./app.ts";
 import { engines } from "./engines.ts";
 import { inferenceRuns } from "./inference-runs.ts";
@@ -58,7 +61,7 @@ export interface Round {
 interface WarmParts {
   configuration: Configuration;
   /** The dependencies of the node that will serve. */
-  like: Dependencies;
+  like: NodeDependencies;
   bounds: Dependencies["bounds"];
   counter: TokenCounter;
   rates: Rates;
@@ -66,7 +69,8 @@ interface WarmParts {
 
 /** The dependencies that a warm node shares, because they have no effects and are the same for all callers. */
 type Shared =
-  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter" | "kept")
+  | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
+  | ("kept" | "responses")
   | ("readiness" | "routes" | "letsGo");
 
 const answer_bytes_max = 1024 * 1024;
@@ -93,7 +97,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   const warmEngines = ending.use(engines({ configuration: () => atWarmEngine, log }));
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
   const life = lifecycle();
-  const own: Omit<Dependencies, Shared> = {
+  const own: Omit<NodeDependencies, Shared> = {
     catalog: () => catalog,
     pricing: () => null,
     standings: standing,
@@ -104,7 +108,8 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
     rates,
     refused: { add() {}, find: unasked },
     inputEstimate: learned.inputEstimate,
-    responses: { store: nothingKept, settings: () => ({ store: false, organization_bytes_max: 0 }) },
+    stored: nothingStored,
+    sinks: noSinks,
     bounds,
     unread: unreadBodies(unreadLimits(like.limits.body_bytes_max)),
     lifecycle: life,
@@ -112,7 +117,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
     traces: null,
     log,
   };
-  const dependencies: Dependencies = { ...like, ...own };
+  const dependencies: NodeDependencies = { ...like, ...own };
   const runsParts = {
     ...learned,
     counter,
@@ -232,12 +237,3 @@ function newCaller(plan: string): { caller: DryRunCaller; key: string } {
 async function unasked(): Promise<never> {
   throw new Error("warming up asks for no such thing");
 }
-
-const nothingKept: Dependencies["responses"]["store"] = {
-  keep: unasked,
-  conversation: unasked,
-  turns: unasked,
-  find: unasked,
-  remove: unasked,
-  forget: unasked,
-};

@@ -11,9 +11,9 @@ import { configured, root } from "./reading.ts";
 const schema: Shape = JSON.parse(schemaText());
 const documentation = readFileSync(join(root, "docs", "configuration.md"), "utf8");
 
-describe("sluice.schema.json", () => {
+describe("contract/sluice.schema.json", () => {
   test("is what the code checks (write it anew: bun scripts/schema.ts)", () => {
-    expect(readFileSync(join(root, "sluice.schema.json"), "utf8")).toBe(schemaText());
+    expect(readFileSync(join(root, "contract/sluice.schema.json"), "utf8")).toBe(schemaText());
   });
 
   test("describes every field, so that an editor can", () => {

@@ -11,7 +11,7 @@ import { sections } from "../../src/config/settings/sections.ts";
 import { variables } from "../../src/config/settings/variables.ts";
 import { faultCatalogue } from "../../src/core/inference/fault.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
-import { connectionLimits } from "../../src/features/websocket/connection.ts";
+import { connectionLimits } from "../../src/features/responses/websocket/connection.ts";
 import { probes } from "../../src/node/operations.ts";
 
 const root = join(import.meta.dir, "../..");

@@ -110,3 +110,26 @@ test("a charge past the limit that counted meanwhile: the judge says so, and not
   const raised = [first, at(0, null), at(Date.now() + 3_600_000, 1)];
   expect((await compared(rig, received, { ...nothing, planChanges: raised })).broken).toEqual([]);
 });
+
+test("a background response that a failover forgot costs nothing; a charge of it would be objected to", async () => {
+  const forgotten = [{ from_ms: 0, to_ms: 1 }];
+  const isFailed = "update usage_record r set outcome = 'failed'";
+  const isWas = "from was where r.request_id = was.request_id";
+  await ask(rig.postgres.port, (db) =>
+    db.exec(`create table was as select * from usage_record where not stream and outcome = 'completed' limit 1;
+      ${isFailed}, charged = 0, uncharged = was.charged + was.uncharged ${isWas}`),
+  );
+  const free = await compared(rig, received, { ...nothing, forgotten });
+  const unexcused = await compared(rig, received, nothing);
+  await ask(rig.postgres.port, (db) =>
+    db.exec(`${isFailed}, charged = was.charged, uncharged = was.uncharged ${isWas}`),
+  );
+  const charged = await compared(rig, received, { ...nothing, forgotten });
+  await ask(rig.postgres.port, (db) =>
+    db.exec(`update usage_record r set outcome = was.outcome ${isWas}; drop table was`),
+  );
+  const objected = /was not streamed and not delivered/;
+  expect(free.broken.join("\n")).not.toMatch(objected);
+  expect(unexcused.broken.join("\n")).toMatch(objected);
+  expect(charged.broken.join("\n")).toMatch(objected);
+});

@@ -78,7 +78,8 @@ export async function compared(rig: Rig, received: readonly Received[], happened
       broken.push(`${name} says ${window.used} of a person, and the records of her keys ${window.of_her_keys}`);
   }
   const people = new Set(windows.filter((one) => one.of_her_keys !== null).map((one) => one.subject_id));
-  broken.push(...rows.filter(isUndelivered).flatMap(chargedForNothing));
+  const hasForgotten = happened.forgotten.length > 0;
+  broken.push(...rows.filter(isUndelivered).flatMap((row) => chargedForNothing(row, hasForgotten)));
   const byId = new Map(rows.map((row) => [row.request_id, row]));
   const produced = producedBy(rig);
   const charges: Charge[] = [];
@@ -119,9 +120,16 @@ function isUndelivered({ stream, is_background, outcome, recovered }: Row): bool
   return !stream && !is_background && (recovered || outcome === "failed");
 }
 
-/** What nobody streams costs nothing before it is whole. */
-function chargedForNothing({ request_id, charged, uncharged, input_tokens, output_tokens }: Row): string[] {
+/**
+ * An answer that nobody streams costs nothing before it is whole. A failover may have forgotten that a response ran in the
+ * background, and what was held for it: its text is in the record then, and costs nothing either.
+ */
+function chargedForNothing(
+  { request_id, charged, uncharged, input_tokens, output_tokens }: Row,
+  hasForgotten: boolean,
+): string[] {
   if (charged + uncharged + input_tokens + output_tokens === 0) return [];
+  if (hasForgotten && charged === 0) return [];
   return [`${request_id} was not streamed and not delivered, and is charged ${charged} and not charged ${uncharged}`];
 }
 

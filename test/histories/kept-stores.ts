@@ -46,6 +46,7 @@ function keptPartsOf(world: World, node: Node): KeptParts {
     clock: node.clock,
     open: new Set(),
     room: { ask() {} },
+    metrics: { kept() {}, unkept() {}, replayed() {} },
   };
 }
 
@@ -54,7 +55,6 @@ export function keepingNeedsOf(world: World, node: Node): KeepingNeeds {
     kept: keptPartsOf(world, node),
     ledger: receiptsOf(world, node) as Ledger,
     limits: { first_event_hold_ms: 5_000 } as KeepingNeeds["limits"],
-    metrics: { kept() {}, unkept() {} } as unknown as KeepingNeeds["metrics"],
     log: { event() {} } as unknown as KeepingNeeds["log"],
   };
 }

@@ -7,7 +7,7 @@ const rule = "docs/design/service.md, WebSockets";
 export const websocket: Mutant[] = [
   {
     name: "responses of one lane run side by side",
-    file: "src/features/websocket/create.ts",
+    file: "src/features/responses/websocket/create.ts",
     find: "    await this.#turn(call);\n",
     replace: "",
     caughtBy: [`${talks} > run side by side`],
@@ -15,7 +15,7 @@ export const websocket: Mutant[] = [
   },
   {
     name: "a failed continuation leaves the conversation",
-    file: "src/features/websocket/create.ts",
+    file: "src/features/responses/websocket/create.ts",
     find: "if (!this.#isAnswered && this.#continued !== null)",
     replace: "if (this.#isAnswered && this.#continued !== null)",
     caughtBy: [`${talks} > is forgotten when`],
@@ -31,7 +31,7 @@ export const websocket: Mutant[] = [
   },
   {
     name: "messages without an answer are not counted",
-    file: "src/features/websocket/connection.ts",
+    file: "src/features/responses/websocket/connection.ts",
     find: "this.#running.size >= this.#limits.unanswered_max",
     replace: "this.#running.size < 0",
     caughtBy: [`${life} > with 1008 when too many`],
@@ -39,7 +39,7 @@ export const websocket: Mutant[] = [
   },
   {
     name: "a revoked key keeps its socket",
-    file: "src/features/websocket/connection.ts",
+    file: "src/features/responses/websocket/connection.ts",
     find: "      socket.end(closeReasons.refused, this.#refusal(fault)),",
     replace: "      void socket.send(this.#refusal(fault)),",
     caughtBy: [`${life} > with 401 and 1008`],
@@ -47,7 +47,7 @@ export const websocket: Mutant[] = [
   },
   {
     name: "a drain cuts a response off",
-    file: "src/features/websocket/connection.ts",
+    file: "src/features/responses/websocket/connection.ts",
     find: "if (!this.#retirement || this.#running.size > 0) return;",
     replace: "if (!this.#retirement) return;",
     caughtBy: [`${life} > closes idle connections at once`],

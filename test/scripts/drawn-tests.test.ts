@@ -80,7 +80,7 @@ function fails(a: unknown) { if (a === 5) throw new Error("five"); }
 describe("the tests that run a part", () => {
   const a = "test/core/usage/a.test.ts";
   const sources = { "src/core/usage/a.ts": "a", "src/core/usage/b.ts": "b" };
-  const tests = { [a]: 'import "../harness/help.ts";', "test/harness/help.ts": "help" };
+  const tests = { [a]: 'import "../../harness/help.ts";', "test/harness/help.ts": "help" };
   const place = (file: string, part: number) => [{ file, part }];
 
   function runsIn(folder: string, changed: Readonly<Record<string, string>> = {}) {

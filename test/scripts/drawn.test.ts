@@ -220,12 +220,12 @@ describe("the tests that must notice", () => {
     Object.entries({
       "src/core/usage/run.ts": "",
       "src/core/usage/tally.ts": 'import "./run.ts";',
-      "test/core/usage/run.test.ts": 'import "../../src/core/usage/run.ts";',
-      "test/core/usage/tally.test.ts": 'import "../../src/core/usage/tally.ts";',
-      "test/core/usage/node.test.ts": 'import "../harness/sluice.ts";',
-      "test/core/usage/price.test.ts": 'import "../../src/core/usage/price.ts";',
-      "test/core/http/run.test.ts": 'import "../../src/core/usage/run.ts";',
-      "test/core/http/far.test.ts": 'import "../../src/core/usage/tally.ts";',
+      "test/core/usage/run.test.ts": 'import "../../../src/core/usage/run.ts";',
+      "test/core/usage/tally.test.ts": 'import "../../../src/core/usage/tally.ts";',
+      "test/core/usage/node.test.ts": 'import "../../harness/sluice.ts";',
+      "test/core/usage/price.test.ts": 'import "../../../src/core/usage/price.ts";',
+      "test/core/http/run.test.ts": 'import "../../../src/core/usage/run.ts";',
+      "test/core/http/far.test.ts": 'import "../../../src/core/usage/tally.ts";',
       "test/core/store/ledger.test.ts": "",
       "test/core/store/teams.test.ts": 'import postgres from "postgres";',
       "test/stores/postgres/plans.test.ts": "",
@@ -259,13 +259,13 @@ describe("the tests that must notice", () => {
     const other = new Map([
       [file, ""],
       ["src/core/sse/a.ts", 'import "../time/soon.ts";'],
-      ["test/core/sse/a.test.ts", 'import "../../src/sse/a.ts";'],
+      ["test/core/sse/a.test.ts", 'import "../../../src/core/sse/a.ts";'],
     ]);
     expect(testsOf(file, other, [])).toEqual(["test/core/sse/a.test.ts"]);
   });
 
   test("that start nodes begin with those that have the file's name oftenest", () => {
-    const nodes = ["a", "b", "c"].map((name) => `test/api/${name}.test.ts`);
+    const nodes = ["a", "b", "c"].map((name) => `test/core/http/${name}.test.ts`);
     const start = 'import "../harness/sluice.ts";';
     const other = new Map([
       ["src/core/operations/token-count.ts", ""],
@@ -296,16 +296,16 @@ describe("the tests that must notice", () => {
 
   test("change with the helpers that they import", () => {
     const other = new Map([
-      ["test/core/http/a.test.ts", 'import "../harness/a.ts";\nimport "../../src/a.ts";'],
+      ["test/core/http/a.test.ts", 'import "../../harness/a.ts";\nimport "../../../src/a.ts";'],
       ["test/harness/a.ts", 'import "./b.ts";'],
       ["test/harness/b.ts", 'import "./a.ts";'],
       ["test/harness/c.ts", ""],
       ["src/a.ts", ""],
     ]);
     expect(closureOf("test/core/http/a.test.ts", other)).toEqual([
+      "test/core/http/a.test.ts",
       "test/harness/a.ts",
       "test/harness/b.ts",
-      "test/core/http/a.test.ts",
     ]);
   });
 });

@@ -1,6 +1,5 @@
 /** One HTTP request on its way through the service: its caller, its start, and the signal that ends its work. */
 
-import type { RequestTrace } from "../../features/telemetry/traces.ts";
 import type { Reservation } from "../body/memory.ts";
 import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
@@ -9,6 +8,7 @@ import { Cancellation, type Signal } from "../time/cancellation.ts";
 import { type Pause, yieldFor } from "../time/yielding.ts";
 import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
+import type { RequestTrace } from "../usage/traces.ts";
 import type { Socket } from "./socket.ts";
 
 /** The facts about a request that the log has beside its line. They never hold content or a secret. */

@@ -3,12 +3,11 @@
  * it, work is a straight line that returns a Response or throws a Fault.
  */
 
-import type { Metrics } from "../../features/telemetry/metrics.ts";
-import type { RequestTrace, Traces } from "../../features/telemetry/traces.ts";
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
 import type { Place } from "../time/present.ts";
+import type { RequestTrace, Traces } from "../usage/traces.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
 import type { Bounds } from "./bounds.ts";
 import { Call, type Connection } from "./call.ts";
@@ -16,6 +15,7 @@ import { json } from "./json.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
 import { callersWords } from "./log-line.ts";
+import type { Observer } from "./observer.ts";
 import type { StreamedAnswer } from "./stream.ts";
 
 /** The parts of a node that the frame needs. */
@@ -29,7 +29,7 @@ export interface FrameDependencies {
    * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer.
    */
   letsGo(): boolean;
-  metrics: Pick<Metrics, "request">;
+  metrics: Pick<Observer, "request">;
   log: Pick<Log, "request" | "event">;
   /** 32 hex digits of a UUIDv7. */
   newId(): string;

@@ -1,15 +1,15 @@
 /** Refuses requests for which there is no room: in memory, or in the number of connections. Each refusal is counted. */
 
-import type { Metrics } from "../../features/telemetry/metrics.ts";
 import type { Shortage } from "../body/memory.ts";
 import { Fault } from "../inference/fault.ts";
 import { type Pause, small_bytes } from "../time/yielding.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
+import type { Observer } from "./observer.ts";
 
 interface Needs {
   bounds: Bounds;
-  metrics: Pick<Metrics, "shed">;
+  metrics: Pick<Observer, "shed">;
 }
 
 /** The memory of a request beside its body, including the buffers of its streams. */

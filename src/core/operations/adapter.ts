@@ -1,11 +1,11 @@
 /** The differences between the inference operations: protocol, wording, and storage. */
 
-import type { Maker } from "../../features/responses/store/responses.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { CallerCodec, ResponseIdentity } from "../protocol/codec.ts";
 import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
 import type { Organization } from "../store/directory.ts";
 import type { Operation } from "../store/ledger.ts";
+import type { Maker } from "../store/maker.ts";
 
 export interface InferenceWire {
   model: string;

@@ -1,12 +1,12 @@
 /** POST /v1/chat/completions */
 
-import { keyHeaders } from "../../features/responses/key.ts";
 import { openaiChatCaller } from "../protocol/openai-chat/codec.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";
 import { chatRepeats, validateChatRequest } from "../protocol/openai-chat/validate.ts";
 import type { Adapter } from "./adapter.ts";
 import { completion, completionStream, path, requests } from "./chat-examples.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "./headers.ts";
+import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
 import { inferenceBody } from "./inference-body.ts";
 import { jsonType, operation } from "./operation.ts";

@@ -1,8 +1,5 @@
 /** The parts of a node that the operations need; `src/node/node.ts` makes the value. */
 
-import type { KeptParts } from "../../features/responses/parts.ts";
-import type { ResponseStore } from "../../features/responses/store/responses.ts";
-import type { Metrics } from "../../features/telemetry/metrics.ts";
 import type { Arrivals } from "../admission/arrivals.ts";
 import type { Standings } from "../auth/standing.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -10,6 +7,7 @@ import type { BodyLimits } from "../body/read.ts";
 import type { Bounds } from "../http/bounds.ts";
 import type { FrameDependencies } from "../http/frame.ts";
 import type { Log } from "../http/log.ts";
+import type { Observer } from "../http/observer.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
@@ -21,7 +19,10 @@ import type { InputEstimate } from "../usage/input-estimate.ts";
 import type { Pricing } from "../usage/pricing.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
+import type { StreamLimits } from "./answering.ts";
 import type { Readiness } from "./readiness.ts";
+import type { AnswerSinks } from "./sink.ts";
+import type { StoredResponses } from "./stored.ts";
 
 export interface Dependencies extends FrameDependencies {
   /** The catalog in force. A plan that did not change stays the same object. */
@@ -36,10 +37,8 @@ export interface Dependencies extends FrameDependencies {
   /** Receipts of requests that were refused. */
   refused: Pick<RefusedLog, "add" | "find">;
   inputEstimate: Pick<InputEstimate, "tokens" | "expected">;
-  /** The stored responses that can be continued. */
-  responses: { store: ResponseStore; settings(): ResponseSettings };
-  /** The answers that are kept, so that they can be read again. */
-  kept: KeptParts;
+  stored: StoredResponses;
+  sinks: AnswerSinks;
   tokenCounter: Pick<TokenCounter, "examine">;
   /** The price of units. Null if the configuration has none. */
   pricing(): Pricing | null;
@@ -54,7 +53,7 @@ export interface Dependencies extends FrameDependencies {
   /** The hash of the configuration in force. */
   configurationHash(): string;
   documentation: Documentation;
-  metrics: Metrics;
+  metrics: Observer;
   log: Log;
 }
 
@@ -66,18 +65,7 @@ export interface Documentation {
   script(requestHeaders: Headers): Promise<Response>;
 }
 
-interface ResponseSettings {
-  /** If false, no response is stored, and none is found. */
-  store: boolean;
-  /** The limit of all stored responses of an organization. */
-  organization_bytes_max: number;
-}
-
-interface ServingLimits extends BodyLimits {
+interface ServingLimits extends BodyLimits, StreamLimits {
   /** How long a connection may be silent, and how long the head of a request may take. */
   idle_ms: number;
-  /** How long the 200 of a stream is held back for the first part of the answer. */
-  first_event_hold_ms: number;
-  /** The longest silence on a stream before a heartbeat. */
-  heartbeat_ms: number;
 }

@@ -1,6 +1,5 @@
 /** The body of an inference request: read within bounds, parsed once, and checked against its contract. */
 import type { TSchema } from "typebox";
-import { keyHeader } from "../../features/responses/key.ts";
 import { BodyItems } from "../body/body-items.ts";
 import { type JsonBody, readJson } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
@@ -9,6 +8,7 @@ import type { Model } from "../inference/model.ts";
 import type { UncheckedItems } from "../protocol/contract.ts";
 import type { Catalog, CatalogModel } from "../routing/catalog.ts";
 import { answeringModelOrNull, retirementHeadersOf } from "../routing/model-names.ts";
+import { keyHeader } from "./idempotency.ts";
 import type { RequestBody } from "./operation.ts";
 
 /** How the body of an operation is checked. */

@@ -1,6 +1,5 @@
 /** POST /v1/messages: chat completions in the protocol of Messages. */
 
-import { keyHeaders } from "../../features/responses/key.ts";
 import { anthropicMessagesCaller } from "../protocol/anthropic-messages/codec.ts";
 import { Message, MessageStreamEvent, MessagesRequest } from "../protocol/anthropic-messages/contract.ts";
 import { messagesRepeats, validateMessagesRequest } from "../protocol/anthropic-messages/validate.ts";
@@ -13,6 +12,7 @@ import {
   messagesLimitRefusalHeaderNames,
   unifiedHeaderNames,
 } from "./headers.ts";
+import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
 import { inferenceBody } from "./inference-body.ts";
 import { message, messageStream, path, requests } from "./messages-examples.ts";

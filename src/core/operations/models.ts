@@ -25,7 +25,7 @@ const headers = Type.Object({
     }),
   ),
 });
-/** As many as the protocol allows. */
+/** The most models on one page, by the protocol of Messages. */
 const page_max = 1000;
 const forMessagesClients = { headers: { "anthropic-version": "2023-06-01" } };
 const encodedPath = (id: string) => `/v1/models/${encodeURIComponent(id)}`;

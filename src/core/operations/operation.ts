@@ -4,7 +4,6 @@
  * one new file and one new entry there.
  */
 import type { Static, TObject, TSchema } from "typebox";
-import type { Tag as ManagementTag } from "../../admin/management/verb.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
@@ -142,7 +141,8 @@ export function operation<
  */
 export type FaultShape = "error" | "messages" | "responses" | "client";
 
-export type Tag = "Models" | "Inference" | "Usage" | "Health" | "Documentation" | ManagementTag;
+/** The group of an operation in the contract, such as `Models`. */
+export type Tag = string;
 
 interface Success {
   /** 200 by default. */

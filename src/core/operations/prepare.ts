@@ -4,10 +4,6 @@
  * result is the earlier answer.
  */
 
-import type { EarlierResponse } from "../../features/responses/current-response.ts";
-import type { Follower } from "../../features/responses/follower.ts";
-import type { Keeping } from "../../features/responses/keeping.ts";
-import type { keyHeader } from "../../features/responses/key.ts";
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { JsonBody } from "../body/read.ts";
@@ -26,14 +22,12 @@ import type { RateReadings } from "../store/rates.ts";
 import { stepwise } from "../time/yielding.ts";
 import type { RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
+import type { Prepared } from "./answering.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { keyHeader } from "./idempotency.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { sessionOf } from "./session.ts";
-
-export interface Prepared<Wire> extends RunRequest {
-  /** The part of the body that the answer needs, with stored items in place of references to them. */
-  wire: Wire;
-}
+import type { AnswerSink, EarlierAnswer } from "./sink.ts";
 
 /** An inference request from the frame: authorized, its body checked. */
 export interface InferenceInput<Wire> {
@@ -44,21 +38,21 @@ export interface InferenceInput<Wire> {
 
 /** A request that repeats an earlier one. */
 export interface Repeated<Wire> {
-  earlier: Follower | EarlierResponse;
+  earlier: EarlierAnswer;
   /** The part of its body that the answer needs. */
   wire: Wire;
 }
 
 /** Only a request whose answer is kept can repeat another. */
-type RepeatedIf<Kept, Wire> = Kept extends Keeping ? Repeated<Wire> : never;
+type RepeatedIf<Sink, Wire> = Sink extends AnswerSink ? Repeated<Wire> : never;
 
-export async function prepare<Wire extends InferenceWire, Reply, Kept extends Keeping | null>(
+export async function prepare<Wire extends InferenceWire, Reply, Sink extends AnswerSink | null>(
   dependencies: Dependencies,
   call: Call,
   { principal, body }: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
-  keeping: Kept,
-): Promise<Prepared<Wire> | RepeatedIf<Kept, Wire>> {
+  sink: Sink,
+): Promise<Prepared<Wire> | RepeatedIf<Sink, Wire>> {
   const { operation, codec } = adapter;
   const catalog = dependencies.catalog();
   const model = allowedModel(catalog, body.value.model, principal.key.allowedModels, Date.now());
@@ -77,8 +71,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Kept extends Ke
   const request = withoutLostHints(decoded, model);
   request.model = model.id;
   call.requested({ model: model.id, stream: request.stream });
-  const earlier = keeping && (await keeping.begin());
-  if (earlier) return { earlier, wire: codec.request.remainder(wire) } as RepeatedIf<Kept, Wire>;
+  const earlier = sink && (await sink.begin());
+  if (earlier) return { earlier, wire: codec.request.remainder(wire) } as RepeatedIf<Sink, Wire>;
 
   const plan = activePlan(catalog.plans, principal.organization);
   const inputBytes = request.compaction ? await fittedBytes(dependencies, call, model, request) : askedBytes;

@@ -1,7 +1,5 @@
 /** POST /v1/responses: chat completions in the protocol of Responses. */
 
-import { keyHeaders } from "../../features/responses/key.ts";
-import { resolveReferences, saver } from "../../features/responses/records.ts";
 import { Fault } from "../inference/fault.ts";
 import { openaiResponsesCaller } from "../protocol/openai-responses/codec.ts";
 import { ResponseObject, ResponsesRequest, ResponsesStreamEvent } from "../protocol/openai-responses/contract.ts";
@@ -10,29 +8,29 @@ import { responsesRepeats, validateResponsesRequest } from "../protocol/openai-r
 import type { Adapter } from "./adapter.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, responsesLimitRefusalHeaderNames } from "./headers.ts";
+import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
 import { inferenceBody } from "./inference-body.ts";
 import { jsonType, operation } from "./operation.ts";
 import { completed, path, requests, responseStream } from "./responses-examples.ts";
+import type { StoredResponses } from "./stored.ts";
 
 const metered = "responses";
 
-export function responsesAdapter(
-  dependencies: Pick<Dependencies, "responses" | "limits" | "log">,
-): Adapter<ResponsesRequest, ResponseObject> {
+export function responsesAdapter({ stored }: Pick<Dependencies, "stored">): Adapter<ResponsesRequest, ResponseObject> {
   return {
     operation: metered,
     idPrefix: "resp_",
     codec: openaiResponsesCaller,
-    resolve: (wire, caller) => resolveReferences(dependencies, wire, caller),
-    background: { isAsked: (wire) => asksForBackground(dependencies, wire), begun: begunResponse },
-    saver: (wire, maker) => saver(dependencies, wire, maker),
+    resolve: (wire, caller) => stored.resolve(wire, caller),
+    background: { isAsked: (wire) => asksForBackground(stored, wire), begun: begunResponse },
+    saver: (wire, maker) => stored.saver(wire, maker),
   };
 }
 
-function asksForBackground({ responses }: Pick<Dependencies, "responses">, { background, store }: ResponsesRequest) {
+function asksForBackground(stored: StoredResponses, { background, store }: ResponsesRequest) {
   if (!background) return false;
-  if (store !== false && responses.settings().store) return true;
+  if (store !== false && stored.isOn()) return true;
   const why = store === false ? "this request has 'store': false" : "this service stores no responses";
   throw new Fault("unsupported_feature", `'background' needs a stored response, and ${why}.`, { param: "background" });
 }

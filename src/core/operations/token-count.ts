@@ -1,6 +1,5 @@
 /** The operations that count the tokens of an input: a worker parses the body, checks it and counts. */
 import type { TSchema } from "typebox";
-import { findReferences } from "../../features/responses/records.ts";
 import type { Principal } from "../auth/verdict.ts";
 import { readJsonBytes } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
@@ -43,7 +42,7 @@ export async function countedTokens(
   call.requested({ model: model.id });
   if (examined.refers) {
     const { references, body } = examined.refers;
-    const { found, bytes: more } = await findReferences(dependencies, references, principal);
+    const { found, bytes: more } = await dependencies.stored.find(references, principal);
     bytes += more;
     examined = await dependencies.tokenCounter.examine({ ...question, body, found });
   }

@@ -23,6 +23,7 @@ interface UnservedApi {
 const embedded = "Send the texts as 'input' to '/v1/embeddings'.";
 const inChat = "Send the prompt as a message to '/v1/chat/completions'.";
 const eachBy = (path: string) => `Send each request by itself to '${path}'.`;
+const textStreams = "'/v1/responses' streams text, also over a WebSocket.";
 const continued = "Continue a conversation at '/v1/responses' with 'previous_response_id'.";
 const byOperators = "Operators administer it with the command 'sluice' or in its console.";
 const usage = "'/v1/service/usage' reports what your organization has used.";
@@ -133,21 +134,13 @@ export const unservedApis: readonly UnservedApi[] = [
       { path: "/evals/…", lack: "runs no evals" },
       { path: "/fine_tuning/…", lack: "trains no models" },
       { path: "/images/…", lack: "makes no images" },
-      {
-        path: "/live/…",
-        lack: "has no live sessions",
-        nearest: "'/v1/responses' streams text, also over a WebSocket.",
-      },
+      { path: "/live/…", lack: "has no live sessions", nearest: textStreams },
       { path: "/moderations", lack: "moderates nothing" },
       { path: "/organization/costs", lack: "has no cost report", nearest: usage },
       { path: "/organization/usage/…", lack: "has no usage report of this form", nearest: usage },
       { path: "/organization/…", lack: "is not administered through this API", nearest: byOperators },
       { path: "/projects/…", lack: "is not administered through this API", nearest: byOperators },
-      {
-        path: "/realtime/…",
-        lack: "has no realtime sessions",
-        nearest: "'/v1/responses' streams text, also over a WebSocket.",
-      },
+      { path: "/realtime/…", lack: "has no realtime sessions", nearest: textStreams },
       { path: "/safety/…", lack: "has no safety cases" },
       { path: "/threads/…", lack: "keeps no threads", nearest: continued },
       { path: "/uploads/…", lack: "keeps no files", nearest: fileInRequest },

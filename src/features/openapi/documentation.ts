@@ -1,13 +1,13 @@
 /** The contract as clients get it: rendered once for each catalog, with the page that shows it. */
 
 import type { Documentation } from "../../core/operations/dependencies.ts";
+import type { Operation } from "../../core/operations/operation.ts";
 import type { Catalog } from "../../core/routing/catalog.ts";
-import { contract } from "../../node/operations.ts";
 import { renderOpenapi } from "./document.ts";
 import { docsPage, docsScript } from "./page.ts";
 
-/** `version`: the version of the contract. */
-export function documentation(catalog: () => Catalog, version: string): Documentation {
+/** `version`: the version of the contract, which has these operations. */
+export function documentation(contract: readonly Operation[], catalog: () => Catalog, version: string): Documentation {
   let rendered: Catalog | null = null;
   let text = "";
   return {

@@ -14,16 +14,15 @@ import {
   type ResponsesRequest,
 } from "../../core/protocol/openai-responses/contract.ts";
 import { validateCompactRequest } from "../../core/protocol/openai-responses/validate.ts";
-import { resolveReferences } from "./records.ts";
 
 const metered = "responses";
 
-function compactAdapter(dependencies: Dependencies): Adapter<ResponsesRequest, CompactedResponse> {
+function compactAdapter({ stored }: Pick<Dependencies, "stored">): Adapter<ResponsesRequest, CompactedResponse> {
   return {
     operation: metered,
     idPrefix: "resp_",
     codec: openaiCompactCaller,
-    resolve: (wire, caller) => resolveReferences(dependencies, wire, caller),
+    resolve: (wire, caller) => stored.resolve(wire, caller),
   };
 }
 

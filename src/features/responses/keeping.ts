@@ -9,12 +9,11 @@ import type { ResponseObject } from "../../core/protocol/openai-responses/contra
 import { passed } from "../../core/time/clock.ts";
 import type { Fetched } from "../../core/usage/meter.ts";
 import type { Run } from "../../core/usage/run.ts";
-import type { Unkept } from "../telemetry/metrics.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
 import { answered, answerLost, available, type KeepingNeeds, type LogHead, poll_ms, unavailable } from "./needs.ts";
-import type { OpenAnswer } from "./parts.ts";
+import type { OpenAnswer, Unkept } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
 
@@ -233,7 +232,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     if (!writer || writer.isLost || this.#withheld !== null) return;
     await writer.end();
     if (writer.isLost) return;
-    this.#needs.metrics.kept(writer.bytes);
+    this.#needs.kept.metrics.kept(writer.bytes);
     // A background response ends with its object.
     if (!this.#begun) await this.#ended("ended", writer.bytes);
   }
@@ -305,7 +304,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   #lost(why: Unkept, cause: unknown): void {
     this.#failed(cause);
-    this.#needs.metrics.unkept(why);
+    this.#needs.kept.metrics.unkept(why);
     // A background response goes on: it can be fetched without its log.
     void (this.isBackground ? Promise.resolve() : this.#ended("lost", 0))
       .then(() => this.#needs.kept.logs.remove([this.#name]))

@@ -5,7 +5,7 @@
 
 import { type Clock, passed } from "../../core/time/clock.ts";
 import { within } from "../../core/time/deadline.ts";
-import type { Unkept } from "../telemetry/metrics.ts";
+import type { Unkept } from "./parts.ts";
 import type { AnswerLogs, LogEntry, LogName } from "./store/answer-log.ts";
 
 /** How long text waits for more text of the same batch. */

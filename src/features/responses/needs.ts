@@ -1,9 +1,9 @@
 /** Types and faults that the writers and the readers of kept answers share. */
 import { Fault } from "../../core/inference/fault.ts";
-import type { Dependencies } from "../../core/operations/dependencies.ts";
 import type { ResponseIdentity } from "../../core/protocol/codec.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import { within } from "../../core/time/deadline.ts";
+import type { ResponsesDependencies } from "./dependencies.ts";
 import type { LogEntry, LogName } from "./store/answer-log.ts";
 
 /** How long a request waits for an answer of the stores. */
@@ -24,7 +24,7 @@ export function isUngranted({ kept }: Pick<KeepingNeeds, "kept">, age_ms: number
   return Math.abs(age_ms) > kept.grant_ms() + admission_ms;
 }
 
-export type KeepingNeeds = Pick<Dependencies, "kept" | "ledger" | "limits" | "log" | "metrics">;
+export type KeepingNeeds = Pick<ResponsesDependencies, "kept" | "ledger" | "limits" | "log">;
 
 /** The first entry of a log. */
 export interface LogHead {

@@ -6,7 +6,6 @@ import type { Answer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import { reserve } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";
 import { wrongParameter } from "../../core/operations/parameters.ts";
 import { completed, hex, id, path, responseStream } from "../../core/operations/responses-examples.ts";
@@ -20,6 +19,7 @@ import {
 import { publicItem, type StoredItem } from "../../core/protocol/openai-responses/references.ts";
 import { cancelled, followed as followedLog } from "./background.ts";
 import { currentResponse } from "./current-response.ts";
+import type { ResponsesDependencies } from "./dependencies.ts";
 import { lookUp, readerOf } from "./records.ts";
 import { replayed } from "./replay.ts";
 import type { Kept } from "./store/kept.ts";
@@ -76,7 +76,7 @@ export const getResponse = operation({
       },
     },
   },
-  async handle(dependencies, call, { principal, params, query: { stream, starting_after } }) {
+  async handle(dependencies: ResponsesDependencies, call, { principal, params, query: { stream, starting_after } }) {
     if (stream === true) return followedResponse(dependencies, call, principal, params.id, starting_after ?? -1);
     const stored = await foundResponse(dependencies, call, principal, params.id);
     if (stored) return json(200, { ...JSON.parse(stored.response), output: JSON.parse(stored.output) });
@@ -96,7 +96,7 @@ export const cancelResponse = operation({
   description:
     "Ends a background response that runs and that you can read. What was produced until then is charged. One that has ended stays as it is.",
   success: jsonSuccess("The response as it stands now.", { schema: ResponseObject, example: completed }),
-  async handle(dependencies, call, { principal, params }) {
+  async handle(dependencies: ResponsesDependencies, call, { principal, params }) {
     const kept = await keptResponse(dependencies, principal, params.id);
     const now = kept && (await lookUp(() => cancelled(dependencies, kept)));
     if (now) return json(200, now);
@@ -108,7 +108,7 @@ export const cancelResponse = operation({
 });
 
 async function followedResponse(
-  dependencies: Dependencies,
+  dependencies: ResponsesDependencies,
   call: Call,
   principal: Principal,
   id: string,
@@ -141,7 +141,7 @@ export const deleteResponse = operation({
     schema: DeletedResponse,
     example: { id, object: "response", deleted: true },
   }),
-  async handle(dependencies, _call, { principal, params: { id } }) {
+  async handle(dependencies: ResponsesDependencies, _call, { principal, params: { id } }) {
     const { responses, kept: parts } = dependencies;
     const kept = await keptResponse(dependencies, principal, id);
     if (kept) {
@@ -199,7 +199,7 @@ export const listInputItems = operation({
       has_more: false,
     },
   }),
-  async handle(dependencies, call, { principal, params, query: { limit, order, after } }) {
+  async handle(dependencies: ResponsesDependencies, call, { principal, params, query: { limit, order, after } }) {
     const stored = await foundResponse(dependencies, call, principal, params.id);
     if (!stored) throw notFound();
     const items = (JSON.parse(stored.input) as StoredItem[]).map(publicItem);
@@ -218,7 +218,7 @@ export const listInputItems = operation({
 });
 
 async function foundResponse(
-  dependencies: Dependencies,
+  dependencies: ResponsesDependencies,
   call: Call,
   principal: Principal,
   id: string,
@@ -230,7 +230,11 @@ async function foundResponse(
 }
 
 /** A background response, for as long as its answer is kept. */
-async function keptResponse({ kept, ledger }: Dependencies, principal: Principal, id: string): Promise<Kept | null> {
+async function keptResponse(
+  { kept, ledger }: ResponsesDependencies,
+  principal: Principal,
+  id: string,
+): Promise<Kept | null> {
   const { organization, person } = principal;
   if (!organization.keepsContent) return null;
   const found = await lookUp(() => kept.answers.response(organization.id, id));

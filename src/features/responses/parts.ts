@@ -15,6 +15,7 @@ export interface KeptParts {
   /** The answers that this node keeps and that have not ended. */
   open: Set<OpenAnswer>;
   room: Pick<Room, "ask">;
+  metrics: KeptMetrics;
 }
 
 export interface OpenAnswer {
@@ -33,3 +34,15 @@ interface KeptLimits {
   /** The limit of answers that one node keeps at once. */
   open_max: number;
 }
+
+export interface KeptMetrics {
+  /** The log of an answer is whole, and has so many bytes. */
+  kept(bytes: number): void;
+  /** An answer could not be kept to its end. */
+  unkept(why: Unkept): void;
+  /** A request got the answer of an earlier one. */
+  replayed(): void;
+}
+
+/** Why an answer could not be kept: it was too large, or the store of its log was away or had forgotten it. */
+export type Unkept = "size" | "store";

@@ -5,7 +5,7 @@
 
 import type { Principal } from "../../core/auth/verdict.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import type { Dependencies } from "../../core/operations/dependencies.ts";
+import { nothingFound, type Resolved, type StoredResponses } from "../../core/operations/stored.ts";
 import type { InputItem, ResponseObject, ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
 import {
   type Found,
@@ -20,24 +20,29 @@ import {
   storable,
   withResolved,
 } from "../../core/protocol/openai-responses/references.ts";
+import type { Maker } from "../../core/store/maker.ts";
 import { within } from "../../core/time/deadline.ts";
 import { yieldFor } from "../../core/time/yielding.ts";
-import type { KeptResponse, KeptTurn, Maker, Reader } from "./store/responses.ts";
+import type { ResponsesDependencies } from "./dependencies.ts";
+import type { KeptResponse, KeptTurn, Reader } from "./store/responses.ts";
 
 /** How long the end of an answer waits to be stored; after that it is sent all the same. */
 const keep_ms_max = 2_000;
 
-type Needs = Pick<Dependencies, "responses" | "limits" | "log">;
+type Needs = Pick<ResponsesDependencies, "responses" | "limits" | "log">;
 
 /** Whose stored responses the caller reads. */
 export function readerOf({ organization, person }: Principal): Reader {
   return { organizationId: organization.id, personId: person?.id ?? null };
 }
 
-export interface Resolved {
-  wire: ResponsesRequest;
-  /** The size of the stored items. */
-  bytes: number;
+export function storedResponses(needs: Needs): StoredResponses {
+  return {
+    isOn: () => needs.responses.settings().store,
+    resolve: (request, caller) => resolveReferences(needs, request, caller),
+    find: (references, caller) => findReferences(needs, references, caller),
+    saver: (request, maker) => saver(needs, request, maker),
+  };
 }
 
 /** A conversation in the memory of this node. */
@@ -69,13 +74,13 @@ export async function resolveReferences(
 }
 
 /** The stored items to which the references refer, and their size. Throws the Faults of `resolveReferences`. */
-export async function findReferences(
+async function findReferences(
   dependencies: Needs,
   references: References,
   caller: Principal,
 ): Promise<{ found: Found; bytes: number }> {
   if (!caller.organization.keepsContent) throw keepsNothing(references);
-  if (!dependencies.responses.settings().store) return { found: { history: null, items: new Map() }, bytes: 0 };
+  if (!dependencies.responses.settings().store) return { found: nothingFound(), bytes: 0 };
   const [history, referred] = await Promise.all([
     historyFound(dependencies, references.previousResponseId, readerOf(caller)),
     itemsFound(dependencies, references.items, readerOf(caller)),
@@ -151,7 +156,7 @@ function tooLong(param: string): Fault {
 }
 
 /** Returns a function that stores the answer, and never throws; null if the request forbids it. */
-export function saver(
+function saver(
   dependencies: Needs,
   wire: ResponsesRequest,
   maker: Maker,

@@ -9,24 +9,22 @@ import { json, jsonText } from "../../core/http/json.ts";
 import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
 import { asFault } from "../../core/inference/fault.ts";
 import type { Adapter, InferenceWire } from "../../core/operations/adapter.ts";
-import type { Dependencies } from "../../core/operations/dependencies.ts";
-import type { Repeated } from "../../core/operations/prepare.ts";
 import type { ResponseIdentity, StreamEnding } from "../../core/protocol/codec.ts";
 import { comment } from "../../core/sse/encode.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse, gone } from "./current-response.ts";
 import type { Fate, Follower } from "./follower.ts";
-import { answerLost, textOf } from "./needs.ts";
+import { answerLost, type KeepingNeeds, textOf } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
-  dependencies: Dependencies,
+  dependencies: KeepingNeeds,
   call: Call,
-  { principal, earlier, wire }: Repeated<Wire> & { principal: Principal },
+  { principal, earlier, wire }: { principal: Principal; earlier: Follower | EarlierResponse; wire: Wire },
   { operation, idPrefix, codec }: Adapter<Wire, Reply>,
 ): Promise<Answer> {
   call.watchClient();
-  dependencies.metrics.replayed();
+  dependencies.kept.metrics.replayed();
   noteReplay(dependencies, call, principal, { operation, replayOf: earlier.name.requestId });
   const named = { "x-service-replay-of": earlier.name.requestId };
   if (earlier instanceof EarlierResponse) return json(200, earlier.response, named);
@@ -38,7 +36,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
 
 /** Writes the receipt, which names the request whose answer it was. Nothing waits for it. */
 function noteReplay(
-  { kept, log }: Dependencies,
+  { kept, log }: KeepingNeeds,
   { requestId, notes }: Call,
   { key, organization }: Principal,
   { operation, replayOf }: { operation: Operation; replayOf: string },
@@ -56,7 +54,7 @@ function noteReplay(
     .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
 }
 
-/** That of an answer whose node did not write it, because it ran an earlier version. It is the same for each repeat. */
+/** The identity of an answer whose log has none, because its node ran an earlier version. It is the same for each repeat. */
 function unknownIdentity({ name }: Follower, idPrefix: string, { model }: InferenceWire): ResponseIdentity {
   const hex = hexOf(name.requestId, "req_");
   // A UUIDv7 begins with the milliseconds.

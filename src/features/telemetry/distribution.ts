@@ -1,7 +1,8 @@
 /** The observations of one cell of a histogram. */
+
+import type { Exemplar, ToldValue } from "../../core/http/observer.ts";
 import type { Labels } from "./cells.ts";
 import type { MetricRow } from "./metric.ts";
-import type { Exemplar, ToldValue } from "./text.ts";
 
 export class Distribution {
   /** Ascending. */

@@ -3,28 +3,26 @@
  * gauges combined as their rows say (`across`). The counts of workers that have ended still count: a sum that fell
  * would look like a restart of the node, and all earlier counts like new ones.
  */
+
+import type { Format, Told, ToldValue } from "../../core/http/observer.ts";
 import type { Across, MetricRow } from "./metric.ts";
 import { table } from "./table.ts";
-import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
+import { textOf } from "./text.ts";
 
-export interface Merger {
-  /** Merges the values of the workers. Null: a worker did not answer, and its earlier counts still count. */
-  text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
-  /** A worker has ended. */
-  gone(worker: number): void;
-}
-
-export function merger(): Merger {
+/** The metrics of a node whose workers have told theirs. */
+export function merger() {
   const last = new Map<number, Told[]>();
   let departed: Told[] = [];
   return {
-    text(told, format) {
+    /** Null: a worker did not answer, and its earlier counts still count. */
+    text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string> {
       for (const [worker, metrics] of told) if (metrics) last.set(worker, metrics);
       const silent = [...told].flatMap(([worker, metrics]) => (metrics ? [] : countedBy(last.get(worker) ?? [])));
       const present = [...told].flatMap(([worker, metrics]) => (metrics ?? []).map((one) => labelled(one, worker)));
       return textOf(together([...present, ...silent, ...departed]), format);
     },
-    gone(worker) {
+    /** A worker has ended. */
+    gone(worker: number): void {
       departed = together([...departed, ...countedBy(last.get(worker) ?? [])]);
       last.delete(worker);
     },

@@ -1,5 +1,6 @@
 /** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
 
+import type { Observer } from "../../core/http/observer.ts";
 import type { Loss } from "../../core/protocol/codec.ts";
 import type { DrainSeen } from "../../core/routing/drained.ts";
 import type { Problem } from "../../core/routing/resolution.ts";
@@ -17,27 +18,16 @@ import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
 import { type Instruments, instruments, type Reading } from "./registry.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
-import type { Format } from "./text.ts";
 
-export interface Metrics extends StoreWatcher {
-  request(ended: EndedRequest): void;
+export interface Metrics extends Observer, StoreWatcher {
   /** A run has ended. `traceId`: that of its request, if it is traced. */
   inference(ended: Ended, traceId?: string): void;
-  /** A credential was refused, with this fault's code. */
-  unauthenticated(code: string): void;
-  /** A request was refused because the node's memory or descriptors are used up. */
-  shed(what: Shed): void;
   /** The log of an answer is whole, and has so many bytes. */
   kept(bytes: number): void;
   /** An answer could not be kept to its end. */
-  unkept(why: Unkept): void;
+  unkept(why: "size" | "store"): void;
   /** A request got the answer of an earlier one. */
   replayed(): void;
-  /**
-   * The decision about one inference request of a known caller: granted from `plan` or `extra`, or refused with a
-   * fault's code.
-   */
-  decision(decision: "granted" | "refused", reason: string): void;
   /** The ledger was asked for a grant. */
   grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
   /** A batch of this many commands was sent to the ledger. */
@@ -79,26 +69,8 @@ export interface Metrics extends StoreWatcher {
   revocationPropagation(seconds: number): void;
   sum: Instruments["sum"];
   buckets: Instruments["buckets"];
-  render(format: Format): Promise<string>;
   values: Instruments["values"];
 }
-
-/** Why an answer could not be kept: it was too large, or the store of its log was away or had forgotten it. */
-export type Unkept = LabelsOf<"http_answers_unkept_total">["why"];
-
-export interface EndedRequest {
-  /** The path as routed. */
-  route: string;
-  /** The status with which it ended, though its stream may have begun with 200. */
-  status: number;
-  /** The code of its fault; absent if it did not fail. */
-  code?: string | undefined;
-  seconds: number;
-  traceId?: string | undefined;
-}
-
-/** `key`, `node`, `process`: of memory. */
-export type Shed = "key" | "node" | "process" | "descriptors";
 
 export interface MetricsSettings {
   /** The version of the build. */

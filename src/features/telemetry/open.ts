@@ -1,5 +1,6 @@
 /** Opens the exporters of traces and metrics. If nothing is to be sent, nothing of OpenTelemetry is loaded. */
-import type { TelemetryParts, TelemetrySettings, Traces } from "./traces.ts";
+import type { Traces } from "../../core/usage/traces.ts";
+import type { TelemetryParts, TelemetrySettings } from "./traces.ts";
 
 /** Null if nothing is to be sent. */
 export async function openTraces(

@@ -17,10 +17,11 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { within } from "../../core/time/deadline.ts";
+import type { Traces } from "../../core/usage/traces.ts";
 import { genAiMetrics } from "./gen-ai.ts";
 import { parentOf } from "./parent.ts";
 import { Spans } from "./spans.ts";
-import type { TelemetryParts, TelemetrySettings, Traces } from "./traces.ts";
+import type { TelemetryParts, TelemetrySettings } from "./traces.ts";
 
 const export_ms_max = 10_000;
 const stop_ms_max = 3_000;

@@ -2,11 +2,13 @@
  * The metrics of the table: those that are counted and observed as events happen, and those that are read for each
  * scrape.
  */
+
+import type { Format, Told, ToldValue } from "../../core/http/observer.ts";
 import { Cells } from "./cells.ts";
 import { Distribution } from "./distribution.ts";
 import type { MetricRow } from "./metric.ts";
 import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
-import { type Format, type Told, type ToldValue, textOf } from "./text.ts";
+import { textOf } from "./text.ts";
 
 /** A reading for a scrape: one value, or one for each set of labels. */
 export type Reading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;

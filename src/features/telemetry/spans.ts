@@ -12,8 +12,8 @@ import {
 import type { AttemptKind, EngineReport } from "../../core/upstream/attempt.ts";
 import type { Ended } from "../../core/usage/run.ts";
 import type { AttemptTrace, RunTrace } from "../../core/usage/trace.ts";
+import type { RequestTrace, TracedRequest } from "../../core/usage/traces.ts";
 import { modelAttributes, providers, reportAttributes, runAttributes, serverAttributes } from "./gen-ai.ts";
-import type { RequestTrace, TracedRequest } from "./traces.ts";
 
 export class Spans implements RequestTrace {
   readonly #tracer: Tracer;

@@ -1,36 +1,12 @@
 /** Metrics with their values as text: in Prometheus' format, and as OpenMetrics with exemplars. */
-import { Registry, type RegistryContentType } from "prom-client";
 
-export type Format = "prometheus" | "openmetrics";
+import { Registry, type RegistryContentType } from "prom-client";
+import type { Format, Told } from "../../core/http/observer.ts";
 
 export const contentTypes: Record<Format, string> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
-
-/** A metric with its values. A copy may travel to another process. */
-export interface Told {
-  name: string;
-  help: string;
-  type: string;
-  values: ToldValue[];
-}
-
-export interface ToldValue {
-  /** The name of the histogram, whose buckets, sum and count each have a name of their own. */
-  metricName?: string;
-  labels: Record<string, string | number>;
-  value: number;
-  exemplar?: Exemplar | undefined;
-}
-
-/** The last traced request that was observed in a bucket. */
-export interface Exemplar {
-  labelSet: { trace_id: string };
-  value: number;
-  /** The time, in seconds since the epoch. */
-  timestamp: number;
-}
 
 /**
  * prom-client writes them. Its own counters are not used (cells.ts counts), because it joins the labels at each count.

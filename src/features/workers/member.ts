@@ -1,8 +1,9 @@
 /** A worker's side of the channel: its orders, its reports, and its questions to the other workers. */
+
+import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
 import { within } from "../../core/time/deadline.ts";
-import type { Format, Told } from "../telemetry/text.ts";
 import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
 import { surplusOf } from "./surplus.ts";
 

@@ -3,9 +3,10 @@
  * them. Why: docs/decisions/2026-11-22-workers.md. This file has their messages, over the channel that a process has to
  * its parent. Pure.
  */
+
+import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
-import type { Format, Told } from "../telemetry/text.ts";
 
 /** The contents of sluice.yaml. Workers get the bytes that the supervisor has read, and do not read the file themselves. */
 export type FileRead = { bytes: Uint8Array | null } | { code: string };

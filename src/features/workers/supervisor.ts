@@ -3,10 +3,9 @@
  * itself, so that no request can end it.
  */
 import type { Log } from "../../core/http/log.ts";
+import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
-import { merger } from "../telemetry/merged.ts";
-import type { Format, Told } from "../telemetry/text.ts";
 import { type Ballot, ballot } from "./ballot.ts";
 import { type Child, crew, type Worker } from "./crew.ts";
 import type { FileRead, NodeState, Order, Word, WorkerRoute } from "./messages.ts";
@@ -30,6 +29,15 @@ export interface SupervisorParts {
   start(worker: number, hear: (word: Word) => void): Child;
   log: Pick<Log, "event">;
   now_ms(): number;
+  /** Merges the metrics of the workers. */
+  metrics: Merger;
+}
+
+export interface Merger {
+  /** Merges the values of the workers. Null: a worker did not answer, and its earlier counts still count. */
+  text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
+  /** A worker has ended. */
+  gone(worker: number): void;
 }
 
 export interface Supervisor {
@@ -48,7 +56,7 @@ export interface Supervisor {
 
 export function supervisor(parts: SupervisorParts): Supervisor {
   const { identity, workers, port, operatorPort, log, now_ms } = parts;
-  const telling = askingAll();
+  const telling = askingAll(parts.metrics);
   const all = crew({
     workers,
     log,
@@ -127,9 +135,8 @@ function toAll(order: Order, workers: Iterable<Worker>): void {
 }
 
 /** Merges the answers of all workers, for a client that asked one of them. */
-function askingAll() {
+function askingAll(merging: Merger) {
   const asked = questions<Told[] | RouteView[]>(told_ms);
-  const merging = merger();
   const ask = (workers: readonly Worker[], what: "values" | "routes") =>
     asked.ask(
       workers.map(({ number }) => number),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import management from "../../../management.json";
+import management from "../../../contract/management.json";
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 import { firstLoad_bytes } from "./first-load.ts";
 import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";

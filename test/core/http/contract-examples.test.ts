@@ -90,7 +90,7 @@ test("a WebSocket is refused by its own status, another method by the usual one"
 
 test("the running service publishes the checked-in contract", async () => {
   const served = await (await service.fetch("/openapi.json", { key: null })).text();
-  expect(served).toBe(await Bun.file(new URL("../../../openapi.json", import.meta.url)).text());
+  expect(served).toBe(await Bun.file(new URL("../../../contract/openapi.json", import.meta.url)).text());
 });
 
 test("the documentation's script comes from the service itself", async () => {

@@ -46,13 +46,21 @@ function stores() {
   };
   const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
   const settings = () => ({ open_max: 1, answer_bytes_max: 100_000 });
-  const parts = { answers, logs, settings, open: new Set(), clock, room: { ask() {} }, grant_ms: () => 3_000 };
+  const parts = {
+    answers,
+    logs,
+    settings,
+    open: new Set(),
+    clock,
+    room: { ask() {} },
+    metrics: { kept() {}, unkept() {}, replayed() {} },
+    grant_ms: () => 3_000,
+  };
   const needs = {
     kept: parts,
     ledger: { receipt: async () => ({ ...receipt }) },
     limits: { first_event_hold_ms: 0 },
     log: { event() {} },
-    metrics: { kept() {}, unkept() {} },
   } as unknown as KeepingNeeds;
   const entries = () => log.read("log", 1);
   return {

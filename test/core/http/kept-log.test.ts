@@ -72,7 +72,15 @@ function keepingOver(
   { call = { requestId: name.requestId }, isBackground = true }: { call?: object; isBackground?: boolean } = {},
 ): Keeping {
   const logs = { append: async () => "appended", read: async () => [], remove: async () => {} };
-  const kept = { answers, logs, settings: () => ({ open_max: 1 }), open: new Set(), clock, room: { ask() {} } };
+  const kept = {
+    answers,
+    logs,
+    settings: () => ({ open_max: 1 }),
+    open: new Set(),
+    clock,
+    room: { ask() {} },
+    metrics: { kept() {}, unkept() {}, replayed() {} },
+  };
   const organization = { id: name.organizationId, keepsContent: true };
   return new Keeping(
     { kept, log: { event() {} } } as unknown as KeepingNeeds,
@@ -224,7 +232,15 @@ test("an answer whose log cannot begin is not begun", async () => {
   const append = () => Promise.reject(new Error("away"));
   const logs = { append, read: async () => [], remove: async () => {} };
   const settings = () => ({ open_max: 1, answer_bytes_max: 1000 });
-  const kept = { answers, logs, settings, open: new Set(), clock, room: { ask() {} } };
+  const kept = {
+    answers,
+    logs,
+    settings,
+    open: new Set(),
+    clock,
+    room: { ask() {} },
+    metrics: { kept() {}, unkept() {}, replayed() {} },
+  };
   const organization = { id: name.organizationId, keepsContent: true };
   const keeping = new Keeping(
     { kept, log: { event() {} } } as unknown as KeepingNeeds,

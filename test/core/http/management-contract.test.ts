@@ -15,8 +15,10 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 const text = renderManagement(version);
 
 test("the checked-in management.json is what the code says", () => {
-  if (readFileSync(join(root, "management.json"), "utf8") !== text)
-    throw new Error("management.json and the code differ: npm run sluice -- openapi --management --write");
+  if (readFileSync(join(root, "contract/management.json"), "utf8") !== text)
+    throw new Error(
+      "management.json and the code differ: npm run sluice -- openapi --management --write contract/management.json",
+    );
 });
 
 test("an independent validator accepts it as OpenAPI 3.1", async () => {
@@ -41,7 +43,7 @@ test("its page shows it, and asks no other host", async () => {
 });
 
 test("clients of the API meet none of its faults, but for those with two statuses", () => {
-  const published = readFileSync(join(root, "openapi.json"), "utf8");
+  const published = readFileSync(join(root, "contract/openapi.json"), "utf8");
   for (const code of managementFaultCodes.filter((one) => !("management" in faultCatalogue[one]))) {
     expect(clientFaultCodes).not.toContain(code);
     expect(published).not.toContain(`"${code}"`);

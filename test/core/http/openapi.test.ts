@@ -42,11 +42,11 @@ const jsonStatuses = (operation: Described) =>
 test("the checked-in openapi.json is what the code says", () => {
   let checkedIn = "";
   try {
-    checkedIn = readFileSync(join(root, "openapi.json"), "utf8");
+    checkedIn = readFileSync(join(root, "contract/openapi.json"), "utf8");
   } catch {}
   if (checkedIn !== renderOpenapi(contract, models, version))
     throw new Error(
-      "openapi.json and the code differ. `npm run sluice -- openapi --write` writes it anew; review the diff.",
+      "openapi.json and the code differ. `npm run sluice -- openapi --write contract/openapi.json` writes it anew; review the diff.",
     );
 });
 

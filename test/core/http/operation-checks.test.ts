@@ -9,11 +9,11 @@ import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
 import { lifecycle } from "../../../src/core/http/lifecycle.ts";
 import { type Listening, listen } from "../../../src/core/http/listen.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
 import { type Operation, operation } from "../../../src/core/operations/operation.ts";
 import { parametersOf } from "../../../src/core/operations/parameters.ts";
 import type { Scope } from "../../../src/core/store/directory.ts";
 import { openapiDocument } from "../../../src/features/openapi/document.ts";
+import type { NodeDependencies } from "../../../src/node/app.ts";
 import { app, mount, operatorApp } from "../../../src/node/app.ts";
 import { metricsOperations, operations, probes, unlistedOperations } from "../../../src/node/operations.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
@@ -36,8 +36,8 @@ function neverAsked(): never {
 }
 
 /** A key is the list of its scopes. */
-function dependencies(): Dependencies {
-  const needed: Partial<Dependencies> = {
+function dependencies(): NodeDependencies {
+  const needed: Partial<NodeDependencies> = {
     async authenticate(headers) {
       const key = headers.get("authorization");
       if (key === null) throw new Fault("missing_api_key", "No key.");
@@ -68,7 +68,7 @@ function dependencies(): Dependencies {
     traces: null,
     newId: () => "0".repeat(32),
   };
-  return needed as Dependencies;
+  return needed as NodeDependencies;
 }
 
 interface Asked {

@@ -6,9 +6,9 @@ import type { OperatorTls } from "../../../src/config/configuration.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
 import { lifecycle } from "../../../src/core/http/lifecycle.ts";
 import { listen } from "../../../src/core/http/listen.ts";
-import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
 import type { Role } from "../../../src/core/store/operators.ts";
 import { administering } from "../../../src/node/administering.ts";
+import type { NodeDependencies } from "../../../src/node/app.ts";
 import { operatorApp } from "../../../src/node/app.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
@@ -100,8 +100,8 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
   };
 }
 
-function dependencies(): Dependencies {
-  const needed: Partial<Dependencies> = {
+function dependencies(): NodeDependencies {
+  const needed: Partial<NodeDependencies> = {
     limits: {
       ...{ body_bytes_max: 1_000_000, body_depth_max: 100, body_values_max: 100_000, body_members_max: 60_000 },
       ...{ body_names_max: 60_000 },
@@ -116,5 +116,5 @@ function dependencies(): Dependencies {
     letsGo: () => false,
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
-  return needed as Dependencies;
+  return needed as NodeDependencies;
 }

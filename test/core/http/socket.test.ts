@@ -4,10 +4,10 @@ import { MemoryBudget } from "../../../src/core/body/memory.ts";
 import type { Call } from "../../../src/core/http/call.ts";
 import { Socket, type SocketOwner } from "../../../src/core/http/socket.ts";
 import { Sockets } from "../../../src/core/http/sockets.ts";
-import type { Dependencies } from "../../../src/core/operations/dependencies.ts";
-import { connectionLimits, ResponsesConnection } from "../../../src/features/websocket/connection.ts";
-import { Lanes } from "../../../src/features/websocket/lanes.ts";
-import { Recent } from "../../../src/features/websocket/recent.ts";
+import { connectionLimits, ResponsesConnection } from "../../../src/features/responses/websocket/connection.ts";
+import { Lanes } from "../../../src/features/responses/websocket/lanes.ts";
+import { Recent } from "../../../src/features/responses/websocket/recent.ts";
+import type { NodeDependencies } from "../../../src/node/app.ts";
 import { plentifulBounds } from "../../harness/bounds.ts";
 import { until } from "../../harness/until.ts";
 
@@ -61,7 +61,7 @@ describe("a socket", () => {
       bounds: plentifulBounds(),
       standings: { begin: () => ({ [Symbol.dispose]() {} }) },
       newId: () => "0".repeat(32),
-    } as unknown as Dependencies;
+    } as unknown as NodeDependencies;
     const call = { request: new Request("http://localhost/"), client: "", connection: { isLocal: () => true } };
     const principal = { key: { id: "key_1" } } as never;
     const limits = { ...connectionLimits, age_ms: 20 };

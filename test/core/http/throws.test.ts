@@ -4,9 +4,6 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
-import { admission } from "../../../src/core/admission/admission.ts";
-import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
-import { lifecycle } from "../../../src/core/http/lifecycle.ts";
 import { listen } from "../../../src/core/http/listen.ts";
 import type { Adapter, InferenceWire } from "../../../src/core/operations/adapter.ts";
 import { chatAdapter, createChatCompletion } from "../../../src/core/operations/chat.ts";
@@ -17,23 +14,12 @@ import type { Operation } from "../../../src/core/operations/operation.ts";
 import type { InferenceInput } from "../../../src/core/operations/prepare.ts";
 import { createResponse, responsesAdapter } from "../../../src/core/operations/responses.ts";
 import { serveOperation } from "../../../src/core/operations/serve-operation.ts";
-import type { CatalogModel } from "../../../src/core/routing/catalog.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
-import { noLimits } from "../../../src/core/store/plan.ts";
-import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
-import { Attempts } from "../../../src/core/usage/attempts.ts";
-import { inputEstimate } from "../../../src/core/usage/input-estimate.ts";
-import { outputCalibration } from "../../../src/core/usage/output-calibration.ts";
-import { runs } from "../../../src/core/usage/run.ts";
-import { ledger } from "../../../src/stores/postgres/ledger.ts";
-import { plentifulBounds } from "../../harness/bounds.ts";
-import { attemptsParts } from "../../harness/patience.ts";
+import { storedResponses } from "../../../src/features/responses/records.ts";
 import { startSimulator } from "../../harness/simulator.ts";
 import { until } from "../../harness/until.ts";
-import { newHex, stores } from "../store/ledger-stores.ts";
-
-const modelId = "acme/writer-1";
-const plan = { ...noLimits, name: "metered", session: 1e12, week: 1e12, month: 1e12, concurrentRequests: 100 };
+import { coreNode, modelId } from "../core-node.ts";
+import { stores } from "../store/ledger-stores.ts";
 
 const store = await stores.postgres();
 const organizationId = await store.newOrganization();
@@ -111,56 +97,9 @@ interface Bench {
 }
 
 function serve(saboteur: Saboteur): Bench {
-  const model: CatalogModel = {
-    ...{ id: modelId, ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
-    capabilities: new Set(["tools", "reasoning"]),
-    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 4 },
-    extraParams: [],
-    routes: [
-      {
-        upstream: { name: "main", url: engine.url, protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
-        ...{ model: "writer", priority: 0, weight: 1 },
-      },
-    ],
-  };
-  const granted: string[] = [];
-  const admitting = admission({
-    ledger: ledger(store.db, { recovery: "checkpoint" }),
-    // So long a lease and so rare checkpoints that nothing but a settlement ends a hold.
-    metering: { lease_s: 600, checkpoint_s: 600, sweep_s: 600 },
-    grant_ms: () => 3_000,
-  });
-  const estimate = inputEstimate();
-  const dependencies: Dependencies = {
-    catalog: () => ({ models: new Map([[modelId, model]]), plans: new Map([[plan.name, plan]]) }),
-    authenticate: async () => principal() as never,
-    pricing: () => null,
-    standings: { begin: (principal) => ({ principal, [Symbol.dispose]() {} }) },
-    runs: runs(
-      saboteur.wrap({
-        admission: {
-          enter: async (entry) => {
-            const reservation = await admitting.enter(entry);
-            granted.push(entry.requestId);
-            return reservation;
-          },
-        },
-        inputEstimate: estimate,
-        tokenizing: () => null,
-        outputCalibration: outputCalibration(),
-        watcher: { granted() {}, ended() {} },
-        open: (attemptRequest) =>
-          new Attempts(attemptsParts({ settings: () => ({ unstreamed_tokens_max: 0 }) }), attemptRequest),
-      } as Parameters<typeof runs>[0]),
-    ),
-    ledger: {
-      windows: () => Promise.reject(new Error("not asked")),
-      budgets: async () => [],
-      receipt: async () => null,
-    },
-    rates: { read: () => Promise.reject(new Error("not asked")) },
-    refused: { add() {}, find: async () => null },
-    inputEstimate: estimate,
+  const node = coreNode({ store, organizationId, engineUrl: engine.url, wrap: (value) => saboteur.wrap(value) });
+  const stored = storedResponses({
+    ...node.dependencies,
     responses: {
       store: {
         keep: async () => true,
@@ -169,36 +108,8 @@ function serve(saboteur: Saboteur): Bench {
       } as never,
       settings: () => ({ store: true, organization_bytes_max: 1e9 }),
     },
-    kept: {} as never,
-    arrivals: { take() {} },
-    tokenCounter: { examine: () => Promise.reject(new Error("not asked")) },
-    messages: () => ({ keep_billing_line: false }) as never,
-    limits: {
-      ...{
-        body_bytes_max: 1e7,
-        body_depth_max: 100,
-        body_values_max: 100_000,
-        body_members_max: 60_000,
-        body_names_max: 60_000,
-        body_ratio_max: 100,
-        body_read_ms: 5_000,
-      },
-      ...{ first_event_hold_ms: 5_000, heartbeat_ms: 5_000, idle_ms: 60_000 },
-    },
-    bounds: plentifulBounds(),
-    unread: unreadBodies(unreadLimits(1e7)),
-    readiness: () => [],
-    routes: async () => [],
-    letsGo: () => false,
-    images: () => ({ deny_private: false, denied_hosts: [] }),
-    configurationHash: () => "",
-    documentation: {} as never,
-    lifecycle: lifecycle(),
-    traces: null,
-    metrics: { decision() {}, request() {}, inference() {} } as never,
-    log: { request() {}, event() {}, flush() {} },
-    newId: newHex,
-  };
+  });
+  const dependencies: Dependencies = { ...node.dependencies, stored };
   const sabotaged = saboteur.wrap(dependencies);
   const elysia = new Elysia();
   const mount = <Wire extends InferenceWire, Reply>(
@@ -229,18 +140,13 @@ function serve(saboteur: Saboteur): Bench {
   const listening = listen(elysia as never, { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
   return {
     url: listening.url,
-    granted,
-    holds: () => admitting.holds() + admitting.waitingSettlements(),
+    granted: node.granted,
+    holds: node.holds,
     async stop() {
       await listening.stop();
-      await admitting.stop();
+      await node.stop();
     },
   };
-}
-
-function principal() {
-  const key = { id: "key_00000000000070008000000000000001", scopes: ["inference:create"], allowedModels: null };
-  return { key, organization: { id: organizationId, plan: plan.name } };
 }
 
 const messages = [{ role: "user", content: "three words please" }];

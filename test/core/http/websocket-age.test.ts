@@ -1,6 +1,6 @@
 /** A WebSocket has an age at which it takes no more: an hour, which this test does not wait for. */
 import { expect, test } from "bun:test";
-import { connectionLimits, ResponsesConnection } from "../../../src/features/websocket/connection.ts";
+import { connectionLimits, ResponsesConnection } from "../../../src/features/responses/websocket/connection.ts";
 import { until } from "../../harness/until.ts";
 
 const principal = { key: { id: "key_1" } };

@@ -2,10 +2,11 @@
 import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import fc from "fast-check";
 import { Counter, Histogram, Registry, type RegistryContentType } from "prom-client";
+import type { Format } from "../../../src/core/http/observer.ts";
 import type { MetricRow } from "../../../src/features/telemetry/metric.ts";
 import { instruments } from "../../../src/features/telemetry/registry.ts";
 import { type MetricName, table } from "../../../src/features/telemetry/table.ts";
-import { contentTypes, type Format, textOf } from "../../../src/features/telemetry/text.ts";
+import { contentTypes, textOf } from "../../../src/features/telemetry/text.ts";
 
 const counted = ["http_requests_total", "usage_recovered_total"] as const;
 const observed = ["http_request_duration_seconds", "upstream_queue_wait_seconds", "admission_batch_commands"] as const;

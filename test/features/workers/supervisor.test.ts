@@ -1,5 +1,7 @@
 /** What the supervisor does about workers that end, hang and never start; workers are stood in for, time is not. */
+
 import { afterEach, expect, jest, test } from "bun:test";
+import { merger } from "../../../src/features/telemetry/merged.ts";
 import type { Child } from "../../../src/features/workers/crew.ts";
 import type { Order, Word } from "../../../src/features/workers/messages.ts";
 import { isQuick, pauseAfter } from "../../../src/features/workers/pause.ts";
@@ -21,6 +23,7 @@ function rig(workers: number) {
     identity: { id: "0193a3b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b", startedAt: new Date(0) },
     ...{ workers, port: 1, operatorPort: null, now_ms: () => performance.now() },
     readFile: () => ({ bytes }),
+    metrics: merger(),
     log: { event: (_level, event, fields) => void events.push(`${event} ${JSON.stringify(fields)}`) },
     start(number, hear): Child {
       const { promise: ended, resolve } = Promise.withResolvers<{ code: number; signal: string | null }>();

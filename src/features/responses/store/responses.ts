@@ -3,6 +3,7 @@
  * request, for one organization, for some days, within a limit of bytes; the oldest make room. Input, output and the
  * rest of the response are JSON texts, which the store does not read.
  */
+import type { Maker } from "../../../core/store/maker.ts";
 
 /** The turn that a response adds to its conversation. */
 export interface KeptTurn {
@@ -19,12 +20,6 @@ export interface KeptTurn {
 export interface KeptResponse extends KeptTurn {
   /** The response without its output. */
   response: string;
-}
-
-/** By whose key a response was made. */
-export interface Maker {
-  organizationId: string;
-  keyId: string;
 }
 
 /**

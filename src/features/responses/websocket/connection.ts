@@ -2,17 +2,17 @@
  * A client's WebSocket on /v1/responses. Each message is served as a request of its own, by the frame that serves all
  * requests; its answer, a stream or a refusal, goes out as messages.
  */
-import type { Standing } from "../../core/auth/standing.ts";
-import type { Principal } from "../../core/auth/verdict.ts";
-import type { Call, Connection } from "../../core/http/call.ts";
-import { type CloseReason, closeReasons, type Socket, type SocketOwner } from "../../core/http/socket.ts";
-import type { Retiring } from "../../core/http/sockets.ts";
-import { Fault } from "../../core/inference/fault.ts";
-import type { Dependencies } from "../../core/operations/dependencies.ts";
-import { path } from "../../core/operations/responses-examples.ts";
-import { serveOperation } from "../../core/operations/serve-operation.ts";
-import { encodeFault } from "../../core/protocol/openai-responses/fault.ts";
-import { errorEvent } from "../../core/protocol/openai-responses/server-event.ts";
+import type { Standing } from "../../../core/auth/standing.ts";
+import type { Principal } from "../../../core/auth/verdict.ts";
+import type { Call, Connection } from "../../../core/http/call.ts";
+import { type CloseReason, closeReasons, type Socket, type SocketOwner } from "../../../core/http/socket.ts";
+import type { Retiring } from "../../../core/http/sockets.ts";
+import { Fault } from "../../../core/inference/fault.ts";
+import { path } from "../../../core/operations/responses-examples.ts";
+import { serveOperation } from "../../../core/operations/serve-operation.ts";
+import { encodeFault } from "../../../core/protocol/openai-responses/fault.ts";
+import { errorEvent } from "../../../core/protocol/openai-responses/server-event.ts";
+import type { ResponsesDependencies } from "../dependencies.ts";
 import { Create, type SocketState } from "./create.ts";
 import { Lanes } from "./lanes.ts";
 import { Recent } from "./recent.ts";
@@ -35,7 +35,7 @@ interface Retirement {
 }
 
 export class ResponsesConnection implements SocketOwner, Retiring {
-  readonly #dependencies: Dependencies;
+  readonly #dependencies: ResponsesDependencies;
   readonly #principal: Principal;
   readonly #limits: ConnectionLimits;
   readonly #state: SocketState;
@@ -50,7 +50,7 @@ export class ResponsesConnection implements SocketOwner, Retiring {
   #joined: Promise<void> = Promise.resolve();
   #retirement: Retirement | null = null;
 
-  constructor(dependencies: Dependencies, call: Call, principal: Principal, limits = connectionLimits) {
+  constructor(dependencies: ResponsesDependencies, call: Call, principal: Principal, limits = connectionLimits) {
     const { lanes_max } = limits;
     const { memory, sockets } = dependencies.bounds;
     this.#dependencies = dependencies;

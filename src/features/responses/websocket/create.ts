@@ -2,27 +2,27 @@
  * One `response.create` as an operation. It has the checks, metering and record of `POST /v1/responses`. It differs in the
  * envelope of its body, in waiting for its lane, and in the conversations that it can continue.
  */
-import type { JsonBody } from "../../core/body/read.ts";
-import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
-import type { InferenceEvent } from "../../core/inference/event.ts";
-import { Fault } from "../../core/inference/fault.ts";
-import type { Adapter } from "../../core/operations/adapter.ts";
-import { streamed } from "../../core/operations/answer.ts";
-import type { Dependencies } from "../../core/operations/dependencies.ts";
-import { infer } from "../../core/operations/infer.ts";
-import { inferenceBody } from "../../core/operations/inference-body.ts";
-import type { Operation } from "../../core/operations/operation.ts";
-import { type InferenceInput, prepare } from "../../core/operations/prepare.ts";
-import { createResponse, responsesAdapter } from "../../core/operations/responses.ts";
+import type { JsonBody } from "../../../core/body/read.ts";
+import type { Call } from "../../../core/http/call.ts";
+import type { Answer } from "../../../core/http/frame.ts";
+import type { InferenceEvent } from "../../../core/inference/event.ts";
+import { Fault } from "../../../core/inference/fault.ts";
+import type { Adapter } from "../../../core/operations/adapter.ts";
+import { streamed } from "../../../core/operations/answer.ts";
+import { infer } from "../../../core/operations/infer.ts";
+import { inferenceBody } from "../../../core/operations/inference-body.ts";
+import type { Operation } from "../../../core/operations/operation.ts";
+import { type InferenceInput, prepare } from "../../../core/operations/prepare.ts";
+import { createResponse, responsesAdapter } from "../../../core/operations/responses.ts";
 import {
   type CreateEvent,
   SteeringRefused,
   validateClientEvent,
-} from "../../core/protocol/openai-responses/client-event.ts";
-import type { InputItem, ResponseObject, ResponsesRequest } from "../../core/protocol/openai-responses/contract.ts";
-import { conversationOf } from "../../core/protocol/openai-responses/references.ts";
-import { type History, resolveReferences } from "../responses/records.ts";
+} from "../../../core/protocol/openai-responses/client-event.ts";
+import type { InputItem, ResponseObject, ResponsesRequest } from "../../../core/protocol/openai-responses/contract.ts";
+import { conversationOf } from "../../../core/protocol/openai-responses/references.ts";
+import type { ResponsesDependencies } from "../dependencies.ts";
+import { type History, resolveReferences } from "../records.ts";
 import type { LanePlace, Lanes } from "./lanes.ts";
 import type { Recent } from "./recent.ts";
 
@@ -67,7 +67,7 @@ export class Create implements Disposable {
     return {
       ...createResponse,
       request: { schema: body.schema, read: (...reading) => this.#read(...reading) },
-      handle: (dependencies, call, input) =>
+      handle: (dependencies: ResponsesDependencies, call, input) =>
         this.#handle(dependencies, call, input as InferenceInput<ResponsesRequest>),
     };
   }
@@ -97,7 +97,11 @@ export class Create implements Disposable {
     }
   }
 
-  async #handle(dependencies: Dependencies, call: Call, input: InferenceInput<ResponsesRequest>): Promise<Answer> {
+  async #handle(
+    dependencies: ResponsesDependencies,
+    call: Call,
+    input: InferenceInput<ResponsesRequest>,
+  ): Promise<Answer> {
     call.watchClient();
     await this.#turn(call);
     const adapter = this.#adapter(dependencies);
@@ -115,7 +119,7 @@ export class Create implements Disposable {
     signal.throwIfAborted();
   }
 
-  #adapter(dependencies: Dependencies): Adapter<ResponsesRequest, ResponseObject> {
+  #adapter(dependencies: ResponsesDependencies): Adapter<ResponsesRequest, ResponseObject> {
     const adapter = responsesAdapter(dependencies);
     return {
       ...adapter,
@@ -161,13 +165,14 @@ const body = inferenceBody<CreateEvent>(createResponse.request!.schema, {
 
 /** Keeps the conversation, and answers with nothing: no engine is asked, and nothing is charged. */
 async function unanswered(
-  dependencies: Dependencies,
+  dependencies: ResponsesDependencies,
   call: Call,
   input: InferenceInput<ResponsesRequest>,
   adapter: Adapter<ResponsesRequest, ResponseObject>,
 ): Promise<Answer> {
   const prepared = await prepare(dependencies, call, input, adapter, null);
-  return streamed(dependencies, call, adapter, prepared, { events: emptyAnswer(prepared.identity), headers: {} });
+  const { limits } = dependencies;
+  return streamed({ call, adapter, prepared, events: emptyAnswer(prepared.identity), headers: {}, limits });
 }
 
 async function* emptyAnswer(

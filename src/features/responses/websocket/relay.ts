@@ -1,14 +1,14 @@
 /** Sends an answer over HTTP as the messages of a WebSocket, as fast as the client reads. */
-import type { Socket } from "../../core/http/socket.ts";
-import { retirementHeaderNames } from "../../core/operations/headers.ts";
-import type { JsonObject } from "../../core/protocol/json.ts";
+import type { Socket } from "../../../core/http/socket.ts";
+import { retirementHeaderNames } from "../../../core/operations/headers.ts";
+import type { JsonObject } from "../../../core/protocol/json.ts";
 import {
   errorEvent,
   eventsIn,
   inLane,
   ofRequest,
   steerFailed,
-} from "../../core/protocol/openai-responses/server-event.ts";
+} from "../../../core/protocol/openai-responses/server-event.ts";
 import type { Create } from "./create.ts";
 
 /** Resolves when all was sent. If the client has left, the rest of the stream is cancelled. */

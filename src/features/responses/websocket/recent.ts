@@ -2,7 +2,7 @@
  * Keeps the newest conversation of each lane in memory as long as its WebSocket is open, so that the next response can
  * continue it though it is not stored. The memory is bounded; a conversation that does not fit is not kept.
  */
-import type { Reservation } from "../../core/body/memory.ts";
+import type { Reservation } from "../../../core/body/memory.ts";
 
 interface Conversation {
   responseId: string;

@@ -1,8 +1,9 @@
 /** GET /v1/responses with an upgrade: a WebSocket for many responses. */
-import { Socket } from "../../core/http/socket.ts";
-import { Fault } from "../../core/inference/fault.ts";
-import { operation } from "../../core/operations/operation.ts";
-import { path } from "../../core/operations/responses-examples.ts";
+import { Socket } from "../../../core/http/socket.ts";
+import { Fault } from "../../../core/inference/fault.ts";
+import { operation } from "../../../core/operations/operation.ts";
+import { path } from "../../../core/operations/responses-examples.ts";
+import type { ResponsesDependencies } from "../dependencies.ts";
 import { ResponsesConnection } from "./connection.ts";
 
 export const connectResponses = operation({
@@ -20,7 +21,7 @@ export const connectResponses = operation({
   faultShape: "responses",
   refusedAs: (fault) => (fault.status === 429 || fault.status === 503 ? noRoom(fault) : fault),
   examples: [],
-  handle(dependencies, call, { principal }) {
+  handle(dependencies: ResponsesDependencies, call, { principal }) {
     const connection = new ResponsesConnection(dependencies, call, principal);
     if (!connection.enter()) throw noRoom();
     if (call.connection.upgrade?.(new Socket(connection), call.requestId)) return new Response(null, { status: 101 });

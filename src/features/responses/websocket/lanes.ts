@@ -1,5 +1,5 @@
 /** The lanes of a WebSocket: the responses of one lane follow one another, and lanes run side by side. */
-import { Fault } from "../../core/inference/fault.ts";
+import { Fault } from "../../../core/inference/fault.ts";
 
 /** A place in a lane, from `join` to its disposal. */
 export interface LanePlace extends Disposable {

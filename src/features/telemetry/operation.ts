@@ -1,6 +1,7 @@
 /** GET /metrics, for Prometheus: on the operator's port if there is one. */
-import { contentTypes } from "../../features/telemetry/text.ts";
-import { unlisted } from "./unlisted.ts";
+
+import { unlisted } from "../../core/operations/unlisted.ts";
+import { contentTypes } from "./text.ts";
 
 export const getMetrics = unlisted({
   id: "getMetrics",

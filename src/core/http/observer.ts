@@ -1,0 +1,57 @@
+/** THE SEAM OF OBSERVERS: they are told of the ends of requests, of refusals, and of decisions. */
+
+export interface Observer {
+  request(ended: EndedRequest): void;
+  /** A credential was refused, with this fault's code. */
+  unauthenticated(code: string): void;
+  /** A request was refused because the node's memory or descriptors are used up. */
+  shed(what: Shed): void;
+  /**
+   * The decision about one inference request of a known caller: granted from `plan` or `extra`, or refused with a
+   * fault's code.
+   */
+  decision(decision: "granted" | "refused", reason: string): void;
+  /** All metrics as text, for /metrics. */
+  render(format: Format): Promise<string>;
+}
+
+export interface EndedRequest {
+  /** The path as routed. */
+  route: string;
+  /** The status with which it ended, though its stream may have begun with 200. */
+  status: number;
+  /** The code of its fault; absent if it did not fail. */
+  code?: string | undefined;
+  seconds: number;
+  traceId?: string | undefined;
+}
+
+/** `key`, `node`, `process`: of memory. */
+export type Shed = "key" | "node" | "process" | "descriptors";
+
+/** Prometheus' text, or OpenMetrics with exemplars. */
+export type Format = "prometheus" | "openmetrics";
+
+/** A metric with its values. A copy may travel to another process. */
+export interface Told {
+  name: string;
+  help: string;
+  type: string;
+  values: ToldValue[];
+}
+
+export interface ToldValue {
+  /** The name of the histogram, whose buckets, sum and count each have a name of their own. */
+  metricName?: string;
+  labels: Record<string, string | number>;
+  value: number;
+  exemplar?: Exemplar | undefined;
+}
+
+/** The last traced request that was observed in a bucket. */
+export interface Exemplar {
+  labelSet: { trace_id: string };
+  value: number;
+  /** The time, in seconds since the epoch. */
+  timestamp: number;
+}

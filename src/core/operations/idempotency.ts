@@ -1,0 +1,16 @@
+/** The header that makes a repeat of a request harmless. */
+import Type from "typebox";
+
+export const keyHeader = "idempotency-key";
+
+/** The declaration of the header for operations. */
+export const keyHeaders = Type.Object({
+  [keyHeader]: Type.Optional(
+    Type.String({
+      pattern: "^[ -~]{1,255}$",
+      description:
+        "Makes a repeat harmless: within a day, the same request with the same key gets the same answer, which is charged once. While the first request runs, the repeat joins it. The request runs on if its client leaves.",
+      "x-must-be": "1 to 255 printable ASCII characters",
+    }),
+  ),
+});

@@ -1,0 +1,52 @@
+/** Answers a request whose answer is kept: to its client, to its log, or in the background. */
+import type { Answer } from "../../core/http/frame.ts";
+import { endsAfter } from "../../core/http/stream.ts";
+import { collect } from "../../core/inference/result.ts";
+import type { InferenceWire } from "../../core/operations/adapter.ts";
+import { type Answering, begun, encoding, replies, type Save, saverOf } from "../../core/operations/answering.ts";
+import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
+import { endsWithFailure, inBackground } from "./background.ts";
+import { keptStream, logged } from "./first-client.ts";
+import type { Keeping } from "./keeping.ts";
+import { keptWhole } from "./whole.ts";
+
+export async function keptAnswer<Wire extends InferenceWire, Reply>(
+  keeping: Keeping,
+  asked: Answering<Wire, Reply>,
+): Promise<Answer> {
+  const { call, headers, prepared, adapter } = asked;
+  const { request, wire, identity } = prepared;
+  const response = (keeping.isBackground && adapter.background?.begun(wire, identity)) || null;
+  if (response) await keeping.respond(response);
+  if (!response || keeping.asProduced) await keeping.open({ stream: request.stream, identity, headers });
+  const save = savingOf(asked, keeping);
+  const answering = keeping.isBackground ? { ...asked, events: endsWithFailure(asked.events, keeping) } : asked;
+  if (request.stream) {
+    const { rest, options } = encoding(answering, save);
+    return keptStream(call, await begun(answering, rest, save !== null), options, keeping);
+  }
+  if (!response) return keptWhole(asked.events, headers, keeping, replies(asked, save));
+  if (keeping.asProduced) {
+    const { rest, options } = encoding(answering, save);
+    const stream = { head: [], pending: null, rest };
+    return inBackground(call, response, headers, () => logged(stream, options, keeping));
+  }
+  const replyOf = replies(answering, save);
+  const work = () => collect(endsAfter(answering.events, async (result) => void (await replyOf(result))));
+  return inBackground(call, response, headers, () => work().then(nothing, nothing));
+}
+
+/** Stores the answer. A background response that was cancelled before its end is not stored. */
+function savingOf<Wire extends InferenceWire, Reply>(
+  answering: Answering<Wire, Reply>,
+  keeping: Keeping,
+): Save<Reply> | null {
+  const save = saverOf(answering);
+  if (!keeping.isBackground) return save;
+  return async (reply) => {
+    if (await keeping.finish(reply as unknown as ResponseObject)) await save?.(reply);
+    else await keeping.endedBefore();
+  };
+}
+
+const nothing = () => {};
