@@ -28,7 +28,7 @@ export const kept: Mutant[] = [
   {
     name: "a kept answer ends with its client",
     file: "src/core/operations/infer.ts",
-    find: "if (!keeping) call.watchClient();",
+    find: "if (!sink) call.watchClient();",
     replace: "call.watchClient();",
     caughtBy: [`${repeats} > whose client leaves`],
     rule,
