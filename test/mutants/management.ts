@@ -102,8 +102,8 @@ export const management: Mutant[] = [
   {
     name: "a limit waits for those who make administrators",
     file: "src/stores/postgres/people-administration.ts",
-    find: "{ id, actor, version, isOnAccess: false }",
-    replace: "{ id, actor, version, isOnAccess: true }",
+    find: "change(actingOn(input.id), limitedPerson, input",
+    replace: "change(actingOn(input.id), changeablePerson, input",
     caughtBy: [`${inOrder} > while she herself is suspended`],
     rule: ownLimits,
   },
