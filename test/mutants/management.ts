@@ -102,9 +102,17 @@ export const management: Mutant[] = [
   {
     name: "a limit waits for those who make administrators",
     file: "src/stores/postgres/people-administration.ts",
-    find: "{ id, actor, version, isOnAccess: false }",
-    replace: "{ id, actor, version, isOnAccess: true }",
+    find: "change(actingOn(input.id), limitedPerson, input",
+    replace: "change(actingOn(input.id), changeablePerson, input",
     caughtBy: [`${inOrder} > while she herself is suspended`],
+    rule: ownLimits,
+  },
+  {
+    name: "old keys end before their organization is locked",
+    file: "src/stores/postgres/memberships.ts",
+    find: "if (returned.length > 0) await lockOrganizations",
+    replace: "if (returned.length < 0) await lockOrganizations",
+    caughtBy: [`${inOrder} > somebody returns after so long that the old keys end`],
     rule: ownLimits,
   },
   {
