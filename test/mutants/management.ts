@@ -108,6 +108,14 @@ export const management: Mutant[] = [
     rule: ownLimits,
   },
   {
+    name: "old keys end before their organization is locked",
+    file: "src/stores/postgres/memberships.ts",
+    find: "if (returned.length > 0) await lockOrganizations",
+    replace: "if (returned.length < 0) await lockOrganizations",
+    caughtBy: [`${inOrder} > somebody returns after so long that the old keys end`],
+    rule: ownLimits,
+  },
+  {
     name: "a person's row is locked as if its key could change",
     file: "src/stores/postgres/people.ts",
     find: '.where(eq(person.id, uuid)).for("no key update");',

@@ -15,13 +15,18 @@ type Statements = Pick<Transaction, "drizzle" | "query">;
 export async function refreshMembers(tx: Statements, owners: string[], person: string | null): Promise<string[]> {
   if (owners.length === 0) return [];
   // All locks are taken before the first change is noted: the row that numbers changes is a lock as well.
-  await tx.query("select id from organization where id = any ($1::uuid[]) order by id for no key update", [owners]);
+  await lockOrganizations(tx, owners);
   await tx.query("select usage_lock(array(select id from unnest($1::uuid[]) id order by id))", [owners]);
   const rows = await tx.query<{ id: string }>(
     "select m.id from unnest($1::uuid[]) o (id), usage_refresh_members(o.id, $2::uuid) m (id)",
     [owners, person],
   );
   return rows.map(({ id }) => id);
+}
+
+/** Locks them until the commit, in one order, so that nobody waits in a ring. */
+export async function lockOrganizations(tx: Pick<Transaction, "query">, owners: readonly string[]): Promise<void> {
+  await tx.query("select id from organization where id = any ($1::uuid[]) order by id for no key update", [owners]);
 }
 
 /** Calls `sumEarlier` for each, after the commit. */

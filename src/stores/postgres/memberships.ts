@@ -9,6 +9,7 @@ import type { Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Membership, NamedMembership } from "../../core/store/people.ts";
 import type { Transaction } from "./database.ts";
+import { lockOrganizations } from "./members.ts";
 
 type MembershipRow = typeof membership.$inferSelect;
 type Statements = Pick<Transaction, "query">;
@@ -155,6 +156,7 @@ export async function applyRules(
     result.lost.push(listed(row));
     if (row.organizationId) result.organizations.push(row.organizationId);
   }
+  const returned: string[] = [];
   for (const [organizationId, values] of wanted) {
     const row = before.find((one) => one.organizationId === organizationId);
     if (row && row.endedAt === null && hasValues(row, values)) continue;
@@ -164,7 +166,7 @@ export async function applyRules(
       keysEndAfter_ms !== null &&
       at.getTime() - row.endedAt.getTime() > keysEndAfter_ms
     )
-      await revokeKeys(tx, id, organizationId, at);
+      returned.push(organizationId);
     if (row)
       await tx.drizzle
         .update(membership)
@@ -177,6 +179,9 @@ export async function applyRules(
     result.given.push(listed(values));
     if (organizationId) result.organizations.push(organizationId);
   }
+  // Before the keys, as for a change of one of them: nobody waits in a ring.
+  if (returned.length > 0) await lockOrganizations(tx, result.organizations);
+  for (const organizationId of returned) await revokeKeys(tx, id, organizationId, at);
   return result;
 }
 

@@ -1,7 +1,10 @@
 // Acts at once wait for each other in one order, person before organization, so that Postgres need not end one of them. Each
 // test holds one lock as an act does, lets the other act come to wait, and then takes the next lock.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { bare } from "../../../src/core/store/ids.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import { bare, idOf } from "../../../src/core/store/ids.ts";
+import { people as peopleOf } from "../../../src/stores/postgres/people.ts";
+import { issuer } from "../../harness/members.ts";
 import { until } from "../../harness/until.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
 import { actingAs, callersIn, newWorld, type World } from "./world.ts";
@@ -67,4 +70,37 @@ test("a person gets a key and a membership at once", async () => {
     await creation.query("select id from person where id = $1 for key share", [bare(people.ann, "per_")]);
   });
   expect(await giving).toMatchObject({ memberships: [{ team: { name: "support" } }] });
+});
+
+test("somebody returns after so long that the old keys end, while one of them is changed", async () => {
+  const { db, people, keys, acme } = world;
+  const confirm = (organizations: string[]) =>
+    peopleOf(db).confirm({
+      id: idOf(Bun.randomUUIDv7(), "per_"),
+      issuer,
+      subject: "ann",
+      kind: "person",
+      memberships: organizations.map((organization) => ({
+        organization,
+        team: null,
+        role: "member",
+        scopes,
+        models: null,
+      })),
+      keysEndAfter_ms: 3_600_000,
+    });
+  const person = bare(people.ann, "per_");
+  await db.query("delete from membership where person_id = $1 and source = 'hand'", [person]);
+  await confirm([]);
+  await db.query("update membership set ended_at = ended_at - interval '1 day' where person_id = $1", [person]);
+  let returning: Promise<unknown> = Promise.resolve();
+  await db.transaction(async (change) => {
+    await change.query("select id from organization where id = $1 for no key update", [bare(acme, "org_")]);
+    returning = confirm(["acme"]);
+    returning.catch(() => {});
+    await waiting();
+    await change.query("select id from api_key where id = $1 for update", [bare(keys.key, "key_")]);
+  });
+  expect(await returning).toMatchObject({ memberships: [{ organization: "acme" }] });
+  expect(await world.manage.findKey({ id: keys.key })).toMatchObject({ state: "revoked" });
 });

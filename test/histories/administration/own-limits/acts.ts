@@ -117,6 +117,11 @@ function anyVerb(draw: Draw, made: Made, number: number): [VerbName, string, Doe
       `${key} in ${isWithout ? "no team" : team}`,
       (by, { id }) => by.updateKey({ id: id(key), team: isWithout ? null : id(team) }),
     ],
+    [
+      "updateKey",
+      `${key} in ${team} ${limited}`,
+      (by, { id }) => by.updateKey({ id: id(key), team: id(team), limits }),
+    ],
     ["rotateKey", key, (by, { id }) => by.rotateKey({ id: id(key) })],
     ["revokeKey", key, (by, { id }) => by.revokeKey({ id: id(key) })],
     [
