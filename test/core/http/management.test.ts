@@ -299,7 +299,9 @@ describe("a team", () => {
     const limits = { session: null, week: 9, month: null, ...minute, concurrent_requests: 2 };
     expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0, limits, key_limits: null } });
     const path = `/teams/${encodeURIComponent("a b/ü")}`;
-    expect((await port.ask(`${path}?organization=acme`)).body).toMatchObject(made.body);
+    // A window that nobody has opened begins whenever it is asked for.
+    const { standing: _, ...same } = made.body as Record<string, unknown>;
+    expect((await port.ask(`${path}?organization=acme`)).body).toMatchObject(same);
     const patch = (body: object) => port.ask(path, { method: "PATCH", body: { organization: "acme", ...body } });
     expect((await patch({ limits: { week: null } })).body.limits).toEqual({ ...limits, week: null });
     for (const [body, code] of [
