@@ -19,7 +19,7 @@ const creation = `
   ), keyed as (
     insert into api_key (id, organization_id, name, scopes) values ($4, $1, '', '{inference:create}')
   )
-  insert into key_secret (key_id, number, hash, prefix, suffix) values ($4, 1, $5, '', '')`;
+  insert into key_secret (key_id, number, hash, prefix, suffix) values ($4, 1, $5, 'slk_', '')`;
 
 /** `isDurable`: batches use the durable call. */
 export async function dryRunOn(
