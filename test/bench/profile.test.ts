@@ -4,7 +4,7 @@ import { timeByPart } from "../../bench/speed/profile.ts";
 
 test("each sample counts for its part", () => {
   const frames = [
-    ["admit", "file:///root/src/admission/batcher.ts"],
+    ["admit", "file:///root/src/core/admission/batcher.ts"],
     ["serve", "file:///root/src/serve.ts"],
     ["parse", "file:///root/node_modules/postgres/src/connection.js"],
     ["check", "file:///root/node_modules/@scope/name/index.js"],

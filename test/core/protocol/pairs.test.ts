@@ -6,7 +6,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
-import { operations } from "../../../src/node/operations.ts";
+import { coreOperations } from "../../../src/core/operations/list.ts";
 import { grammarProblem } from "./grammar.ts";
 import {
   type Answer,
@@ -200,7 +200,7 @@ function answered(caller: Caller, engine: Engine, ask: Ask, answer: Answer): voi
 }
 
 test("every operation that creates an answer has its client here", () => {
-  const creating = operations.filter(
+  const creating = coreOperations.filter(
     ({ method, success }) => method === "post" && "text/event-stream" in success.content,
   );
   expect(Object.values(wires).map(({ path }) => path)).toEqual(creating.map(({ path }) => path));
