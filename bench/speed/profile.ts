@@ -11,7 +11,9 @@ interface Profile {
 
 /** The module of src, the package, or what is in neither. */
 export function partOf({ functionName, url }: { functionName: string; url: string }): string {
-  const own = /\/(src(?=\/)|db)\/((?:(?:core|features|admin|stores)\/)?[^/]+)/.exec(url.replace(/.*\/node_modules\//, "package:"));
+  const own = /\/(src(?=\/)|db)\/((?:(?:core|features|admin|stores)\/)?[^/]+)/.exec(
+    url.replace(/.*\/node_modules\//, "package:"),
+  );
   if (own && !url.includes("/node_modules/")) return own[2]!.endsWith(".ts") ? "src" : `${own[1]}/${own[2]}`;
   const named = /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url);
   if (named) return named[1]!;
