@@ -103,9 +103,14 @@ function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: Cou
   return { hasPrompt: exactTokens === undefined, prompt, answer: counted };
 }
 
+/** An engine may make up names of fields, of which the log shows what looks like one. */
+function nameShown(field: string): string {
+  return /^[\w.-]{1,64}$/.test(field) ? field : "a field with another name";
+}
+
 /**
  * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an attempt.
- * A word that nobody knows is counted each time, and logged once an hour.
+ * A word that nobody knows is counted each time, and logged once an hour. So are fields of an answer that are left out.
  */
 function attemptRecord({ metrics, log }: Parts, isDue: (thing: string) => boolean): (attempt: Attempted) => void {
   return ({ model, route, end }) => {
@@ -114,7 +119,9 @@ function attemptRecord({ metrics, log }: Parts, isDue: (thing: string) => boolea
     const where = { upstream, ...(replica ? { replica } : {}), model };
     if (end.unread) log.event("warn", "upstream_unreadable", { ...where, reason: end.unread });
     if (end.kind === "refused") log.event("error", "upstream_refused", { ...where, status: end.status });
-    const { unknownReason: word } = end;
+    const { unknownReason: word, leftOut } = end;
+    if (leftOut && isDue(`${upstream} ${route.model} ${leftOut.toSorted()}`))
+      log.event("warn", "answer_part_left_out", { ...where, fields: leftOut.map(nameShown) });
     if (word === undefined) return;
     metrics.unknownReason(upstream);
     if (isDue(`${upstream} ${word}`)) log.event("warn", "upstream_reason_unknown", { ...where, word });

@@ -24,3 +24,11 @@ test.each(contract.map(({ method, path, scope }) => [`${method.toUpperCase()} ${
     expect(scopeWritten(method, path)).toBe(written);
   },
 );
+
+test("docs/protocols.md lists every path of inference and of models as served, and no other", async () => {
+  const protocols = await Bun.file(join(import.meta.dir, "../../docs/protocols.md")).text();
+  const served = protocols.split("\n## Paths that are served\n")[1]?.split("\n## ")[0] ?? "";
+  const written = [...served.matchAll(/`((?:GET|POST|DELETE) [^`]+)`/g)].map(([, route]) => route!);
+  const ofSdks = contract.filter(({ tag }) => tag === "Inference" || tag === "Models");
+  expect(written.toSorted()).toEqual(ofSdks.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted());
+});

@@ -64,7 +64,7 @@ export const unservedApis: readonly UnservedApi[] = [
     rows: [
       {
         path: "/complete",
-        lack: "completes no bare prompts",
+        lack: "does not speak Anthropic's text completions",
         nearest: "Send the prompt as a message to '/v1/messages'.",
       },
       { path: "/compliance/…", lack: "has no compliance reviews" },

@@ -58,6 +58,8 @@ export interface AnswerContext {
   outputTokens_max?: number | undefined;
   /** The engine's dialect; `generic` if it is absent. */
   dialect?: Dialect | undefined;
+  /** Called with the name of each field of an answer that the caller is not sent, as often as it is there. */
+  leftOut?: ((field: string) => void) | undefined;
 }
 
 /** The facts that the encoder of a stream needs beside the request. */

@@ -72,7 +72,12 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     if (waitedFor === spareWait && !patience.spare?.isAsked()) dog.expect(restOf(patience), firstWait);
     else work.abort(tooSlow(waitedFor));
   });
-  const told = once((end) => question.ended?.(signal.aborted ? { kind: "abandoned" } : end, report));
+  const leftOut = new Set<string>();
+  const context = contextOf(question, leftOut);
+  const told = once((end) => {
+    const fields = leftOut.size > 0 ? { ...end, leftOut: [...leftOut] } : end;
+    question.ended?.(signal.aborted ? { kind: "abandoned" } : fields, report);
+  });
   dog.limit(patience.total_ms, "the whole answer");
   try {
     const connected = () =>
@@ -97,7 +102,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     }
     // Media types are compared without case (RFC 9110, 8.3.1).
     const contentType = (reply.headers.get("content-type") ?? "").toLowerCase();
-    const stream = readerOf(question, contentType);
+    const stream = readerOf(question, contentType, context);
     if (stream) {
       const read = reading(question, stream, { answer, report, dog, told });
       // This is one loop and not a generator within a generator, because each of those costs every batch several turns.
@@ -109,7 +114,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     } else if (contentType.includes("json")) {
       const { value, bytes } = await readJson(reply, holding(question));
       answer.isRead = true;
-      const events = codec.response.decode(value, identity, contextOf(question));
+      const events = codec.response.decode(value, identity, context);
       await yieldFor(bytes);
       const calls = new CallArguments();
       for (const event of events) {
@@ -137,8 +142,16 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   }
 }
 
-function contextOf({ request, dialect }: Question): AnswerContext {
-  return { model: request.model, outputTokens_max: request.outputTokens_max, dialect };
+/** No answer has more names of fields in the log. */
+const leftOut_max = 16;
+
+function contextOf({ request, dialect }: Question, leftOut: Set<string>): AnswerContext {
+  return {
+    model: request.model,
+    outputTokens_max: request.outputTokens_max,
+    dialect,
+    leftOut: (field) => void (leftOut.size < leftOut_max && leftOut.add(field)),
+  };
 }
 
 function note(report: EngineReport, event: InferenceEvent): void {
@@ -196,11 +209,11 @@ interface ReaderParts {
 }
 
 /** The reader of an answer that is read as it arrives; null if it is read whole. */
-function readerOf(question: Question, contentType: string): AnswerReader | null {
+function readerOf(question: Question, contentType: string, context: AnswerContext): AnswerReader | null {
   const { codec, identity, stream } = question;
   if (contentType.includes("text/event-stream") && (stream || !codec.response.reader))
-    return new StreamReader(codec.stream.decoder(identity, contextOf(question)));
-  return (contentType.includes("json") && codec.response.reader?.(identity, contextOf(question))) || null;
+    return new StreamReader(codec.stream.decoder(identity, context));
+  return (contentType.includes("json") && codec.response.reader?.(identity, context)) || null;
 }
 
 /**

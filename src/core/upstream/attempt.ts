@@ -48,6 +48,8 @@ export interface AttemptEnd {
   unread?: string;
   /** The engine's word for the end of its answer, if nobody knows it. */
   unknownReason?: string;
+  /** The first fields of the engine's answer that its caller was not sent. */
+  leftOut?: string[];
 }
 
 /** The engine's own report, as far as the attempt got. */

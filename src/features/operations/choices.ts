@@ -74,13 +74,15 @@ function reportIn(read: ReadonlyMap<string, unknown>, { usage }: Dialect): Repor
 export class ChoiceDecoder implements EngineDecoder {
   readonly #identity: ResponseIdentity;
   readonly #dialect: Dialect;
+  readonly #leftOut: AnswerContext["leftOut"];
   readonly #finish: FinishReason;
   #isBegun = false;
   #isOver = false;
 
-  constructor(identity: ResponseIdentity, { dialect = dialects.generic }: AnswerContext) {
+  constructor(identity: ResponseIdentity, { dialect = dialects.generic, leftOut }: AnswerContext) {
     this.#identity = identity;
     this.#dialect = dialect;
+    this.#leftOut = leftOut;
     this.#finish = new FinishReason(dialect.finishReasons);
   }
 
@@ -94,7 +96,7 @@ export class ChoiceDecoder implements EngineDecoder {
     if (this.#isOver || isBlank(event) || data === "null") return [];
     if (data === "[DONE]") return this.#ended(true);
     const choice = new Choice(this.#finish, () => null);
-    const sieve = new Sieve(choice);
+    const sieve = new Sieve(choice, this.#leftOut);
     sieve.push(encoder.encode(data));
     const error = sieve.members.get("error") ?? sieve.members.get("detail");
     if (error) return this.#failed(errorFault(error, this.#dialect));

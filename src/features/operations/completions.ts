@@ -34,7 +34,7 @@ const engine: EngineShape<CompletionsRequest> = {
     return null;
   },
   reader: (_, identity, context, answer_bytes_max) =>
-    new PassedReader({ identity, checking: choiceChecking(context), answer_bytes_max }),
+    new PassedReader({ identity, checking: choiceChecking(context), answer_bytes_max, leftOut: context.leftOut }),
   decoder: (identity, context) => new ChoiceDecoder(identity, context),
 };
 

@@ -15,8 +15,8 @@ const example = exampleAt(path, "embedding");
 const engine: EngineShape<EmbeddingsRequest> = {
   path: "/embeddings",
   encode: ({ user: _, ...wire }, { model }) => ({ ...wire, model }),
-  reader: (wire, identity, _, answer_bytes_max) =>
-    new PassedReader({ identity, checking: checking(wire), answer_bytes_max }),
+  reader: (wire, identity, { leftOut }, answer_bytes_max) =>
+    new PassedReader({ identity, checking: checking(wire), answer_bytes_max, leftOut }),
 };
 
 const embeddings: Passing<EmbeddingsRequest> = {

@@ -6,7 +6,7 @@ import type { InferenceEvent } from "../../core/inference/event.ts";
 import type { AnswerReader, ResponseIdentity } from "../../core/protocol/codec.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import type { Checking } from "./passing.ts";
-import { Sieve } from "./sieve.ts";
+import { type LeftOut, Sieve } from "./sieve.ts";
 
 /** A larger answer is passed on before it is complete. */
 export const held_bytes_max = 1024 * 1024;
@@ -18,6 +18,7 @@ export interface Reading {
   checking: Checking;
   /** The largest answer. */
   answer_bytes_max: number;
+  leftOut: LeftOut;
 }
 
 export class PassedReader implements AnswerReader {
@@ -28,7 +29,7 @@ export class PassedReader implements AnswerReader {
 
   constructor(reading: Reading) {
     this.#reading = reading;
-    this.#sieve = new Sieve(reading.checking);
+    this.#sieve = new Sieve(reading.checking, reading.leftOut);
   }
 
   get held_bytes(): number {

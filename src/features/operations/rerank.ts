@@ -16,8 +16,8 @@ const engine: EngineShape<RerankRequest> = {
     model,
     documents: documents.map(textOf),
   }),
-  reader: (wire, identity, _, answer_bytes_max) =>
-    new PassedReader({ identity, checking: checking(wire), answer_bytes_max }),
+  reader: (wire, identity, { leftOut }, answer_bytes_max) =>
+    new PassedReader({ identity, checking: checking(wire), answer_bytes_max, leftOut }),
 };
 
 const rerank: Passing<RerankRequest> = {

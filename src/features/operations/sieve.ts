@@ -28,9 +28,13 @@ export interface Sifting {
   members: readonly string[];
   /** Checks an item that is complete, and returns the fields that are added to it. Throws UnreadableAnswer. */
   item(item: Item): string;
-  /** Called with a field that is left out. */
-  leftOut?(name: string): void;
 }
+
+/** Called with each field that is left out. */
+export type LeftOut = ((field: string) => void) | undefined;
+
+/** The members that the service writes itself. */
+const own = new Set(["id", "object", "created", "model", "usage"]);
 
 enum At {
   Value,
@@ -58,6 +62,8 @@ const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [brace, braceEnd, bracket, bracketEnd] = [0x7b, 0x7d, 0x5b, 0x5d];
 const [minus, plus, point, zero, nine] = [0x2d, 0x2b, 0x2e, 0x30, 0x39];
 
+const nullBegin = 0x6e;
+
 const literals = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), new TextEncoder().encode(word)]));
 const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)));
 const depth_max = 32;
@@ -70,6 +76,7 @@ const decoder = new TextDecoder();
 
 export class Sieve {
   readonly #sifting: Sifting;
+  readonly #leftOut: LeftOut;
   /** The kept items, without the brackets around them. */
   readonly #kept = new Bytes();
   readonly #reading = new Bytes();
@@ -95,8 +102,9 @@ export class Sieve {
   #isKept = false;
   #isRead = false;
 
-  constructor(sifting: Sifting) {
+  constructor(sifting: Sifting, leftOut?: LeftOut) {
     this.#sifting = sifting;
+    this.#leftOut = leftOut;
   }
 
   /** The kept bytes that nobody has taken yet. */
@@ -214,6 +222,7 @@ export class Sieve {
       this.#isInList = this.#name === this.#sifting.list;
       this.#isRead = this.#sifting.members.includes(this.#name);
       if (this.#isInList) this.#listBegins(byte);
+      else if (!this.#isRead && !own.has(this.#name)) this.#isLeftOut(this.#name, byte);
       copyFrom = place;
     } else if (this.#isInList && depth === inList) {
       if (byte !== brace) throw new UnreadableAnswer("an item of the answer is no object");
@@ -261,12 +270,17 @@ export class Sieve {
     this.#isKept = this.#sifting.keeps.includes(name);
     this.#isRead = this.#sifting.reads.includes(name);
     if (!this.#isKept) {
-      this.#sifting.leftOut?.(name);
+      if (!this.#isRead) this.#isLeftOut(`${this.#sifting.list}.${name}`, byte);
       return;
     }
     const before = this.#hasKept ? "," : this.items > 0 ? ",{" : "{";
     this.#hasKept = true;
     this.#kept.addText(`${before}${JSON.stringify(name)}:`);
+  }
+
+  /** Nothing is lost with a null. */
+  #isLeftOut(field: string, byte: number): void {
+    if (byte !== nullBegin) this.#leftOut?.(field);
   }
 
   /** A value directly in a list that is a field. */

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { Sieve } from "../../../src/features/operations/sieve.ts";
 import { refusalOf, startService } from "../../harness/engine.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+import { until } from "../../harness/until.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -73,6 +74,25 @@ test("vectors stay byte for byte, in the engine's order, and nothing else of the
   expect(await response.text()).toBe(
     `{"object":"list","data":[{"index":1,"object":"embedding","embedding":[ 1.0, -0.10E+2 ]},{"index":0,"object":"embedding","embedding":"AAAAAA=="}],"model":"${alone}","usage":{"prompt_tokens":5,"total_tokens":5}}`,
   );
+});
+
+test("fields that are left out are named once an hour in the log, and a null is none", async () => {
+  const lines = () =>
+    service
+      .stderr()
+      .split("\n")
+      .filter((line) => line.includes("answer_part_left_out"));
+  const named = () => lines().filter((line) => line.includes('"fields":["data.secret","warnings"]'));
+  expect(named()).toEqual([]);
+  said = answer([vector(0), vector(1)], ',"warnings":[],"nothing":null,"usage":{"prompt_tokens":5},"created":1');
+  for (let at = 0; at < 3; at++) expect((await embed(alone)).status).toBe(200);
+  await until(() => named().length > 0);
+  // A later line shows that all of the earlier ones are there.
+  said = answer([vector(0), vector(1)], ',"other":1');
+  expect((await embed(alone)).status).toBe(200);
+  await until(() => lines().some((line) => line.includes('"fields":["data.secret","other"]')));
+  expect(named()).toHaveLength(1);
+  expect(named()[0]).toContain('"upstream":"odd"');
 });
 
 test("a large answer passes as it arrives; one that turns out to be wrong ends with its connection, and costs nothing", async () => {

@@ -1,0 +1,136 @@
+/** A thousand embeddings at once where there is room for five: five are answered, and all others refused in words. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { busyness } from "../../harness/busyness.ts";
+import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { newMember } from "../../harness/organizations.ts";
+import { rawClient } from "../../harness/raw-client.ts";
+import { redisUrl } from "../../harness/services.ts";
+import { type Sluice, startSluice } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(240_000);
+
+const [requests, room] = [1000, 5];
+const patience_ms = 100_000;
+/** Token ids are counted exactly: each request holds, and is charged, 10 × 100 units. */
+const input = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+const request_units = 1000;
+const model = "acme/embed-1";
+
+/** The engine answers no request before the gate is open, so that none makes room for another. */
+let gate = Promise.withResolvers<void>();
+let asked = 0;
+const engine = Bun.serve({
+  port: 0,
+  idleTimeout: 255,
+  async fetch() {
+    asked += 1;
+    await gate.promise;
+    const usage = { prompt_tokens: input.length, total_tokens: input.length };
+    return Response.json({ object: "list", data: [{ object: "embedding", index: 0, embedding: [0.6, -0.8] }], usage });
+  },
+});
+afterAll(() => engine.stop(true));
+
+const config = `
+upstreams: { gated: { url: "http://127.0.0.1:${engine.port}/v1" } }
+models:
+  - id: ${model}
+    kind: embedding
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 100 }
+    routes: [{ upstream: gated, model: embedding }]
+plans:
+  few: { concurrent_requests: ${room} }
+  small: { session: ${room * request_units} }
+`;
+
+interface Answered {
+  status: number;
+  code: string | undefined;
+  message: string;
+}
+
+/** All connections are open before the first request is sent. */
+async function race(nodes: readonly Sluice[], key: string): Promise<Answered[]> {
+  [gate, asked] = [Promise.withResolvers(), 0];
+  const body = JSON.stringify({ model, input });
+  const head = `POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n`;
+  const clients = await Promise.all(
+    Array.from({ length: requests }, (_, at) => rawClient(nodes[at % nodes.length]!.url)),
+  );
+  let answers = 0;
+  const told = clients.map(async (client) => {
+    await client.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+    const answer = await client.read(undefined, patience_ms * busyness());
+    answers += 1;
+    client.leave();
+    return answer;
+  });
+  const isDecided = () => answers + asked >= requests;
+  const deciding = until(isDecided, patience_ms, "each request to be refused, or to reach the engine");
+  await deciding.finally(() => gate.resolve());
+  return (await Promise.all(told)).map(answered);
+}
+
+function answered(text: string): Answered {
+  const status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+  const { error } = JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as { error?: { code: string; message: string } };
+  return { status, code: error?.code, message: error?.message ?? "" };
+}
+
+describe.each([
+  ["three nodes on Postgres", 3],
+  ["one node on the embedded database", 1],
+] as const)("on %s", (_, count) => {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-races-"));
+  const nodes: Sluice[] = [];
+  let database: Awaited<ReturnType<typeof migratedDatabase>> | null = null;
+  beforeAll(async () => {
+    database = count > 1 ? await migratedDatabase() : null;
+    const env: Record<string, string> = database ? { DATABASE_URL: database.url, REDIS_URL: await redisUrl() } : {};
+    for (let at = 0; at < count; at++) {
+      // The first one makes the organization and its key.
+      const other = at > 0 ? { dataDir: join(folder, `${at}`) } : {};
+      nodes.push(await startSluice({ store: "pglite", config, env, ...other }));
+    }
+  });
+  afterAll(async () => {
+    for (const node of nodes) await node.stop();
+    await database?.drop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const keyOn = async (plan: string) => (await newMember(nodes[0]!, plan)).key;
+  const next = (key: string) => nodes.at(-1)!.post("/v1/embeddings", { model, input }, { key });
+  const raced = async (key: string, code: string, words: string) => {
+    const answers = await race(nodes, key);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect([answers.length - refused.length, asked]).toEqual([room, room]);
+    expect([...new Set(refused.map((one) => `${one.status} ${one.code}`))]).toEqual([`429 ${code}`]);
+    for (const { message } of refused) expect(message).toContain(words);
+  };
+
+  test("a plan's concurrency", async () => {
+    const key = await keyOn("few");
+    await raced(key, "concurrency_limit_exceeded", "5");
+    // The room is there again.
+    await until(async () => (await next(key)).status === 200);
+  });
+
+  test("a window's units", async () => {
+    const key = await keyOn("small");
+    await raced(key, "usage_reserved", "5,000 units");
+    // The window is used up to its last unit.
+    const reading = (await (await nodes[0]!.fetch("/v1/service/usage", { key })).json()) as {
+      session: { usage_percent: number };
+    };
+    expect(reading.session.usage_percent).toBe(100);
+    const { error } = (await (await next(key)).json()) as { error: { code: string } };
+    expect(error.code).toBe("usage_limit_reached");
+  });
+});
