@@ -128,10 +128,10 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
       if (typeof index !== "number" || seen[index] !== 0) throw new UnreadableAnswer("a vector has a wrong index");
       seen[index] = 1;
       const vector = item.get("embedding");
-      if (vector?.kind === "text") return "";
-      if (vector?.kind !== "list" || vector.numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
-      if (length < 0) length = vector.numbers;
-      if (vector.numbers !== length) throw new UnreadableAnswer("the vectors have different lengths");
+      const numbers = vector?.kind === "text" ? floatsIn(vector.characters) : (vector?.numbers ?? 0);
+      if (numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
+      if (length < 0) length = numbers;
+      if (numbers !== length) throw new UnreadableAnswer("the vectors have different lengths");
       return "";
     },
     complete(items) {
@@ -139,4 +139,11 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
     },
     report: (members) => inputReport(members.get("usage"), listed(input)),
   };
+}
+
+/** The 32-bit floats in base64 of so many characters, with or without padding; 0 if it cannot hold whole ones. */
+function floatsIn(characters: number): number {
+  const floats = Math.floor((characters * 3) / 16);
+  const unpadded = Math.ceil((floats * 16) / 3);
+  return characters === unpadded || characters === Math.ceil(unpadded / 4) * 4 ? floats : 0;
 }

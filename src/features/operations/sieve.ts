@@ -11,6 +11,8 @@ export interface Field {
   kind: "object" | "list" | "text" | "number" | "literal";
   /** The numbers in a list; -1 if there is anything else in it. */
   numbers: number;
+  /** The characters of a kept text of ASCII, in which an escape is one. */
+  characters: number;
   /** The value, if the field is read. */
   value?: unknown;
 }
@@ -63,6 +65,10 @@ const [brace, braceEnd, bracket, bracketEnd] = [0x7b, 0x7d, 0x5b, 0x5d];
 const [minus, plus, point, zero, nine] = [0x2d, 0x2b, 0x2e, 0x30, 0x39];
 
 const nullBegin = 0x6e;
+/** The quotes around a text. */
+const quotes = 2;
+/** The bytes of an escape beyond its character: `\n`, `\u0041`. */
+const [escape_bytes, escapeHex_bytes] = [1, 5];
 
 const literals = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), new TextEncoder().encode(word)]));
 const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)));
@@ -134,6 +140,7 @@ export class Sieve {
         case At.Escape:
           if (byte === 0x75) this.#hexLeft = 4;
           else if (!escapes.has(byte)) throw malformed();
+          if (this.#field) this.#field.characters -= byte === 0x75 ? escapeHex_bytes : escape_bytes;
           this.#at = byte === 0x75 ? At.Hex : At.Text;
           break;
         case At.Hex:
@@ -265,7 +272,7 @@ export class Sieve {
   #fieldBegins(byte: number): void {
     const name = this.#name;
     if (this.#item.has(name)) throw new UnreadableAnswer("an item of the answer has a field twice");
-    this.#field = { kind: kindOf(byte), numbers: byte === bracket ? 0 : -1 };
+    this.#field = { kind: kindOf(byte), numbers: byte === bracket ? 0 : -1, characters: -quotes };
     this.#item.set(name, this.#field);
     this.#isKept = this.#sifting.keeps.includes(name);
     this.#isRead = this.#sifting.reads.includes(name);
@@ -336,6 +343,7 @@ export class Sieve {
   #copy(bytes: Uint8Array, from: number, to: number): void {
     if (from >= to) return;
     if (this.#isKept) this.#kept.add(bytes, from, to);
+    if (this.#field) this.#field.characters += to - from;
     if (!this.#isRead) return;
     const isName = (this.#isName || this.#at === At.Colon) && this.#namesSomething();
     const bytes_max = isName ? name_bytes_max : read_bytes_max;

@@ -68,11 +68,52 @@ describe("an answer that fails, and for which another engine is asked:", () => {
     }, 60_000);
 });
 
+describe("with 'dimensions',", () => {
+  const packed = (count: number) => Buffer.from(new Float32Array(count).fill(-3.4e38).buffer).toString("base64");
+  const floats = (count: number) => JSON.stringify(Array(count).fill(0.5));
+  const asks = (dimensions: number | undefined, first: string, second: string) => {
+    said = answer([vector(0, first), vector(1, second)]);
+    return service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions });
+  };
+  const text = (count: number) => JSON.stringify(packed(count));
+
+  for (const [what, dimensions, first, second, status] of [
+    ["floats of that length", 3, floats(3), floats(3), 200],
+    ["floats of another length", 3, floats(4), floats(4), 503],
+    ["base64 of one number less", 3, text(2), text(2), 503],
+    ["base64 of one number more", 3, text(4), text(4), 503],
+    ["base64 that is no list of 32-bit floats", 3, '"AAAAAAAAAAAAAAAAAAAA"', '"AAAAAAAAAAAAAAAAAAAA"', 503],
+    ["base64 of different lengths, asked for or not", undefined, text(3), text(4), 503],
+    ["an empty base64", undefined, '""', '""', 503],
+  ] as const)
+    test(`${what}: ${status}`, async () => {
+      const response = await asks(dimensions, first, second);
+      expect(response.status).toBe(status);
+      if (status === 503)
+        expect(await endedReceipt(service, requestIdOf(response))).toMatchObject({ units: { charged: 0 } });
+    });
+
+  test("base64 of that length passes as it is, with and without padding, and with escapes: 200", async () => {
+    for (let count = 1; count <= 12; count++) {
+      const unpadded = JSON.stringify(packed(count).replaceAll("=", ""));
+      const escaped = text(count).replaceAll("n", "\\u006e").replaceAll("/", "\\/");
+      for (const written of [text(count), unpadded, escaped]) {
+        const response = await asks(count, text(count), written);
+        expect([count, written, response.status]).toEqual([count, written, 200]);
+        expect(await response.text()).toContain(written);
+      }
+    }
+  });
+});
+
 test("vectors stay byte for byte, in the engine's order, and nothing else of the engine passes", async () => {
-  said = answer([vector(1, "[ 1.0, -0.10E+2 ]"), vector(0, '"AAAAAA=="')], ',"usage":{"prompt_tokens":5},"x":{"y":[]}');
+  said = answer(
+    [vector(1, "[ 1.0, -0.10E+2 ]"), vector(0, '"AAAAAAAAAAA="')],
+    ',"usage":{"prompt_tokens":5},"x":{"y":[]}',
+  );
   const response = await embed(alone);
   expect(await response.text()).toBe(
-    `{"object":"list","data":[{"index":1,"object":"embedding","embedding":[ 1.0, -0.10E+2 ]},{"index":0,"object":"embedding","embedding":"AAAAAA=="}],"model":"${alone}","usage":{"prompt_tokens":5,"total_tokens":5}}`,
+    `{"object":"list","data":[{"index":1,"object":"embedding","embedding":[ 1.0, -0.10E+2 ]},{"index":0,"object":"embedding","embedding":"AAAAAAAAAAA="}],"model":"${alone}","usage":{"prompt_tokens":5,"total_tokens":5}}`,
   );
 });
 
