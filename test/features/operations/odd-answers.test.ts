@@ -67,6 +67,17 @@ describe("an answer that fails, and for which another engine is asked:", () => {
     }, 60_000);
 });
 
+test("vectors of another length than was asked for are the request's fault, and not the engine's, which goes on", async () => {
+  for (let round = 0; round < 6; round++) {
+    said = answer([vector(0), vector(1)]);
+    const refused = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions: 8 });
+    expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "dimensions"]);
+    expect((await endedReceipt(service, requestIdOf(refused))).units?.charged).toBe(0);
+  }
+  said = answer([vector(0), vector(1)]);
+  expect((await embed(alone)).status).toBe(200);
+});
+
 test("vectors stay byte for byte, in the engine's order, and nothing else of the engine passes", async () => {
   said = answer([vector(1, "[ 1.0, -0.10E+2 ]"), vector(0, '"AAAAAA=="')], ',"usage":{"prompt_tokens":5},"x":{"y":[]}');
   const response = await embed(alone);
