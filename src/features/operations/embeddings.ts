@@ -8,6 +8,7 @@ import { type EngineShape, engineCodec } from "./engine.ts";
 import { passed } from "./passed.ts";
 import type { Checking, Inputs, Passing } from "./passing.ts";
 import { PassedReader } from "./reader.ts";
+import type { Field } from "./sieve.ts";
 import { inputReport } from "./usage.ts";
 
 const path = "/v1/embeddings";
@@ -129,11 +130,13 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
       if (typeof index !== "number" || seen[index] !== 0) throw new UnreadableAnswer("a vector has a wrong index");
       seen[index] = 1;
       const vector = item.get("embedding");
-      if (vector?.kind === "text") return "";
-      if (vector?.kind !== "list" || vector.numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
+      const isPacked = vector?.kind === "text";
+      if (!isPacked && (vector?.kind !== "list" || vector.numbers < 1))
+        throw new UnreadableAnswer("a vector is no list of numbers");
       // Some engines ignore the field, and are well: another request of theirs will be right.
-      if (dimensions && vector.numbers !== dimensions)
+      if (dimensions && (isPacked ? !isPackedTo(vector, dimensions) : vector.numbers !== dimensions))
         throw unsupportedByEngine(`vectors of ${dimensions} numbers`, "dimensions");
+      if (isPacked) return "";
       if (length < 0) length = vector.numbers;
       if (vector.numbers !== length) throw new UnreadableAnswer("the vectors have different lengths");
       return "";
@@ -143,4 +146,11 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
     },
     report: (members) => inputReport(members.get("usage"), listed(input)),
   };
+}
+
+/** Whether it is the base64 of so many 32-bit numbers, padded or not. */
+function isPackedTo({ bytes }: Field, numbers: number): boolean {
+  const quotes = 2;
+  const letters = (numbers * 4 * 4) / 3;
+  return bytes - quotes === Math.ceil(letters) || bytes - quotes === Math.ceil(letters / 4) * 4;
 }

@@ -11,6 +11,8 @@ export interface Field {
   kind: "object" | "list" | "text" | "number" | "literal";
   /** The numbers in a list; -1 if there is anything else in it. */
   numbers: number;
+  /** The bytes of the value as it is written, if the field is kept. */
+  bytes: number;
   /** The value, if the field is read. */
   value?: unknown;
 }
@@ -256,7 +258,7 @@ export class Sieve {
   #fieldBegins(byte: number): void {
     const name = this.#name;
     if (this.#item.has(name)) throw new UnreadableAnswer("an item of the answer has a field twice");
-    this.#field = { kind: kindOf(byte), numbers: byte === bracket ? 0 : -1 };
+    this.#field = { kind: kindOf(byte), numbers: byte === bracket ? 0 : -1, bytes: 0 };
     this.#item.set(name, this.#field);
     this.#isKept = this.#sifting.keeps.includes(name);
     this.#isRead = this.#sifting.reads.includes(name);
@@ -322,6 +324,7 @@ export class Sieve {
   #copy(bytes: Uint8Array, from: number, to: number): void {
     if (from >= to) return;
     if (this.#isKept) this.#kept.add(bytes, from, to);
+    if (this.#field) this.#field.bytes += to - from;
     if (!this.#isRead) return;
     const isName = (this.#isName || this.#at === At.Colon) && this.#namesSomething();
     const bytes_max = isName ? name_bytes_max : read_bytes_max;

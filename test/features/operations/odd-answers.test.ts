@@ -67,9 +67,24 @@ describe("an answer that fails, and for which another engine is asked:", () => {
     }, 60_000);
 });
 
+const packed = '"AAAAAA=="';
+
+test("base64 of the length that was asked for passes, padded or not", async () => {
+  for (const [written, dimensions] of [
+    [packed, 1],
+    ['"AAAAAA"', 1],
+    [`"${Buffer.from(new Uint8Array(32)).toString("base64")}"`, 8],
+  ] as const) {
+    said = answer([vector(0, written), vector(1, written)]);
+    const passed = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions });
+    expect(passed.status).toBe(200);
+  }
+});
+
 test("vectors of another length than was asked for are the request's fault, and not the engine's, which goes on", async () => {
   for (let round = 0; round < 6; round++) {
-    said = answer([vector(0), vector(1)]);
+    // A list of two numbers, and the base64 of one.
+    said = answer(round % 2 === 0 ? [vector(0), vector(1)] : [vector(0, packed), vector(1, packed)]);
     const refused = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions: 8 });
     expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "dimensions"]);
     expect((await endedReceipt(service, requestIdOf(refused))).units?.charged).toBe(0);
