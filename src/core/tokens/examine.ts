@@ -6,6 +6,8 @@ import { type Media, mediaOf } from "../inference/media.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { decodeRequest, type MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import { validateCountTokens } from "../protocol/anthropic-messages/validate.ts";
+import type { Dialect } from "../protocol/dialect.ts";
+import { dialects } from "../protocol/dialects.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { decodeRequest as decodeResponses } from "../protocol/openai-responses/decode-request.ts";
 import {
@@ -78,6 +80,17 @@ export async function examine(asked: ExamineRequest, vocabularies: Vocabularies)
   }
 }
 
+/** An engine that takes whatever is counted: which one will be asked is not known here. */
+const boundless: Dialect = {
+  ...dialects.generic,
+  bounds: {
+    tools_max: Number.POSITIVE_INFINITY,
+    name_characters_max: Number.POSITIVE_INFINITY,
+    nameForm: /(?:)/,
+    stops_max: Number.POSITIVE_INFINITY,
+  },
+};
+
 async function examineRequest(
   request: InferenceRequest,
   { tokenizers }: ExamineRequest,
@@ -90,7 +103,7 @@ async function examineRequest(
   // A request that this engine would refuse is counted as far as it is understood.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },
-    { model, stream: false, outputTokens_max: 1 },
+    { model, stream: false, outputTokens_max: 1, dialect: boundless },
   );
   const textTokens = await countChat(JSON.parse(JSON.stringify(wire)), name, vocabularies);
   return { model, textTokens, media };

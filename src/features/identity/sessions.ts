@@ -65,7 +65,7 @@ export async function currentSession(
 async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
   if (session.readAt.getTime() - session.confirmedAt.getTime() < confirmed_ms_max) return null;
   const kept = openTokens(parts, session.tokens);
-  if (!kept || !(await parts.sessions.claim(session.hash, claim_ms))) return null;
+  if (!kept || !(await parts.sessions.claim(session.hash, session.confirmedAt, claim_ms))) return null;
   try {
     const { known, tokens } = await confirmedAgain(parts, session, kept);
     await parts.sessions.confirmed(session.hash, tokens);

@@ -22,11 +22,15 @@ const engine: EngineShape<CompletionsRequest> = {
     model,
     prompt: promptOf({ ...wire, prompt: wire.prompt }),
     max_tokens: request.outputTokens_max,
+    // transformers fails at an empty list.
+    stop: wire.stop?.length ? wire.stop : undefined,
     stream,
     // Usage is always requested, because the service meters by it.
     stream_options: stream ? { include_usage: true } : undefined,
   }),
-  lacks(wire, { completions }) {
+  lacks(wire, { completions, bounds: { stops_max } }) {
+    if (Array.isArray(wire.stop) && wire.stop.length > stops_max)
+      return { feature: `more than ${stops_max} stop sequences`, param: "stop" };
     if (wire.suffix && completions.suffix === "none") return { feature: "a suffix", param: "suffix" };
     if (wire.echo && !completions.echo) return { feature: "an echo of the prompt", param: "echo" };
     if (typeof wire.logprobs === "number" && !completions.logprobs)

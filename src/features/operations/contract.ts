@@ -1,5 +1,6 @@
 /** The wire shapes of the passed operations. */
 import Type from "typebox";
+import { absoluteBounds } from "../../core/protocol/engine-bounds.ts";
 import {
   count,
   ModelId,
@@ -121,7 +122,7 @@ export const RerankResult = Type.Object(
 
 const penalty = () => optional(Type.Number({ minimum: -2, maximum: 2 }));
 /** As many as OpenAI's service takes. */
-const [stops_max, logprobs_max] = [4, 5];
+const logprobs_max = 5;
 
 export const CompletionsRequest = Type.Object(
   {
@@ -149,7 +150,11 @@ export const CompletionsRequest = Type.Object(
     ),
     logprobs: optional(Type.Integer({ minimum: 0, maximum: logprobs_max })),
     echo: optional(Type.Boolean({ description: "Whether the answer begins with the prompt." })),
-    stop: optional(Type.Union([nonEmpty, Type.Array(nonEmpty, { minItems: 1, maxItems: stops_max })])),
+    stop: optional(
+      Type.Union([nonEmpty, Type.Array(nonEmpty, { maxItems: absoluteBounds.stops_max })], {
+        description: "Generation stops before one of these texts. Engines differ in how many they take.",
+      }),
+    ),
     presence_penalty: penalty(),
     frequency_penalty: penalty(),
     seed: optional(Type.Integer()),

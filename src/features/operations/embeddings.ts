@@ -1,6 +1,7 @@
 /** POST /v1/embeddings */
 import { exampleAt } from "../../core/operations/examples.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
 import { describe, invalid, type Violation } from "../../core/protocol/violation.ts";
 import { EmbeddingList, EmbeddingsRequest, forms, ids_max, inputs_max, tokenId_max } from "./contract.ts";
 import { type EngineShape, engineCodec } from "./engine.ts";
@@ -117,7 +118,7 @@ function isIds(input: Exclude<Input, string>): input is number[] {
 function checking({ input, dimensions }: EmbeddingsRequest): Checking {
   const { count } = inputsOf(input);
   const seen = new Uint8Array(count);
-  let length = dimensions ?? -1;
+  let length = -1;
   return {
     list: "data",
     keeps: ["object", "index", "embedding"],
@@ -130,6 +131,9 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
       const vector = item.get("embedding");
       const numbers = vector?.kind === "text" ? floatsIn(vector.characters) : (vector?.numbers ?? 0);
       if (numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
+      // Some engines ignore the field, and are well: another request of theirs will be right.
+      if (dimensions && numbers !== dimensions)
+        throw unsupportedByEngine(`vectors of ${dimensions} numbers`, "dimensions");
       if (length < 0) length = numbers;
       if (numbers !== length) throw new UnreadableAnswer("the vectors have different lengths");
       return "";

@@ -103,11 +103,12 @@ export function browserSessions(db: Database): BrowserSessions {
       return rows.length > 0;
     },
 
-    async claim(hash, claim_ms) {
+    async claim(hash, confirmedAt, claim_ms) {
       const rows = await db.query(
         `update browser_session set asking_until = store_now() + $2::bigint * interval '1 ms'
-         where hash = $1 and (asking_until is null or asking_until <= store_now()) returning kind`,
-        [hash, claim_ms],
+         where hash = $1 and date_trunc('milliseconds', confirmed_at) <= $3
+           and (asking_until is null or asking_until <= store_now()) returning kind`,
+        [hash, claim_ms, confirmedAt],
       );
       return rows.length > 0;
     },

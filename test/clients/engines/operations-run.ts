@@ -1,32 +1,57 @@
-// Engines asked for what is not a conversation: each is installed, started, and asked directly. Every answer is recorded.
+// Engines asked for what is not a conversation: each is installed, started, and asked directly, and every answer is
+// recorded; then it is asked through the service, by clients as they come.
 
-import type { Counts } from "../../../scripts/counts.ts";
+import { join } from "node:path";
+import { command } from "../../../scripts/command.ts";
+import { type Counts, countsOf } from "../../../scripts/counts.ts";
 import { CannotRun, onlyPinned } from "../edition.ts";
-import { type OperationServer, operationServers } from "./operation-servers.ts";
+import { pythonWith } from "../virtual-environment.ts";
+import { operationServers } from "./operation-servers.ts";
 import { recordOperations } from "./record-operations.ts";
 
 const versions = new Map(operationServers.map(({ engine, version }) => [engine, version]));
 
-/** An engine passes if its answers could be recorded. `git diff` shows what a new version answers otherwise. */
+const checks_ms = 20 * 60_000;
+const clients = join(import.meta.dir, "../operations");
+
+/** `git diff` shows what a new version answers otherwise. */
 export const operationSuite = onlyPinned([...versions].map((pair) => pair.join(" ")).join(", "), async () => {
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
-  for (const server of operationServers) sum[await outcomeOf(server)] += 1;
+  const python = await pythonWith(join(clients, "requirements.txt"), "operations-python");
+  for (const index of operationServers.keys()) {
+    const { passed, failed, skipped } = await countsFor(index, python);
+    sum.passed += passed;
+    sum.failed += failed;
+    sum.skipped += skipped;
+  }
   return sum;
 });
 
-async function outcomeOf(server: OperationServer): Promise<keyof Counts> {
+/** An engine that cannot run here is skipped, and says why. */
+async function countsFor(index: number, python: string): Promise<Counts> {
+  const server = operationServers[index]!;
   const what = `${server.engine}: ${Object.keys(server.models).join(", ")}`;
   try {
     const running = await server.start();
     try {
       await recordOperations(server, running.root);
+      console.log(`${what}: recorded`);
+      return await checksOf(index, running.root, python);
     } finally {
       await running.stop();
     }
-    console.log(`${what}: recorded`);
-    return "passed";
   } catch (failure) {
     console.error(`${what}: ${failure instanceof Error ? failure.message : failure}`);
-    return failure instanceof CannotRun ? "skipped" : "failed";
+    const isSkipped = failure instanceof CannotRun;
+    return { passed: 0, failed: isSkipped ? 0 : 1, skipped: isSkipped ? 1 : 0 };
   }
+}
+
+async function checksOf(index: number, root: string, python: string): Promise<Counts> {
+  const words = [process.execPath, "test", "--timeout=120000", join(clients, "operations.checks.ts")];
+  const { code, output } = await command(words, {
+    limit_ms: checks_ms,
+    environment: { OPERATION_SERVER: `${index}`, OPERATION_ROOT: root, OPERATION_PYTHON: python },
+  });
+  return countsOf(output, code);
 }

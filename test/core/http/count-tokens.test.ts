@@ -102,6 +102,16 @@ describe("a count", () => {
   });
 });
 
+test("a tool is counted whatever its name: which engine will be asked is not known", async () => {
+  const tool = { name: "mcp.read a file", input_schema: { type: "object", properties: {} } };
+  const response = await service.post("/v1/messages/count_tokens", {
+    model: "meta-llama/llama-3.1-8b-instruct",
+    messages: [{ role: "user", content: "hello" }],
+    tools: [tool],
+  });
+  expect(response.status).toBe(200);
+});
+
 test("two dozen at once, as Claude Code asks, are all answered", async () => {
   const answers = await Promise.all(
     Array.from({ length: 24 }, (_, at) => count(foo(at % 2 ? exact : estimated, `foo ${"bar ".repeat(at)}`))),

@@ -105,11 +105,16 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
       test("is asked for by one node at a time", async () => {
         const session = await begun();
-        const claims = await Promise.all([1, 2, 3].map(() => sessions().claim(session.hash, 10_000)));
+        const seen = new Date();
+        const claims = await Promise.all([1, 2, 3].map(() => sessions().claim(session.hash, seen, 10_000)));
         expect(claims.filter(Boolean)).toHaveLength(1);
         await sessions().confirmed(session.hash, Uint8Array.of(1, 2));
         expect((await find(session))?.tokens).toEqual(Uint8Array.of(1, 2));
-        expect(await sessions().claim(session.hash, 10_000)).toBe(true);
+        // Whoever read the session before this answer need not ask again.
+        const before = new Date(seen.getTime() - 3_600_000);
+        expect(await sessions().claim(session.hash, before, 10_000)).toBe(false);
+        const { confirmedAt } = (await find(session))!;
+        expect(await sessions().claim(session.hash, confirmedAt, 10_000)).toBe(true);
         await sessions().confirmed(session.hash);
         expect((await find(session))?.tokens).toEqual(Uint8Array.of(1, 2));
       });

@@ -30,14 +30,23 @@ const service = await startService({
   upstream: `dialect: generic
   fim:
     url: "http://127.0.0.1:${llama.port}/v1"
-    dialect: llama.cpp`,
+    dialect: llama.cpp
+  strict:
+    url: "http://127.0.0.1:${llama.port}/v1"
+    dialect: vllm`,
   extraModels: `
   - id: ${fimModel}
     kind: completion
     created: 1790000000
     context_window: 8192
     prices: { input: 100, cached_input: 10, output: 400 }
-    routes: [{ upstream: fim, model: qwen }]`,
+    routes: [{ upstream: fim, model: qwen }]
+  - id: acme/strict-1
+    kind: completion
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 100, output: 400 }
+    routes: [{ upstream: strict, model: qwen }]`,
 });
 afterAll(async () => {
   await service.stop();
@@ -78,6 +87,30 @@ describe("a whole answer", () => {
   test("keeps log probabilities in the form of completions", async () => {
     const { choices } = (await (await complete({ prompt: "a b", logprobs: 1, max_tokens: 2 })).json()) as Chunk;
     expect(Object.keys(choices[0]!.logprobs!)).toEqual(["tokens", "token_logprobs", "top_logprobs", "text_offset"]);
+  });
+});
+
+describe("stop sequences", () => {
+  const stop = Array.from({ length: 12 }, (_, at) => `<|mark_${at}|>`);
+  const strict = "acme/strict-1";
+
+  test("are as many as an editor sends, for engines that take them", async () => {
+    expect((await complete({ prompt: "a", stop })).status).toBe(200);
+    expect(asked().stop).toEqual(stop);
+  });
+
+  test("may be an empty list, which Zed sends and at which transformers fails: the engine gets none", async () => {
+    expect((await complete({ prompt: "a", stop: [] })).status).toBe(200);
+    expect(asked()).not.toHaveProperty("stop");
+  });
+
+  test("that are more than the engine takes are refused by name, and it is not asked", async () => {
+    const before = service.engine.counts.requests;
+    const refused = await complete({ model: strict, prompt: "a", stop });
+    expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "stop"]);
+    expect(service.engine.counts.requests).toBe(before);
+    const tooMany = await complete({ prompt: "a", stop: Array(65).fill("x") });
+    expect((await refusalOf(tooMany)).slice(0, 2)).toEqual([400, "invalid_value"]);
   });
 });
 

@@ -79,9 +79,9 @@ describe("with 'dimensions',", () => {
 
   for (const [what, dimensions, first, second, status] of [
     ["floats of that length", 3, floats(3), floats(3), 200],
-    ["floats of another length", 3, floats(4), floats(4), 503],
-    ["base64 of one number less", 3, text(2), text(2), 503],
-    ["base64 of one number more", 3, text(4), text(4), 503],
+    ["floats of another length", 3, floats(4), floats(4), 400],
+    ["base64 of one number less", 3, text(2), text(2), 400],
+    ["base64 of one number more", 3, text(4), text(4), 400],
     ["base64 that is no list of 32-bit floats", 3, '"AAAAAAAAAAAAAAAAAAAA"', '"AAAAAAAAAAAAAAAAAAAA"', 503],
     ["base64 of different lengths, asked for or not", undefined, text(3), text(4), 503],
     ["an empty base64", undefined, '""', '""', 503],
@@ -89,7 +89,7 @@ describe("with 'dimensions',", () => {
     test(`${what}: ${status}`, async () => {
       const response = await asks(dimensions, first, second);
       expect(response.status).toBe(status);
-      if (status === 503)
+      if (status !== 200)
         expect(await endedReceipt(service, requestIdOf(response))).toMatchObject({ units: { charged: 0 } });
     });
 
@@ -104,6 +104,20 @@ describe("with 'dimensions',", () => {
       }
     }
   });
+});
+
+const packed = '"AAAAAA=="';
+
+test("vectors of another length than was asked for are the request's fault, and not the engine's, which goes on", async () => {
+  for (let round = 0; round < 6; round++) {
+    // A list of two numbers, and the base64 of one.
+    said = answer(round % 2 === 0 ? [vector(0), vector(1)] : [vector(0, packed), vector(1, packed)]);
+    const refused = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions: 8 });
+    expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "dimensions"]);
+    expect((await endedReceipt(service, requestIdOf(refused))).units?.charged).toBe(0);
+  }
+  said = answer([vector(0), vector(1)]);
+  expect((await embed(alone)).status).toBe(200);
 });
 
 test("vectors stay byte for byte, in the engine's order, and nothing else of the engine passes", async () => {

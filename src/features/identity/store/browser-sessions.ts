@@ -55,8 +55,11 @@ export interface BrowserSessions {
     secretHash: Uint8Array;
     young_ms: number;
   }): Promise<boolean>;
-  /** Gives one caller the right to call the issuer, for this long. False: another caller has it. */
-  claim(hash: Uint8Array, claim_ms: number): Promise<boolean>;
+  /**
+   * Gives one caller the right to call the issuer, for this long. False: another caller has it, or the session was confirmed
+   * since it was read.
+   */
+  claim(hash: Uint8Array, confirmedAt: Date, claim_ms: number): Promise<boolean>;
   /** Records that the issuer has confirmed the session. `tokens` undefined: they stay. */
   confirmed(hash: Uint8Array, tokens?: Uint8Array | null): Promise<void>;
   /** Returns the session that has ended; null if there was none. */
