@@ -65,6 +65,10 @@ export const keptMutations: Readonly<Record<string, Mutation>> = {
             ...{ requestId, organizationId: "org_1", state: "open", body: null },
             ...{ responseId: null, response: null, age_ms: 0 },
           },
+        respond: async (...response) => {
+          await answers.respond(...response);
+          return true;
+        },
       }),
     },
     seenAs: ["key", "available", "repeat"],
