@@ -50,7 +50,7 @@ export function pageText(from: string, text: string, pages: ReadonlyMap<string, 
           const to = image ? file.replace(/^docs\//, "") : (pages.get(file) ?? pages.get(`${file}/README.md`));
           if (to !== undefined) {
             const relative = posix.relative(posix.dirname(page), to);
-            const path = relative.startsWith(".") ? relative : `../site/${relative}`;
+            const path = relative.startsWith(".") ? relative : `./${relative}`;
             return `${image}[${words}](${path}${anchor === undefined ? "" : `#${anchor}`})`;
           }
           if (downloads.includes(file)) return `[${words}](/files/${file})`;
