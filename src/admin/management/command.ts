@@ -9,11 +9,11 @@
 export interface Flag {
   flag: string;
   description: string;
-  /** Whether the command cannot do without the option. An argument in angle brackets is always required. */
+  /** The option is required. An argument in angle brackets always is. */
   isRequired?: true;
   /** The value that the command sends where the option is left out. */
   fallback?: unknown;
-  /** Whether help lists the values of the schema. */
+  /** The help of the option lists the values of its schema. */
   hasChoices?: true;
   /**
    * How null is typed: as a word in the place of a value (`never`), with an option of its own (`--no-owner`), or with an
@@ -22,7 +22,7 @@ export interface Flag {
   none?: string | Flag;
   /** The words for values that are no text. */
   words?: Readonly<Record<string, boolean>>;
-  /** Whether values add up where the option is repeated, with commas between them. */
+  /** The option may be repeated: its values are joined with commas. */
   adds?: true;
   /** A unit that may follow the number: `90d`. */
   unit?: string;
@@ -86,9 +86,9 @@ export interface Column<Row> {
   cell: (row: Row, now_ms: number) => string;
   /** Shows how much is used, in the place of a text. */
   bar?: Bar<Row>;
-  /** Whether a narrow screen may break it over several lines; ids and dates stay whole, so that they can be copied. */
+  /** A narrow screen may break the cell over several lines; ids and dates stay whole, so that they can be copied. */
   breaks?: boolean;
-  /** Whether it is left out if the screen is too narrow, the rightmost first; `show` and `--json` have it. */
+  /** The column is left out if the screen is too narrow, the rightmost first; `show` and `--json` have its values. */
   optional?: boolean;
 }
 

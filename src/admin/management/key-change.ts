@@ -29,7 +29,7 @@ export interface ExistingKeyChanges extends KeyChanges {
 
 interface Known extends Pick<ManagedCatalog, "models" | "aliases"> {
   now_ms: number;
-  /** That of the organization, if limits change. */
+  /** The plan of the organization, if limits change. */
   plan?: Plan | null;
 }
 

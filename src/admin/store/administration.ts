@@ -84,7 +84,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
   ): Promise<Changed>;
   /** The limits that a new key of the organization gets. */
   setKeyDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
-  /** Those of each member without limits of their own or of the team. */
+  /** The limits of each member who has none of their own or of the team. */
   setMemberDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
   /** Writes compensating entries in the ledger (Ledger.adjust), all or none. Returns for each what was added. */
   adjustUsage(input: {
@@ -102,7 +102,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
         personId?: string | null;
         teamId: string | null;
         secret: NewSecret;
-        /** Whether the creation is refused if a key of the organization that is not revoked has this name. */
+        /** The name must be its own: the creation is refused if a key of the organization has it and is not revoked. */
         hasOwnName?: boolean;
         actor: Actor;
         repeat?: Repeat | undefined;

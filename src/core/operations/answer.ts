@@ -2,7 +2,6 @@
  * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
  * and sent. A failure before the first part is thrown, so that it has its true status.
  */
-import { windowHeaders } from "../admission/refusal.ts";
 import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
@@ -11,10 +10,10 @@ import { collect, type Result } from "../inference/result.ts";
 import { yieldFor } from "../time/yielding.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
+import { admittedHeaders } from "./admitted.ts";
 import { type Answering, begun, encoding, type Prepared, replies, saverOf } from "./answering.ts";
 import { isSignedIn, standingHeaders } from "./claude-code.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { limitHeaders } from "./limit-headers.ts";
 import type { AnswerSink } from "./sink.ts";
 
 export async function answer<Wire extends InferenceWire, Reply>(
@@ -26,9 +25,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
 ): Promise<Answer> {
   const { operation } = adapter;
   const headers = {
-    "x-service-usage-source": run.grant.source,
-    ...windowHeaders(run.grant.windows),
-    ...limitHeaders(operation, run.rates, Date.now()),
+    ...admittedHeaders(operation, run),
     ...(operation === "messages" && isSignedIn(call.request.headers) ? standingHeaders(run.grant) : {}),
   };
   const answering = { call, adapter, prepared, events: run.events, headers, limits };

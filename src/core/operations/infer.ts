@@ -2,11 +2,11 @@
  * The path of every inference request, whatever its protocol; the adapter has the differences. The frame that made the
  * call ends everything that begins here, however the request ends.
  */
-import { planOf } from "../admission/allowance.ts";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { Answer } from "../http/frame.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
+import { started } from "./admitted.ts";
 import { answer } from "./answer.ts";
 import type { Prepared } from "./answering.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -54,10 +54,8 @@ async function run<Wire extends InferenceWire, Reply>(
 ): Promise<Answer> {
   // An answer that is kept goes on without its client.
   if (!sink) call.watchClient();
-  const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
-  const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
   const kept = { isRepeatable: sink?.isRepeatable ?? false, fetched: sink?.fetched ?? null };
-  const running = call.begins(await dependencies.runs.start({ ...prepared, planNow, ...kept }, call));
+  const running = await started(dependencies, call, principal, { ...prepared, ...kept });
   sink?.follows(running);
   return answer(dependencies, call, adapter, prepared, { run: running, sink });
 }

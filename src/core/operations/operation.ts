@@ -1,7 +1,7 @@
 /**
  * AN OPERATION as one value: its path, its scope, its input and answers, its faults, its examples and its handler. The
- * list in operations.ts mounts these values, guards them and describes them in the OpenAPI document. A new operation is
- * one new file and one new entry there.
+ * lists in list.ts and in src/node/operations.ts mount these values, guard them and describe them in the OpenAPI document.
+ * A new operation is one new file and one new entry in the list of its core or its feature.
  */
 import type { Static, TObject, TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";

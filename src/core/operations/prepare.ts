@@ -8,7 +8,7 @@ import { activePlan, outputTokensAllowed, requireContext } from "../admission/al
 import type { Principal } from "../auth/verdict.ts";
 import type { JsonBody } from "../body/read.ts";
 import type { Call } from "../http/call.ts";
-import { reserve, reserveAnswer } from "../http/shed.ts";
+import { reserve } from "../http/shed.ts";
 import { bytesOf, leaveOut, summaryTokens } from "../inference/compaction.ts";
 import { withoutLostHints } from "../inference/hints.ts";
 import { refuseImages } from "../inference/image-url.ts";
@@ -17,16 +17,12 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { beyondAll } from "../protocol/engine-bounds.ts";
 import { assertCapable, type CatalogModel } from "../routing/catalog.ts";
 import { allowedModel } from "../routing/model-names.ts";
-import type { Operation } from "../store/ledger.ts";
-import type { RateReadings } from "../store/rates.ts";
 import { stepwise } from "../time/yielding.ts";
-import type { RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
+import { commonParts } from "./admitted.ts";
 import type { Prepared } from "./answering.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { keyHeader } from "./idempotency.ts";
-import { limitHeaders } from "./limit-headers.ts";
-import { sessionOf } from "./session.ts";
 import type { AnswerSink, EarlierAnswer } from "./sink.ts";
 
 /** An inference request from the frame: authorized, its body checked. */
@@ -81,9 +77,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
   const expected = dependencies.inputEstimate.expected(model, media, inputBytes);
   requireContext(model, request.compaction ? expected : inputTokens);
   return {
-    requestId: call.requestId,
-    principal,
-    operation,
+    ...commonParts(dependencies, call, { principal, operation, idPrefix: adapter.idPrefix, model: body.value.model }),
     wire: codec.request.remainder(wire),
     request,
     model,
@@ -97,19 +91,7 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
       outputTokensAllowed(model, inputTokens),
       request.compaction ? summaryTokens(model) : 1,
     ),
-    identity: {
-      responseId: adapter.idPrefix + dependencies.newId(),
-      createdAtSeconds: Math.floor(Date.now() / 1000),
-      model: body.value.model,
-    },
-    affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
-    rateHeaders: rateHeadersOf(operation),
-    holdAnswer: answerHold(dependencies, call),
   };
-}
-
-function answerHold(dependencies: Dependencies, call: Call): NonNullable<RunRequest["holdAnswer"]> {
-  return (bytes) => reserveAnswer(dependencies, call, bytes);
 }
 
 /**
@@ -129,12 +111,4 @@ async function fittedBytes(
   if (expected <= room) return bytes;
   leaveOut(request, room / expected);
   return bytesOf(request.turns);
-}
-
-/**
- * This is a function of its own, because a closure that lives as long as the answer would keep the variables of
- * `prepare`, and so the body.
- */
-function rateHeadersOf(operation: Operation) {
-  return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
 }

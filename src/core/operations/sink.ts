@@ -10,6 +10,7 @@ import type { Fetched } from "../usage/meter.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import type { Answering } from "./answering.ts";
+import type { keyHeader } from "./idempotency.ts";
 
 export interface AnswerSinks {
   /**
@@ -22,16 +23,11 @@ export interface AnswerSinks {
 export interface SinkAsked {
   principal: Principal;
   operation: Operation;
-  headers: IdempotencyHeaders | undefined;
+  headers: { [keyHeader]?: string } | undefined;
   /** The hash of the request's body; null if it was not asked for. */
   digest: string | null;
   isBackground: boolean;
   isStream: boolean;
-}
-
-/** Declared in `idempotency.ts`. */
-interface IdempotencyHeaders {
-  "idempotency-key"?: string;
 }
 
 export interface AnswerSink {

@@ -1,28 +1,16 @@
 /** The answer of a passed operation: whole if it is small, else passed on as it arrives. */
-import { windowHeaders } from "../../core/admission/refusal.ts";
 import type { Answer } from "../../core/http/frame.ts";
 import { jsonBytes, jsonStream } from "../../core/http/json.ts";
 import { primed, type SseOptions, type StreamedAnswer, type StreamOwner, sseAnswer } from "../../core/http/stream.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import { asFault, type Fault } from "../../core/inference/fault.ts";
 import { noUsage } from "../../core/inference/usage.ts";
-import { limitHeaders } from "../../core/operations/limit-headers.ts";
-import type { Operation } from "../../core/store/ledger.ts";
 import type { Run } from "../../core/usage/run.ts";
 import { Bytes } from "./bytes.ts";
 import type { Around } from "./passing.ts";
 import { held_bytes_max } from "./reader.ts";
 
 type Batch = readonly InferenceEvent[];
-
-/** The headers that every answer of an admitted request has. */
-export function headersOf(run: Run, operation: Operation): Record<string, string> {
-  return {
-    "x-service-usage-source": run.grant.source,
-    ...windowHeaders(run.grant.windows),
-    ...limitHeaders(operation, run.rates, Date.now()),
-  };
-}
 
 /** An answer in server-sent events, of which the first part is awaited, so that an early failure has its own status. */
 export async function streamedAnswer(

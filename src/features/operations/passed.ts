@@ -1,21 +1,22 @@
 /** Makes an operation of a `Passing`: the whole path of a request that is passed on. */
 import type { TSchema } from "typebox";
-import { planOf } from "../../core/admission/allowance.ts";
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { JsonBody } from "../../core/body/read.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { Answer } from "../../core/http/frame.ts";
 import { giveBackBody } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
+import { admittedHeaders, started } from "../../core/operations/admitted.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
+import { keyHeader } from "../../core/operations/idempotency.ts";
 import { inferenceBody } from "../../core/operations/inference-body.ts";
 import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
 import { contract } from "../../core/protocol/contract.ts";
 import { isObject, type JsonObject } from "../../core/protocol/json.ts";
 import { obeying, type Rules } from "../../core/protocol/rules.ts";
 import { type Violation, violationFault } from "../../core/protocol/violation.ts";
-import { headersOf, streamedAnswer, wholeAnswer } from "./answer.ts";
+import { streamedAnswer, wholeAnswer } from "./answer.ts";
 import type { PassedWire, Passing } from "./passing.ts";
 import { preparePassed } from "./prepare.ts";
 
@@ -106,17 +107,12 @@ function pass<Wire extends PassedWire>(
   const context = { requestId: call.requestId, identity, inputTokensEstimate: inputTokensExpected };
   const encoder = request.stream ? passing.encoder?.(body.value, context) : undefined;
   call.watchClient();
-  const standing = call.begins(dependencies.standings.begin(principal, (fault) => call.end(fault)));
-  const planNow = () => planOf(dependencies.catalog().plans, standing.principal.organization) ?? prepared.plan;
-  return dependencies.runs.start({ ...prepared, planNow }, call).then((run) => {
-    call.begins(run);
-    const headers = headersOf(run, passing.operation);
+  return started(dependencies, call, principal, prepared).then((run) => {
+    const headers = admittedHeaders(passing.operation, run);
     if (encoder) return streamedAnswer(run, { encoder, headers }, dependencies.limits, () => giveBackBody(call));
     return wholeAnswer(run, around, headers, () => giveBackBody(call));
   });
 }
-
-const keyHeader = "idempotency-key";
 
 /** No answer of these operations is kept, so that a key could not keep its promise. */
 function refuseKey({ request }: Call, { operation: name }: Passing<never>): void {

@@ -3,15 +3,12 @@ import { activePlan, outputTokensAllowed, requireContext } from "../../core/admi
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { JsonBody } from "../../core/body/read.ts";
 import type { Call } from "../../core/http/call.ts";
-import { reserve, reserveAnswer } from "../../core/http/shed.ts";
+import { reserve } from "../../core/http/shed.ts";
 import type { InferenceRequest, Passed } from "../../core/inference/request.ts";
+import { commonParts } from "../../core/operations/admitted.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
-import { limitHeaders } from "../../core/operations/limit-headers.ts";
-import { sessionOf } from "../../core/operations/session.ts";
 import { assertCapable } from "../../core/routing/catalog.ts";
 import { allowedModel } from "../../core/routing/model-names.ts";
-import type { Operation } from "../../core/store/ledger.ts";
-import type { RateReadings } from "../../core/store/rates.ts";
 import type { RunRequest } from "../../core/usage/run.ts";
 import { HeldWire } from "./engine.ts";
 import type { Inputs, PassedWire, Passing } from "./passing.ts";
@@ -47,9 +44,7 @@ export function preparePassed<Wire extends PassedWire>(
   const largestTokens = ids?.largest ?? Math.min(inputTokens, inputEstimate.tokens(model, request, largest_bytes));
   requireContext(model, largestTokens);
   return {
-    requestId: call.requestId,
-    principal,
-    operation,
+    ...commonParts(dependencies, call, { principal, operation, idPrefix: passing.idPrefix, model: wire.model }),
     request: { ...request, passed: passedOf(inputs, largestTokens, held, passing) },
     codecOf,
     model,
@@ -60,14 +55,6 @@ export function preparePassed<Wire extends PassedWire>(
     own: body.own,
     inputTokensExpected: Math.min(expected, inputTokens),
     outputTokensAllowed: outputTokensAllowed(model, largestTokens),
-    identity: {
-      responseId: passing.idPrefix + dependencies.newId(),
-      createdAtSeconds: Math.floor(Date.now() / 1000),
-      model: wire.model,
-    },
-    affinity: { organizationId: principal.organization.id, session: sessionOf(call.request.headers) },
-    rateHeaders: rateHeadersOf(operation),
-    holdAnswer: (held) => reserveAnswer(dependencies, call, held),
   };
 }
 
@@ -103,9 +90,4 @@ function passedOf<Wire extends PassedWire>(
     texts: () => (held.isLetGo ? [] : texts(held.wire)),
     letGo: () => held.letGo(),
   };
-}
-
-/** A function of its own: a closure that lives as long as the answer would keep the variables of its maker. */
-function rateHeadersOf(operation: Operation) {
-  return (readings: RateReadings) => limitHeaders(operation, readings, Date.now());
 }
