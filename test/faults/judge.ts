@@ -151,7 +151,7 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   const broken: string[] = [];
   const most = Math.max(0, ...attempts);
   if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output)
-    broken.push(`${name}: ${row.charged} and ${row.uncharged} units are not what its tokens cost`);
+    broken.push(`${name}: ${row.charged} and ${row.uncharged} nanos are not what its tokens cost`);
   if (isByLetters(entry, row)) return broken;
   if (row.output_tokens > most && !isSingleDelta(row, most))
     broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${attempts}`);
@@ -206,5 +206,5 @@ function pastLimit(entry: Received, row: Row | undefined, happened: Circumstance
   const limits = inForce.map(({ session }) => session ?? Number.POSITIVE_INFINITY);
   const limit = Math.max(...limits, highestRaise(raises, row.organization_id, entry));
   if (row.session_used_after <= limit) return [];
-  return [`${entry.marker} (${entry.requestId}) stands at ${row.session_used_after} of ${limit} units`];
+  return [`${entry.marker} (${entry.requestId}) stands at ${row.session_used_after} of ${limit} nanos`];
 }

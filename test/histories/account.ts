@@ -25,12 +25,12 @@ export interface Account {
   readonly node: Node;
   readonly organization: OrganizationPlan;
   readonly askedAt_ms: number;
-  /** The most units that it ever asked to hold. */
-  askedUnits: number;
+  /** The most nanos that it ever asked to hold. */
+  askedNanos: number;
   /** Commands that its node has sent, some of them again. */
   readonly sent: Set<string>;
   /** What it held last. */
-  heldUnits: number;
+  heldNanos: number;
   /** Answers of the store that refused it. */
   readonly refusals: Set<Answer["answer"]>;
   /** A grant on extra usage is billed to no session, but opens one. */
@@ -65,7 +65,7 @@ export interface Account {
   delivered: number;
   deliveredAt_ms: number;
   /** The prompt's cost as its node knows it. */
-  promptUnits: number;
+  promptNanos: number;
   ending: Ending | null;
   endedAt_ms: number;
   /** There was no log for an answer that was to be kept: it ends before it is read. */
@@ -88,7 +88,7 @@ export interface Grant {
 }
 
 /** Before an engine has said how long it is. */
-export function promptUnitsOf({ inputTokensEstimate }: RequestPlan): number {
+export function promptNanosOf({ inputTokensEstimate }: RequestPlan): number {
   return inputTokensEstimate * heldInputPrice;
 }
 
@@ -98,9 +98,9 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     node,
     organization,
     askedAt_ms: now_ms,
-    askedUnits: 0,
+    askedNanos: 0,
     sent: new Set(),
-    heldUnits: 0,
+    heldNanos: 0,
     refusals: new Set(),
     grant: null,
     admittedAt_ms: null,
@@ -121,7 +121,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     passed: 0,
     delivered: 0,
     deliveredAt_ms: 0,
-    promptUnits: promptUnitsOf(plan),
+    promptNanos: promptNanosOf(plan),
     ending: null,
     endedAt_ms: Number.POSITIVE_INFINITY,
     hasNoLog: false,

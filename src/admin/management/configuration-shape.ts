@@ -29,7 +29,7 @@ export const ShownConfiguration = Type.Object(
         capabilities: Type.Array(Type.String()),
         prices: Type.Object(
           { input: whole(), cached_input: whole(), cache_write: whole(), output: whole() },
-          { description: "Micro-units for each token." },
+          { description: "Micro-nanos for each token." },
         ),
         routes: Type.Array(
           Type.Object({ upstream: Type.String(), model: Type.String(), priority: whole(), weight: whole() }),

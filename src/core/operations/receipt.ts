@@ -6,7 +6,7 @@ import type { RefusedRequest } from "../store/refused.ts";
 import type { RequestReceipt } from "./receipt-shape.ts";
 
 export function receiptShown(receipt: Receipt): RequestReceipt {
-  const { usage, prices, units, windows } = receipt;
+  const { usage, prices, nanos, windows } = receipt;
   return {
     object: "service.request",
     id: receipt.requestId,
@@ -33,7 +33,7 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
       cache_write: prices.cacheWrite,
       output: prices.output,
     },
-    units: { held: units.held, charged: units.charged, uncharged: units.uncharged },
+    nanos: { held: nanos.held, charged: nanos.charged, uncharged: nanos.uncharged },
     billing_source: receipt.source,
     windows: windows && {
       session: windowShown(windows.session),
@@ -75,7 +75,7 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     replay_of: null,
     usage: usageShown(noUsage),
     prices: null,
-    units: { held: 0, charged: 0, uncharged: 0 },
+    nanos: { held: 0, charged: 0, uncharged: 0 },
     billing_source: null,
     windows: null,
   };

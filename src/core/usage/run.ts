@@ -64,7 +64,7 @@ export interface Ended extends Ending {
   organizationId: string;
   stream: boolean;
   /** The price of its usage, whether or not the windows had room for all of it. */
-  units: number;
+  nanos: number;
   /** The likely size of its whole prompt. */
   inputTokensExpected: number;
   /** The engine's name in the configuration; null if none was tried. */
@@ -277,8 +277,8 @@ class GrantedRun implements Run {
     const caller = this.#caller;
     const { usage } = ending;
     const searches = usage === noUsage ? 0 : asked.request.passed?.searches;
-    const units = priceOf(usage, asked.model.prices, searches);
-    this.#settleWithLedger(ending, units);
+    const nanos = priceOf(usage, asked.model.prices, searches);
+    this.#settleWithLedger(ending, nanos);
     const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
     if (usage.source !== "estimated")
       inputEstimate.observe(asked.model, asked.inputBytes * inputShare, asked.media, usage);
@@ -289,7 +289,7 @@ class GrantedRun implements Run {
       model: asked.model.id,
       organizationId: asked.principal.organization.id,
       stream: asked.request.stream,
-      units,
+      nanos,
       inputTokensExpected: asked.inputTokensExpected,
       upstream: route?.upstream.name ?? null,
       replica: route?.upstream.address ?? null,
@@ -303,9 +303,9 @@ class GrantedRun implements Run {
     watcher.ended(ended);
   }
 
-  #settleWithLedger({ divergence: _, ...ending }: Ending, units: number): void {
+  #settleWithLedger({ divergence: _, ...ending }: Ending, nanos: number): void {
     const recorded = this.#caller.trace?.settlement();
-    this.#confirmed = this.#reservation.settle({ ...ending, units, route: this.#servedBy() });
+    this.#confirmed = this.#reservation.settle({ ...ending, nanos, route: this.#servedBy() });
     if (recorded) void this.#confirmed.finally(recorded);
   }
 
