@@ -1,0 +1,113 @@
+/**
+ * Amounts of the service's one currency. Inside the program an amount is a whole number of nanos (10⁻⁹ of the currency), and a
+ * price a whole number of picos (10⁻¹²) for one token or search. Outside, an amount is exact decimal text with its currency.
+ * Pure.
+ */
+
+/** A code of ISO 4217, or `credits`. */
+export type Currency = string;
+
+export interface Money {
+  /** A decimal number with nine decimals. */
+  amount: string;
+  currency: Currency;
+}
+
+export const nanos_per_one = 1_000_000_000;
+const nano_decimals = 9;
+const picos_per_nano = 1000;
+/** A limit is at most a million of the currency. */
+export const limit_nanos_max = 1_000_000 * nanos_per_one;
+
+const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
+
+/**
+ * The cost of so many tokens in nanos, rounded up to a whole one. A cost is always calculated from a total: the costs of its
+ * parts, each rounded, would add up to more.
+ */
+export function costOf(tokens: number, price_picos: number): number {
+  const picos = tokens * price_picos;
+  if (picos <= Number.MAX_SAFE_INTEGER) return Math.ceil(picos / picos_per_nano);
+  const nanos = (BigInt(tokens) * BigInt(price_picos) + 999n) / 1000n;
+  return Number(nanos > safe_max ? safe_max : nanos);
+}
+
+/** The most tokens whose cost is within so many nanos; a price of 0 has no bound. */
+export function tokensFor(nanos: number, price_picos: number): number {
+  if (price_picos === 0) return Number.POSITIVE_INFINITY;
+  const picos = nanos * picos_per_nano;
+  if (Math.abs(picos) <= Number.MAX_SAFE_INTEGER) return Math.floor(picos / price_picos);
+  return Math.floor(Number((BigInt(nanos) * 1000n) / BigInt(price_picos)));
+}
+
+/** An amount as answers write it: `{ amount: "0.000213440", currency: "USD" }`. */
+export function moneyOf(nanos: number | bigint, currency: Currency): Money {
+  return { amount: decimalOf(nanos, nano_decimals), currency };
+}
+
+/** `value` ÷ 10^decimals, with all its decimals. */
+export function decimalOf(value: number | bigint, decimals: number): string {
+  const digits = (value < 0 ? -value : value).toString().padStart(decimals + 1, "0");
+  return `${value < 0 ? "-" : ""}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+}
+
+/**
+ * The value of decimal text × 10^decimals, as a whole number. Null: it is no plain decimal number, has more decimals than that,
+ * or is beyond what a number holds exactly.
+ */
+export function wholeOf(text: string, decimals: number): number | null {
+  const [, sign = "", whole = "", fraction = ""] = /^(-?)([0-9]{1,16})(?:\.([0-9]+))?$/.exec(text) ?? [];
+  if (whole === "" || fraction.replace(/0+$/, "").length > decimals) return null;
+  const value = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
+  return value > safe_max ? null : Number(value) * (sign === "" || value === 0n ? 1 : -1);
+}
+
+/** An amount as it is typed, such as `50`, `0.25` or `50USD`, in nanos; else what is wrong with it. */
+export function typedNanos(text: string, currency: Currency): { nanos: number } | { problem: string } {
+  const [, number = "", , code] = /^(-?[0-9.]+)(\s?)([A-Za-z]+)?$/.exec(text.trim()) ?? [];
+  if (code !== undefined && code.toLowerCase() !== currency.toLowerCase())
+    return { problem: `is in ${code}, and this service counts in ${currency}` };
+  const nanos = wholeOf(number, nano_decimals);
+  if (nanos === null)
+    return { problem: `must be an amount of ${currency}, such as 50 or 0.25, with nine decimals at most` };
+  return { nanos };
+}
+
+/** Money as people read it: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */
+export function moneyInWords(
+  nanos: number | bigint,
+  currency: Currency,
+  rounding: "nearest" | "down" = "nearest",
+): string {
+  const isCredits = currency === credits;
+  const style = isCredits ? {} : { style: "currency", currency, currencyDisplay: "narrowSymbol" };
+  const minorDigits = isCredits ? 2 : minorDigitsOf(currency);
+  const isSmall = nanos !== 0 && Math.abs(Number(nanos)) < 10 ** (nano_decimals - minorDigits);
+  const digits = isSmall
+    ? { maximumSignificantDigits: 2 }
+    : { minimumFractionDigits: isCredits ? 0 : minorDigits, maximumFractionDigits: minorDigits };
+  const roundingMode = rounding === "down" ? "floor" : "halfExpand";
+  const format = new Intl.NumberFormat("en-US", { ...style, ...digits, roundingMode } as Intl.NumberFormatOptions);
+  const written = format.format(decimalOf(nanos, nano_decimals) as Intl.StringNumericLiteral);
+  return isCredits ? `${written} credits` : written;
+}
+
+export const credits = "credits";
+
+/** Currencies of which a limit's most, a million, is too little for a month: a unit of them is worth less than a cent. */
+const tooSmall = new Set(
+  "BIF CLP COP GNF IDR IQD IRR KHR KMF KRW LAK LBP MGA MMK MNT PYG RWF SLL SOS SYP TZS UGX UZS VND YER".split(" "),
+);
+
+/** What keeps a currency from being the service's; null: nothing. */
+export function problemOfCurrency(currency: string): string | null {
+  if (currency === credits) return null;
+  if (!/^[A-Z]{3}$/.test(currency) || !Intl.supportedValuesOf("currency").includes(currency))
+    return "must be a currency of ISO 4217, such as USD or EUR, or credits";
+  if (!tooSmall.has(currency)) return null;
+  return `cannot be ${currency}: a limit is at most a million, which is too little of it for a month. Use credits`;
+}
+
+function minorDigitsOf(currency: Currency): number {
+  return new Intl.NumberFormat("en-US", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+}
