@@ -25,7 +25,7 @@ describe("sluice.yaml", () => {
       created: 1790000000,
       contextTokens: 131_072,
       outputTokens_max: 16_384,
-      prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
+      prices: { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 },
       extraParams: ["top_k", "min_p"],
     });
     expect(writer?.routes.map(({ upstream, ...route }) => [upstream.name, route])).toEqual([
@@ -43,6 +43,7 @@ describe("sluice.yaml", () => {
       concurrentRequests: 16,
     });
     expect(metering).toEqual({
+      currency: "USD",
       lease_s: 60,
       checkpoint_s: 2,
       sweep_s: 5,
@@ -120,7 +121,7 @@ describe("sluice.yaml", () => {
     expect(model).toMatchObject({
       ownedBy: "acme",
       outputTokens_max: 8192,
-      prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 2 },
+      prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 2000 },
       extraParams: [],
     });
     expect(model?.capabilities.size).toBe(0);
@@ -130,7 +131,7 @@ describe("sluice.yaml", () => {
     const text = `
 upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }
 models:
-  - { id: a/a, created: 1, context_window: 9, prices: &prices { input: 7, output: 8 }, routes: &routes [{ upstream: main, model: a }] }
+  - { id: a/a, created: 1, context_window: 9, prices: &prices { input: 0.007, output: 0.008 }, routes: &routes [{ upstream: main, model: a }] }
   - { id: a/b, created: 1, context_window: 9, prices: *prices, routes: *routes }`;
     expect(configured(text).catalog.models.get("a/b")?.prices.output).toBe(8);
   });

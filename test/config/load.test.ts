@@ -106,6 +106,7 @@ describe("a file that says only a part", () => {
   test("settings left out keep their defaults", () => {
     const { metering, limits } = configured("metering: { sweep_s: 0.5 }\nlimits: { drain_ms: 0 }");
     expect(metering).toEqual({
+      currency: "USD",
       lease_s: 60,
       checkpoint_s: 2,
       sweep_s: 0.5,
@@ -210,8 +211,9 @@ describe("which file is read", () => {
 
 test("the words that would name an engine in a log are its address and its names of models, the longest first", () => {
   const text = `upstreams: { main: { url: "http://gpu-7.internal:8000/v1" } }
+metering: { currency: USD }
 models:
-  - { id: acme/one, created: 1, context_window: 10, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: writer-awq }, { upstream: main, model: acme/one }] }`;
+  - { id: acme/one, created: 1, context_window: 10, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: main, model: writer-awq }, { upstream: main, model: acme/one }] }`;
   expect(engineNames(configured(text))).toEqual([
     "http://gpu-7.internal:8000/v1",
     "gpu-7.internal:8000",

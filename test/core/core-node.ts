@@ -46,7 +46,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
   const model: CatalogModel = {
     ...{ id: modelId, ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
     capabilities: new Set(["tools", "reasoning"]),
-    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 4 },
+    prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 4000 },
     extraParams: [],
     routes: [
       {
@@ -71,7 +71,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
   const dependencies: Dependencies = {
     catalog: () => ({ models: new Map([[modelId, model]]), plans: new Map([[plan.name, plan]]) }),
     authenticate: async () => principal(organizationId) as never,
-    pricing: () => null,
+    currency: "USD",
     standings: { begin: (principal) => ({ principal, [Symbol.dispose]() {} }) },
     runs: runs(
       wrap({

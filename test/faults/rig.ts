@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../harness/daemon.ts";
+import { inMoney } from "../harness/engine.ts";
 import { shortLived } from "../harness/short-lived.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { jsonCommands, program } from "../harness/sluice.ts";
@@ -134,9 +135,9 @@ models:
     timeouts: ${timeouts}
     routes: [${routes.join(", ")}]
 plans:
-  faults: ${plan}
+  faults: ${inMoney(plan)}
   kept: {}
-metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
+metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
 `;
 }
 

@@ -127,7 +127,8 @@ create function usage_admissions(
   as $$
     select c.ordinality, c.position, c.request_id, c.owner, c.plan, c.concurrent_limit, c.price_output,
       c.input_nanos, c.output_tokens,
-      c.input_nanos + c.output_tokens * c.price_output, c.input_nanos + c.output_tokens_min * c.price_output,
+      c.input_nanos + usage_cost(c.output_tokens, c.price_output),
+      c.input_nanos + usage_cost(c.output_tokens_min, c.price_output),
       extra_enabled[c.owner], 4 * c.owner, o.chain, usage_numbers(c.owner, o.chain, ids), h.nanos,
       case when c.request_id = any (over) then '"over"' when extra_enabled[c.owner] is null then '"unknown"' end
     from unnest(commands) with ordinality c
@@ -140,7 +141,8 @@ create function usage_admissions(
 -- The output tokens that a source has room for, of those that were asked for.
 create function usage_tokens(nanos bigint, room bigint, input_nanos bigint, price_output bigint, tokens bigint) returns bigint
   language sql immutable
-  as $$ select case when coalesce(nanos <= room, true) then tokens else (room - input_nanos) / price_output end $$;
+  as $$ select case when coalesce(nanos <= room, true) then tokens
+    else 1000 * (room - input_nanos) / price_output end $$;
 
 -- What an admission saw: its organization, what is held of the four kinds, and the rows of its other subjects.
 create function usage_seen(owner integer, held bigint[], rows text) returns text
@@ -206,7 +208,7 @@ create function usage_admit(
       end if;
       got.tokens := usage_tokens(step.nanos, case got.source when 'plan' then room else room_extra end,
         step.input_nanos, step.price_output, step.output_tokens);
-      got.nanos := step.input_nanos + got.tokens * step.price_output;
+      got.nanos := step.input_nanos + usage_cost(got.tokens, step.price_output);
       grants[step.n] := got;
       answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', got.nanos, ',', got.tokens,
         ',"', got.source, '"', ',"' || step.chain[3] || '"', ']');

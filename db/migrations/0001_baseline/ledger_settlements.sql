@@ -185,8 +185,8 @@ create function usage_settle_lapsed(
           h.usage_source,
           case when k.request_id is not null then 0 when charge_holds and h.stream then h.nanos
             else least(1000000000000000,
-              h.input_tokens * h.price_input + h.cached_input_tokens * h.price_cached_input
-              + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
+              usage_cost(h.input_tokens, h.price_input) + usage_cost(h.cached_input_tokens, h.price_cached_input)
+              + usage_cost(h.cache_write_tokens, h.price_cache_write) + usage_cost(h.produced_tokens, h.price_output)) end,
           'failed', null, 'internal_error', null, null, null, null, null
         )::usage_settle_command),
       array_agg(case when p.name is null then array[h.session_limit, h.week_limit, h.month_limit]
@@ -252,8 +252,9 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       select r.* into recorded from usage_record r
       where r.request_id = command.request_id and r.organization_id = organizations[command.owner]
         and r.recovered and r.stream and r.charged + r.uncharged < command.nanos
-        and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
-          + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
+        and r.charged + r.uncharged = usage_cost(r.input_tokens, r.price_input)
+          + usage_cost(r.cached_input_tokens, r.price_cached_input) + usage_cost(r.cache_write_tokens, r.price_cache_write)
+          + usage_cost(r.output_tokens, r.price_output)
         and not exists (select from usage_record l where l.request_id = usage_late_id(command.request_id));
       continue when not found;
       command.request_id := usage_late_id(command.request_id);

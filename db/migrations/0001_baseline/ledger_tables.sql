@@ -1,5 +1,11 @@
 -- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes the
 -- verbs and their answers. Units are micro-nanos; IDs are bare UUIDs.
+
+-- The cost of tokens in nanos at a price in picos a token: from their total, rounded up to a whole nano.
+create function usage_cost(tokens bigint, price bigint) returns bigint
+  language sql immutable parallel safe
+  as $$ select (tokens * price + 999) / 1000 $$;
+
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
 

@@ -30,6 +30,8 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   variable?: string;
   /** Another variable, without which one of the environment means nothing. */
   needs?: string;
+  /** The bounds of an amount of money, whose value is decimal text. */
+  "x-amount"?: { minimum: number; maximum: number; decimals: number };
   /** Says what is wrong with a variable's text, or an item of it, where a schema cannot. */
   problem?: (text: string) => string | null;
   /** These two carry the types; they are never set. */
@@ -100,6 +102,35 @@ export function whole<const Given extends Bounds>(given: Given, description: str
 
 export function number<const Given extends Bounds>(given: Given, description: string): Row<number, PresenceOf<Given>> {
   return { type: "number", ...given, description };
+}
+
+/** An amount of money as it is written, a decimal number. It is read from the text of the file, never from a double. */
+export function amount<const Given extends AmountOptions>(
+  given: Given,
+  description: string,
+): Row<string, PresenceOf<Given>> {
+  const { minimum, maximum, decimals } = given;
+  const least = minimum === 0 ? "0" : minimum.toFixed(decimals);
+  const patternErrorMessage = `must be an amount from ${least} to ${maximum}, with ${decimals} decimals at most`;
+  const texts = { type: "string", pattern: "^[0-9]{1,7}([.][0-9]+)?$", patternErrorMessage } as Row;
+  const numbers = { type: "number", minimum, maximum, patternErrorMessage } as Row;
+  const { isRequired, absent } = given;
+  return {
+    anyOf: [numbers, texts],
+    patternErrorMessage,
+    "x-amount": { minimum, maximum, decimals },
+    ...(isRequired && { isRequired }),
+    ...(absent !== undefined && { absent }),
+    description,
+  };
+}
+
+interface AmountOptions {
+  minimum: number;
+  maximum: number;
+  decimals: number;
+  isRequired?: true;
+  absent?: string;
 }
 
 export function flag<const Given extends Options<boolean>>(

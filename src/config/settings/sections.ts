@@ -60,6 +60,14 @@ const server = group(
 
 const metering = group(
   {
+    currency: text(
+      {
+        default: "USD",
+        pattern: "^([A-Z]{3}|credits)$",
+        patternErrorMessage: "must be a currency of ISO 4217, such as USD or EUR, or credits",
+      },
+      "The one currency of the service: of prices, limits and costs. Needed in a file with `prices`. The database keeps the currency of its first start: another one needs a new database.",
+    ),
     lease_s: number(
       { minimum: 0.1, maximum: 3600, default: 60 },
       "How long after the last checkpoint another node settles a running request of a dead node.",
@@ -346,18 +354,6 @@ const webhooks = group(
 
 const reports = group(
   {
-    currency: text(
-      {
-        isRequired: true,
-        pattern: "^[A-Z]{3}$",
-        patternErrorMessage: "must be a currency of ISO 4217, such as EUR",
-      },
-      "The currency, by ISO 4217, such as `EUR`.",
-    ),
-    price_per_million_nanos: number(
-      { isRequired: true, minimum: 0, maximum: 1_000_000 },
-      "What a million nanos cost, with nine decimals at most.",
-    ),
     provider: text(
       {
         minLength: 1,
@@ -369,7 +365,7 @@ const reports = group(
       "The name of the provider in FOCUS reports.",
     ),
   },
-  "What nanos cost in reports. Nothing else depends on it.",
+  "How reports name the service.",
 );
 
 export const sections = {

@@ -4,6 +4,7 @@
  */
 import { asFault, type Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
+import { costOf } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
@@ -111,13 +112,13 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const limits = new FollowedLimits(plan, lastKnown(entry.planNow, plan), changes);
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, sentAt_ms);
-    const nanosWanted = inputNanos + outputTokens * model.prices.output;
+    const nanosWanted = inputNanos + costOf(outputTokens, model.prices.output);
     const { organizationId, keyId } = facts;
     if (ample.isAmple({ organizationId, keyId, plan, nanos: nanosWanted, running: holds })) askAhead(entry);
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
-      const refusal = refusalOf(answer, inputNanos + outputTokens_min * model.prices.output, plan);
+      const refusal = refusalOf(answer, inputNanos + costOf(outputTokens_min, model.prices.output), plan);
       if (isOwnLimit(refusal)) ample.keyRefused(keyId);
       else ample.forget(organizationId);
       throw refusal;

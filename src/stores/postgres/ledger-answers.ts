@@ -2,6 +2,7 @@
  * Reads the answer of `usage_batch`, one JSON text for a batch. A row of columns for each command
  * would take the driver longer than the command takes the ledger.
  */
+import { costOf } from "../../core/inference/money.ts";
 import { idOf } from "../../core/store/ids.ts";
 import {
   type Admit,
@@ -144,7 +145,7 @@ function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
 
 /** The windows that lack room for the least hold. If extra usage is only reserved, they may be full of settled use. */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
-  const least = command.inputNanos + command.outputTokens_min * command.prices.output;
+  const least = command.inputNanos + costOf(command.outputTokens_min, command.prices.output);
   return windowKinds
     .filter((kind) => {
       const { limit, used, held } = windows[kind];

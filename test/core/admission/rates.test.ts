@@ -43,7 +43,7 @@ function entry(limits: Partial<Plan>): Entry {
     principal: { key: { id: "key_1" }, organization: { id: organizationId } },
     operation: "chat.completions",
     request: { outputTokens_max: 400 },
-    model: { outputTokens_max: 1000, prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 } },
+    model: { outputTokens_max: 1000, prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 } },
     plan: { ...noLimits, name: "test", ...limits },
     inputTokens: 100,
     rateHeaders: (readings: { requests: { remaining: number } | null }) => ({

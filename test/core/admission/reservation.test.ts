@@ -21,7 +21,7 @@ const model: Model = {
   contextTokens: 100_000,
   outputTokens_max: 16_384,
   capabilities: new Set(),
-  prices: { input: 2, cachedInput: 1, cacheWrite: 3, output: 10 },
+  prices: { input: 2000, cachedInput: 1000, cacheWrite: 3000, output: 10_000 },
   extraParams: [],
 };
 const request: InferenceRequest = {

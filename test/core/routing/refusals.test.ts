@@ -16,7 +16,7 @@ const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   contextTokens: 1000,
   outputTokens_max: 100,
   capabilities: new Set(),
-  prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+  prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
   extraParams: [],
   routes: protocols.map((protocol) => ({
     upstream: { name: protocol, url: "http://127.0.0.1:1", protocol, apiKey: null, timeouts: defaultTimeouts },

@@ -471,7 +471,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("a charge pays the input first and the output last, and what is no token's is no kind's", async () => {
-      const prices = { input: 3, cachedInput: 1, cacheWrite: 4, output: 10 };
+      const prices = { input: 3000, cachedInput: 1000, cacheWrite: 4000, output: 10_000 };
       const usage = {
         inputTokens: 10,
         cachedInputTokens: 20,

@@ -56,7 +56,7 @@ function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): Cat
   return {
     ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
     capabilities: new Set(),
-    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+    prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
     extraParams: [],
     routes: ways.map((way, index) => {
       const {

@@ -42,7 +42,11 @@ function rig(more: Partial<Upstream> = {}) {
   };
   const model: CatalogModel = {
     ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
-    ...{ capabilities: new Set(), prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 }, extraParams: [] },
+    ...{
+      capabilities: new Set(),
+      prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
+      extraParams: [],
+    },
     routes: [{ upstream, model: "m", priority: 0, weight: 1 }],
   };
   let addresses: string[] = [];

@@ -39,7 +39,7 @@ const asked = {
     id: "acme/m",
     contextTokens: 4096,
     outputTokens_max: 1000,
-    prices: { input: 100, cachedInput: 10, cacheWrite: 1000, output: 1 },
+    prices: { input: 100_000, cachedInput: 10_000, cacheWrite: 1_000_000, output: 1000 },
   },
   plan: { ...noLimits, name: "pro" },
   inputTokens: 60,
