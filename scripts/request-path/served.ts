@@ -25,7 +25,7 @@ export interface ServedCore {
 
 /** Called for each request; the engine goes on when they have returned. */
 interface Moments {
-  /** The engine is about to send the first byte of its answer. */
+  /** The request is granted, and the engine is about to send the first byte of its answer. */
   engineFirst(): Promise<void>;
   /** The client has the first byte of the answer's body. */
   clientFirst(): Promise<void>;
@@ -41,7 +41,15 @@ export async function serveCore({ engineFirst, clientFirst }: Moments): Promise<
     "insert into organization (id, slug, name, plan, anchor_at) values ($1, 'acme', 'Acme', 'metered', $2)",
     [uuidOf(organizationId, "org_"), new Date("2026-01-01T00:00:00Z")],
   );
-  const engine = engineOf(engineFirst, () => begun.promise);
+  const engine = engineOf(
+    async () => {
+      await until(() => node.holds() > 0 && node.granted.length > asked, 5_000, "the grant");
+      asked = node.granted.length;
+      await engineFirst();
+    },
+    () => begun.promise,
+  );
+  let asked = 0;
   const key = newKey(crypto.getRandomValues(new Uint8Array(64)));
   const credential = credentialOf(organizationId);
   const authentication = authenticator({
@@ -51,7 +59,7 @@ export async function serveCore({ engineFirst, clientFirst }: Moments): Promise<
   const standing = standings({ authenticator: authentication, ends: true });
   const node = coreNode({ store: { db }, organizationId, engineUrl: `http://127.0.0.1:${engine.port}/v1` });
   const dependencies = { ...node.dependencies, authenticate: authentication.authenticate, standings: standing };
-  const listening = listen(mount(dependencies as NodeDependencies, coreOperations) as never, {
+  const listening = listen(mount(dependencies as object as NodeDependencies, coreOperations) as never, {
     ...{ host: "127.0.0.1", port: 0, idle_ms: 60_000 },
   });
   return {
@@ -103,7 +111,7 @@ function engineOf(first: () => Promise<void>, goOn: () => Promise<void>) {
         yield event({ content: " two three" });
         yield `${event({}, "stop")}${report}data: [DONE]\n\n`;
       };
-      return new Response(ReadableStream.from(bytes()), { headers: { "content-type": "text/event-stream" } });
+      return new Response(bytes as never, { headers: { "content-type": "text/event-stream" } });
     },
   });
 }

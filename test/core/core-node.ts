@@ -76,8 +76,8 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     runs: runs(
       wrap({
         admission: {
-          enter: async (entry) => {
-            const reservation = await admitting.enter(entry);
+          enter: async (entry, how) => {
+            const reservation = await admitting.enter(entry, how);
             granted.push(entry.requestId);
             return reservation;
           },

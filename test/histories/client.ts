@@ -69,7 +69,7 @@ const calibration: OutputCalibration = {
 };
 const longText = "x".repeat(code_units_per_token * 3_000);
 
-function runRequestOf(world: World, node: Node, plan: RequestPlan, organization: OrganizationPlan): RunRequest {
+function runRequestOf(node: Node, plan: RequestPlan, organization: OrganizationPlan): RunRequest {
   const model = modelOf(plan);
   return {
     requestId: plan.id,
@@ -92,7 +92,6 @@ function runRequestOf(world: World, node: Node, plan: RequestPlan, organization:
     },
     model,
     plan: node.knows.plan(organization.id),
-    ...followed(world, () => node.knows.plan(organization.id)),
     inputTokens: plan.inputTokensEstimate,
     inputTokensExpected: plan.inputTokensEstimate,
     media: { bytes: 0, tokens: 0 },
@@ -103,10 +102,10 @@ function runRequestOf(world: World, node: Node, plan: RequestPlan, organization:
   };
 }
 
-function followed({ defects }: World, planNow: () => Plan): { planNow?: () => Plan } {
-  if (defects.keepsPlan) return {};
+function followed({ defects }: World, planNow: () => Plan): (() => Plan) | undefined {
+  if (defects.keepsPlan) return undefined;
   const same = { ...planNow() };
-  return { planNow: defects.hidesChange ? () => Object.assign(same, planNow()) : planNow };
+  return defects.hidesChange ? () => Object.assign(same, planNow()) : planNow;
 }
 
 /** `kept`: it has an idempotency key. */
@@ -163,8 +162,8 @@ export async function request(
   };
   const running = runs({
     admission: {
-      async enter(entry) {
-        const reservation = await node.admission.enter(entry);
+      async enter(entry, admitting) {
+        const reservation = await node.admission.enter(entry, admitting);
         judge.admitted(account);
         const { grant, rates, signal } = reservation;
         signal.listen(() => judge.lost(account));
@@ -206,8 +205,9 @@ export async function request(
   });
   using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);
   try {
-    const asked = runRequestOf(world, node, plan, organization);
-    run = await running.start({ ...asked, isRepeatable: kept !== null }, caller);
+    const asked = runRequestOf(node, plan, organization);
+    const planNow = followed(world, () => node.knows.plan(organization.id));
+    run = await running.start({ ...asked, isRepeatable: kept !== null }, caller, planNow);
   } catch (thrown) {
     node.open -= 1;
     judge.refused(account, asFault(thrown));

@@ -44,16 +44,22 @@ export interface Entry {
   model: Model;
   /** The plan under which the request is admitted. */
   plan: Plan;
-  /**
-   * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
-   */
-  planNow?: () => Plan;
   /** Upper estimate of the whole prompt. */
   inputTokens: number;
   /** The headers of a refusal by the rates, in the protocol in use. */
   rateHeaders?(readings: RateReadings): Record<string, string>;
+}
+
+/** How a request is admitted. */
+export interface Admitting {
+  /**
+   * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
+   */
+  planNow?: (() => Plan) | undefined;
   /** Called at once if there is so much room that an engine may be asked while the ledger decides (ample.ts). */
   ahead?(): void;
+  /** The amount that the request took of sliding rates; null if none limits it. */
+  taken?: RateTaken | null;
 }
 
 export interface Entrance {
@@ -61,7 +67,7 @@ export interface Entrance {
    * Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and nothing has to be
    * settled.
    */
-  enter(entry: Entry, taken?: RateTaken | null): Promise<Reservation>;
+  enter(entry: Entry, admitting?: Admitting): Promise<Reservation>;
 }
 
 export interface CountedEntrance extends Entrance {
@@ -85,7 +91,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
 
-  async function enter(entry: Entry, taken: RateTaken | null = null): Promise<Reservation> {
+  async function enter(entry: Entry, { planNow, ahead, taken = null }: Admitting = {}): Promise<Reservation> {
     const { model, plan, request } = entry;
     const facts: RequestFacts = {
       requestId: entry.requestId,
@@ -109,12 +115,12 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       outputTokens_min,
       lease_ms,
     };
-    const limits = new FollowedLimits(plan, lastKnown(entry.planNow, plan), changes);
+    const limits = new FollowedLimits(plan, lastKnown(planNow, plan), changes);
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, sentAt_ms);
     const nanosWanted = inputNanos + costOf(outputTokens, model.prices.output);
     const { organizationId, keyId } = facts;
-    if (ample.isAmple({ organizationId, keyId, plan, nanos: nanosWanted, running: holds })) askAhead(entry);
+    if (ample.isAmple({ organizationId, keyId, plan, nanos: nanosWanted, running: holds })) askAhead(ahead);
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
@@ -195,16 +201,16 @@ function isOwnLimit({ details: { body } }: Fault): boolean {
 }
 
 /** If it fails, the engine is asked after the grant, and what failed fails again where the grant is settled. */
-function askAhead(entry: Entry): void {
+function askAhead(ahead: Admitting["ahead"]): void {
   try {
-    entry.ahead?.();
+    ahead?.();
   } catch {
     // A defect, which ends the request later.
   }
 }
 
 /** Reports every settlement, even if the plans are not known. */
-function lastKnown(planNow: Entry["planNow"], plan: Plan): () => Plan {
+function lastKnown(planNow: Admitting["planNow"], plan: Plan): () => Plan {
   let last = plan;
   return () => {
     try {

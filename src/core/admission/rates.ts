@@ -25,10 +25,10 @@ import { beyondWholeLimit } from "./whole-limit.ts";
 
 export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance {
   return {
-    async enter(entry) {
+    async enter(entry, admitting) {
       const taken = rates ? await taking(rates, entry) : null;
       try {
-        return await entrance.enter(entry, taken);
+        return await entrance.enter(entry, { ...admitting, taken });
       } catch (refused) {
         void taken?.giveBack();
         throw refused;

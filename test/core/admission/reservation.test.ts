@@ -68,17 +68,17 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
     } = {},
   ) => {
     const plan = { ...noLimits, name: "pro", ...options.plan };
-    const entering = unrated.enter({
+    const record = {
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",
       request: { ...request, ...compact({ outputTokens_max: options.cap, stream: options.stream }) },
       model: options.model ?? model,
       plan,
-      planNow: () => options.planNow?.() ?? plan,
       inputTokens: options.inputTokens ?? 100,
-      ...compact({ ahead: options.ahead }),
-    });
+    } as const;
+    const planNow = () => options.planNow?.() ?? plan;
+    const entering = unrated.enter(record, { planNow, ...compact({ ahead: options.ahead }) });
     entering.catch(() => {});
     return entering;
   };

@@ -61,10 +61,12 @@ function rig(more: Partial<Upstream> = {}) {
     async asks(content: string) {
       const request = saying(content, { model: model.id });
       const opened = new Attempts(parts, {
-        ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" }, granted: Promise.resolve() },
-        identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
-        room: { allowed: 1000, held: 1000 },
-        affinity: { organizationId: "o", session: null },
+        asked: {
+          ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" } },
+          identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+          affinity: { organizationId: "o", session: null },
+        },
+        ...{ room: { allowed: 1000, held: 1000 }, granted: Promise.resolve() },
         signal: new Cancellation(),
         halted: new Cancellation(),
       });
