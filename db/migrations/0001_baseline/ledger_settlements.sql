@@ -206,7 +206,7 @@ create function usage_settle_lapsed(
     end if;
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
-      book := usage_load_subjects('{}', lapsed, book);
+      book := usage_load_subjects('{}', '{}', lapsed, book);
     end if;
     if book.is_raised then
       book := usage_raise(clock, book);
@@ -282,7 +282,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
     end if;
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
-      book := usage_load_subjects('{}', entries, book);
+      book := usage_load_subjects('{}', '{}', entries, book);
     end if;
     for n in 1..cardinality(book.subjects) loop
       book.running[n] := book.running[n] + (
