@@ -28,7 +28,12 @@ create function usage_limited_of(chain uuid[], ids uuid[]) returns uuid[]
 create function usage_limited(chain uuid[], ids uuid[]) returns uuid[]
   language sql immutable
   as $$
-    select case when cardinality(chain) > 3 then usage_limited_of(chain, ids)
+    select case
+      when cardinality(chain) > 11 then usage_limited_of(chain, ids)
+      when cardinality(chain) > 3 then nullif(array_remove(array[ids[array_position(ids, chain[1])], ids[array_position(ids, chain[2])], ids[array_position(ids, chain[3])],
+        ids[array_position(ids, chain[4])], ids[array_position(ids, chain[5])], ids[array_position(ids, chain[6])],
+        ids[array_position(ids, chain[7])], ids[array_position(ids, chain[8])], ids[array_position(ids, chain[9])],
+        ids[array_position(ids, chain[10])], ids[array_position(ids, chain[11])]], null), '{}')
       else nullif(array_remove(array[case when chain[1] = any (ids) then chain[1] end,
         case when chain[2] = any (ids) then chain[2] end, case when chain[3] = any (ids) then chain[3] end], null), '{}') end
   $$;

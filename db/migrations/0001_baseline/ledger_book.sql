@@ -23,6 +23,7 @@ create type usage_book as (
 -- The arrays of several rows as one.
 create aggregate usage_concat(bigint[]) (sfunc = array_cat, stype = bigint[]);
 create aggregate usage_concat(timestamptz[]) (sfunc = array_cat, stype = timestamptz[]);
+create aggregate usage_concat(uuid[]) (sfunc = array_cat, stype = uuid[]);
 
 -- Gives a subject the windows in force: moves those that are no longer in force to the past, and returns those that are in
 -- force again. The subject's row is written with the batch. Extra usage is counted for organizations alone.

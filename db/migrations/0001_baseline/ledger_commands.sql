@@ -90,7 +90,11 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
   as $$
     select case
       when chain is null then array[owner]
-      when cardinality(chain) > 3 then usage_numbers_of(owner, chain, ids)
+      when cardinality(chain) > 11 then usage_numbers_of(owner, chain, ids)
+      when cardinality(chain) > 3 then array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]), array_position(ids, chain[3]),
+        array_position(ids, chain[4]), array_position(ids, chain[5]), array_position(ids, chain[6]),
+        array_position(ids, chain[7]), array_position(ids, chain[8]), array_position(ids, chain[9]),
+        array_position(ids, chain[10]), array_position(ids, chain[11])], null)
       else array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
         array_position(ids, chain[3])], null) end
   $$;

@@ -11,13 +11,21 @@ create function usage_models_subject(parent uuid, pattern text) returns uuid
   language sql immutable
   as $$ select md5(parent::text || ' ' || pattern)::uuid $$;
 
--- The patterns that match a model.
+-- The patterns that match a model: its id, and what it begins with up to a slash.
 create function usage_patterns(model text) returns text[]
-  language sql immutable parallel safe
+  language plpgsql immutable parallel safe
   as $$
-    select case split_part(model, '/', 2) when '' then array[model] else array[model] || array(
-      select left(model, n) || '*' from generate_series(1, length(model)) n where substr(model, n, 1) = '/') end
-  $$;
+  declare
+    parts text[] := string_to_array(model, '/');
+    prefix text := '';
+    patterns text[] := array[model];
+  begin
+    for n in 1..cardinality(parts) - 1 loop
+      prefix := prefix || parts[n] || '/';
+      patterns := patterns || (prefix || '*');
+    end loop;
+    return patterns;
+  end $$;
 
 -- The chains of admissions of an organization with limits for models, one for each of their keys and models: the key, its
 -- person and its team, limited or not, and those of them, and of the organization, that count this model.
@@ -33,6 +41,7 @@ create function usage_chains(commands usage_admit_command[], organizations uuid[
     left join lateral (
       select s.member_id, s.team_id from usage_subject s where s.subject_id = c.key_id offset 0
     ) k on true
+    offset 0
   $$;
 
 -- Adds to the state of a batch the limited subjects of its admissions, of the holds of its other requests, and the `named`.
@@ -55,9 +64,8 @@ create function usage_load_subjects(
       cross join lateral (select * from usage_subject s where s.subject_id = k.key_id offset 0) s;
       named := named || book.keys || book.teams || book.members;
     elsif cardinality(commands) > 0 then
-      select array_agg(c.pair), array_agg(c.chain::text) into book.pairs, book.chains
+      select array_agg(c.pair), array_agg(c.chain::text), usage_concat(c.chain) into book.pairs, book.chains, named
       from usage_chains(commands, book.subjects) c;
-      named := array(select unnest(c::uuid[]) from unnest(book.chains) c);
     end if;
     for own in
       select s.*, n.generation, n.updates, n.running, n.starts_at, n.ends_at, n.used, n.held

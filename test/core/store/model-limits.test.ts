@@ -32,7 +32,9 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(answers.map(({ answer }) => answer)).toEqual([...Array(5).fill("granted"), ...Array(3).fill("reserved")]);
       expect(answers[5]).toMatchObject({
         kinds: [],
-        subjects: [{ subject: "key", models: "acme/large", windows: { session: { limit: 5_000, held: 5_000 } }, running: 5 }],
+        subjects: [
+          { subject: "key", models: "acme/large", windows: { session: { limit: 5_000, held: 5_000 } }, running: 5 },
+        ],
       });
       expect(await book.run([asked("acme/small")])).toMatchObject([{ answer: "granted" }]);
     });
