@@ -93,7 +93,7 @@ export class Books {
         const { holds } = this.world.store.model;
         const running = [...holds.values()].filter((hold) => hold.facts.organizationId === id).length;
         const { concurrentRequests } = raisedPlan(this.world, id, admit.limits);
-        if (running < (concurrentRequests ?? Infinity) && !crowdedBy(answer.subjects))
+        if (running < (concurrentRequests ?? Infinity) && !crowdedBy(answer))
           this.say("refusal", `${account.plan.id} was refused for others that run, and ${running} do`);
       }
     }

@@ -122,6 +122,23 @@ create function usage_counts_in(own usage_subject, keys uuid[], key uuid, team u
       and coalesce(own.models = any (usage_patterns(model)), true)
   $$;
 
+-- The subjects in which an ended request counts as earlier use: those that are counted since it ended. Under the lock.
+create function usage_counted_since(record usage_record) returns uuid[]
+  language sql stable
+  as $$
+    select nullif(array(
+      select s.subject_id
+      from unnest(array[record.organization_id, record.team_id, record.key_id,
+        (select k.member_id from usage_subject k where k.subject_id = record.key_id)]) c (id)
+      cross join lateral (
+        select o.* from usage_subject o where o.subject_id = c.id
+        union all
+        select o.* from usage_subject o where o.parent_id = c.id and o.models = any (usage_patterns(record.model))
+      ) s
+      where s.counted_from >= record.ended_at and not coalesce(s.subject_id = any (record.subjects), false)
+    ), '{}')
+  $$;
+
 -- Puts a key into a team or out of it, and sets what a key, a person or a team may use: three windows, and requests at a
 -- time. In force when it is committed, for running requests too. What was never limited before is counted from here on;
 -- what it had used before, `usage_sum_earlier` adds. Answers whether that is still to be done.

@@ -215,6 +215,9 @@ create table usage_refusal (
   stream boolean,
   error_code text not null,
   refused_at timestamptz not null,
+  -- Whose limit it was, and for which models; null: it was none.
+  limited_by text,
+  limited_models text,
   unique (organization_id, second, place)
 );
 

@@ -108,9 +108,9 @@ test("the hint of ample room looks at the key's own limits, and a key's refusal 
   let now_ms = 0;
   const ample = new Ample(() => now_ms);
   const grant = (keyId: string, subjects?: SubjectReading[]) =>
-    ample.granted({ organizationId: "org_1", keyId }, { windows: windows({}), subjects });
+    ample.granted({ organizationId: "org_1", keyId, model: "large" }, { windows: windows({}), subjects });
   const isAmple = (keyId: string, nanos: number) =>
-    ample.isAmple({ organizationId: "org_1", keyId, plan: noLimits, nanos, running: 0 });
+    ample.isAmple({ organizationId: "org_1", keyId, model: "large", plan: noLimits, nanos, running: 0 });
   grant("key_2");
   expect(isAmple("key_1", 10)).toBe(true);
   grant("key_1", [own("key", { week: [1_000, 500, 299] })]);
