@@ -1,13 +1,26 @@
 // Limits for models: what the ledger keeps of them, whatever store is under it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, AdmitAnswer, Ledger } from "../../../src/core/store/ledger.ts";
+import { matchesModel, noBudget } from "../../../src/core/store/budget.ts";
+import { bare, idOf } from "../../../src/core/store/ids.ts";
+import type {
+  Admit,
+  AdmitAnswer,
+  Answer,
+  GrowAnswer,
+  Ledger,
+  SubjectReading,
+  UsageLimits,
+} from "../../../src/core/store/ledger.ts";
+import { setSubject } from "../../../src/stores/postgres/budgets.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { admitOf, expectBalanced, newHex, openLedger, type Store } from "./ledger-stores.ts";
+import { newMember } from "../../harness/members.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { limitModels } from "./model-limits.ts";
+import { newKeyOf } from "./staff.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
+const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
 
 for (const name of databaseKinds(import.meta.path)) {
   describe(`limits for models on ${name}`, () => {
@@ -22,21 +35,201 @@ for (const name of databaseKinds(import.meta.path)) {
     }, 30_000);
     beforeEach(() => store.setClock(noon));
 
-    test("a key's limit for a model refuses that model exactly, and no other", async () => {
-      const organization = await store.newOrganization();
-      const keyId = `key_${newHex()}`;
-      const uuid = bare(organization, "org_");
-      await limitModels(store.db, uuid, bare(keyId, "key_"), "acme/large", { session: 5_000 });
-      const asked = (model: string): Admit => ({ ...admitOf(organization), keyId, model });
-      const answers = (await book.run(Array.from({ length: 8 }, () => asked("acme/large")))) as AdmitAnswer[];
-      expect(answers.map(({ answer }) => answer)).toEqual([...Array(5).fill("granted"), ...Array(3).fill("reserved")]);
-      expect(answers[5]).toMatchObject({
-        kinds: [],
-        subjects: [
-          { subject: "key", models: "acme/large", windows: { session: { limit: 5_000, held: 5_000 } }, running: 5 },
-        ],
+    const run = async <A extends Answer>(command: Parameters<Ledger["run"]>[0][number]) =>
+      (await book.run([command]))[0] as A;
+    type Whose = SubjectReading["subject"];
+    interface House {
+      organization: string;
+      key: string;
+      /** The UUIDs by which limits name them. */
+      ids: Record<Whose, string>;
+    }
+    /** A key of a person, in a team. */
+    async function house(extra?: { enabled: boolean; capNanos: number | null }): Promise<House> {
+      const organization = await store.newOrganization(extra ? { extra } : {});
+      const key = `key_${newHex()}`;
+      const person = await newMember(store.db, newHex(), { organization });
+      await newKeyOf(store, organization, key, person);
+      const uuids = { organization: bare(organization, "org_"), key: bare(key, "key_"), team: Bun.randomUUIDv7() };
+      await store.db.transaction((tx) =>
+        setSubject(tx, { id: uuids.key, organization: uuids.organization, team: uuids.team, budget: noBudget }),
+      );
+      const [row] = await store.db.query<{ id: string }>(
+        "select member_id as id from usage_subject where subject_id = $1",
+        [uuids.key],
+      );
+      return { organization, key, ids: { ...uuids, person: row!.id } };
+    }
+    const limit = ({ ids }: House, whose: Whose, pattern: string, limits: Partial<UsageLimits>) =>
+      limitModels(store.db, ids.organization, ids[whose], pattern, limits);
+    const asked = ({ organization, key }: House, model = "acme/large", change: Partial<Admit> = {}): Admit => ({
+      ...admitOf(organization, change),
+      keyId: key,
+      model,
+    });
+    const standing = async ({ organization, key }: House) =>
+      (await book.budgets(organization, key)).map(
+        ({ subject, models, running, windows: { session, week, month } }) => ({
+          ...{ subject, models, running },
+          used: [session.used, week.used, month.used],
+          held: [session.held, week.held, month.held],
+        }),
+      );
+
+    const whose: Whose[] = ["key", "person", "team", "organization"];
+    test.each(whose.flatMap((one) => ["acme/large", "acme/*"].map((pattern) => [one, pattern] as const)))(
+      "a limit of the %s for %s refuses exactly, and no other model",
+      async (one, pattern) => {
+        const at = await house();
+        await limit(at, one, pattern, { session: 5_000 });
+        const answers = (await book.run(Array.from({ length: 8 }, () => asked(at)))) as AdmitAnswer[];
+        expect(answers.map(({ answer }) => answer)).toEqual([
+          ...Array(5).fill("granted"),
+          ...Array(3).fill("reserved"),
+        ]);
+        expect(answers[5]).toMatchObject({
+          kinds: [],
+          subjects: [
+            { subject: one, models: pattern, windows: { session: { limit: 5_000, held: 5_000 } }, running: 5 },
+          ],
+        });
+        const others = (await book.run([asked(at, "other/large"), asked(at, "acme")])) as AdmitAnswer[];
+        expect(others).toMatchObject([{ answer: "granted" }, { answer: "granted" }]);
+        expect(others[0]).not.toHaveProperty("subjects");
+      },
+    );
+
+    test("all patterns that match count, of all four kinds of subjects, at once", async () => {
+      const at = await house();
+      for (const one of whose)
+        for (const pattern of ["acme/large", "acme/*"]) await limit(at, one, pattern, { week: 9_000 });
+      const command = asked(at);
+      const answer = await run<AdmitAnswer & { answer: "granted" }>(command);
+      expect(answer.subjects).toHaveLength(8);
+      await run(asked(at, "acme/small"));
+      await run(settleOf(command, 700));
+      const rows = await standing(at);
+      for (const row of rows) {
+        const is =
+          row.models === "acme/large" ? { running: 0, held: [0, 0, 0] } : { running: 1, held: [1_000, 1_000, 1_000] };
+        expect(row).toMatchObject({ ...is, used: [700, 700, 700] });
+      }
+      expect(rows).toHaveLength(8);
+    });
+
+    test("the pattern that has least left decides, and what it refuses no extra usage takes", async () => {
+      const at = await house({ enabled: true, capNanos: 50_000 });
+      await limit(at, "organization", "acme/*", { session: 2_000 });
+      const limits = { ...unlimited, session: 1_000 };
+      const commands = Array.from({ length: 3 }, () => asked(at, "acme/large", { limits }));
+      expect(await book.run(commands)).toMatchObject([
+        { answer: "granted", source: "plan" },
+        { answer: "granted", source: "extra" },
+        { answer: "reserved", subjects: [{ subject: "organization", models: "acme/*" }] },
+      ]);
+      for (const command of commands.slice(0, 2)) await run(settleOf(command, 1_000));
+      expect(await run(asked(at, "acme/large", { limits }))).toMatchObject({ answer: "exhausted" });
+      expect(await run(asked(at, "other/large", { limits }))).toMatchObject({ answer: "granted", source: "extra" });
+    });
+
+    test("requests at a time are counted for a pattern alone", async () => {
+      const at = await house();
+      await limit(at, "team", "acme/*", { concurrentRequests: 2 });
+      const answers = await book.run(
+        ["acme/large", "acme/small", "acme/large", "plain"].map((model) => asked(at, model)),
+      );
+      expect(answers).toMatchObject([
+        { answer: "granted" },
+        { answer: "granted" },
+        { answer: "concurrency", subjects: [{ subject: "team", models: "acme/*", running: 2, concurrentRequests: 2 }] },
+        { answer: "granted" },
+      ]);
+    });
+
+    test.each(whose)(
+      "a limit of the %s that is set later counts what was used and what runs, in every window",
+      async (one) => {
+        const at = await house();
+        await store.setClock(hours(-6));
+        const [early, long] = [asked(at), asked(at, "acme/large", { lease_ms: 1e9 })];
+        await book.run([early, long, asked(at, "plain")]);
+        await run(settleOf(early, 1_000));
+        await store.setClock(noon);
+        const [ended, running, other] = [asked(at), asked(at, "acme/small"), asked(at, "plain")];
+        await book.run([ended, running, other]);
+        await run(settleOf(ended, 600));
+        await run(settleOf(other, 800));
+        await limit(at, one, "acme/*", { session: 2_500, week: 4_500 });
+        const row = { subject: one, models: "acme/*" };
+        expect(await standing(at)).toEqual([
+          { ...row, running: 2, used: [600, 1_600, 1_600], held: [1_000, 2_000, 2_000] },
+        ]);
+        expect(await run(asked(at))).toMatchObject({ answer: "reserved" });
+        // Admitted in a session that is over.
+        await run(settleOf(long, 900));
+        expect(await standing(at)).toEqual([
+          { ...row, running: 1, used: [600, 2_500, 2_500], held: [1_000, 1_000, 1_000] },
+        ]);
+        expect(await book.check(true)).toEqual([]);
+      },
+    );
+
+    test("what runs is bound at its next growth, charged within the limit, and recovered within it", async () => {
+      const at = await house();
+      const [command, lapsing] = [asked(at), asked(at, "acme/large", { lease_ms: 1_000 })];
+      await book.run([command, lapsing]);
+      await limit(at, "person", "acme/large", { session: 2_200 });
+      const { requestId, organizationId } = command;
+      const grow = { verb: "grow", requestId, organizationId, number: 1, limits: unlimited } as const;
+      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 1_500, nanosTotal_min: 1_300 })).toEqual({ answer: "full" });
+      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 1_500, nanosTotal_min: 1_100 })).toEqual({
+        answer: "granted",
+        nanos: 1_200,
       });
-      expect(await book.run([asked("acme/small")])).toMatchObject([{ answer: "granted" }]);
+      const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 90, reasoningTokens: 0 };
+      const progress = { requestId: lapsing.requestId, organizationId, number: 1, lease_ms: 1_000 };
+      await run({ verb: "checkpoint", ...progress, usage: { ...usage, source: "counted" } });
+      await limit(at, "person", "acme/large", { session: 1_500 });
+      await store.setClock(new Date(noon.getTime() + 10_000));
+      expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
+      expect(await book.receipt(organizationId, lapsing.requestId)).toMatchObject({
+        nanos: { charged: 900, uncharged: 0 },
+      });
+      // The limit has 600 left.
+      expect(await run(settleOf(command, 1_300))).toEqual({ answer: "settled", charged: 600, uncharged: 700 });
+    });
+
+    test("the ID of a pattern is that of no person, and each subject and pattern has its own", async () => {
+      const { ids } = await house();
+      const [row] = await store.db.query<{ all: string[] }>(
+        `select array[usage_member($1, $2), usage_models_subject($1, $2::text), usage_models_subject($2, $1::text),
+           usage_models_subject($1, 'a'), usage_models_subject($1, 'a/*')] as all`,
+        [ids.organization, ids.person],
+      );
+      expect(new Set(row!.all).size).toBe(5);
+    });
+
+    test("the database matches models as nodes do", async () => {
+      const patterns = ["a", "a/*", "a/b", "a/b/*", "a/b/c", "/*", "*", "b/*", "a/b/", "", "aa/*", "a.b", "a_b"];
+      const models = ["a", "a/b", "a/b/c", "/a", "/", "a/", "", "aa/b", "b", "a.b", "a//b"];
+      for (const model of models) {
+        const [row] = await store.db.query<{ all: string[] }>("select usage_patterns($1) as all", [model]);
+        expect(patterns.filter((one) => row!.all.includes(one))).toEqual(
+          patterns.filter((one) => matchesModel(one, model)),
+        );
+      }
+    });
+
+    test("a node hears of a change under the name of whose limits they are, a person's too", async () => {
+      const at = await house();
+      await limit(at, "person", "plain", { week: 9_000 });
+      const [change] = await store.db.query<{ subject: string; person: string | null }>(
+        `select c.subject_id as subject, s.person_id as person from limit_change c
+         join usage_subject s on s.subject_id = c.subject_id where c.subject_id = $1`,
+        [at.ids.person],
+      );
+      expect(change!.subject).toBe(at.ids.person);
+      expect(idOf(change!.person!, "per_")).toMatch(/^per_/);
     });
   });
 }

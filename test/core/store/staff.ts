@@ -101,12 +101,12 @@ export class Staff {
     const subject = this.subjects[place]!;
     if (subject.subject === "person") return this.limitPerson(limits);
     subject.base = limits;
-    await this.#set(subject.id, subject.subject === "key" ? this.#team(place) : null, limits);
+    await this.#set(subject.id, subject.subject === "key" ? this.teamIdOf(place) : null, limits);
   }
 
   async move(key: number, team: number | null): Promise<void> {
     this.teamOf.set(key, team);
-    await this.#set(this.keys[key]!, this.#team(key), this.#limits(key));
+    await this.#set(this.keys[key]!, this.teamIdOf(key), this.#limits(key));
   }
 
   async limitPerson(limits: UsageLimits | null): Promise<void> {
@@ -146,6 +146,15 @@ export class Staff {
     if (team !== "away") for (const key of this.keys.keys()) if (isHers(key)) this.teamOf.set(key, team);
   }
 
+  teamIdOf(key: number): string | null {
+    const team = this.teamOf.get(key) ?? null;
+    return team === null ? null : this.subjects[2 + team]!.id;
+  }
+
+  isHers(keyId: string): boolean {
+    return isHers(this.keys.indexOf(keyId));
+  }
+
   /** Of a request for a model; without one, of any. */
   of(keyId: string, model?: string): ModelSubject[] {
     const key = this.keys.indexOf(keyId);
@@ -175,11 +184,6 @@ export class Staff {
     this.subjects[4]!.base = limitsOfMember(members, this.organization, this.subjects[4]!.id);
   }
 
-  #team(key: number): string | null {
-    const team = this.teamOf.get(key) ?? null;
-    return team === null ? null : this.subjects[2 + team]!.id;
-  }
-
   #limits(key: number): UsageLimits {
     return key < 2 ? this.subjects[key]!.base : unlimited;
   }
@@ -195,7 +199,7 @@ export class Staff {
 
 const isHers = (key: number): boolean => key === 0 || key === 2;
 
-async function newKeyOf(store: Store, organizationId: string, id: string, personId: string): Promise<void> {
+export async function newKeyOf(store: Store, organizationId: string, id: string, personId: string): Promise<void> {
   const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
   await administration(store.db).createKey({
     ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], personId, secret, actor },
