@@ -1,23 +1,12 @@
 // Limits for models: what the ledger keeps of them, whatever store is under it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { matchesModel, noBudget } from "../../../src/core/store/budget.ts";
-import { bare, idOf } from "../../../src/core/store/ids.ts";
-import type {
-  Admit,
-  AdmitAnswer,
-  Answer,
-  GrowAnswer,
-  Ledger,
-  SubjectReading,
-  UsageLimits,
-} from "../../../src/core/store/ledger.ts";
-import { setSubject } from "../../../src/stores/postgres/budgets.ts";
+import { matchesModel } from "../../../src/core/store/budget.ts";
+import { idOf } from "../../../src/core/store/ids.ts";
+import type { Admit, AdmitAnswer, Answer, GrowAnswer, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
-import { newMember } from "../../harness/members.ts";
-import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
-import { limitModels } from "./model-limits.ts";
-import { newKeyOf } from "./staff.ts";
+import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { type House, house, limitModels, type Whose, whose } from "./model-limits.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000);
@@ -37,31 +26,8 @@ for (const name of databaseKinds(import.meta.path)) {
 
     const run = async <A extends Answer>(command: Parameters<Ledger["run"]>[0][number]) =>
       (await book.run([command]))[0] as A;
-    type Whose = SubjectReading["subject"];
-    interface House {
-      organization: string;
-      key: string;
-      /** The UUIDs by which limits name them. */
-      ids: Record<Whose, string>;
-    }
-    /** A key of a person, in a team. */
-    async function house(extra?: { enabled: boolean; capNanos: number | null }): Promise<House> {
-      const organization = await store.newOrganization(extra ? { extra } : {});
-      const key = `key_${newHex()}`;
-      const person = await newMember(store.db, newHex(), { organization });
-      await newKeyOf(store, organization, key, person);
-      const uuids = { organization: bare(organization, "org_"), key: bare(key, "key_"), team: Bun.randomUUIDv7() };
-      await store.db.transaction((tx) =>
-        setSubject(tx, { id: uuids.key, organization: uuids.organization, team: uuids.team, budget: noBudget }),
-      );
-      const [row] = await store.db.query<{ id: string }>(
-        "select member_id as id from usage_subject where subject_id = $1",
-        [uuids.key],
-      );
-      return { organization, key, ids: { ...uuids, person: row!.id } };
-    }
-    const limit = ({ ids }: House, whose: Whose, pattern: string, limits: Partial<UsageLimits>) =>
-      limitModels(store.db, ids.organization, ids[whose], pattern, limits);
+    const limit = ({ ids }: House, one: Whose, pattern: string, limits: Partial<UsageLimits>) =>
+      limitModels(store.db, ids.organization, ids[one], pattern, limits);
     const asked = ({ organization, key }: House, model = "acme/large", change: Partial<Admit> = {}): Admit => ({
       ...admitOf(organization, change),
       keyId: key,
@@ -76,11 +42,10 @@ for (const name of databaseKinds(import.meta.path)) {
         }),
       );
 
-    const whose: Whose[] = ["key", "person", "team", "organization"];
     test.each(whose.flatMap((one) => ["acme/large", "acme/*"].map((pattern) => [one, pattern] as const)))(
       "a limit of the %s for %s refuses exactly, and no other model",
       async (one, pattern) => {
-        const at = await house();
+        const at = await house(store);
         await limit(at, one, pattern, { session: 5_000 });
         const answers = (await book.run(Array.from({ length: 8 }, () => asked(at)))) as AdmitAnswer[];
         expect(answers.map(({ answer }) => answer)).toEqual([
@@ -100,7 +65,7 @@ for (const name of databaseKinds(import.meta.path)) {
     );
 
     test("all patterns that match count, of all four kinds of subjects, at once", async () => {
-      const at = await house();
+      const at = await house(store);
       for (const one of whose)
         for (const pattern of ["acme/large", "acme/*"]) await limit(at, one, pattern, { week: 9_000 });
       const command = asked(at);
@@ -118,7 +83,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("the pattern that has least left decides, and what it refuses no extra usage takes", async () => {
-      const at = await house({ enabled: true, capNanos: 50_000 });
+      const at = await house(store, { enabled: true, capNanos: 50_000 });
       await limit(at, "organization", "acme/*", { session: 2_000 });
       const limits = { ...unlimited, session: 1_000 };
       const commands = Array.from({ length: 3 }, () => asked(at, "acme/large", { limits }));
@@ -133,7 +98,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("requests at a time are counted for a pattern alone", async () => {
-      const at = await house();
+      const at = await house(store);
       await limit(at, "team", "acme/*", { concurrentRequests: 2 });
       const answers = await book.run(
         ["acme/large", "acme/small", "acme/large", "plain"].map((model) => asked(at, model)),
@@ -149,7 +114,7 @@ for (const name of databaseKinds(import.meta.path)) {
     test.each(whose)(
       "a limit of the %s that is set later counts what was used and what runs, in every window",
       async (one) => {
-        const at = await house();
+        const at = await house(store);
         await store.setClock(hours(-6));
         const [early, long] = [asked(at), asked(at, "acme/large", { lease_ms: 1e9 })];
         await book.run([early, long, asked(at, "plain")]);
@@ -175,7 +140,7 @@ for (const name of databaseKinds(import.meta.path)) {
     );
 
     test("what runs is bound at its next growth, charged within the limit, and recovered within it", async () => {
-      const at = await house();
+      const at = await house(store);
       const [command, lapsing] = [asked(at), asked(at, "acme/large", { lease_ms: 1_000 })];
       await book.run([command, lapsing]);
       await limit(at, "person", "acme/large", { session: 2_200 });
@@ -200,7 +165,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("the ID of a pattern is that of no person, and each subject and pattern has its own", async () => {
-      const { ids } = await house();
+      const { ids } = await house(store);
       const [row] = await store.db.query<{ all: string[] }>(
         `select array[usage_member($1, $2), usage_models_subject($1, $2::text), usage_models_subject($2, $1::text),
            usage_models_subject($1, 'a'), usage_models_subject($1, 'a/*')] as all`,
@@ -221,7 +186,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("a node hears of a change under the name of whose limits they are, a person's too", async () => {
-      const at = await house();
+      const at = await house(store);
       await limit(at, "person", "plain", { week: 9_000 });
       const [change] = await store.db.query<{ subject: string; person: string | null }>(
         `select c.subject_id as subject, s.person_id as person from limit_change c

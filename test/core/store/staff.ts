@@ -1,6 +1,5 @@
 // The keys, people and teams of an organization in the laws of budgets, in a store and in memory at once.
 
-import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
 import { matchesModel, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
@@ -15,8 +14,7 @@ import { uuidOfSubject } from "../../../src/stores/postgres/standing.ts";
 import { issuer, newMember } from "../../harness/members.ts";
 import { limitsOfMember, type ModelPeople, type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { newHex, type Store, unlimited } from "./ledger-stores.ts";
-import { limitModels } from "./model-limits.ts";
-import { unrestricted } from "./new-key.ts";
+import { limitModels, newKeyOf } from "./model-limits.ts";
 
 const actor = "cli:test";
 
@@ -198,10 +196,3 @@ export class Staff {
 }
 
 const isHers = (key: number): boolean => key === 0 || key === 2;
-
-export async function newKeyOf(store: Store, organizationId: string, id: string, personId: string): Promise<void> {
-  const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
-  await administration(store.db).createKey({
-    ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], personId, secret, actor },
-  });
-}
