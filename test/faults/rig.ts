@@ -45,6 +45,7 @@ export interface Rig {
   key: string;
   /** One more organization on the same plan, with windows of its own. */
   organization(): Promise<{ key: string }>;
+  databaseUrl: string;
   /** What a command of `sluice` answers with --json; throws when it fails. */
   command<T>(...words: string[]): Promise<T>;
   stop(): Promise<void>;
@@ -103,6 +104,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     engines,
     key,
     organization,
+    databaseUrl: database,
     command,
     async stop() {
       await Promise.all(nodes.map((node) => node.kill()));
