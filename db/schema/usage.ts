@@ -1,7 +1,7 @@
 /** The ledger: limits, current use, the holds of running requests, and the records of ended ones. */
 import { sql } from "drizzle-orm";
 import { bigint, boolean, index, integer, jsonb, pgEnum, pgTable, pgView, text, uuid } from "drizzle-orm/pg-core";
-import { instant, limits, tokenCounts, nanos } from "./columns.ts";
+import { instant, limits, nanos, tokenCounts } from "./columns.ts";
 
 /** The subjects that the ledger counts: teams, people, and keys that are in a team, limited or a person's. */
 export const usageSubject = pgTable(
@@ -15,11 +15,14 @@ export const usageSubject = pgTable(
     summedAt: instant("summed_at"),
     personId: uuid("person_id"),
     memberId: uuid("member_id"),
+    parentId: uuid("parent_id"),
+    models: text("models"),
   },
   (table) => [
     index("usage_subject_of_team").on(table.teamId),
     index("usage_subject_of_member").on(table.memberId).where(sql`${table.memberId} is not null`),
     index("usage_subject_of_person").on(table.personId).where(sql`${table.personId} is not null`),
+    index("usage_subject_of_models").on(table.parentId, table.models).where(sql`${table.parentId} is not null`),
   ],
 );
 

@@ -46,6 +46,7 @@ export interface Rig {
   key: string;
   /** One more organization on the same plan, with windows of its own. */
   organization(): Promise<{ key: string }>;
+  databaseUrl: string;
   /** What a command of `sluice` answers with --json; throws when it fails. */
   command<T>(...words: string[]): Promise<T>;
   stop(): Promise<void>;
@@ -104,6 +105,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     engines,
     key,
     organization,
+    databaseUrl: database,
     command,
     async stop() {
       await Promise.all(nodes.map((node) => node.kill()));

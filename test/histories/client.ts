@@ -19,6 +19,7 @@ import type { Account } from "./account.ts";
 import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { KeptRun } from "./kept-client.ts";
+import { modelIdOf } from "./models.ts";
 import type { Node } from "./node.ts";
 import { principalOf } from "./office.ts";
 import { personOf } from "./people.ts";
@@ -29,7 +30,7 @@ import type { World } from "./world.ts";
 /** Two models: one whose engine reports, and one whose engine never does. */
 function modelOf(plan: RequestPlan): CatalogModel {
   return {
-    id: plan.engine === "silent" ? "acme/silent-1" : "acme/writer-1",
+    id: modelIdOf(plan),
     ownedBy: "acme",
     created: 0,
     contextTokens: 100_000,

@@ -2,7 +2,7 @@
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { Fault } from "../../src/core/inference/fault.ts";
-import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import { type Answer, type Command, type SubjectReading, windowKinds } from "../../src/core/store/ledger.ts";
 import type { RateAnswer } from "../../src/core/store/rates.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";
@@ -296,6 +296,7 @@ export class Judge {
     }
     if (this.world.budgets.get(organizationId)!.subjects.length === 0) return;
     if (kind === "team") this.counts["keys that changed their team while requests ran"] += 1;
+    else if (kind === "models") this.counts["limits for models changed while requests ran"] += 1;
     else if (kind === "person") this.counts["people who were moved or limited while requests ran"] += 1;
     else this.counts["limits of keys and teams changed while requests ran"] += 1;
   }
@@ -371,6 +372,7 @@ export class Judge {
   #granted(answer: Answer): void {
     this.counts.granted += 1;
     if ("source" in answer && answer.source === "extra") this.counts["granted on extra usage"] += 1;
+    if ("subjects" in answer && answer.subjects?.some(isForModels)) this.counts["granted under limits for models"] += 1;
   }
 
   #recorded(account: Account, record: ModelRecord): void {
@@ -394,3 +396,7 @@ export class Judge {
     else judgeCharge(this.world, account, record, this.say);
   }
 }
+
+/** One that limits anything at that moment. */
+const isForModels = ({ models, windows, concurrentRequests }: SubjectReading): boolean =>
+  models !== undefined && (concurrentRequests !== null || windowKinds.some((kind) => windows[kind].limit !== null));

@@ -340,7 +340,7 @@ export const admission: Mutant[] = [
   {
     name: "a caller is told to send less where that does not help",
     file: "src/core/admission/refusal.ts",
-    find: "...(lessHelps(shortage) ? lessAdvice : [])",
+    find: "...(lessHelps(shortage) ? lessAdvice : another)",
     replace: "...lessAdvice",
     caughtBy: [refusal],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",

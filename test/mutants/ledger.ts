@@ -58,7 +58,7 @@ export const ledger: Mutant[] = [
   {
     name: "a late settlement leaves out the key and the team",
     file: settlements,
-    find: "book := usage_load_subjects('{}', entries, book);",
+    find: "book := usage_load_subjects('{}', '{}', entries, book);",
     replace: "null;",
     caughtBy: [`${lateBook} it counts in the key and the team`],
     rule: once,

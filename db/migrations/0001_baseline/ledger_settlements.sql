@@ -206,7 +206,7 @@ create function usage_settle_lapsed(
     end if;
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
-      book := usage_load_subjects('{}', lapsed, book);
+      book := usage_load_subjects('{}', '{}', lapsed, book);
     end if;
     if book.is_raised then
       book := usage_raise(clock, book);
@@ -231,7 +231,8 @@ create function usage_late_id(request uuid) returns uuid
 -- where whole holds are charged, the hold was charged. What nobody streamed was not delivered.
 --
 -- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: its hold, of no nanos,
--- stands in the windows and the subjects of the request, and is gone with this transaction. It carries whatever column a
+-- stands in the windows and the subjects of the request, and in those that are counted since it ended, which had the request
+-- as earlier use. It is gone with this transaction. It carries whatever column a
 -- record and a hold have in common. Its operation keeps it out of counts of requests.
 create function usage_settle_late(organizations uuid[], commands usage_settle_command[])
   returns table ("position" integer, entry_id uuid, charged bigint, uncharged bigint)
@@ -261,8 +262,9 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       insert into usage_hold
       select h.* from jsonb_populate_record(null::usage_hold, to_jsonb(recorded) || jsonb_build_object(
         'request_id', command.request_id, 'operation', 'adjustment', 'nanos', 0, 'output_tokens', 0, 'produced_tokens', 0,
-        'session_used', recorded.session_used_before, 'week_used', recorded.week_used_before,
-        'month_used', recorded.month_used_before, 'growth', 0, 'checkpoint', 0, 'lease_until', clock, 'lease_ms', 0)) h;
+        'subjects', recorded.subjects || usage_counted_since(recorded), 'session_used', recorded.session_used_before,
+        'week_used', recorded.week_used_before, 'month_used', recorded.month_used_before, 'growth', 0, 'checkpoint', 0,
+        'lease_until', clock, 'lease_ms', 0)) h;
       command.outcome := recorded.outcome;
       command.nanos := command.nanos - recorded.charged - recorded.uncharged;
       command.input_tokens := command.input_tokens - recorded.input_tokens;
@@ -283,7 +285,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
     end if;
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
-      book := usage_load_subjects('{}', entries, book);
+      book := usage_load_subjects('{}', '{}', entries, book);
     end if;
     for n in 1..cardinality(book.subjects) loop
       book.running[n] := book.running[n] + (

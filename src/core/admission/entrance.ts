@@ -17,6 +17,7 @@ import type { Batcher } from "./batcher.ts";
 import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
+import { limitedIn } from "./limit-words.ts";
 import { refusalOf } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
@@ -29,7 +30,7 @@ export interface EntranceSettings {
 
 export interface Entry {
   requestId: string;
-  /** `rates`: those of the key, its person and its team, if they have limits of their own; the key first. */
+  /** `rates`: those of all beside the plan, whatever the model; the narrowest first. */
   principal: {
     readonly key: { readonly id: string };
     readonly organization: Pick<Organization, "id">;
@@ -120,12 +121,15 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const granting = granted(admit, sentAt_ms);
     const nanosWanted = inputNanos + costOf(outputTokens, model.prices.output);
     const { organizationId, keyId } = facts;
-    if (ample.isAmple({ organizationId, keyId, plan, nanos: nanosWanted, running: holds })) askAhead(ahead);
+    const question = { organizationId, keyId, model: model.id, plan, nanos: nanosWanted, running: holds };
+    if (ample.isAmple(question)) askAhead(ahead);
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
       const refusal = refusalOf(answer, inputNanos + costOf(outputTokens_min, model.prices.output), plan);
-      if (isOwnLimit(refusal)) ample.keyRefused(keyId);
+      const limited = limitedIn(refusal.details.body);
+      if (limited?.models !== undefined) ample.keyRefused(keyId, model.id);
+      else if (limited && limited.limitedBy !== "organization") ample.keyRefused(keyId);
       else ample.forget(organizationId);
       throw refusal;
     }
@@ -193,11 +197,6 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   }
 
   return { enter, holds: () => holds };
-}
-
-/** The last plan that could be read, so that a settlement is sent even if reading it fails. */
-function isOwnLimit({ details: { body } }: Fault): boolean {
-  return body?.limited_by !== undefined && body.limited_by !== "organization";
 }
 
 /** If it fails, the engine is asked after the grant, and what failed fails again where the grant is settled. */

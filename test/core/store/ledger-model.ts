@@ -13,6 +13,7 @@ import type {
   RequestFacts,
   Settle,
   SettleAnswer,
+  SubjectReading,
   UsageLimits,
   WindowKind,
   WindowReadings,
@@ -41,8 +42,8 @@ export interface ModelOrganization {
   limits?: UsageLimits;
   /** For histories that change them. */
   own?: OwnLimits;
-  /** The limited key and its team, as the key is at this moment. */
-  subjectsOf?(keyId: string): readonly ModelSubject[];
+  /** The subjects of a request for a model beside the organization, as its key is at this moment. */
+  subjectsOf?(keyId: string, model: string): readonly ModelSubject[];
 }
 
 interface Total {
@@ -222,7 +223,7 @@ export class LedgerModel {
     const whole = admit.inputNanos + nanosFor(admit.outputTokens, price);
     const least = admit.inputNanos + nanosFor(admit.outputTokens_min, price);
     const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
-    const own = this.budgets.of(organization.subjectsOf?.(admit.keyId) ?? [], windows);
+    const own = this.budgets.of(organization.subjectsOf?.(admit.keyId, admit.model) ?? [], windows);
     const ownRoom = roomOf(own);
     const planRoom = Math.min(ownRoom.free, ...kinds.map(roomIn));
     const { enabled } = organization.extra;
@@ -426,9 +427,16 @@ export class LedgerModel {
 
 export const lateIdOf = (requestId: string): string => `${requestId}_late`;
 
-/** Answers as SQL and the model both give them: infinity and null alike mean no limit, and a late entry has an id of its own. */
+/**
+ * Answers as SQL and the model both give them: infinity and null alike mean no limit, a late entry has an id of its own, and
+ * limits for models have no order.
+ */
 export function comparable(answers: readonly Answer[]): unknown {
-  return answers.map((answer) => JSON.parse(JSON.stringify({ ...answer, entryId: undefined })));
+  const nameOf = ({ subject, models = "" }: SubjectReading) => `${subject} ${models}`;
+  return answers.map((answer) => {
+    const subjects = "subjects" in answer && answer.subjects?.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+    return JSON.parse(JSON.stringify({ ...answer, ...(subjects && { subjects }), entryId: undefined }));
+  });
 }
 
 export function sumOf(usage: Usage, more: Usage): Usage {
