@@ -6,7 +6,7 @@
 
 import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
-import type { Plan } from "../store/plan.ts";
+import type { Currency } from "../inference/money.ts";
 import { raisedRates } from "../store/raise.ts";
 import {
   minute_ms,
@@ -20,13 +20,13 @@ import {
 } from "../store/rates.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { holdFor } from "./hold.ts";
-import { minuteLimit } from "./limit-words.ts";
+import { minuteLimit, named, type RefusalWords, wordsFor } from "./limit-words.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
-export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance {
+export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency: Currency): Entrance {
   return {
     async enter(entry) {
-      const taken = rates ? await taking(rates, entry) : null;
+      const taken = rates ? await taking(rates, entry, currency) : null;
       try {
         return await entrance.enter(entry, taken);
       } catch (refused) {
@@ -40,7 +40,7 @@ export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance
 /**
  * Takes from the rates; null if none limits the request. Throws the Fault of a refusal, or 503 if no store can count.
  */
-async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
+async function taking(rates: Rates, entry: Entry, currency: Currency): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
   if (subjects.length === 0) return null;
   const request: RateRequest = {
@@ -60,8 +60,10 @@ async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
     );
   }
   if (answer.answer === "taken") return answer;
-  if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, entry.plan);
-  throw rateLimitExceeded(answer, request.tokens_min, entry.rateHeaders?.(answer.readings) ?? {});
+  const words = wordsFor(entry, currency);
+  if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, words);
+  const headers = entry.rateHeaders?.(answer.readings) ?? {};
+  throw rateLimitExceeded(answer, request.tokens_min, { words, headers });
 }
 
 /** The subjects whose limits count for the request, the narrowest first. */
@@ -83,10 +85,15 @@ function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "to
   return { tokens: inputTokens + outputTokens, tokens_min: inputTokens + outputTokens_min };
 }
 
-function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Record<string, string>): Fault {
+interface Said {
+  words: RefusalWords;
+  headers: Record<string, string>;
+}
+
+function rateLimitExceeded(refused: RateRefused, tokens_min: number, { words, headers }: Said): Fault {
   const { limitedBy, limit: name, retry_ms, reading } = refused;
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
-  const whole = `${limitedBy}'s limit of ${minuteLimit(name, reading.limit)}`;
+  const whole = `${named(limitedBy, words)}'s limit of ${minuteLimit(name, reading.limit)}`;
   const problem =
     name === "tokens" && reading.remaining > 0
       ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`
@@ -98,6 +105,6 @@ function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Re
   });
 }
 
-function beyondWholeRate({ limitedBy, tokensPerMinute }: RateHopeless, needed: number, plan: Plan): Fault {
-  return beyondWholeLimit({ limit: "tokens_per_minute", limitedBy, value: tokensPerMinute }, needed, plan);
+function beyondWholeRate({ limitedBy, tokensPerMinute }: RateHopeless, needed: number, words: RefusalWords): Fault {
+  return beyondWholeLimit({ limit: "tokens_per_minute", limitedBy, value: tokensPerMinute }, needed, words);
 }

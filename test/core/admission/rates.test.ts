@@ -33,7 +33,7 @@ const batcher = {
 } as unknown as Batcher;
 const ledgerEntrance = entrance(
   { batcher, clock: { now_ms: () => 0, after: () => () => {} } },
-  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000 },
+  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000, currency: "USD" },
 );
 
 /** 100 tokens of input, at most 400 of output. */

@@ -51,7 +51,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
   const confirmed: SettleAnswer[] = [];
   const unrated = entrance(
     { batcher: commands, clock, changes, settled: (answer) => confirmed.push(answer) },
-    { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: () => 3_000, ...change },
+    { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: () => 3_000, currency: "USD", ...change },
   );
   const sent = <V extends Command["verb"]>(verb: V) =>
     ledger.batches.flat().filter((one): one is Extract<Command, { verb: V }> => one.verb === verb);
