@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService, words } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { watched } from "../traffic.ts";
@@ -52,8 +53,8 @@ const why: Record<Refusal, RegExp> = {
 async function usedUp({ organization, key }: { organization: string; key: string }): Promise<void> {
   const messages = [{ role: "user", content: "hello" }];
   const answer = await service.post("/v1/chat/completions", { model, messages, max_tokens: 8 }, { key });
-  const { nanos } = await endedReceipt(service, requestIdOf(answer), { key });
-  const rest = ["--window", "week", `--nanos=${100_000_000 - nanos.charged}`, "--reason", "test"];
+  const { cost } = await endedReceipt(service, requestIdOf(answer), { key });
+  const rest = ["--window", "week", `--nanos=${100_000_000 - nanosOf(cost.charged)}`, "--reason", "test"];
   await service.json("usage", "adjust", organization, ...rest);
 }
 const statuses = () => watch.asked.filter(({ path }) => path.startsWith("/v1/")).map(({ status }) => status);

@@ -61,35 +61,38 @@ test("an organization whose extra usage has room is not what is full", () => {
   expect(limiterOf(shortage, 10)).toMatchObject({ limitedBy: "key", kinds: ["session"] });
 });
 
+const words = {
+  plan: { ...noLimits, name: "pro", concurrentRequests: 8 },
+  currency: "USD",
+  names: { key: "laptop" },
+};
+
 test("what only others hold for the moment is no settled use", () => {
   const held = own("key", { week: [100, 50, 45] });
   expect(limiterOf(short("reserved", [], {}, [held]), 10)).toMatchObject({ limitedBy: "key", kinds: ["week"] });
-  const fault = refusalOf(short("reserved", [], {}, [held]), 10, noLimits);
+  const fault = refusalOf(short("reserved", [], {}, [held]), 10, words);
   expect(fault).toMatchObject({
     code: "usage_reserved",
     message:
-      "This request needs at least 10 nanos, but the key's weekly limit of 100 nanos has 50 left (50% used), of which running requests hold 45. Try again when one of them ends.",
+      "This request needs at least $0.00000001, but the key laptop has $0.00000005 left of its $0.0000001 for this week (50% used), of which running requests hold $0.000000045. Try again when one of them ends.",
     details: { retryAfterSeconds: 1, body: { limited_by: "key" } },
   });
 });
 
 test("a refusal names the owner's window, reset and number, beside the organization's headers", () => {
   const team = own("team", { week: [10_000, 9_995, 0] });
-  const fault = refusalOf(short("exhausted", [], { week: [20_000, 5_000, 0] }, [team]), 10, {
-    ...noLimits,
-    name: "pro",
-  });
+  const fault = refusalOf(short("exhausted", [], { week: [20_000, 5_000, 0] }, [team]), 10, words);
   expect(fault).toMatchObject({
     code: "usage_limit_reached",
     message:
-      "This request needs at least 10 nanos, but the team's weekly limit of 10,000 nanos has 5 left (99.95% used). Send less input, choose a cheaper model, wait until the weekly limit resets at 2026-11-25T00:00:00.000Z, or ask your administrator for a higher limit of the team.",
+      "This request needs at least $0.00000001, but the team has $0.000000005 left of its $0.00001 for this week (99.95% used). It starts anew on 25 November 00:00 (UTC). Send less input, choose a cheaper model, wait until then, or ask your administrator for a higher limit of the team.",
     details: {
       headers: { "x-service-usage-week-percent": "25", "x-should-retry": "false" },
       body: {
         limited_by: "team",
         window: "week",
         resets_in_seconds: 302_400,
-        extra_usage: { enabled: false, available: 0 },
+        extra_usage: { enabled: false, available: { amount: "0.000000000", currency: "USD" } },
       },
     },
   });
@@ -98,7 +101,7 @@ test("a refusal names the owner's window, reset and number, beside the organizat
 test("of requests at a time, too, the narrowest that is full is named", () => {
   const answer = { answer: "concurrency", windows: windows({}), at } as const;
   const limitedBy = (...subjects: SubjectReading[]) =>
-    refusalOf({ ...answer, subjects }, 10, { ...noLimits, concurrentRequests: 8 }).details.body?.limited_by;
+    refusalOf({ ...answer, subjects }, 10, words).details.body?.limited_by;
   expect(limitedBy(own("key", {}, 2, 2), own("team", {}, 4, 4))).toBe("key");
   expect(limitedBy(own("key", {}, 1, 2), own("team", {}, 4, 4))).toBe("team");
   expect(limitedBy(own("key", {}, 1, 2))).toBe("organization");

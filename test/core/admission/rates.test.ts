@@ -51,7 +51,7 @@ function entry(limits: Partial<Plan>): Entry {
     }),
   } as unknown as Entry;
 }
-const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates).enter(entry(limits));
+const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates, "USD").enter(entry(limits));
 const faultOf = async (limits: Partial<Plan>) => {
   const thrown = await enter(limits).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(Fault);
@@ -117,7 +117,7 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
     const one = entry(limits);
     const principal = { ...one.principal, rates: rates_own };
-    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal });
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal });
   };
   const faultOf = (work: Promise<unknown>) =>
     work.then(
@@ -155,7 +155,7 @@ test("a raise of the organization's plan raises its limits of a minute, and give
   const asked = (limits: Partial<Plan>) => {
     const one = entry(limits);
     const planRaise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
-    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal: { ...one.principal, planRaise } });
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, planRaise } });
   };
   expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
   expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
@@ -182,7 +182,7 @@ test("a refusal says what is so: the limit, what is left of it, what the request
           return {};
         };
         const asked = () =>
-          ratedEntrance(ledgerEntrance, rates)
+          ratedEntrance(ledgerEntrance, rates, "USD")
             .enter(one)
             .then(
               () => null,

@@ -11,6 +11,7 @@ import { busyness } from "../../harness/busyness.ts";
 import { databaseKinds, isDeep } from "../../harness/depth.ts";
 import { inMoney, says as saying } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
 import { type Simulator, startSimulator } from "../../harness/simulator.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
@@ -173,8 +174,12 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       expect(data.at(-1)).toBe("[DONE]");
       expect(text).toContain('"finish_reason":"length"');
       const receipt = await receiptOf(node, key, id);
-      expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
-      charged += receipt.nanos.charged;
+      expect(receipt).toMatchObject({
+        outcome: "completed",
+        stopped_by: "usage_window",
+        cost: { uncharged: dollars(0) },
+      });
+      charged += nanosOf(receipt.cost.charged);
     }
     expect(charged).toBeLessThanOrEqual(reloaded);
     expect(charged).toBeGreaterThan(reloaded * 0.9);
@@ -199,7 +204,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     for (const { ended, node } of running) {
       const { id, text } = await ended;
       expect(text).toContain('"finish_reason":"length"');
-      charged += (await receiptOf(node, key, id)).nanos.charged;
+      charged += nanosOf((await receiptOf(node, key, id)).cost.charged);
     }
     expect(charged).toBeLessThanOrEqual(limit);
     expect(charged).toBeGreaterThan(limit * 0.9);
@@ -298,8 +303,12 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
           expect(text).toContain('"finish_reason":"length"');
           expect(dataOf(text).at(-1)).toBe("[DONE]");
           const receipt = await receiptOf(node, member.otherKey, id);
-          expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
-          charged += receipt.nanos.charged;
+          expect(receipt).toMatchObject({
+            outcome: "completed",
+            stopped_by: "usage_window",
+            cost: { uncharged: dollars(0) },
+          });
+          charged += nanosOf(receipt.cost.charged);
         }
         expect(charged).toBeLessThanOrEqual(limit);
         expect(charged).toBeGreaterThan(limit * 0.9);
@@ -337,7 +346,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       await set(1e9);
       const { id, text } = await running.ended;
       expect(text).toContain('"finish_reason":"stop"');
-      expect((await receiptOf(running.node, member.otherKey, id)).nanos.charged).toBeGreaterThan(13_000);
+      expect(nanosOf((await receiptOf(running.node, member.otherKey, id)).cost.charged)).toBeGreaterThan(13_000);
     });
   }
 
@@ -424,7 +433,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
         if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
         // Of what nobody streamed, nothing was delivered.
-        expect(receipt.nanos.charged > 0).toBe(stream);
+        expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
       }
       // Nobody else noticed, until its own plan is gone.
       await fleet.nodes[0]!.json("org", "plan", bystander.organization, "--none");

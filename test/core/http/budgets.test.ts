@@ -1,6 +1,7 @@
 /** What a key and its team may use, as a client and an operator meet it. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { model, startService } from "../../harness/engine.ts";
+import { dollars } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
@@ -152,7 +153,7 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
       { id: team.id },
     ]);
     const receipt = answer.headers.get("x-service-request-id")!;
-    expect(await service.json("request", "show", receipt)).toMatchObject({ nanos: { charged: used } });
+    expect(await service.json("request", "show", receipt)).toMatchObject({ cost: { charged: dollars(used) } });
     expect(await service.json("key", "show", id)).toMatchObject({ standing: null });
   } finally {
     await receiver.stop(true);

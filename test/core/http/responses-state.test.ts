@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { model, refusalOf, type Service, startService } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { eventsOf, finalOf, textOf } from "../../harness/responses.ts";
 import { until } from "../../harness/until.ts";
@@ -98,7 +99,7 @@ describe("a conversation goes on from a response", () => {
       const response = await post({ ...body, max_output_tokens: 1 });
       await response.text();
       const path = `/v1/service/requests/${response.headers.get("x-service-request-id")}`;
-      return ((await (await service.fetch(path)).json()) as { nanos: { held: number } }).nanos.held;
+      return nanosOf(((await (await service.fetch(path)).json()) as { cost: { held: Money } }).cost.held);
     };
     const long = "水が流れる。".repeat(400);
     const first = await answered({ input: long });

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { eventsOf, model, plainModel, says, startService, words } from "../../harness/engine.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -99,7 +100,7 @@ describe("without a plan", () => {
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([402, "false"]);
     expect(await errorOf(response)).toMatchObject({ code: "no_active_plan", type: "billing_error" });
     await service.json("org", "plan", client.organization, "short");
-    await percentIs(client, Math.floor((used.nanos.charged * 10_000) / 200_000) / 100);
+    await percentIs(client, Math.floor((nanosOf(used.cost.charged) * 10_000) / 200_000) / 100);
     expect((await client.chat(asksLittle)).status).toBe(200);
   }, 30_000);
 });
@@ -243,7 +244,7 @@ describe("extra usage", () => {
     const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
     expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
     const receipt = await receiptOf(client, requestIdOf(response));
-    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", nanos: { uncharged: 0 } });
+    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", cost: { uncharged: dollars(0) } });
     expect(await usageOf(client)).toEqual(before);
     const shown = await service.json<{ extra_usage: object }>("usage", "show", client.organization);
     const { charged } = receipt.nanos;
@@ -312,7 +313,11 @@ describe("an answer without a cap ends with length where its window ends, never 
   /** What was held for the input, estimated at the dearest price, is not there for the output. */
   async function expectUsedToTheEnd(client: Client, id: string): Promise<RequestReceipt> {
     const receipt = await receiptOf(client, id);
-    expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
+    expect(receipt).toMatchObject({
+      outcome: "completed",
+      stopped_by: "usage_window",
+      cost: { uncharged: dollars(0) },
+    });
     const { held, charged } = receipt.nanos;
     expect(held).toBeWithin(200_000 - 400, 200_001);
     const spare = held - charged;
@@ -360,7 +365,7 @@ describe("a refused request", () => {
         replay_of: null,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,
-        nanos: { held: 0, charged: 0, uncharged: 0 },
+        cost: { held: dollars(0), charged: dollars(0), uncharged: dollars(0) },
         billing_source: null,
         windows: null,
       });

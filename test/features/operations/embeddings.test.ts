@@ -10,6 +10,7 @@ import {
   refusalOf,
   startService,
 } from "../../harness/engine.ts";
+import { dollars } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
 const service = await startService({ hasKinds: true, engine: { directives: "" } });
@@ -148,7 +149,7 @@ describe("metering", () => {
       model,
       outcome: "completed",
       usage: { input_tokens: usage.prompt_tokens, output_tokens: 0, source: "reported" },
-      nanos: { charged: usage.prompt_tokens * 100 },
+      cost: { charged: dollars(usage.prompt_tokens * 100) },
     });
   });
 
