@@ -30,12 +30,11 @@ export function readConfigurationFile(text: ConfigurationText): { file: Configur
       null,
     );
   } else if (yaml) {
-    for (const { kind, path } of reportOffences(ConfigurationFile, yaml, problems))
-      if (kind === "unknown" || kind === "misnamed") remove(yaml.value, path);
-    for (const [path, message] of amountsAsWritten(ConfigurationFile, yaml)) {
-      problems.add(path, message, yaml.locate(path).place);
-      remove(yaml.value, path);
-    }
+    const offences = reportOffences(ConfigurationFile, yaml, problems);
+    for (const { kind, path } of offences) if (kind === "unknown" || kind === "misnamed") remove(yaml.value, path);
+    const reported = new Set(offences.map(({ path }) => path.join(".")));
+    for (const [path, message] of amountsAsWritten(ConfigurationFile, yaml))
+      if (!reported.has(path.join("."))) problems.add(path, message, yaml.locate(path).place);
     for (const [path, message] of brokenRules(yaml.value, text.upstreamFromEnvironment))
       problems.add(path, message, yaml.locate(path).place);
     if (!problems.any && fits<ConfigurationFile>(ConfigurationFile, yaml.value)) return { file: yaml.value };

@@ -18,7 +18,7 @@ import { fieldOf } from "./problem.ts";
 import { record } from "./record.ts";
 import { Model, type ModelEntry } from "./settings/model.ts";
 import { filled, type Row, type Written } from "./settings/row.ts";
-import { sections } from "./settings/sections.ts";
+import { newPrices, sections } from "./settings/sections.ts";
 import { Upstream, type UpstreamEntry } from "./settings/upstream.ts";
 import { simulatorName } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
@@ -28,7 +28,7 @@ type Found = Iterable<Problem>;
 
 /** `value` may have holes where something was wrong. Entries with holes are skipped. */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
-  const { upstreams, models, metering, identity, server, reports } = record(value);
+  const { upstreams, models, metering, identity, server } = record(value);
   const entries = Object.entries(record(upstreams));
   for (const [name, entry] of entries) {
     if (name === simulatorName)
@@ -46,7 +46,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
     const message = `are ${names.length}, but without models it is unclear which model each one serves; add models with routes`;
     yield [["upstreams"], message];
   }
-  yield* pricesHaveACurrency(models, record(metering), record(reports));
+  yield* pricesHaveACurrency(models, record(metering));
   if (fits<Metering>(sections.metering, metering)) yield* broken(meteringRules, metering, ["metering"]);
   if (fits<Server>(sections.server, server)) yield* broken(serverRules, server, ["server"]);
   if (fits<IdentitySection>(sections.identity, identity))
@@ -64,16 +64,7 @@ function* broken<Entry>(rules: Rules<Entry>, entry: Entry, path: Path): Found {
     for (const [below, message] of rule(entry, path)) yield [[...path, ...below], message];
 }
 
-/** Prices were whole units for a token once, so a file that does not say its currency may mean others. */
-const newPrices =
-  "prices are amounts for a million tokens now: a new price is the old one times price_per_million_units (without it: divided by 1,000), and a limit is the old one times price_per_million_units divided by 1,000,000 (without it: divided by 1,000,000,000)";
-
-function* pricesHaveACurrency(
-  models: unknown,
-  { currency }: Record<string, unknown>,
-  { price_per_million_units }: Record<string, unknown>,
-): Found {
-  if (price_per_million_units !== undefined) yield [["reports", "price_per_million_units"], `is no more; ${newPrices}`];
+function* pricesHaveACurrency(models: unknown, { currency }: Record<string, unknown>): Found {
   const problem = typeof currency === "string" ? problemOfCurrency(currency) : null;
   if (problem !== null) yield [["metering", "currency"], problem];
   const isPriced = Array.isArray(models) && models.some((model) => record(model).prices !== undefined);

@@ -36,7 +36,8 @@ export function withModel(fields: Record<string, unknown> = {}, more = ""): stri
     routes: [{ upstream: "main", model: "writer" }],
     ...fields,
   };
-  return `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmetering: { currency: USD }\nmodels: [${JSON.stringify(model)}]\n${more}`;
+  const metering = more.includes("metering:") ? "" : "metering: { currency: USD }\n";
+  return `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmodels: [${JSON.stringify(model)}]\n${metering}${more}`;
 }
 
 export const root = join(import.meta.dir, "..", "..");

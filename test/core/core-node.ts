@@ -18,13 +18,13 @@ import { memoryRates } from "../../src/stores/memory/rates.ts";
 import { ledger } from "../../src/stores/postgres/ledger.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 import { attemptsParts } from "../harness/patience.ts";
-import { newHex, type Store } from "./store/ledger-stores.ts";
+import type { Store } from "./store/ledger-stores.ts";
 
 export const modelId = "acme/writer-1";
 const plan = { ...noLimits, name: "metered", session: 1e12, week: 1e12, month: 1e12, concurrentRequests: 100 };
 
 interface CoreParts {
-  store: Store;
+  store: Pick<Store, "db">;
   /** The organization of every caller. */
   organizationId: string;
   /** The URL of an engine of chat completions, which has the model `writer`. */
@@ -123,7 +123,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     traces: null,
     metrics: { decision() {}, request() {}, shed() {}, unauthenticated() {}, render: async () => "" },
     log: { request() {}, event() {}, flush() {} },
-    newId: newHex,
+    newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   return {
     dependencies,

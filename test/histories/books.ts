@@ -8,6 +8,7 @@ import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../core/st
 import type { Account, Cell } from "./account.ts";
 import { keyIdOf, ownRoomOf } from "./budgets.ts";
 import { raisedPlan } from "./decisions.ts";
+import { costOf } from "./prices.ts";
 import type { Say } from "./rules.ts";
 import type { OrganizationPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -198,7 +199,7 @@ export class Books {
   }
 
   #short(account: Account, admit: Admit, { windows, extra, subjects }: Shortage): void {
-    const least = admit.inputNanos + admit.outputTokens_min * admit.prices.output;
+    const least = admit.inputNanos + costOf(admit.outputTokens_min, admit.prices.output);
     const rooms = windowKinds.map(
       (kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held,
     );

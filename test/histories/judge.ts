@@ -15,7 +15,7 @@ import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Asked } from "./kept-client.ts";
 import { KeptJudge } from "./kept-judge.ts";
 import type { Node } from "./node.ts";
-import { prices } from "./prices.ts";
+import { costOf, prices } from "./prices.ts";
 import { endedSince } from "./raises.ts";
 import type { Rule, Violation } from "./rules.ts";
 import { lease_ms, type RequestPlan } from "./scenario.ts";
@@ -74,7 +74,7 @@ export class Judge {
       judgeLimits(this.world, account, command, this.say);
       if (command.verb === "grow") account.askedNanos = Math.max(account.askedNanos, command.nanosTotal);
       if (command.verb !== "admit") continue;
-      const nanos = command.inputNanos + command.outputTokens * command.prices.output;
+      const nanos = command.inputNanos + costOf(command.outputTokens, command.prices.output);
       account.askedNanos = Math.max(account.askedNanos, nanos);
     }
   }
@@ -141,7 +141,7 @@ export class Judge {
     if (account.plan.stream || batch.at(-1)?.type === "response-end") this.#delivers(account);
     if (!batch.some((event) => account.reports.has(event))) return;
     account.reported = true;
-    account.promptNanos = Math.max(account.promptNanos, account.plan.inputTokens * prices.input);
+    account.promptNanos = Math.max(account.promptNanos, costOf(account.plan.inputTokens, prices.input));
   }
 
   /** The bytes of such a batch are out. */
@@ -362,7 +362,7 @@ export class Judge {
     if (!believes && (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms))
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);
     const hold = store.model.holds.get(plan.id);
-    const needs = promptNanos + tokens * prices.output;
+    const needs = promptNanos + costOf(tokens, prices.output);
     if (hold && needs > hold.nanos && account.setBackAt_ms === null)
       this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} nanos, and held ${hold.nanos}`);
     account.passed = tokens;

@@ -59,8 +59,8 @@ export const admission: Mutant[] = [
   {
     name: "what a hold covers is rounded up a token",
     file: "src/core/admission/room.ts",
-    find: "Math.floor((this.#heldNanos - this.#promptNanos) / price)",
-    replace: "Math.ceil((this.#heldNanos - this.#promptNanos) / price)",
+    find: "return tokensFor(this.#heldNanos - this.#promptNanos, this.#price);",
+    replace: "return tokensFor(this.#heldNanos - this.#promptNanos, this.#price) + 1;",
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Growth",
   },

@@ -32,6 +32,8 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   needs?: string;
   /** The bounds of an amount of money, whose value is decimal text. */
   "x-amount"?: { minimum: number; maximum: number; decimals: number };
+  /** Settings that a group had once, each with what to do in its place. */
+  "x-gone"?: Record<string, string>;
   /** Says what is wrong with a variable's text, or an item of it, where a schema cannot. */
   problem?: (text: string) => string | null;
   /** These two carry the types; they are never set. */
@@ -84,6 +86,7 @@ interface Options<Value> {
   applies?: "start";
   needs?: string;
   problem?: (text: string) => string | null;
+  "x-gone"?: Record<string, string>;
 }
 type PresenceOf<Given> = Given extends { default: unknown }
   ? "defaulted"
@@ -112,13 +115,13 @@ export function amount<const Given extends AmountOptions>(
   const { minimum, maximum, decimals } = given;
   const least = minimum === 0 ? "0" : minimum.toFixed(decimals);
   const patternErrorMessage = `must be an amount from ${least} to ${maximum}, with ${decimals} decimals at most`;
-  const texts = { type: "string", pattern: "^[0-9]{1,7}([.][0-9]+)?$", patternErrorMessage } as Row;
-  const numbers = { type: "number", minimum, maximum, patternErrorMessage } as Row;
+  const bounds = { patternErrorMessage, "x-amount": { minimum, maximum, decimals } };
+  const texts = { type: "string", pattern: "^[0-9]{1,7}([.][0-9]+)?$", ...bounds } as Row;
+  const numbers = { type: "number", minimum, maximum, ...bounds } as Row;
   const { isRequired, absent } = given;
   return {
     anyOf: [numbers, texts],
-    patternErrorMessage,
-    "x-amount": { minimum, maximum, decimals },
+    ...bounds,
     ...(isRequired && { isRequired }),
     ...(absent !== undefined && { absent }),
     description,

@@ -352,6 +352,10 @@ const webhooks = group(
   "Where notices may be sent.",
 );
 
+/** Prices were whole units for a token once, so a file that does not say its currency may mean others. */
+export const newPrices =
+  "prices are amounts for a million tokens now: a new price is the old one times price_per_million_units (without it: divided by 1,000), and a limit is the old one times price_per_million_units divided by 1,000,000 (without it: divided by 1,000,000,000)";
+
 const reports = group(
   {
     provider: text(
@@ -366,6 +370,7 @@ const reports = group(
     ),
   },
   "How reports name the service.",
+  { "x-gone": { price_per_million_units: newPrices, currency: "it is metering.currency now" } },
 );
 
 export const sections = {

@@ -219,8 +219,8 @@ export class LedgerModel {
     const windows = this.#windowsNow(admit.organizationId);
     const seen = readings(windows, admit.limits);
     const price = admit.prices.output;
-    const whole = admit.inputNanos + admit.outputTokens * price;
-    const least = admit.inputNanos + admit.outputTokens_min * price;
+    const whole = admit.inputNanos + nanosFor(admit.outputTokens, price);
+    const least = admit.inputNanos + nanosFor(admit.outputTokens_min, price);
     const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
     const own = this.budgets.of(organization.subjectsOf?.(admit.keyId) ?? [], windows);
     const ownRoom = roomOf(own);
@@ -262,8 +262,8 @@ export class LedgerModel {
     }
 
     const room = source === "plan" ? planRoom : extraRoom;
-    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputNanos) / price);
-    const nanos = admit.inputNanos + outputTokens * price;
+    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((1000 * (room - admit.inputNanos)) / price);
+    const nanos = admit.inputNanos + nanosFor(outputTokens, price);
     this.#account(admit.organizationId).sessionOpenedAt_ms = windows.session.startsAt_ms;
     const hold: Hold = {
       facts: admit,
@@ -449,12 +449,15 @@ function lessUsage(usage: Usage, less: Usage): Usage {
 function costOf(usage: Usage, hold: Hold): number {
   const { prices } = hold.facts;
   return (
-    usage.inputTokens * prices.input +
-    usage.cachedInputTokens * prices.cachedInput +
-    usage.cacheWriteTokens * prices.cacheWrite +
-    usage.outputTokens * prices.output
+    nanosFor(usage.inputTokens, prices.input) +
+    nanosFor(usage.cachedInputTokens, prices.cachedInput) +
+    nanosFor(usage.cacheWriteTokens, prices.cacheWrite) +
+    nanosFor(usage.outputTokens, prices.output)
   );
 }
+
+/** The cost of tokens at a price in picos: exact, then rounded up to a nano. */
+const nanosFor = (tokens: number, price: number) => Math.ceil((tokens * price) / 1000);
 
 function readings(windows: Record<WindowKind, Window>, limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => ({

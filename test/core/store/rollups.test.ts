@@ -44,7 +44,9 @@ const step = fc.oneof(
         outputTokens: fc.nat(40),
         reasoningTokens: fc.nat(10),
       }),
-      prices: fc.record({ input: fc.nat(4), cachedInput: fc.nat(2), cacheWrite: fc.nat(5), output: fc.nat(30) }),
+      prices: fc.record({
+        ...{ input: fc.nat(4000), cachedInput: fc.nat(2000), cacheWrite: fc.nat(5000), output: fc.nat(30_000) },
+      }),
       // One that is not settled now is settled later, or recovered.
       now: fc.boolean(),
       outcome: fc.constantFrom("completed" as const, "cancelled" as const, "failed" as const),
