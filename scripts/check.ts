@@ -26,7 +26,9 @@ async function main(): Promise<void> {
     if (says !== "") console.error(`\n== ${name}\n${says.trimEnd()}\n`);
   }
   for (const { name, says } of findings) console.error(`${says === "" ? "ok    " : "FAILED"} ${name}`);
-  console.error((await command([process.execPath, "scripts/request-path.ts"], { limit_ms, quiet: true })).output.trim());
+  console.error(
+    (await command([process.execPath, "scripts/request-path.ts"], { limit_ms, quiet: true })).output.trim(),
+  );
   process.exitCode = findings.every(({ says }) => says === "") ? 0 : 1;
 }
 

@@ -561,7 +561,7 @@ describe("errors", () => {
   test("429 for a limit that is reached is a RateLimitError, asked once, that says until when", async () => {
     await service.json("org", "create", "weekly", "--plan", "weekly");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "one");
-    const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
+    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     for (const stream of [false, true]) {
       let requests = 0;

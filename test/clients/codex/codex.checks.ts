@@ -306,7 +306,7 @@ describe("a refusal", () => {
   test("for a limit that is reached ends it at once, and it says until when", async () => {
     await service.json("org", "create", "weekly", "--plan", "weekly");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
-    const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
+    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     const ended = await run([done], { key });
     expect(ended.code).not.toBe(0);

@@ -11,7 +11,7 @@ import { busyness } from "../../harness/busyness.ts";
 import { databaseKinds, isDeep } from "../../harness/depth.ts";
 import { inMoney, says as saying } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
-import { dollars, nanosOf } from "../../harness/money.ts";
+import { dollars, nanosOf, typed } from "../../harness/money.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
 import { type Simulator, startSimulator } from "../../harness/simulator.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
@@ -199,7 +199,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     const body = towardsLimit(fleet.nodes.length);
     const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true, body));
     await Promise.all(running.map(({ begun }) => begun));
-    await first!.json("plan", "update", "made", "--limit", `session=${limit}`);
+    await first!.json("plan", "update", "made", "--limit", `session=${typed(limit)}`);
     let charged = 0;
     for (const { ended, node } of running) {
       const { id, text } = await ended;
@@ -249,6 +249,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   const chat = "/v1/chat/completions";
   const { json } = { json: (...words: string[]) => fleet.nodes[0]!.json<{ id: string }>(...words) };
   const sessionOf = (nanos: number) => ["--limit", `session=${nanos}`];
+  const planSession = (nanos: number) => ["--limit", `session=${typed(nanos)}`];
   const team = ({ organization }: Member, name: string) =>
     json("team", "create", "--org", organization, "--name", name);
 
@@ -270,15 +271,15 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     },
     organization: async (isFirst) => {
       const name = `of-one-${Bun.randomUUIDv7().slice(-12)}`;
-      await json("plan", "create", name, ...(isFirst ? [] : sessionOf(1e9)));
+      await json("plan", "create", name, ...(isFirst ? [] : planSession(1e9)));
       const member = await fleet.member(name);
-      return { member, set: (nanos) => json("plan", "update", name, ...sessionOf(nanos)) };
+      return { member, set: (nanos) => json("plan", "update", name, ...planSession(nanos)) };
     },
     "extra usage": async () => {
       const name = `full-${Bun.randomUUIDv7().slice(-12)}`;
-      await json("plan", "create", name, ...sessionOf(1));
+      await json("plan", "create", name, ...planSession(1));
       const member = await fleet.member(name);
-      const set = (nanos: number) => json("org", "extra-usage", member.organization, "on", "--cap", `${nanos}`);
+      const set = (nanos: number) => json("org", "extra-usage", member.organization, "on", "--cap", typed(nanos));
       await set(1e9);
       return { member, set };
     },

@@ -1,7 +1,8 @@
 /** What a key and its team may use, as a client and an operator meet it. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { model, startService } from "../../harness/engine.ts";
-import { dollars } from "../../harness/money.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
@@ -46,7 +47,9 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
   expect((await first).status).toBe(200);
   const reserved = await refused(await chat(limited.key, "hello"));
   expect(reserved).toMatchObject({ code: "usage_reserved", limited_by: "key" });
-  expect(reserved.message).toMatch(/but the key's five-hour session limit of 150,000 nanos has 150,000 left/);
+  expect(reserved.message).toMatch(
+    /but the key \S+ has \$0\.00015 left of its \$0\.00015 for this session of five hours/,
+  );
   expect((await chat(neighbour.key, "hello")).status).toBe(200);
   running.abort();
   await until(
@@ -65,9 +68,14 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
 
   await service.json("key", "update", limited.id, "--limit", "session=1000");
   const whole = await refused(await chat(limited.key, "hello"));
-  expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "key", limit: "session", limit_value: 1000 });
+  expect(whole).toMatchObject({
+    code: "usage_limit_reached",
+    limited_by: "key",
+    limit: "session",
+    limit_value: dollars(1000),
+  });
   expect(whole.message).toMatch(
-    /more than the key's whole five-hour session limit of 1,000 nanos\. .* higher limit of the key\.$/,
+    /more than the key \S+'s whole \$0\.000001 for this session of five hours\. .* higher limit of the key\.$/,
   );
 });
 
@@ -88,7 +96,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   await service.json("team", "update", team.id, "--limit", "week=111000");
   const full = await refused(await chat(two.key, "hello"));
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
-  expect(full.message).toMatch(/the team's weekly limit of 111,000 nanos has [\d,]+ left/);
+  expect(full.message).toMatch(/the team has \$[\d.]+ left of its \$0\.00011 for this week/);
 
   // Out of the team it is as before.
   await service.json("key", "update", two.id, "--no-team");
@@ -119,14 +127,14 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
     expect(answer.status).toBe(200);
     await answer.text();
     interface Shown {
-      standing: { usage_percent: number; week: { used: number; held: number; limit: number } };
+      standing: { usage_percent: number; week: { used: Money; held: Money; limit: Money } };
     }
     const shown = () => service.json<Shown>("team", "show", team.id);
     await until(async () => {
       const { week } = (await shown()).standing;
-      return week.used > 0 && week.held === 0;
+      return nanosOf(week.used) > 0 && nanosOf(week.held) === 0;
     });
-    const { used } = (await shown()).standing.week;
+    const used = nanosOf((await shown()).standing.week.used);
     const limit = Math.floor(used / 0.8);
     await service.json("team", "update", team.id, "--limit", `week=${limit}`);
     await until(() => told.length > 0, 30_000, "the notice");

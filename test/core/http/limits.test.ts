@@ -1,6 +1,8 @@
 /** What a plan limits, as clients see it: rates, concurrency and windows, and what a refusal tells. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { moment } from "../../../src/core/time/written.ts";
 import { eventsOf, model, says, startService, words } from "../../harness/engine.ts";
+import { dollars } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { startRedis } from "../../harness/services.ts";
 import { until } from "../../harness/until.ts";
@@ -176,7 +178,7 @@ test("a session with too little left: 429 with everything that a client needs to
   expect(reset_ms).toBeGreaterThanOrEqual(before + hours_ms - 1000);
   expect(reset_ms).toBeLessThanOrEqual(Date.now() + hours_ms);
   expect(error).toEqual({
-    message: expect.stringContaining(error.reset_at),
+    message: expect.stringContaining(`starts anew on ${moment(new Date(reset_ms))}`),
     type: "usage_limit_error",
     param: null,
     code: "usage_limit_reached",
@@ -186,7 +188,7 @@ test("a session with too little left: 429 with everything that a client needs to
     resets_at: Math.ceil(reset_ms / 1000),
     resets_in_seconds: expect.any(Number),
     limited_by: "organization",
-    extra_usage: { enabled: false, available: 0 },
+    extra_usage: { enabled: false, available: dollars(0) },
     plan_type: "small",
   });
   expect(error.resets_in_seconds).toBeWithin(hours_ms / 1000 - 60, hours_ms / 1000 + 1);

@@ -29,6 +29,6 @@ test("usage above every limit is in the receipt and in a metric, and the window 
     windows: { session: { usage_percent_after: 100 } },
   });
   const metrics = await (await service.fetch("/metrics")).text();
-  expect(metrics).toMatch(new RegExp(`^usage_nanos_total\\{class="charged"\\} ${limit}$`, "m"));
-  expect(metrics).toMatch(new RegExp(`^usage_nanos_total\\{class="uncharged"\\} ${whole - limit}$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^usage_cost_total\\{class="charged"\\} ${limit / 1e9}$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^usage_cost_total\\{class="uncharged"\\} ${(whole - limit) / 1e9}$`, "m"));
 });

@@ -178,7 +178,7 @@ describe("metering", () => {
   test("charges nothing for a refusal by the engine, which the client reads as its own", async () => {
     const response = await embed({ input: "[simulator: status=503] hello" });
     expect(response.status).toBe(503);
-    expect((await receiptOf(response)).nanos).toMatchObject({ charged: 0 });
+    expect((await receiptOf(response)).cost).toMatchObject({ charged: dollars(0) });
   });
 });
 
