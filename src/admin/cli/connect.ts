@@ -127,7 +127,7 @@ function managementOf(services: Services, store: OpenStore): Management {
         models: [...catalog.models.keys()],
         aliases: catalog.aliases,
         upstreams: upstreams.map(({ name }) => name),
-        billing: { ...billing, currency: (await store.currency()) ?? billing.currency },
+        billing: { ...billing, currency: (await store.currency?.()) ?? billing.currency },
       };
     },
     configuration: async () =>

@@ -77,8 +77,8 @@ export interface Inspection {
 }
 
 export interface OpenStore extends ManagementStores {
-  /** In which the database counts; null: no node has started with it. */
-  currency(): Promise<string | null>;
+  /** In which the database counts; null: no node has started with it. Absent: as the configuration says. */
+  currency?(): Promise<string | null>;
   close(): Promise<void>;
 }
 

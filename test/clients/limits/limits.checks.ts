@@ -46,7 +46,7 @@ beforeEach(() => {
 const prompt = words(2_000);
 const why: Record<Refusal, RegExp> = {
   "a request that can never pass":
-    /needs at least [\d,]+ tokens, more than the key's whole limit of 300 tokens a minute/,
+    /needs at least [\d,]+ tokens, more than the key \S+'s whole limit of 300 tokens a minute/,
   "a window that is used up for days": /its \$0\.10 for this week.*starts anew on /,
 };
 /** Opens the week with an answer, and takes what it leaves. */

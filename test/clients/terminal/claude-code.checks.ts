@@ -153,7 +153,7 @@ test("is warned when little is left, and then told why it is limited, in one req
   await terminal.keep("08-warned");
   const before = (await charged()).length;
   await terminal.say("And on.");
-  await terminal.shows(/the person's five-hour session limit/);
+  await terminal.shows(/the person's whole|for this session of five hours/);
   await terminal.shows(/resets at \d{4}-/);
   await terminal.keep("09-limited");
   const rows = await sluice<{ outcome: string; error_code: string | null }[]>("request", "list", "--person", person);

@@ -147,8 +147,8 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
           name: "research",
           window: "week",
           share_percent: 80,
-          used,
-          limit,
+          used: dollars(used),
+          limit: dollars(limit),
         },
       },
     ]);
@@ -182,7 +182,7 @@ test("how many of a key's requests run at a time is limited by itself", async ()
   expect(crowded).toMatchObject({
     code: "concurrency_limit_exceeded",
     limited_by: "key",
-    message: "The key's limit of 1 request at a time is reached. Try again when one of them ends.",
+    message: "The key test's limit of 1 request at a time is reached. Try again when one of them ends.",
   });
   running.abort();
 });
@@ -206,7 +206,7 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
   const error = await refused(full);
   expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
-  expect(error.message).toMatch(/^The key's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
+  expect(error.message).toMatch(/^The key test's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
   const others = await chat(neighbour.key, "hello", 10);
   // Two of the limited key, and this one: what was refused took nothing.
   expect([others.status, ...rateHeadersOf(others)]).toEqual([200, "50", "47", null]);

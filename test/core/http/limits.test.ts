@@ -128,7 +128,7 @@ describe("tokens a minute", () => {
     const needed = error.needed as number;
     expect(needed).toBeGreaterThan(1_000);
     expect(error.message).toContain(
-      `needs at least ${needed.toLocaleString("en-US")} tokens, more than the organization's whole limit of 1,000 tokens a minute`,
+      `needs at least ${needed.toLocaleString("en-US")} tokens, more than the organization ${org}'s whole limit of 1,000 tokens a minute`,
     );
     expect((await chat(key, {})).status).toBe(200);
   });

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Money } from "../../../src/core/inference/money.ts";
 import type { ResponseObject } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { model, refusalOf, type Service, startService } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";

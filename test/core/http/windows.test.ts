@@ -200,7 +200,7 @@ describe("a window that is full of settled use", () => {
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([429, "false"]);
     expect(await errorOf(response)).toMatchObject({
       code: "usage_limit_reached",
-      message: expect.stringContaining("more than the organization's whole weekly limit of 100 nanos"),
+      message: expect.stringMatching(/more than the organization \S+'s whole \$0\.0000001 for this week\./),
     });
   }, 30_000);
 });
