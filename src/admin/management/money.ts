@@ -13,13 +13,13 @@ import { Money as MoneyShape } from "../../core/protocol/shapes/contract.ts";
 import { ManagementError } from "./error.ts";
 import * as parse from "./parse.ts";
 
-const typed = Type.String({ pattern: "^-?[0-9]+([.][0-9]+)?\\s?[A-Za-z]*$" });
+const mustBe = { "x-must-be": "an amount of money, such as 50 or 0.25" };
+const typed = Type.String({ pattern: "^-?[0-9]+([.][0-9]+)?\\s?[A-Za-z]*$", ...mustBe });
 
 /** What a verb takes: `50`, `0.25USD`, or an amount as answers have it. */
 export type GivenMoney = string | Money;
 
-export const givenMoney = (description: string) =>
-  Type.Union([typed, MoneyShape], { description, "x-must-be": "an amount of money, such as 50 or 0.25" });
+export const givenMoney = (description: string) => Type.Union([typed, MoneyShape], { description, ...mustBe });
 
 /** The nanos of an amount from a nano to a million, which `what` names in the refusal of another. */
 export function limitNanos(given: GivenMoney, currency: Currency, what: string): number {

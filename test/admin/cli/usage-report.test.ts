@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { csvLine } from "../../../src/admin/management/report-csv.ts";
+import { moneyOf } from "../../../src/core/inference/money.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, newHex, settleOf } from "../../core/store/ledger-stores.ts";
 import { dollars } from "../../harness/money.ts";
@@ -11,6 +12,7 @@ import { type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
+const always = { from: new Date("2026-01-01"), to: new Date("2100-01-01") };
 const reports = { provider: "Example AI" };
 
 describe("what is wrong", () => {
@@ -157,7 +159,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
             labels: { stage: "test" },
             model: "acme/writer-1",
             ...measured,
-            cost: { ...costs(700), input: dollars(1), output: dollars(1) },
+            cost: { ...costs(700), input: dollars(12), output: dollars(70) },
           },
           { key_id: key, key: "builder", model: "acme/painter-1", ...measured, cost: costs(300) },
           { key_id: null, key: null, labels: {}, model: "", requests: 0, cost: costs(-100) },
@@ -210,8 +212,12 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,cost,cost_extra_usage,cost_uncharged,cost_input,cost_cached_input,cost_cache_write,cost_output,currency",
       );
       expect(lines).toHaveLength(2);
-      expect(lines[0]).toMatch(/^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,1000,0,0,24,0,0,140,0\.00004$/);
-      expect(lines[1]).toMatch(/^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-100,0,0,0,0,0,0,-0\.000004$/);
+      expect(lines[0]).toMatch(
+        /^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,0\.000001000,0\.0{9},0\.0{9},0\.000000024,0\.0{9},0\.0{9},0\.000000140,USD$/,
+      );
+      expect(lines[1]).toMatch(
+        /^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-0\.000000100,0\.0{9},0\.0{9},0\.0{9},0\.0{9},0\.0{9},0\.0{9},USD$/,
+      );
     });
 
     test("FOCUS has every mandatory column, and costs that are quantity times price", async () => {
@@ -222,29 +228,31 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         .map((line) => line.split(","));
       expect(names).toEqual(expect.arrayContaining([...mandatory]));
       const rows = lines.map((cells) => Object.fromEntries(names!.map((one, at) => [one, cells[at]!])));
-      // 12 tokens of input at 1, 7 of output at 10, and the rest of the charge is no token's.
+      // 12 tokens of input at a nano each, 7 of output at 10, and the rest of the charge is no token's.
       expect(
-        rows.map(({ ChargeCategory, SkuId, SkuMeter, PricingQuantity }) => [
-          ...[ChargeCategory, SkuId, SkuMeter, PricingQuantity],
+        rows.map(({ ChargeCategory, SkuId, SkuMeter, PricingQuantity, ListUnitPrice }) => [
+          ...[ChargeCategory, SkuId, SkuMeter, PricingQuantity, ListUnitPrice],
         ]),
       ).toEqual([
-        ["Usage", "acme/writer-1", "Input Tokens", "12"],
-        ["Usage", "acme/writer-1", "Output Tokens", "70"],
-        ["Usage", "acme/writer-1", "Tokens", "618"],
-        ["Usage", "acme/painter-1", "Input Tokens", "12"],
-        ["Usage", "acme/painter-1", "Output Tokens", "70"],
-        ["Usage", "acme/painter-1", "Tokens", "218"],
-        ["Adjustment", "", "", ""],
+        ["Usage", "acme/writer-1", "Input Tokens", "0.000012", "0.001000"],
+        ["Usage", "acme/writer-1", "Output Tokens", "0.000007", "0.010000"],
+        ["Usage", "acme/writer-1", "Tokens", "0.000000", ""],
+        ["Usage", "acme/painter-1", "Input Tokens", "0.000012", "0.001000"],
+        ["Usage", "acme/painter-1", "Output Tokens", "0.000007", "0.010000"],
+        ["Usage", "acme/painter-1", "Tokens", "0.000000", ""],
+        ["Adjustment", "", "", "", ""],
       ]);
       const billed = rows.reduce((sum, { BilledCost }) => sum + Math.round(Number(BilledCost) * 1e9), 0);
-      expect(billed).toBe(900 * 40);
+      expect(billed).toBe(900);
       expect(rows[3]).toMatchObject({ SubAccountId: team, SubAccountName: "research", SubAccountType: "Team" });
       expect(rows[0]).toMatchObject({
         BillingAccountId: organizationId,
-        BillingCurrency: "EUR",
+        BilledCost: "0.000000012",
+        BillingCurrency: "USD",
         ConsumedQuantity: "12",
-        ListUnitPrice: "0.00000004",
-        PricingQuantity: "12",
+        ListUnitPrice: "0.001000",
+        PricingQuantity: "0.000012",
+        PricingUnit: "1000000 Tokens",
         ProviderName: "Example AI",
         ResourceId: key,
         SubAccountId: "",
@@ -292,6 +300,30 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(out).toMatch(/KEY +KEY ID +LABELS .* OF LIMIT +RESETS \(UTC\)\n/);
       expect(out).toMatch(/capped +key_\w+ +stage=test .* 29 % +20\d\d-\d\d-\d\d \d\d:\d\d\n/);
       Object.assign(it.services.terminal, { width: null });
+    });
+
+    test("a sum of 10^17 billionths is exact, and so is the total of a report that shows the largest", async () => {
+      const book = ledger(owned.db, { recovery: "checkpoint" });
+      const before = await book.report({ ...always, by: [], organizationId: null, rows_max: 10 });
+      for (let count = 0; count < 12; count++) {
+        const { id } = (await it.json(`org create large-${count} --plan unlimited --json`)) as { id: string };
+        for (let entry = 0; entry < 9; entry++) await book.adjust(`req_${newHex()}`, id, "extra", 1e15);
+        await book.adjust(`req_${newHex()}`, id, "extra", 7);
+      }
+      const whole = before.total!.nanos + 12n * (9n * 10n ** 15n + 7n);
+      expect(whole).toBeGreaterThan(10n ** 17n);
+      for (const largest of [undefined, 2]) {
+        const { total, rows } = await book.report({
+          ...{ ...always, by: ["organization"], organizationId: null, rows_max: 100, largest },
+        });
+        expect(total).toMatchObject({ nanos: whole, extraNanos: 12n * (9n * 10n ** 15n + 7n) });
+        expect(rows!.filter(({ nanos }) => nanos === 9n * 10n ** 15n + 7n)).toHaveLength(largest ?? 12);
+      }
+      await book.close();
+      const { total } = (await it.json("usage report --json")) as { total: object };
+      expect(total).toMatchObject({ cost: { total: moneyOf(whole, "USD") } });
+      const { out } = await it.typed("usage report --csv");
+      expect(out.split(",9000000.000000007,9000000.000000007,")).toHaveLength(13);
     });
 
     test("an organization without usage, or one that is suspended, has a report too", async () => {

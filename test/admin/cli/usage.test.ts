@@ -229,13 +229,13 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
           window: "week",
           starts_at: expect.stringMatching(instant),
           audit_entry: null,
-          ...{ used: 705, recorded: 700, held: 0, holding: 0 },
+          ...{ used: dollars(705), recorded: dollars(700), held: dollars(0), holding: dollars(0) },
         },
       ]);
       const people = await it.typed("usage check");
       expect([people.code, people.out.split("\n")[1]]).toEqual([
         1,
-        expect.stringMatching(new RegExp(`^${slug} +week .*705 +700`)),
+        expect.stringMatching(new RegExp(`^${slug} +week .*0\\.000000705 +0\\.000000700`)),
       ]);
       await change("- 5");
       expect((await it.typed("usage check")).code).toBe(0);

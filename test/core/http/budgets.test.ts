@@ -156,7 +156,10 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
       team: { week: { usage_percent: number } };
     };
     const { standing } = await shown();
-    expect(standing).toMatchObject({ usage_percent: usage.team.week.usage_percent, week: { used, limit } });
+    expect(standing).toMatchObject({
+      usage_percent: usage.team.week.usage_percent,
+      week: { used: dollars(used), limit: dollars(limit) },
+    });
     expect(await service.json<{ id: string }[]>("team", "list", "--org", org, "--over", "80")).toMatchObject([
       { id: team.id },
     ]);
