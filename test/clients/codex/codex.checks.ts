@@ -312,7 +312,9 @@ describe("a refusal", () => {
     expect(ended.code).not.toBe(0);
     expect(requestsOf(ended)).toEqual(["POST 429"]);
     expect(engine.asked).toHaveLength(0);
-    expect(ended.errors).toMatch(/hit your usage limit\. The organization weekly has used its \$0\.009 for this week\. .* or try again at /);
+    expect(ended.errors).toMatch(
+      /hit your usage limit\. The organization weekly has used its \$0\.009 for this week\. .* or try again at /,
+    );
   });
 
   test.each([

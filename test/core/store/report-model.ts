@@ -26,7 +26,8 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
     const key = groupOf(record, query.by);
     const before = sums.get(key);
     const add = (name: (typeof reportCounts)[number], value: unknown) => (before?.[name] ?? 0) + Number(value);
-    const charge = (name: (typeof reportCosts)[number], value: unknown) => (before?.[name] ?? 0n) + BigInt(Number(value));
+    const charge = (name: (typeof reportCosts)[number], value: unknown) =>
+      (before?.[name] ?? 0n) + BigInt(Number(value));
     const paid = paidByKind(record);
     sums.set(key, {
       requests: add("requests", isEntry ? 0 : 1),

@@ -1,9 +1,9 @@
 // A node whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and an end.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { model, type Service, startService } from "../../harness/engine.ts";
 import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
-import type { Money } from "../../../src/core/inference/money.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { secretKey } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
@@ -91,7 +91,9 @@ test("a person's limit counts the token and the keys together, names her in refu
   // What she has used before counts.
   await service.json("person", "limit", id, "--org", "acme", "--limit", "session=1000,requests_per_minute=1000");
   const shown = await service.json<Shown>("person", "show", id);
-  expect(shown.limits).toMatchObject([{ organization: "acme", is_own: true, standing: { session: { limit: dollars(1000) } } }]);
+  expect(shown.limits).toMatchObject([
+    { organization: "acme", is_own: true, standing: { session: { limit: dollars(1000) } } },
+  ]);
   expect(nanosOf(shown.limits[0]!.standing.session.used)).toBeGreaterThan(0);
   for (const own of [key, made.key]) {
     await until(async () => (await chat(own)).status === 429, 5_000, "the refusal");
