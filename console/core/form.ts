@@ -1,17 +1,19 @@
 /** The members that a form sends: those that were filled in or changed. Pure. */
+import type { Money } from "./money.ts";
 import type { MemberEntry } from "./verb-table.ts";
 
 export interface Field {
   /** The member of the input; `limits.week` is a member of a member. */
   name: string;
   label: string;
-  kind: MemberEntry["kind"];
+  /** `money`: decimal text. `nanos`: typed as decimal text, and sent as a whole number of billionths. */
+  kind: MemberEntry["kind"] | "money" | "nanos";
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
   isRequired?: boolean;
   /** Whether it is sent even if it was not changed. */
   isSent?: boolean;
-  /** The meaning of an empty number; without it, that there is no limit. */
+  /** The meaning of an empty number or amount; without it, that there is no limit. */
   none?: string;
   /** The value that is there now: a field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;
@@ -62,6 +64,7 @@ function meant({ kind }: Field, value: string | boolean): unknown {
   const text = value.trim();
   if (text === "") return null;
   if (kind === "number" || kind === "signed") return Number(text.replaceAll(/[\s,_]/g, "").replace("−", "-"));
+  if (kind === "nanos") return Math.round(Number(text) * nanos_per_one);
   if (kind === "list") return text.split(/[\s,]+/).filter((one) => one !== "");
   return text;
 }
@@ -76,19 +79,29 @@ function put(input: Record<string, unknown>, [name = "", ...rest]: string[], val
 }
 
 /** The limits of a plan, a team or a key, as fields. */
-export function limitFields(prefix: string, limits: Partial<Record<LimitName, number | null>> | null): Field[] {
-  return limitNames.map((name) => ({
-    name: prefix === "" ? name : `${prefix}.${name}`,
-    label: limitLabels[name],
-    kind: "number",
-    value: limits?.[name] ?? null,
-  }));
+export function limitFields(prefix: string, limits: Partial<Record<LimitName, Money | number | null>> | null): Field[] {
+  return limitNames.map((name) => {
+    const limit = limits?.[name] ?? null;
+    const isWindow = name === "session" || name === "week" || name === "month";
+    const nanos = isWindow && typeof limit === "number";
+    return {
+      name: prefix === "" ? name : `${prefix}.${name}`,
+      label: limitLabels[name],
+      kind: isWindow ? (prefix === "" ? "money" : "nanos") : "number",
+      value: nanos ? limit / nanos_per_one : typeof limit === "object" ? limit && moneyTyped(limit) : limit,
+    };
+  });
 }
 
+const nanos_per_one = 1e9;
+
+/** An amount as one would type it: `50` for `50.000000000`. */
+export const moneyTyped = ({ amount }: Money) => amount.replace(/[.]?0+$/, "");
+
 const limitLabels = {
-  session: "Units in a session of 5 hours",
-  week: "Units in a week",
-  month: "Units in a month",
+  session: "Money in a session of 5 hours",
+  week: "Money in a week",
+  month: "Money in a month",
   requests_per_minute: "Requests in a minute",
   tokens_per_minute: "Tokens in a minute",
   concurrent_requests: "Requests at once",

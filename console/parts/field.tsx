@@ -10,11 +10,18 @@ const numberInput = {
   pattern: "[0-9][0-9 ,_]*",
   title: "A whole number, or nothing.",
 } as const;
+const moneyInput = {
+  type: "text",
+  inputMode: "decimal",
+  pattern: "[0-9]+([.][0-9]{1,9})?",
+  title: "An amount such as 50 or 0.25, or nothing.",
+} as const;
 const signedInput = { type: "text", pattern: "[-−]?[0-9][0-9 ,_]*", title: "A whole number." } as const;
 
 function inputOf({ kind, none = "no limit" }: Field) {
   if (kind === "day") return dayInput;
   if (kind === "number") return { ...numberInput, placeholder: none };
+  if (kind === "money" || kind === "nanos") return { ...moneyInput, placeholder: none };
   return kind === "signed" ? signedInput : textInput;
 }
 

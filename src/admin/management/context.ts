@@ -128,6 +128,8 @@ export function managementContext(options: ManagementOptions) {
     within,
     person,
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
+    /** In which the service counts. */
+    currency: async (): Promise<Currency> => (await options.catalog()).billing.currency,
     organizationOf,
     /** An organization in which something is to be made or changed. */
     async openOrganization(slugOrId: string): Promise<Organization> {

@@ -39,7 +39,8 @@ export async function limitsOf(context: ManagementContext, personId: string): Pr
   const all = (await context.people.memberBudgets([personId])).get(personId) ?? [];
   const seen = await context.withSlugs(all.filter(({ organizationId }) => context.isInSight(organizationId)));
   const members = seen.map(({ memberId }) => memberId);
-  const [standings, raises] = await Promise.all([
+  const [currency, standings, raises] = await Promise.all([
+    context.currency(),
     context.standings.standings(members),
     context.administration.raises(members),
   ]);
@@ -50,7 +51,7 @@ export async function limitsOf(context: ManagementContext, personId: string): Pr
       organization,
       isOwn,
       limits: budget,
-      standing: now ? standingShown(now) : null,
+      standing: now ? standingShown(now, currency) : null,
       raise: raises.get(memberId) ?? null,
     };
   });

@@ -35,8 +35,8 @@ beforeAll(async () => {
   world = await newWorld(owned.db);
   book = ledger(owned.db, { recovery: "checkpoint" });
   const { manage, people, teams, keys } = world;
-  await manage.createPlan({ name: "small", week: 1_000_000 });
-  await manage.createPlan({ name: "spare", week: 1_000_000 });
+  await manage.createPlan({ name: "small", week: "1" });
+  await manage.createPlan({ name: "spare", week: "1" });
   await manage.setPlan({ organization: "acme", plan: "small" });
   await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "research" });
   await manage.updateMemberDefault({ organization: "acme", limits: { week: 1_000 } });
@@ -68,7 +68,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   closeOrganization: () => acme,
   setPlan: () => ({ ...acme, plan: "pro" }),
   setAnchor: () => ({ ...acme, anchor: "2026-12-01" }),
-  setExtraUsage: () => ({ ...acme, cap_nanos: 1_000 }),
+  setExtraUsage: () => ({ ...acme, cap: "1" }),
   pageKeys: () => acme,
   createKey: () => ({ ...acme, name: "new", expires_at: tomorrow }),
   findKey: (id) => ({ id }),
@@ -87,15 +87,15 @@ const inputs: Record<VerbName, (id: string) => object> = {
   raiseKey: (id) => ({ id, limits: { week: 600 }, until: tomorrow }),
   raisePerson: () => ({ person: world.people.ann, ...acme, limits: { week: 2_000 }, until: tomorrow }),
   readUsage: () => acme,
-  adjustUsage: () => ({ ...acme, window: "week", nanos: -1, reason: "a test" }),
+  adjustUsage: () => ({ ...acme, window: "week", amount: "-1", reason: "a test" }),
   checkUsage: () => ({ full: false }),
   pageRequests: () => acme,
   findRequest: () => ({ id: requestId }),
   reportUsage: () => acme,
   listPlans: () => ({}),
-  createPlan: () => ({ name: "new", week: 1_000 }),
+  createPlan: () => ({ name: "new", week: "1" }),
   findPlan: () => ({ name: "spare" }),
-  updatePlan: () => ({ name: "spare", week: 2_000 }),
+  updatePlan: () => ({ name: "spare", week: "2" }),
   removePlan: () => ({ name: "spare" }),
   planHistory: () => ({ name: "spare" }),
   listDrains: () => ({}),

@@ -33,7 +33,7 @@ const batcher = {
 } as unknown as Batcher;
 const ledgerEntrance = entrance(
   { batcher, clock: { now_ms: () => 0, after: () => () => {} } },
-  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000 },
+  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000, currency: "USD" },
 );
 
 /** 100 tokens of input, at most 400 of output. */
@@ -51,7 +51,7 @@ function entry(limits: Partial<Plan>): Entry {
     }),
   } as unknown as Entry;
 }
-const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates).enter(entry(limits));
+const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates, "USD").enter(entry(limits));
 const faultOf = async (limits: Partial<Plan>) => {
   const thrown = await enter(limits).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(Fault);
@@ -119,7 +119,7 @@ test("a limit for models binds requests for those alone, beside the others", asy
   const asked = (id: string) => {
     const one = entry({});
     const principal = { ...one.principal, rates: own };
-    return ratedEntrance(ledgerEntrance, rates)
+    return ratedEntrance(ledgerEntrance, rates, "USD")
       .enter({ ...one, principal, model: { ...one.model, id } })
       .then(
         () => null,
@@ -143,7 +143,7 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
     const one = entry(limits);
     const principal = { ...one.principal, rates: rates_own };
-    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal });
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal });
   };
   const faultOf = (work: Promise<unknown>) =>
     work.then(
@@ -181,7 +181,7 @@ test("a raise of the organization's plan raises its limits of a minute, and give
   const asked = (limits: Partial<Plan>) => {
     const one = entry(limits);
     const planRaise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
-    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal: { ...one.principal, planRaise } });
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, planRaise } });
   };
   expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
   expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
@@ -208,7 +208,7 @@ test("a refusal says what is so: the limit, what is left of it, what the request
           return {};
         };
         const asked = () =>
-          ratedEntrance(ledgerEntrance, rates)
+          ratedEntrance(ledgerEntrance, rates, "USD")
             .enter(one)
             .then(
               () => null,

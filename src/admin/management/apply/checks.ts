@@ -1,12 +1,15 @@
 /** The rules for a file of organizations that its schema cannot express: between its values, and with what exists. Pure. */
+import { nanos_per_one } from "../../../core/inference/money.ts";
 import { camelName } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
 import { type Budget, noBudget } from "../../../core/store/budget.ts";
+import { windowKinds } from "../../../core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../core/store/plan.ts";
 import { ManagementError } from "../error.ts";
 import type { Key } from "../key.ts";
 import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
 import { plan_default } from "../organizations.ts";
+import { countedLimits } from "../plans.ts";
 import type { Team } from "../team.ts";
 import { inheritedLimits, type PersonState } from "./state.ts";
 import type { Step } from "./step.ts";
@@ -135,11 +138,17 @@ function checkLimits(
   }
 }
 
+const isMoney = (limit: string) => windowKinds.some((kind) => kind === limit);
+
 /** The plan that the organization will have, with its limits. */
 function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: OrganizationEntry): Plan | null {
   const name =
     wanted.plan === undefined ? (state ? state.organization.plan : plan_default) : (wanted.plan as string | null);
   if (name === null) return null;
-  const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [camelName(limit), amount]);
-  return { ...noLimits, ...plans.get(name), ...Object.fromEntries(written), name };
+  const known = plans.get(name);
+  const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [
+    camelName(limit),
+    isMoney(limit) && amount !== null ? Number(amount) * nanos_per_one : amount,
+  ]);
+  return { ...noLimits, ...(known && countedLimits(known)), ...Object.fromEntries(written), name };
 }
