@@ -188,15 +188,13 @@ create function usage_admit(
     step record;
     held bigint[] := book.held;
     running bigint[] := book.running; is_changed boolean[] := book.is_changed;
-    bounds bigint[] := book.limits; concurrent bigint[] := book.concurrent;
-    plans integer[];
+    bounds bigint[] := book.limits; concurrent bigint[] := book.concurrent; plans integer[];
     subject integer; free bigint; room bigint; room_extra bigint; is_crowded boolean;
     rows text; seen text;
     got usage_grant; grants usage_grant[];
   begin
-    for step in
-      select * from usage_admissions(commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams,
-        book.pairs, book.chains)
+    for step in select * from usage_admissions(
+      commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams, book.pairs, book.chains)
     loop
       if step.known is not null or step.held is not null then
         answers := concat(answers, ',[', step.position, ',',

@@ -34,7 +34,7 @@ export const limitedShown = ({ limitedBy, models }: Limited) => ({
   ...(models !== undefined && { limited_models: models }),
 });
 
-/** What `limitedShown` wrote; null: it was no limit. */
+/** Reads what `limitedShown` wrote; null: it was no limit. */
 export function limitedIn({ limited_by, limited_models }: Record<string, unknown> = {}): Limited | null {
   const limitedBy = narrowest.find((one) => one === limited_by);
   if (limitedBy === undefined) return null;
