@@ -11,29 +11,33 @@ create function usage_chain(
   key uuid, model text, keys uuid[], members uuid[], teams uuid[], pairs text[], chains text[]
 )
   returns uuid[]
-  language sql immutable
+  language sql stable
   as $$
     select case when chains is not null then chains[array_position(pairs, usage_pair(key, model))]::uuid[]
       when keys is not null then array[key, members[array_position(keys, key)], teams[array_position(keys, key)]] end
   $$;
 
--- The same of a chain of any length.
+-- The same as `usage_limited`, of any chain.
 create function usage_limited_of(chain uuid[], ids uuid[]) returns uuid[]
-  language sql immutable
+  language plpgsql immutable
   as $$
-    select nullif(array(select c.id from unnest(chain) with ordinality c (id, n) where c.id = any (ids) order by c.n), '{}')
-  $$;
+  declare
+    limited uuid[] := '{}';
+    id uuid;
+  begin
+    foreach id in array chain loop
+      if id = any (ids) then
+        limited := limited || id;
+      end if;
+    end loop;
+    return nullif(limited, '{}');
+  end $$;
 
 -- The subjects of a chain that have limits; null where none has.
 create function usage_limited(chain uuid[], ids uuid[]) returns uuid[]
   language sql immutable
   as $$
-    select case
-      when cardinality(chain) > 11 then usage_limited_of(chain, ids)
-      when cardinality(chain) > 3 then nullif(array_remove(array[ids[array_position(ids, chain[1])], ids[array_position(ids, chain[2])], ids[array_position(ids, chain[3])],
-        ids[array_position(ids, chain[4])], ids[array_position(ids, chain[5])], ids[array_position(ids, chain[6])],
-        ids[array_position(ids, chain[7])], ids[array_position(ids, chain[8])], ids[array_position(ids, chain[9])],
-        ids[array_position(ids, chain[10])], ids[array_position(ids, chain[11])]], null), '{}')
+    select case when cardinality(chain) > 3 then usage_limited_of(chain, ids)
       else nullif(array_remove(array[case when chain[1] = any (ids) then chain[1] end,
         case when chain[2] = any (ids) then chain[2] end, case when chain[3] = any (ids) then chain[3] end], null), '{}') end
   $$;
