@@ -96,9 +96,9 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
   as $$
     select case
       when chain is null then array[owner]
-      when cardinality(chain) > 3 then usage_numbers_of(owner, chain, ids)
+      when cardinality(chain) > 5 then usage_numbers_of(owner, chain, ids)
       else array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
-        array_position(ids, chain[3])], null) end
+        array_position(ids, chain[3]), array_position(ids, chain[4]), array_position(ids, chain[5])], null) end
   $$;
 
 -- The counters of a chain that names more than three subjects.
