@@ -50,7 +50,7 @@ export function limiterOf(answer: Short, leastNanos: number): Limiter {
  */
 export function smallestBelow({ windows, extra, subjects = [] }: Shortage, leastNanos: number): WholeLimit | null {
   const whole = subjects.flatMap(({ subject, windows }) => wholeLimits(windows, { limitedBy: subject }));
-  if (!extra.enabled || (extra.capNanos ?? Infinity) < leastNanos) {
+  if (!extra.enabled || (!windows.month.isShort && (extra.capNanos ?? Infinity) < leastNanos)) {
     const { enabled, capNanos } = extra;
     const relief = { enabled, capNanos, available: extraAvailable(extra) };
     whole.push(...wholeLimits(windows, { limitedBy: "organization", extra: relief }));
@@ -69,10 +69,11 @@ export function crowdedBy(subjects: readonly SubjectReading[] = []): SubjectRead
   return subjects.find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null;
 }
 
+/** Those of a window that is shorter than others are less than whole, and the next one may have room. */
 function wholeLimits(windows: WindowReadings, owner: Pick<WholeLimit, "limitedBy" | "extra">): WholeLimit[] {
   return windowKinds.flatMap((limit) => {
-    const value = windows[limit].limit;
-    return value === null ? [] : [{ ...owner, limit, value }];
+    const { limit: value, isShort } = windows[limit];
+    return value === null || isShort ? [] : [{ ...owner, limit, value }];
   });
 }
 

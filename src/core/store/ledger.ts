@@ -44,6 +44,8 @@ export interface WindowReading {
   held: number;
   startsAt: Date;
   resetAt: Date;
+  /** The calendar changed: the window is shorter than others, and its limit in proportion. */
+  isShort?: true;
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
 

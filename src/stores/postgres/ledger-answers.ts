@@ -2,6 +2,7 @@
  * Reads the answer of `usage_batch`, one JSON text for a batch. A row of columns for each command
  * would take the driver longer than the command takes the ledger.
  */
+import { inProportion, type WholeStart } from "../../core/store/calendar.ts";
 import { idOf } from "../../core/store/ids.ts";
 import {
   type Admit,
@@ -22,10 +23,17 @@ import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
 /**
- * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, and the raise in force of the
- * plan's windows and of requests at a time.
+ * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, the raise in force of the
+ * plan's windows and of requests at a time, and where a week and a month would have begun that are shorter than others.
  */
-type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null, raise?: Numbers];
+type Organization = [
+  times: number[],
+  used: number[],
+  isExtra: boolean,
+  extraCap: number | null,
+  raise?: Numbers | null,
+  wholes?: WholeStart[],
+];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
 /** An organization by its number in the batch; held nanos of the four kinds; the limited key, person and team. */
 type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
@@ -107,18 +115,21 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
 
 function windowOf(
   { limits }: Admit,
-  [times, used, , , raise]: Organization,
+  [times, used, , , raise, wholes]: Organization,
   held: number[],
   kind: WindowKind,
   place: number,
 ): WindowReading {
+  const [starts_ms, ends_ms] = [times[place]!, times[3 + place]!];
+  const whole = wholes?.[place - 1];
   return {
     kind,
-    limit: raisedTo(limits[kind], raise?.[place]),
+    limit: inProportion(raisedTo(limits[kind], raise?.[place]), starts_ms, ends_ms, whole),
     used: exact(used[place]!),
     held: exact(held[place]!),
-    startsAt: new Date(times[place]!),
-    resetAt: new Date(times[3 + place]!),
+    startsAt: new Date(starts_ms),
+    resetAt: new Date(ends_ms),
+    ...(whole != null && { isShort: true }),
   };
 }
 

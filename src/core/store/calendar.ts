@@ -1,0 +1,22 @@
+/**
+ * CALENDARS: an organization's weeks and months may begin by the clocks of a time zone. Only the store knows when they do
+ * (docs/design/usage.md, Calendars).
+ */
+export interface Calendar {
+  /** A name of the IANA time zone database. */
+  zone: string;
+  /** The day of the week on which a week begins: 1 for Monday, 7 for Sunday. */
+  weekStarts: number;
+  /** The day of the month on which a month begins; in a shorter month, its last day. */
+  monthStarts: number;
+}
+
+/** Where a window would have begun that is shorter than others, because the calendar changed; null: it is whole. */
+export type WholeStart = number | null | undefined;
+
+/** A limit in such a window: its share, rounded up to a whole nano. Pure. */
+export function inProportion(limit: number | null, starts_ms: number, ends_ms: number, whole: WholeStart) {
+  if (limit === null || whole == null) return limit;
+  const [length, wholeLength] = [BigInt(ends_ms - starts_ms), BigInt(ends_ms - whole)];
+  return Number((BigInt(limit) * length + wholeLength - 1n) / wholeLength);
+}
