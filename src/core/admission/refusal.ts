@@ -58,9 +58,7 @@ interface Account {
 
 function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fault {
   const { windows, extra, kinds, limitedBy } = shortage;
-  const tooSmall = windowKinds.find(
-    (kind) => !windows[kind].isShort && infinite(windows[kind].limit) < leastNanos,
-  );
+  const tooSmall = windowKinds.find((kind) => !windows[kind].isShort && infinite(windows[kind].limit) < leastNanos);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
     const isUsedUp = short.every((limit) => leftOf(limit) === 0);

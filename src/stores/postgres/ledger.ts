@@ -125,11 +125,7 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
 }
 
 /** Sets a calendar. Returns when months are counted by it; null: another change of the calendar is under way. */
-export async function setCalendar(
-  on: Acts,
-  organizationId: string,
-  calendar: Calendar | null,
-): Promise<Date | null> {
+export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
   const parameters = [
     bare(organizationId, "org_"),
     calendar?.zone ?? null,

@@ -1,7 +1,7 @@
 // Limits of keys, people and teams, said plainly in memory: what each has used and held of its organization's windows.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../../src/core/store/ledger.ts";
-import type { Interval } from "./windows-model.ts";
+import { type Interval, limitIn } from "./windows-model.ts";
 
 /** A limited key, person or team; its limits are those in force when they are looked at. */
 export interface ModelSubject {
@@ -92,13 +92,14 @@ export class BudgetModel {
     return this.#windows.get(id) ?? [];
   }
 
-  #window(subject: ModelSubject, kind: WindowKind, { startsAt_ms, endsAt_ms }: Interval): OwnWindow {
+  #window(subject: ModelSubject, kind: WindowKind, { startsAt_ms, endsAt_ms, wholeAt_ms }: Interval): OwnWindow {
     const windows = this.#windows.get(subject.id) ?? [];
     this.#windows.set(subject.id, windows);
     const found = windows.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
     if (found) return found;
-    const limit = () => infinite(subject.limits[kind]);
-    const made = { kind, startsAt_ms, endsAt_ms, total: { used: 0, held: 0 }, limit };
+    const interval: Interval = { startsAt_ms, endsAt_ms, ...(wholeAt_ms === undefined ? {} : { wholeAt_ms }) };
+    const limit = () => limitIn(infinite(subject.limits[kind]), interval);
+    const made = { kind, ...interval, total: { used: 0, held: 0 }, limit };
     windows.push(made);
     return made;
   }
@@ -132,6 +133,17 @@ export function teamOf(own: readonly Own[]): { teamId?: string } {
   return team ? { teamId: team.subject.id } : {};
 }
 
+/** The span of a window, and its limit, as an answer says them. */
+export function spanRead(limit: number | null, interval: Interval) {
+  const { startsAt_ms, endsAt_ms, wholeAt_ms } = interval;
+  return {
+    limit: limit === null ? null : limitIn(limit, interval),
+    startsAt: new Date(startsAt_ms),
+    resetAt: new Date(endsAt_ms),
+    ...(wholeAt_ms !== undefined && { isShort: true as const }),
+  };
+}
+
 export function subjectsRead(
   own: readonly Own[],
   holds: Iterable<{ own: readonly Own[] }>,
@@ -140,9 +152,8 @@ export function subjectsRead(
   const running = runningOf(holds);
   const subjects = own.map(({ subject: { id, subject, limits }, windows }): SubjectReading => {
     const reading = (place: number) => {
-      const { kind, startsAt_ms, endsAt_ms, total } = windows[place]!;
-      const [startsAt, resetAt] = [new Date(startsAt_ms), new Date(endsAt_ms)];
-      return { kind, limit: limits[kind], ...total, startsAt, resetAt };
+      const { kind, total, ...interval } = windows[place]!;
+      return { kind, ...total, ...spanRead(limits[kind], interval) };
     };
     return {
       subject,
