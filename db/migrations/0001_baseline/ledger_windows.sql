@@ -156,9 +156,9 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
   end $$;
 
 -- Gives an organization a calendar, or takes it away (`new_zone` is null: weeks and months are then counted from the
--- anchor). The running week and month end as they would have; one window each then reaches to the next boundary, unless
--- there is one just there. Answers when months begin to be counted by it; null: a change is under way already, of which
--- there is one a month at most.
+-- anchor). Where nothing was used yet it counts at once. Else the running week and month end as they would have; one window
+-- each then reaches to the next boundary, unless there is one just there. Answers when months begin to be counted by it;
+-- null: a change is under way already, of which there is one a month at most.
 create function usage_set_calendar(
   organization uuid, new_zone text, new_week_starts integer, new_month_starts integer
 )
@@ -173,6 +173,14 @@ create function usage_set_calendar(
     month record;
     made usage_anchor;
   begin
+    if not exists (select from usage_now n where n.subject_id = organization) then
+      delete from usage_anchor a where a.organization_id = organization;
+      insert into usage_anchor
+      select o.id, '-infinity', '-infinity', o.anchor_at, new_zone, new_week_starts, new_month_starts,
+        '-infinity', null, '-infinity', null
+      from organization o where o.id = organization;
+      return at;
+    end if;
     if exists (
       select from usage_anchor a where a.organization_id = organization and a.month_from > at
         and coalesce(a.zone, usage_zone(organization, at)) is not null

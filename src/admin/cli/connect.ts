@@ -4,6 +4,7 @@
  * lock keeps other processes out meanwhile. Commands work the same with each.
  */
 import { readFileSync } from "node:fs";
+import { calendarOf } from "../../config/calendar.ts";
 import type { StorageSettings } from "../../config/configuration.ts";
 import { isOperatorToken } from "../../core/auth/key.ts";
 import type { Plan } from "../../core/store/plan.ts";
@@ -118,7 +119,7 @@ function managementOf(services: Services, store: OpenStore): Management {
   return management({
     ...store,
     catalog: async () => {
-      const { catalog, upstreams, reports: pricing } = await services.configuration();
+      const { catalog, upstreams, metering, reports: pricing } = await services.configuration();
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
       return {
         plans,
@@ -126,6 +127,7 @@ function managementOf(services: Services, store: OpenStore): Management {
         aliases: catalog.aliases,
         upstreams: upstreams.map(({ name }) => name),
         pricing,
+        calendar: calendarOf(metering),
       };
     },
     configuration: async () =>

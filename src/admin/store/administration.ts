@@ -1,5 +1,6 @@
 /** The administration of organizations, teams, keys and the audit log. Implemented by `postgres`. */
 import type { Budget } from "../../core/store/budget.ts";
+import type { Calendar } from "../../core/store/calendar.ts";
 import type { Stale, VersionedChange } from "../../core/store/change.ts";
 import type {
   Actor,
@@ -21,6 +22,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     slug: string;
     name: string;
     plan: string | null;
+    calendar?: Calendar | null;
     actor: Actor;
     repeat?: Repeat | undefined;
   }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
@@ -74,7 +76,24 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     version?: number | null,
   ): Promise<Changed | "no_plan">;
   /** Sets a new anchor for weeks and months, from the end of the running month on. */
-  setOrganizationAnchor(id: string, anchorAt: Date, actor: Actor, version?: number | null): Promise<Changed>;
+  setOrganizationAnchor(
+    id: string,
+    anchorAt: Date,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed | "has_calendar">;
+  /**
+   * Sets a calendar for weeks and months, or takes it away: from the end of the running ones on, or at once where nothing
+   * was used yet. `calendar_changes`: another one was set this month.
+   */
+  setOrganizationCalendar(
+    id: string,
+    calendar: Calendar | null,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed | "calendar_changes">;
+  /** The name by which the database knows a time zone; null: it knows none. */
+  knownZone(name: string): Promise<string | null>;
   /** If it is turned off, the cap stays: it still bounds running requests. */
   setExtraUsage(
     id: string,

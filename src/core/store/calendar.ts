@@ -2,11 +2,12 @@
  * CALENDARS: an organization's weeks and months may begin by the clocks of a time zone. Only the store knows when they do
  * (docs/design/usage.md, Calendars).
  */
+export const weekDays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
+
 export interface Calendar {
   /** A name of the IANA time zone database. */
   zone: string;
-  /** The day of the week on which a week begins: 1 for Monday, 7 for Sunday. */
-  weekStarts: number;
+  weekStarts: (typeof weekDays)[number];
   /** The day of the month on which a month begins; in a shorter month, its last day. */
   monthStarts: number;
 }

@@ -5,7 +5,7 @@
  */
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
-import { type Calendar, inProportion } from "../../core/store/calendar.ts";
+import { type Calendar, inProportion, weekDays } from "../../core/store/calendar.ts";
 import type { DryRunning } from "../../core/store/dry-run.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
@@ -124,12 +124,12 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
   return row!.at;
 }
 
-/** Sets a calendar. Returns when months are counted by it; null: another change of the calendar is under way. */
+/** Sets a calendar as the ledger does. Returns when months are counted by it; null: another change of the calendar is under way. */
 export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
   const parameters = [
     bare(organizationId, "org_"),
     calendar?.zone ?? null,
-    calendar?.weekStarts ?? null,
+    calendar && weekDays.indexOf(calendar.weekStarts) + 1,
     calendar?.monthStarts ?? null,
   ];
   const [row] = await on.query<{ at: Date | null }>("select usage_set_calendar($1, $2, $3, $4) as at", parameters);

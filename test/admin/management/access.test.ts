@@ -68,6 +68,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   closeOrganization: () => acme,
   setPlan: () => ({ ...acme, plan: "pro" }),
   setAnchor: () => ({ ...acme, anchor: "2026-12-01" }),
+  updateCalendar: () => ({ ...acme, zone: "Europe/Berlin" }),
   setExtraUsage: () => ({ ...acme, cap_nanos: 1_000 }),
   pageKeys: () => acme,
   createKey: () => ({ ...acme, name: "new", expires_at: tomorrow }),

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { Temporal } from "@js-temporal/polyfill";
 import moment from "moment-timezone";
 import pglite from "../../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
-import { databaseKinds } from "../../harness/depth.ts";
+import { databaseKinds, some } from "../../harness/depth.ts";
 import { type Store, stores } from "./ledger-stores.ts";
 
 const zones = [
@@ -29,6 +29,7 @@ const zones = [
   "Africa/Casablanca",
   "Pacific/Apia",
 ];
+const tried = some(5, zones);
 const day_ms = 86_400_000;
 const [from, to] = [Temporal.PlainDate.from("2025-01-01"), Temporal.PlainDate.from("2036-01-31")];
 
@@ -48,7 +49,7 @@ function zoneDataOf(name: string): string {
   const file = "/usr/share/zoneinfo/tzdata.zi";
   const system = existsSync(file) ? readFileSync(file, "utf8").slice(2, 20).split("\n")[0] : "unknown";
   const store = name === "pglite" ? `of PGlite ${pglite.version}` : `of its system (here: ${system})`;
-  return `zone data: the store's ${store}, Temporal's of ICU ${process.versions["icu"]}, moment's ${moment.tz.dataVersion}`;
+  return `zone data: the store's ${store}, Temporal's of ICU ${process.versions.icu}, moment's ${moment.tz.dataVersion}`;
 }
 
 for (const name of databaseKinds(import.meta.path)) {
@@ -79,7 +80,7 @@ for (const name of databaseKinds(import.meta.path)) {
         [zone, starts, `{${instants.join(",")}}`],
       );
 
-    for (const zone of zones) {
+    for (const zone of tried) {
       test(`each day of ${zone} begins when both libraries say`, async () => {
         const found = await daysBegin(zone, dates);
         const said = dates.map((date) => Object.values(libraries).map((beginsAt) => beginsAt(zone, date)));
@@ -108,7 +109,7 @@ for (const name of databaseKinds(import.meta.path)) {
     }
 
     test("of most zones all three know the same rules", () => {
-      expect(agreed.size).toBeGreaterThanOrEqual(zones.length - 3);
+      expect(agreed.size).toBeGreaterThanOrEqual(tried.length - 3);
     });
 
     test("Apia skipped 30 December 2011: what begins on that day begins with the next, and that week has six days", async () => {

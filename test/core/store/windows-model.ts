@@ -2,7 +2,7 @@
 // window is a function of the organization's anchor, or of the session's opening, and an instant; nothing is swept or
 // zeroed. Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
 
-import type { Calendar } from "../../../src/core/store/calendar.ts";
+import { type Calendar, weekDays } from "../../../src/core/store/calendar.ts";
 import { dayBegins, localDate } from "./zones-model.ts";
 
 export interface Interval {
@@ -68,8 +68,7 @@ const day_ms = 86_400_000;
 
 export function localWeekOf({ zone, weekStarts }: Calendar, instant_ms: number): Interval {
   const days = Array.from({ length: 22 }, (_, index) => localDate(zone, instant_ms) + (index - 10) * day_ms);
-  // Monday is 1.
-  const begun = days.filter((day) => (new Date(day).getUTCDay() || 7) === weekStarts);
+  const begun = days.filter((day) => weekDays[(new Date(day).getUTCDay() + 6) % 7] === weekStarts);
   return between(
     begun.map((day) => dayBegins(zone, day)),
     instant_ms,

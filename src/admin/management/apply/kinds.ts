@@ -7,6 +7,7 @@ import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
 import type { PlanLimits } from "../../../core/store/plan.ts";
 import type { Plan } from "../../store/plan.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
+import { CalendarShape } from "../calendars.ts";
 import type { Key } from "../key.ts";
 import type { Notices } from "../notices.ts";
 import { type Organization, plan_default } from "../organizations.ts";
@@ -62,6 +63,8 @@ const statusVerbs = {
 
 const { url, shares, key_expiry_days } = verbNamed("setNotices").takes.properties;
 
+const { week_starts, month_starts } = CalendarShape.properties;
+
 const notices: Field<WholeOrganization> = {
   schema: nullable(Type.Object({ url, shares, key_expiry_days }, { additionalProperties: false })),
   compares: "map",
@@ -83,6 +86,31 @@ function withNormalHook(value: { url?: string; shares?: number[] }): unknown {
   };
 }
 
+const calendar: Field<WholeOrganization> = {
+  schema: nullable(
+    Type.Object(
+      {
+        zone: CalendarShape.properties.zone,
+        week_starts: Type.Optional(week_starts),
+        month_starts: Type.Optional(month_starts),
+      },
+      { additionalProperties: false },
+    ),
+  ),
+  read(one) {
+    const written = one.nextCalendar ? one.nextCalendar.calendar : one.calendar;
+    return written && { zone: written.zone, week_starts: written.weekStarts, month_starts: written.monthStarts };
+  },
+  // The configuration may have one for it.
+  fresh: undefined,
+  normal: (value) => value && { week_starts: "monday", month_starts: 1, ...(value as object) },
+  member: null,
+  sets: (value) => ({
+    verb: "updateCalendar",
+    input: value === null ? { zone: null } : { week_starts: "monday", month_starts: 1, ...(value as object) },
+  }),
+};
+
 export const organizationKind: Kind<WholeOrganization> = {
   word: "organization",
   creation: { verb: "createOrganization", input: ({ name: slug }) => ({ slug }) },
@@ -95,6 +123,7 @@ export const organizationKind: Kind<WholeOrganization> = {
       read: (one) => (one.nextAnchor ?? one).anchorAt.toISOString(),
       fresh: null,
     }),
+    calendar,
     extra_usage_cap_nanos: setBy("setExtraUsage", "cap_nanos", {
       read: ({ extraUsage }) => (extraUsage.enabled ? extraUsage.capNanos : null),
       fresh: null,

@@ -1,0 +1,109 @@
+/** Calendars of organizations: the time zone by which their weeks and months begin (docs/design/usage.md, Calendars). */
+import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { type Calendar, weekDays } from "../../core/store/calendar.ts";
+import type { Organization } from "../../core/store/directory.ts";
+import { instantIn, isZone } from "../../core/time/zone.ts";
+import { instant } from "../store/shapes.ts";
+import { type Facts, flag } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { excerpt } from "./parse.ts";
+import { words } from "./shapes.ts";
+
+const zone = () => words("A name of the IANA time zone database, such as Europe/Berlin.");
+const weekStarts = () =>
+  oneOf([...weekDays], { description: "The day on which a week begins, at the start of the day." });
+const monthStarts = () =>
+  Type.Integer({
+    minimum: 1,
+    maximum: 31,
+    description: "The day on which a month begins; in a shorter month, its last day.",
+  });
+
+export const CalendarShape = Type.Object(
+  { zone: zone(), week_starts: weekStarts(), month_starts: monthStarts() },
+  { description: "By which weeks and months begin, in the place of the anchor." },
+);
+
+/** The members of an input. `month_starts` without a zone keeps the one that there is. */
+export const calendarMembers = {
+  zone: Type.Optional(nullable(zone())),
+  week_starts: Type.Optional(nullable(weekStarts())),
+  month_starts: Type.Optional(nullable(monthStarts())),
+};
+
+export const calendarFields = {
+  calendar: nullable(CalendarShape),
+  next_calendar: nullable(
+    Type.Object({ calendar: nullable(CalendarShape), counts_from: instant("When months begin to be counted by it.") }),
+  ),
+};
+
+export const calendarFlags = {
+  zone: flag("--zone <zone>", "time zone by whose clocks weeks and months begin, such as Europe/Berlin"),
+  weekStarts: {
+    ...flag("--week-starts <day>", "day on which a week begins (default: monday)"),
+    hasChoices: true,
+  },
+  monthStarts: flag("--month-starts <day>", "day on which a month begins, 1 to 31 (default: 1)"),
+} as const;
+
+interface Given {
+  zone?: string | null | undefined;
+  weekStarts?: Calendar["weekStarts"] | null | undefined;
+  monthStarts?: number | null | undefined;
+}
+
+/** What was given over a calendar that is there; undefined: nothing was given. */
+export async function calendarFrom(
+  { administration }: Pick<ManagementContext, "administration">,
+  { zone = null, weekStarts = null, monthStarts = null }: Given,
+  before: Calendar | null,
+): Promise<Calendar | undefined> {
+  if (zone === null && weekStarts === null && monthStarts === null) return undefined;
+  const named = zone ?? before?.zone ?? fail("Specify the time zone, too, such as Europe/Berlin.");
+  return {
+    zone: await knownZone(administration, named),
+    weekStarts: weekStarts ?? before?.weekStarts ?? "monday",
+    monthStarts: monthStarts ?? before?.monthStarts ?? 1,
+  };
+}
+
+/** The calendar of a new organization: what was given, over that of the configuration. A zone of null: none. */
+export async function firstCalendar(
+  context: Pick<ManagementContext, "administration" | "calendar">,
+  given: Given,
+): Promise<Calendar | null> {
+  const ofService = given.zone === null ? null : await context.calendar();
+  const wanted = ofService ? { ...given, zone: given.zone ?? ofService.zone } : given;
+  return (await calendarFrom(context, wanted, ofService)) ?? null;
+}
+
+async function knownZone(administration: ManagementContext["administration"], name: string): Promise<string> {
+  const known = await administration.knownZone(name);
+  if (known !== null && isZone(known)) return known;
+  const shown = excerpt(name);
+  if (known === null && !isZone(name))
+    fail(`There is no time zone '${shown}'. Use a name of the IANA time zone database, such as Europe/Berlin.`);
+  const whose = known === null ? "The database" : "This server";
+  return fail(`${whose} does not know the time zone '${shown}'. Update its time zone data, or use another zone.`);
+}
+
+/** `Europe/Berlin: weeks begin on monday, months on day 1`. */
+export function calendarWords(calendar: Calendar | null): string {
+  if (calendar === null) return "none";
+  return `${calendar.zone}: weeks begin on ${calendar.weekStarts}, months on day ${calendar.monthStarts}`;
+}
+
+export function calendarFacts({ calendar, nextCalendar }: Organization): Facts {
+  const zone = (nextCalendar?.calendar ?? calendar)?.zone;
+  return [
+    ["calendar", calendar && calendarWords(calendar)],
+    [
+      "next calendar",
+      nextCalendar &&
+        `${calendarWords(nextCalendar.calendar)}; months are counted by it from ${instantIn(nextCalendar.countsFrom, zone ?? "UTC")} on`,
+    ],
+  ];
+}
