@@ -173,12 +173,13 @@ create function usage_set_calendar(
     month record;
     made usage_anchor;
   begin
+    select coalesce((
+      select a.anchor_at from usage_anchor a where a.organization_id = o.id order by a.month_from desc limit 1
+    ), o.anchor_at) into anchor from organization o where o.id = organization;
     if not exists (select from usage_now n where n.subject_id = organization) then
       delete from usage_anchor a where a.organization_id = organization;
-      insert into usage_anchor
-      select o.id, '-infinity', '-infinity', o.anchor_at, new_zone, new_week_starts, new_month_starts,
-        '-infinity', null, '-infinity', null
-      from organization o where o.id = organization;
+      insert into usage_anchor values (organization, '-infinity', '-infinity', anchor, new_zone, new_week_starts,
+        new_month_starts, '-infinity', null, '-infinity', null);
       return at;
     end if;
     if exists (
@@ -188,9 +189,6 @@ create function usage_set_calendar(
       return null;
     end if;
     delete from usage_anchor a where a.organization_id = organization and a.month_from > at;
-    select coalesce((
-      select a.anchor_at from usage_anchor a where a.organization_id = o.id order by a.month_from desc limit 1
-    ), o.anchor_at) into anchor from organization o where o.id = organization;
     select w.ends_at[2] as week_at, w.ends_at[3] as month_at into running from usage_windows_at(organization, at) w;
     select w.* into week from usage_week_by(new_zone, new_week_starts, anchor, running.week_at) w;
     select m.* into month from usage_month_by(new_zone, new_month_starts, anchor, running.month_at) m;

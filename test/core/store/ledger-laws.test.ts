@@ -204,7 +204,7 @@ for (const name of databaseKinds(import.meta.path)) {
                 const isUsed = await hasRow(organizations[0]!);
                 const after = isUsed
                   ? withCalendar(organization.anchors, one.calendar, now_ms)
-                  : [{ ...first, calendar: one.calendar }];
+                  : [{ ...first, at_ms: organization.anchors.at(-1)!.at_ms, calendar: one.calendar }];
                 organization.anchors = after ?? organization.anchors;
                 const effectiveAt = await setCalendar(store.db, organizations[0]!, one.calendar);
                 expect(effectiveAt?.getTime()).toBe(isUsed ? after?.at(-1)?.monthFrom_ms : now_ms);

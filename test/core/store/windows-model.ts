@@ -135,7 +135,7 @@ export function hasCalendar(anchors: readonly Anchor[], now_ms: number): boolean
 export function withCalendar(anchors: readonly Anchor[], calendar: Calendar | null, now_ms: number): Anchor[] | null {
   const counting = anchors.filter((one) => one.monthFrom_ms <= now_ms);
   if (counting.length < anchors.length && hasCalendar(anchors, now_ms)) return null;
-  const { at_ms } = counting.at(-1)!;
+  const { at_ms } = anchors.at(-1)!;
   const weekFrom_ms = weekAt(counting, now_ms).endsAt_ms;
   const monthFrom_ms = monthAt(counting, now_ms).endsAt_ms;
   const made = { at_ms, calendar, weekFrom_ms, monthFrom_ms };

@@ -119,11 +119,12 @@ export const organizationKind: Kind<WholeOrganization> = {
   fields: {
     name: setBy("renameOrganization", "name", { schema: name("Display name."), read: (one) => one.name, fresh: null }),
     plan: setBy("setPlan", "plan", { read: (one) => one.plan, fresh: plan_default }),
+    calendar,
     anchor: setBy("setAnchor", "anchor", {
-      read: (one) => (one.nextAnchor ?? one).anchorAt.toISOString(),
+      // With a calendar, no anchor counts.
+      read: (one) => ((one.nextCalendar ?? one).calendar ? null : (one.nextAnchor ?? one).anchorAt.toISOString()),
       fresh: null,
     }),
-    calendar,
     extra_usage_cap_nanos: setBy("setExtraUsage", "cap_nanos", {
       read: ({ extraUsage }) => (extraUsage.enabled ? extraUsage.capNanos : null),
       fresh: null,
