@@ -96,10 +96,10 @@ export class BudgetModel {
     const windows = this.#windows.get(subject.id) ?? [];
     this.#windows.set(subject.id, windows);
     const found = windows.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
-    if (found) return found;
-    const interval: Interval = { startsAt_ms, endsAt_ms, ...(wholeAt_ms === undefined ? {} : { wholeAt_ms }) };
-    const limit = () => limitIn(infinite(subject.limits[kind]), interval);
-    const made = { kind, ...interval, total: { used: 0, held: 0 }, limit };
+    if (found) return Object.assign(found, { endsAt_ms, wholeAt_ms });
+    const total = { used: 0, held: 0 };
+    const limit = () => limitIn(infinite(subject.limits[kind]), made);
+    const made: OwnWindow = { kind, startsAt_ms, endsAt_ms, wholeAt_ms, total, limit };
     windows.push(made);
     return made;
   }
@@ -152,8 +152,8 @@ export function subjectsRead(
   const running = runningOf(holds);
   const subjects = own.map(({ subject: { id, subject, limits }, windows }): SubjectReading => {
     const reading = (place: number) => {
-      const { kind, total, ...interval } = windows[place]!;
-      return { kind, ...total, ...spanRead(limits[kind], interval) };
+      const window = windows[place]!;
+      return { kind: window.kind, ...window.total, ...spanRead(limits[window.kind], window) };
     };
     return {
       subject,

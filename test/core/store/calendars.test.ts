@@ -54,7 +54,7 @@ for (const name of databaseKinds(import.meta.path)) {
           const admit = admitOf(of);
           const [answer] = await book.run([admit]);
           await book.run([settleOf(admit, 10)]);
-          if (answer?.answer !== "granted") throw new Error(`the ledger answered ${JSON.stringify(answer)}`);
+          if (answer?.answer !== "granted" || !("windows" in answer)) throw new Error(`the ledger answered ${JSON.stringify(answer)}`);
           const { startsAt, resetAt, used } = answer.windows.month;
           return { starts: startsAt.getTime(), resets: resetAt.getTime(), used };
         };

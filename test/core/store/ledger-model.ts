@@ -414,7 +414,10 @@ export class LedgerModel {
     };
     const window = (kind: Window["kind"], interval: Interval): Window => {
       const name = `${kind} ${interval.startsAt_ms}`;
-      const found = account.windows.get(name) ?? { kind, ...interval, total: { used: 0, held: 0 } };
+      const known = account.windows.get(name);
+      const { endsAt_ms, wholeAt_ms } = interval;
+      if (known) Object.assign(known, { endsAt_ms, wholeAt_ms });
+      const found = known ?? { kind, ...interval, total: { used: 0, held: 0 } };
       account.windows.set(name, found);
       return found;
     };

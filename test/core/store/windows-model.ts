@@ -9,7 +9,7 @@ export interface Interval {
   startsAt_ms: number;
   endsAt_ms: number;
   /** Where it would have begun, had the calendar not changed in its midst. */
-  wholeAt_ms?: number;
+  wholeAt_ms?: number | undefined;
 }
 
 /**
