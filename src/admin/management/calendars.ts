@@ -80,7 +80,8 @@ export async function firstCalendar(
   return (await calendarFrom(context, wanted, ofService)) ?? null;
 }
 
-async function knownZone(administration: ManagementContext["administration"], name: string): Promise<string> {
+/** The name of a time zone as the database writes it. */
+export async function knownZone(administration: ManagementContext["administration"], name: string): Promise<string> {
   const known = await administration.knownZone(name);
   if (known !== null && isZone(known)) return known;
   const shown = excerpt(name);

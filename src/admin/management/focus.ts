@@ -26,7 +26,8 @@ type Price = NonNullable<Report["price"]>;
 
 /** The dataset line by line, names first. */
 export function reportFocus(report: Report): Iterable<string> {
-  const { price } = report;
+  const { price, zone } = report;
+  if (zone !== null) fail("A FOCUS report is in UTC, as the standard has it. Leave out the zone.");
   if (!price) {
     fail("A FOCUS report needs a price: set reports.currency and reports.price_per_million_nanos in sluice.yaml.");
   }

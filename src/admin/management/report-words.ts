@@ -2,15 +2,17 @@
 import { grouped } from "../../core/inference/amounts.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, minute } from "../../core/time/written.ts";
+import { instantIn } from "../../core/time/zone.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
 import { labelsInWords } from "./key-words.ts";
 import type { Report, Row } from "./report-shape.ts";
 import { shareInWords, tightestReset } from "./standing.ts";
 
 export function reportSaid(report: Report): Said {
-  const { from, to, asOf, rows, total, running, price, organization } = report;
+  const { from, to, asOf, rows, total, running, price, organization, zone } = report;
   const whose = organization ? `, of ${organization}` : "";
-  const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(asOf)}.\n`;
+  const at = (one: Date) => (zone === null ? instant(one) : instantIn(one, zone));
+  const head = `From ${at(from)} until before ${at(to)}${whose}, as of ${at(asOf)}.\n`;
   const cost = price ? `, ${total.cost} ${price.currency}` : "";
   const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.nanos)} nanos${cost}.\n`;
   const isOpen = running.requests > 0;
@@ -34,15 +36,20 @@ const groupColumns: Record<ReportGroup, Column<Row>> = {
   operation: { head: "OPERATION", cell: ({ operation }) => operation ?? "" },
   outcome: { head: "OUTCOME", cell: ({ outcome }) => outcome ?? "" },
   hour: { head: "HOUR (UTC)", cell: ({ hour }) => minute(hour ?? null) ?? "" },
-  day: { head: "DAY (UTC)", cell: ({ day }) => day ?? "" },
-  month: { head: "MONTH (UTC)", cell: ({ month }) => month ?? "" },
+  day: { head: "DAY", cell: ({ day }) => day ?? "" },
+  month: { head: "MONTH", cell: ({ month }) => month ?? "" },
 };
 
-function columnsOf({ by, rows, price }: Report): Column<Row>[] {
+function inZone(group: ReportGroup, zone: string): Column<Row> {
+  const column = groupColumns[group];
+  return group === "day" || group === "month" ? { ...column, head: `${column.head} (${zone})` } : column;
+}
+
+function columnsOf({ by, rows, price, zone }: Report): Column<Row>[] {
   const most = Math.max(1, ...rows.map(({ nanos }) => nanos));
   const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
-    ...by.map((group) => groupColumns[group]),
+    ...by.map((group) => inZone(group, zone ?? "UTC")),
     ...(by.includes("team") ? [teamId] : []),
     ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
@@ -80,8 +87,9 @@ export const reportHelp = `
 Groups: organization, team, person, key, model, operation, outcome, and one of
 hour, day, month. Requests count in the hour of their admission, in the team
 that their key was in then, and for the person whose key it is. Dates are days
-of UTC, and months can be given as 2026-11; an instant must be the beginning of
-an hour. The end is not part of the report.
+of UTC or of --zone, and months can be given as 2026-11; an instant must be the
+beginning of an hour. The end is not part of the report. A zone whose days do
+not begin at a full hour in UTC is refused, since usage is added up by hours.
 
 FOCUS is by day, or --by hour or month, with organization, team, person, key,
 model, and operation. It needs reports.currency and
@@ -90,5 +98,6 @@ reports.price_per_million_nanos in sluice.yaml.
 Examples:
   $ sluice usage report
   $ sluice usage report --from 2026-11 --to 2026-12 --by key,model --org acme
+  $ sluice usage report --by day --zone Europe/Berlin
   $ sluice usage report --by team,day --csv >november.csv
   $ sluice usage report --from 2026-10 --to 2026-11 --focus >october.csv`;

@@ -94,6 +94,11 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
   ): Promise<Changed | "calendar_changes">;
   /** The name by which the database knows a time zone; null: it knows none. */
   knownZone(name: string): Promise<string | null>;
+  /**
+   * The instants at which days of a time zone begin: those of two local dates (their midnights, as if in UTC), else of the
+   * first of its month and of its tomorrow. `hasFullHours`: each day of the span begins at a full hour in UTC.
+   */
+  spanIn(zone: string, first: Date | null, end: Date | null): Promise<{ from: Date; to: Date; hasFullHours: boolean }>;
   /** If it is turned off, the cap stays: it still bounds running requests. */
   setExtraUsage(
     id: string,

@@ -21,6 +21,20 @@ import { hasUsed } from "./standing.ts";
 const calendarDetails = (calendar: Calendar | null) =>
   calendar && { zone: calendar.zone, week_starts: calendar.weekStarts, month_starts: calendar.monthStarts };
 
+const spanning = `
+  select d."from", d."to", (
+    select bool_and(extract(epoch from t at time zone $1::text - t at time zone 'UTC')::bigint % 3600 = 0)
+    from (
+      select generate_series(d."from", greatest(d."from", d."to"), interval '24 hours') as t union all select d."to"
+    ) days
+  ) as "hasFullHours"
+  from (select store_now() at time zone $1::text) n (today)
+  cross join lateral (
+    select usage_day($1::text, coalesce($2::timestamptz at time zone 'UTC', date_trunc('month', n.today))) as "from",
+      usage_day($1::text, coalesce($3::timestamptz at time zone 'UTC', date_trunc('day', n.today) + interval '1 day')) as "to"
+    offset 0
+  ) d`;
+
 type Verbs =
   | "createOrganization"
   | "listOrganizations"
@@ -28,6 +42,7 @@ type Verbs =
   | "findOrganization"
   | `setOrganization${"Status" | "Plan" | "Anchor" | "Calendar"}`
   | "knownZone"
+  | "spanIn"
   | "setExtraUsage"
   | "adjustUsage";
 
@@ -138,6 +153,11 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         [name],
       );
       return row?.name ?? null;
+    },
+
+    async spanIn(zone, first, end) {
+      const [span] = await db.query<{ from: Date; to: Date; hasFullHours: boolean }>(spanning, [zone, first, end]);
+      return span!;
     },
 
     setExtraUsage: (id, extra, actor, version) =>
