@@ -173,7 +173,7 @@ export class Books {
         cell = this.#cell(id, kind, startsAt_ms);
         this.#cellOfTotal.set(total, cell);
       }
-      const limit = limitIn(limits[kind], this.#spanOf(id, kind, startsAt_ms));
+      const limit = Math.max(...this.#spansOf(id, kind, startsAt_ms).map((span) => limitIn(limits[kind], span)));
       const rises = used + held > cell.seen || used > cell.seenUsed;
       if (isChecked && rises && (used > limit ? used > cell.seenUsed : used + held > limit && used + held > cell.seen))
         this.say("limit", `the ${kind} has ${used} nanos used and ${held} held, and its limit is ${limit}`);
@@ -245,6 +245,18 @@ export class Books {
     if (said !== limit) this.say("refusal", `${id} has a ${kind} of ${limit}, and the refusal says ${said}`);
   }
 
+  /**
+   * All that a window that begins then has been: one that was opened by a clock which was set back since may be another one
+   * by the calendar that was set meanwhile.
+   */
+  #spansOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): readonly Interval[] {
+    const span = this.#spanOf(organizationId, kind, startsAt_ms);
+    if (kind === "session") return [span];
+    const cell = this.#cell(organizationId, kind, startsAt_ms);
+    if (!cell.spans.includes(span)) cell.spans.push(span);
+    return cell.spans;
+  }
+
   /** The window that begins then. */
   #spanOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): Interval {
     const anchors = this.#anchors.get(organizationId)!;
@@ -288,7 +300,7 @@ export class Books {
     this.#cells.set(organizationId, cells);
     const known = cells.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
     if (known) return known;
-    const made = { kind, startsAt_ms, used: 0, held: 0, seen: 0, seenUsed: 0 };
+    const made = { kind, startsAt_ms, used: 0, held: 0, seen: 0, seenUsed: 0, spans: [] };
     cells.push(made);
     return made;
   }

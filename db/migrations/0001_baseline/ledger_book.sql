@@ -117,7 +117,7 @@ create function usage_bridge(inout book usage_book)
   begin
     for owner in 1..cardinality(book.extra_enabled) loop
       extra := 4 * owner;
-      wholes := usage_wholes(book.subjects[owner], book.starts_at[extra - 3:extra]);
+      wholes := usage_wholes(book.subjects[owner], book.starts_at[extra - 3:extra], book.ends_at[extra - 3:extra]);
       continue when wholes is null;
       book.wholes := coalesce(book.wholes, array_fill(null::timestamptz, array[4 * cardinality(book.extra_enabled)]));
       book.wholes[extra - 3:extra] := wholes;

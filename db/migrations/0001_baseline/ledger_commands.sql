@@ -198,7 +198,7 @@ create function usage_past_bounds(
       continue when counters[i] = now[i];
       past := book.past[counters[i] - cardinality(book.starts_at)];
       bounds[counters[i]] := usage_in_proportion(whole[now[i]], past.starts_at, past.ends_at,
-        usage_whole(book.subjects[extra / 4], past.kind, past.starts_at));
+        usage_whole(book.subjects[extra / 4], past.kind, past.starts_at, past.ends_at));
     end loop;
     return bounds;
   end $$;

@@ -87,23 +87,27 @@ create function usage_calendar(organization uuid, first_anchor_at timestamptz, a
       coalesce(monthly.anchor_at, first_anchor_at), at) month
   $$;
 
--- Where a window that begins at `starts` would have begun, had the calendar not changed in its midst; null: it is whole.
-create function usage_whole(organization uuid, kind usage_window_kind, starts timestamptz) returns timestamptz
+-- Where a window would have begun, had the calendar not changed in its midst; null: it is whole.
+create function usage_whole(organization uuid, kind usage_window_kind, starts timestamptz, ends timestamptz)
+  returns timestamptz
   language sql stable
   as $$
     select case kind when 'week' then a.week_whole_at else a.month_whole_at end from usage_anchor a
-    where a.organization_id = organization
-      and case kind when 'week' then a.week_from = starts when 'session' then false else a.month_from = starts end
+    where a.organization_id = organization and case kind
+      when 'session' then false
+      when 'week' then (a.week_from, a.week_to) = (starts, ends)
+      else (a.month_from, a.month_to) = (starts, ends) end
     order by a.month_from desc limit 1
   $$;
 
 -- The same of four windows; null: all of them are whole.
-create function usage_wholes(organization uuid, starts timestamptz[]) returns timestamptz[]
+create function usage_wholes(organization uuid, starts timestamptz[], ends timestamptz[]) returns timestamptz[]
   language sql stable
   as $$
     select case when coalesce(w.week_at, w.month_at) is not null then array[null, w.week_at, w.month_at, w.month_at] end
-    from (select usage_whole(organization, 'week', starts[2]), usage_whole(organization, 'month', starts[3]))
-      w (week_at, month_at)
+    from (
+      select usage_whole(organization, 'week', starts[2], ends[2]), usage_whole(organization, 'month', starts[3], ends[3])
+    ) w (week_at, month_at)
   $$;
 
 -- All that changes what an organization used takes this lock first, for several organizations in ascending order, and
@@ -290,7 +294,7 @@ create view usage_window_now as
   cross join lateral (select * from usage_windows_at(o.id, clock.at) offset 0) f
   cross join lateral (select * from usage_totals(o.id, f.starts_at) offset 0) t
   left join lateral (
-    select usage_wholes(o.id, f.starts_at) as wholes where o.bridged_until > clock.at offset 0
+    select usage_wholes(o.id, f.starts_at, f.ends_at) as wholes where o.bridged_until > clock.at offset 0
   ) b on true
   left join lateral (
     select * from limit_raise r where o.raised_until > clock.at and r.subject_id = o.id and r.ends_at > clock.at offset 0

@@ -162,7 +162,7 @@ single names in limits, labels, notices and memberships.
       name: Acme, Inc.
       plan: gold
       anchor: 2026-11-01              # where weeks and months are counted from
-      calendar: null                  # or { zone: Europe/Berlin, week_starts: monday, month_starts: 1 }
+      calendar: null                  # or { zone: Europe/Berlin, month_starts: 15 }
     globex:
       plan: starter
       status: suspended               # or active, or closed, for good

@@ -9,7 +9,10 @@ import { type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { excerpt } from "./parse.ts";
-import { words } from "./shapes.ts";
+import { examples, words } from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Organizations");
 
 const zone = () => words("A name of the IANA time zone database, such as Europe/Berlin.");
 const weekStarts = () =>
@@ -90,6 +93,45 @@ export async function knownZone(administration: ManagementContext["administratio
   const whose = known === null ? "The database" : "This server";
   return fail(`${whose} does not know the time zone '${shown}'. Update its time zone data, or use another zone.`);
 }
+
+const Zones = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object({
+        zone: zone(),
+        offsets: Type.Array(
+          Type.Object({
+            from: instant("From when its clocks are so far ahead."),
+            to: instant("Until when, at most a year from now."),
+            seconds: Type.Integer({ description: "How far they are ahead of UTC." }),
+          }),
+        ),
+      }),
+    ),
+  },
+  { $id: "Zones" },
+);
+
+export const calendarVerbs = [
+  verb({
+    name: "listZones",
+    route: "GET /zones",
+    summary: "List the time zones of organizations",
+    description:
+      "With the changes of their clocks in the coming year, by the rules that the database knows: windows begin by them.",
+    roles: ["admin", "viewer"],
+    faults: [],
+    takes: Type.Object({}),
+    answers: Zones,
+    example: {
+      takes: {},
+      answer: {
+        data: [{ zone: "Europe/Berlin", offsets: [{ from: examples.at, to: examples.at, seconds: 3_600 }] }],
+      },
+    },
+    act: async ({ administration }) => ({ data: await administration.zones() }),
+  }),
+] as const;
 
 /** `Europe/Berlin: weeks begin on monday, months on day 1`. */
 export function calendarWords(calendar: Calendar | null): string {

@@ -94,6 +94,8 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
   ): Promise<Changed | "calendar_changes">;
   /** The name by which the database knows a time zone; null: it knows none. */
   knownZone(name: string): Promise<string | null>;
+  /** The zones of calendars, and how far their clocks are ahead of UTC in the coming year, by the database's rules. */
+  zones(): Promise<ZoneRules[]>;
   /**
    * The instants at which days of a time zone begin: those of two local dates (their midnights, as if in UTC), else of the
    * first of its month and of its tomorrow. `hasFullHours`: each day of the span begins at a full hour in UTC.
@@ -231,6 +233,11 @@ export interface GivenLimits {
 }
 
 /** The organization after the change. Null if there is none. */
+export interface ZoneRules {
+  zone: string;
+  offsets: { from: Date; to: Date; seconds: number }[];
+}
+
 export type Changed = Organization | Stale<Organization> | "closed" | null;
 /** The limits that it gives, after the change. */
 type DefaultChanged = GivenLimits | Stale<GivenLimits> | "closed" | null;

@@ -27,8 +27,8 @@ export function instantIn(at: Date, zone: string, { year = true } = {}): string 
   return `${date} ${part.hour}:${part.minute} (${zone})`;
 }
 
-/** How far the clocks of a zone are ahead of UTC, in milliseconds. */
-export function offset_ms(at: Date, zone: string): number {
+/** How far the clocks of a zone are ahead of UTC at an instant, in milliseconds. */
+export function offsetsIn(zone: string): (at: Date) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
     year: "numeric",
@@ -39,14 +39,9 @@ export function offset_ms(at: Date, zone: string): number {
     second: "numeric",
     hourCycle: "h23",
   });
-  const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
-  const local_ms = Date.UTC(
-    part.year!,
-    part.month! - 1,
-    part.day,
-    part.hour,
-    part.minute,
-    part.second,
-  );
-  return local_ms - Math.floor(at.getTime() / 1000) * 1000;
+  return (at) => {
+    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+    const local_ms = Date.UTC(part.year!, part.month! - 1, part.day, part.hour, part.minute, part.second);
+    return local_ms - Math.floor(at.getTime() / 1000) * 1000;
+  };
 }

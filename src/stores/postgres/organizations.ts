@@ -35,6 +35,24 @@ const spanning = `
     offset 0
   ) d`;
 
+/** Spans of one offset, looked at by the hour. */
+const zoneRules = `
+  select z.zone, min(z.at) as "from", max(z.at) + interval '1 hour' as "to", z.seconds
+  from (
+    select h.*, row_number() over (partition by h.zone order by h.at)
+      - row_number() over (partition by h.zone, h.seconds order by h.at) as run
+    from (
+      select a.zone, t.at, extract(epoch from t.at at time zone a.zone - t.at at time zone 'UTC')::integer as seconds
+      from (
+        select distinct a.zone from usage_anchor a join organization o on o.id = a.organization_id
+        where a.zone is not null and o.status <> 'closed'
+      ) a
+      cross join (select date_trunc('hour', store_now(), 'UTC') as began offset 0) n
+      cross join lateral generate_series(n.began, n.began + interval '8784 hours', interval '1 hour') t (at)
+    ) h
+  ) z
+  group by z.zone, z.seconds, z.run order by z.zone, 2`;
+
 type Verbs =
   | "createOrganization"
   | "listOrganizations"
@@ -42,6 +60,7 @@ type Verbs =
   | "findOrganization"
   | `setOrganization${"Status" | "Plan" | "Anchor" | "Calendar"}`
   | "knownZone"
+  | "zones"
   | "spanIn"
   | "setExtraUsage"
   | "adjustUsage";
@@ -153,6 +172,14 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         [name],
       );
       return row?.name ?? null;
+    },
+
+    async zones() {
+      const rows = await db.query<{ zone: string; from: Date; to: Date; seconds: number }>(zoneRules);
+      return [...Map.groupBy(rows, ({ zone }) => zone)].map(([zone, offsets]) => ({
+        zone,
+        offsets: offsets.map(({ from, to, seconds }) => ({ from, to, seconds })),
+      }));
     },
 
     async spanIn(zone, first, end) {

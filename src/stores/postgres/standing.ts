@@ -50,7 +50,7 @@ const standingRows = (subjects: string, condition: string): string => `
     cross join (select store_now() as at offset 0) clock
     cross join lateral (select * from usage_windows_at(o.organization_id, clock.at) offset 0) w
     left join organization b on b.id = o.organization_id and b.bridged_until > clock.at
-    left join lateral (select usage_wholes(b.id, w.starts_at) as wholes offset 0) x on true
+    left join lateral (select usage_wholes(b.id, w.starts_at, w.ends_at) as wholes offset 0) x on true
   )
   select s.*, l.limits, t.running, f.starts_at, f.ends_at, f.wholes, t.used, t.held, f.at,
     greatest(t.used[1] * 100.0 / l.limits[1], t.used[2] * 100.0 / l.limits[2], t.used[3] * 100.0 / l.limits[3]) as percent

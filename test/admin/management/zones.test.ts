@@ -1,5 +1,6 @@
 /** Time zones as an administrator meets them: the calendar of an organization, and the days of a report. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { zonesSay } from "../../../src/admin/cli/zones-check.ts";
 import { client } from "../../../src/admin/management/client.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
@@ -86,6 +87,32 @@ describe("the calendar of an organization", () => {
     expect(manage.updateCalendar({ organization: "none", monthStarts: 3 })).rejects.toMatchObject({
       message: "Specify the time zone, too, such as Europe/Berlin.",
     });
+  });
+});
+
+describe("doctor", () => {
+  test("compares the database's rules of the zones of organizations with this program's, for a year", async () => {
+    const { data } = await manage.listZones();
+    const found = data.find(({ zone }) => zone === "Europe/Berlin")!;
+    expect(found.offsets.map(({ seconds }) => seconds).toSorted()).toEqual([3600, 3600, 7200]);
+    const [first, summer] = found.offsets;
+    expect(summer).toMatchObject({ from: first!.to, seconds: 7200 });
+    const says = await zonesSay(manage);
+    expect(says).toBe(
+      `the database and this program know the same rules for the coming year of ${data.map(({ zone }) => zone).join(", ")}`,
+    );
+  });
+
+  test("warns of the first hour at which they differ", async () => {
+    const { data } = await manage.listZones();
+    const [winter, ...rest] = data.find(({ zone }) => zone === "Europe/Berlin")!.offsets;
+    // As if summer time had been given up in the database.
+    const offsets = [winter!, ...rest.map((one) => ({ ...one, seconds: 3600 }))];
+    const listZones = async () => ({ data: [{ zone: "Europe/Berlin", offsets }] });
+    expect(zonesSay({ ...manage, listZones })).rejects.toThrow(
+      /^the database and this program know different rules for Europe\/Berlin from \d{4}-03-\d\d 01:00:00 UTC on\. Windows begin by those of the database\. Update the older ones/,
+    );
+    expect(await zonesSay({ ...manage, listZones: async () => ({ data: [] }) })).toBeNull();
   });
 });
 

@@ -158,6 +158,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         one.calendar = calendar;
       }),
     knownZone: async (name) => name,
+    zones: async () => [],
     spanIn: async () => ({ from: now(), to: now(), hasFullHours: true }),
     setOrganizationAnchor: async (id, anchorAt, actor) =>
       changed(id, actor, "organization.anchor", (one) => {
