@@ -1,7 +1,7 @@
 // What an organization with a calendar may rely on: a request at each boundary of summer time belongs to the window of its
 // local day, and a change of the calendar in mid-month is followed by one shorter window with its share of the limit.
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer, Ledger } from "../../../src/core/store/ledger.ts";
 import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
@@ -9,6 +9,7 @@ import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
+setDefaultTimeout(60_000);
 const monday = { weekStarts: "monday", monthStarts: 1 } as const;
 const hour_ms = 3_600_000;
 
