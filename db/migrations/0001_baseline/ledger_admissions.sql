@@ -170,10 +170,8 @@ create function usage_admit(
     running bigint[] := book.running; is_changed boolean[] := book.is_changed;
     bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
     concurrent bigint[] := book.concurrent;
-    plans integer[];
-    subject integer; free bigint; room bigint; room_extra bigint; is_crowded boolean;
-    rows text; seen text;
-    got usage_grant; grants usage_grant[];
+    plans integer[]; subject integer; free bigint; room bigint; room_extra bigint; is_crowded boolean;
+    rows text; seen text; got usage_grant; grants usage_grant[];
   begin
     for step in
       select * from usage_admissions(commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams)
@@ -277,9 +275,7 @@ create function usage_grow(
     held bigint[] := book.held;
     is_changed boolean[] := book.is_changed;
     bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
-    plans integer[];
-    counters integer[];
-    subject integer; room bigint; granted bigint;
+    plans integer[]; counters integer[]; subject integer; room bigint; granted bigint;
     grown uuid[] := '{}'; grown_nanos bigint[] := '{}'; grown_numbers integer[] := '{}';
   begin
     for step in
@@ -293,19 +289,17 @@ create function usage_grow(
         continue;
       end if;
       counters := step.counters;
-      if not step.is_in_force then
-        located := usage_locate(step.request_id, counters, used, held, book);
-        counters := located.counters;
-        used := located.used;
-        held := located.held;
-        book := located.book;
-      end if;
       if plans[step.owner] is distinct from step.plan then
         bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
           book.starts_at, book.ends_at, book.wholes);
         plans[step.owner] := step.plan;
       end if;
       if not step.is_in_force then
+        located := usage_locate(step.request_id, counters, used, held, book);
+        counters := located.counters;
+        used := located.used;
+        held := located.held;
+        book := located.book;
         bounds := usage_past_bounds(bounds, step.counters, counters, limits, step.plan, step.extra, book);
       end if;
       room := case when step.first = 4 and not step.is_extra then 0 end;

@@ -19,10 +19,7 @@ create function usage_settle(
     running bigint[] := book.running;
     is_changed boolean[] := book.is_changed;
     bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
-    plans integer[];
-    counters integer[];
-    subject integer;
-    unused bigint; charge bigint;
+    plans integer[]; counters integer[]; subject integer; unused bigint; charge bigint;
     charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
     after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
   begin
@@ -38,19 +35,17 @@ create function usage_settle(
         continue;
       end if;
       counters := step.counters;
-      if not step.is_in_force then
-        located := usage_locate(step.request_id, counters, used, held, book);
-        counters := located.counters;
-        used := located.used;
-        held := located.held;
-        book := located.book;
-      end if;
       if plans[step.owner] is distinct from step.plan then
         bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
           book.starts_at, book.ends_at, book.wholes);
         plans[step.owner] := step.plan;
       end if;
       if not step.is_in_force then
+        located := usage_locate(step.request_id, counters, used, held, book);
+        counters := located.counters;
+        used := located.used;
+        held := located.held;
+        book := located.book;
         bounds := usage_past_bounds(bounds, step.counters, counters, limits, step.plan, step.extra, book);
       end if;
       charge := step.nanos;

@@ -162,9 +162,9 @@ single names in limits, labels, notices and memberships.
       name: Acme, Inc.
       plan: gold
       anchor: 2026-11-01              # where weeks and months are counted from
-      calendar: null                  # or { zone: Europe/Berlin, month_starts: 15 }
     globex:
       plan: starter
+      calendar: { zone: Asia/Tokyo }  # in the place of an anchor; null: none
       status: suspended               # or active, or closed, for good
       extra_usage_cap_nanos: 20000000 # null: off
       key_lifetime_max_days: 90       # null: no limit

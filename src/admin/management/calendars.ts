@@ -58,7 +58,7 @@ interface Given {
   monthStarts?: number | null | undefined;
 }
 
-/** What was given over a calendar that is there; undefined: nothing was given. */
+/** The given members over a calendar that is there; undefined: nothing was given. */
 export async function calendarFrom(
   { administration }: Pick<ManagementContext, "administration">,
   { zone = null, weekStarts = null, monthStarts = null }: Given,
@@ -87,11 +87,11 @@ export async function firstCalendar(
 export async function knownZone(administration: ManagementContext["administration"], name: string): Promise<string> {
   const known = await administration.knownZone(name);
   if (known !== null && isZone(known)) return known;
-  const shown = excerpt(name);
+  const label = excerpt(name);
   if (known === null && !isZone(name))
-    fail(`There is no time zone '${shown}'. Use a name of the IANA time zone database, such as Europe/Berlin.`);
+    fail(`There is no time zone '${label}'. Use a name of the IANA time zone database, such as Europe/Berlin.`);
   const whose = known === null ? "The database" : "This server";
-  return fail(`${whose} does not know the time zone '${shown}'. Update its time zone data, or use another zone.`);
+  return fail(`${whose} does not know the time zone '${label}'. Update its time zone data, or use another zone.`);
 }
 
 const Zones = Type.Object(

@@ -132,7 +132,7 @@ export function managementContext(options: ManagementOptions) {
       const found = await organizationOf(slugOrId);
       return found.status === "closed" ? isClosed(found.slug) : found;
     },
-    /** Of an organization that is created without one. */
+    /** The calendar of an organization that is created without one. */
     calendar: async () => (await options.catalog()).calendar ?? null,
     async knownPlan(name: string): Promise<string> {
       const plans = [...(await options.catalog()).plans.keys()];

@@ -82,7 +82,7 @@ export const standingsWithHook = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
-  /** Of the three windows. */
+  /** Those of the three windows. */
   limits: (number | null)[];
   concurrent_requests: number | null;
   running: number;

@@ -21,8 +21,8 @@ export interface Anchor {
   weekFrom_ms: number;
   monthFrom_ms: number;
   calendar?: Calendar | null;
-  weekBridge?: Interval | null;
-  monthBridge?: Interval | null;
+  weekBridge?: Interval | null | undefined;
+  monthBridge?: Interval | null | undefined;
 }
 
 export const session_ms = 5 * 3_600_000;
