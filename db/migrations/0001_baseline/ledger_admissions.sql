@@ -204,7 +204,7 @@ create function usage_admit(
       got.source := usage_source(step.nanos, step.nanos_least, room, step.is_extra, room_extra);
       if got.source is null or is_crowded then
         answers := concat(answers, ',[', step.position, ',"', usage_refusal(got.source, step.nanos_least, step.subjects,
-          step.is_extra, bounds, book.used), '",', seen, ']');
+          step.is_extra, bounds, book.used), '",', seen, ',"' || usage_zone(book.subjects[step.owner], clock) || '"', ']');
         continue;
       end if;
       got.tokens := usage_tokens(step.nanos, case got.source when 'plan' then room else room_extra end,

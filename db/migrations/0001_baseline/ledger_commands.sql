@@ -38,6 +38,7 @@ create type usage_settle_command as (
 -- and 1 for the team, three limits and the concurrent one, what is used of the three windows and held, and how many run. The
 -- organization is its number in the batch, whose answer lists them once: when the three windows begin and end, what is used
 -- of the four kinds, whether there is extra usage, and its cap. An admission that was granted before has its own there.
+-- Behind what it saw, one that was refused has the zone of its organization's calendar, where there is one.
 
 -- Milliseconds since 1970, of which the node makes an instant.
 create function usage_ms(at timestamptz) returns bigint

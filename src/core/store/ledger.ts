@@ -200,6 +200,8 @@ export interface Shortage {
   windows: WindowReadings;
   subjects?: SubjectReading[];
   extra: ExtraReading;
+  /** The time zone of the organization's calendar; absent: it has none. */
+  zone?: string;
   at: Date;
 }
 export type GrowAnswer = { answer: "granted"; nanos: number } | { answer: "full" } | { answer: "gone" };

@@ -35,8 +35,16 @@ type Organization = [
   wholes?: WholeStart[],
 ];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
-/** An organization by its number in the batch; held nanos of the four kinds; the limited key, person and team. */
-type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
+/**
+ * An organization by its number in the batch; held nanos of the four kinds; the limited key, person and team; and of a refusal
+ * the zone of the organization's calendar.
+ */
+type Admitted = [
+  organization: Organization | number,
+  held: number[],
+  subjects: Numbers[] | null,
+  ...rest: Grant | [zone?: string],
+];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, nanos: number];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
@@ -78,7 +86,7 @@ function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[
 
 function admitAnswer(command: Admit, word: string, admitted: Admitted, organizations: Batch[2], at: Date): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
-  const [reference, held, rows, nanos, outputTokens, source, team] = admitted;
+  const [reference, held, rows, ...rest] = admitted;
   const organization = typeof reference === "number" ? organizations[reference - 1]! : reference;
   const windows = {
     session: windowOf(command, organization, held, "session", 0),
@@ -87,6 +95,7 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
   };
   const subjects = rows === null ? {} : { subjects: rows.map((row) => subjectOf(row, windows)) };
   if (word === "granted") {
+    const [nanos, outputTokens, source, team] = rest as Grant;
     const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
     return {
       answer: word,
@@ -110,7 +119,8 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
   const [, used, isExtra, extraCap] = organization;
   const capNanos = extraCap === null ? null : exact(extraCap);
   const extra: ExtraReading = { enabled: isExtra, capNanos, used: exact(used[3]!), held: exact(held[3]!) };
-  return { answer, kinds, windows, ...subjects, extra, at };
+  const [zone] = rest as [zone?: string];
+  return { answer, kinds, windows, ...subjects, extra, ...(zone !== undefined && { zone }), at };
 }
 
 function windowOf(

@@ -31,7 +31,16 @@ import {
   teamOf,
   underRaise,
 } from "./budget-model.ts";
-import { type Anchor, type Interval, limitIn, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
+import {
+  type Anchor,
+  type Interval,
+  limitIn,
+  monthAt,
+  session_ms,
+  sessionAt,
+  weekAt,
+  zoneAt,
+} from "./windows-model.ts";
 
 export interface ModelOrganization {
   anchors: Anchor[];
@@ -252,7 +261,9 @@ export class LedgerModel {
       full.sort((a, b) => seen[b].resetAt.getTime() - seen[a].resetAt.getTime());
       const capNanos = Number.isFinite(cap) ? cap : null;
       const extra = { enabled, capNanos, ...extraTotal };
-      return { answer: waitingHelps ? "reserved" : "exhausted", kinds: full, windows: seen, ...subjects, extra, at };
+      const zone = zoneAt(organization.anchors, this.now_ms());
+      const shortage = { kinds: full, windows: seen, ...subjects, extra, ...(zone !== null && { zone }), at };
+      return { answer: waitingHelps ? "reserved" : "exhausted", ...shortage };
     }
     const running = [...this.holds.values()].filter(
       (hold) => hold.facts.organizationId === admit.organizationId,

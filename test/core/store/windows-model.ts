@@ -121,6 +121,11 @@ export function withAnchor(anchors: readonly Anchor[], anchor_ms: number, now_ms
   return [...counting, { at_ms: anchor_ms, monthFrom_ms, weekFrom_ms }];
 }
 
+/** The zone by whose clocks months are counted. */
+export function zoneAt(anchors: readonly Anchor[], instant_ms: number): string | null {
+  return latest(anchors, (one) => one.monthFrom_ms, instant_ms).calendar?.zone ?? null;
+}
+
 /** Whether months are counted by a calendar, or will be: then no anchor can be set. */
 export function hasCalendar(anchors: readonly Anchor[], now_ms: number): boolean {
   const counting = anchors.filter((one) => one.monthFrom_ms <= now_ms);
