@@ -3,6 +3,7 @@ import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import type { Organization } from "../../core/store/directory.ts";
+import { instant as instantWritten } from "../../core/time/written.ts";
 import { instantIn, isZone } from "../../core/time/zone.ts";
 import { instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
@@ -129,9 +130,25 @@ export const calendarVerbs = [
         data: [{ zone: "Europe/Berlin", offsets: [{ from: examples.at, to: examples.at, seconds: 3_600 }] }],
       },
     },
+    command: {
+      words: "org zones",
+      description: "list the time zones of organizations, and when their clocks change in the coming year",
+      takes: {},
+      columns: [
+        { head: "ZONE", cell: ({ zone }) => zone },
+        { head: "CLOCKS CHANGE", cell: ({ zone, offsets }) => changesIn(zone, offsets), breaks: true },
+      ],
+      none: "No organization has a time zone.\n",
+      parts: "one",
+    },
     act: async ({ administration }) => ({ data: await administration.zones() }),
   }),
 ] as const;
+
+function changesIn(zone: string, offsets: readonly { from: Date }[]): string {
+  const changes = offsets.slice(1).map(({ from }) => (isZone(zone) ? instantIn(from, zone) : instantWritten(from)));
+  return changes.join(", ") || "-";
+}
 
 /** `Europe/Berlin: weeks begin on monday, months on day 1`. */
 export function calendarWords(calendar: Calendar | null): string {

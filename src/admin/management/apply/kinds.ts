@@ -122,7 +122,7 @@ export const organizationKind: Kind<WholeOrganization> = {
     calendar,
     anchor: setBy("setAnchor", "anchor", {
       // With a calendar, no anchor counts.
-      read: (one) => ((one.nextCalendar ?? one).calendar ? null : (one.nextAnchor ?? one).anchorAt.toISOString()),
+      read: (one) => ((one.nextCalendar ?? one).calendar ? undefined : (one.nextAnchor ?? one).anchorAt.toISOString()),
       fresh: null,
     }),
     extra_usage_cap_nanos: setBy("setExtraUsage", "cap_nanos", {
