@@ -6,7 +6,9 @@ import type { Clock } from "../../src/core/time/clock.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { withCalendar } from "../core/store/windows-model.ts";
 import { keptMutations } from "./kept-mutations.ts";
+import { modelMutations } from "./model-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
+
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
@@ -223,5 +225,6 @@ export const allMutations: Record<string, Mutation> = {
   ...mutations,
   ...changeMutations,
   ...raiseMutations,
+  ...modelMutations,
   ...keptMutations,
 };

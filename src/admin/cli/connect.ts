@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { calendarOf } from "../../config/calendar.ts";
-import type { StorageSettings } from "../../config/configuration.ts";
+import { billingOf, type StorageSettings } from "../../config/configuration.ts";
 import { isOperatorToken } from "../../core/auth/key.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import { management } from "../management/client.ts";
@@ -119,15 +119,16 @@ function managementOf(services: Services, store: OpenStore): Management {
   return management({
     ...store,
     catalog: async () => {
-      const { catalog, upstreams, metering, reports: pricing } = await services.configuration();
+      const configuration = await services.configuration();
+      const { catalog, upstreams } = configuration;
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
       return {
         plans,
         models: [...catalog.models.keys()],
         aliases: catalog.aliases,
         upstreams: upstreams.map(({ name }) => name),
-        pricing,
-        calendar: calendarOf(metering),
+        billing: billingOf(configuration),
+        calendar: calendarOf(configuration.metering),
       };
     },
     configuration: async () =>

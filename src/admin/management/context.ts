@@ -1,6 +1,7 @@
 /** The context of a verb: the stores, the actor, look-ups by name, and announcements to the nodes. */
 
 import { hashKey } from "../../core/auth/key.ts";
+import type { Currency } from "../../core/inference/money.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
 import type { Actor, Organization } from "../../core/store/directory.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
@@ -13,7 +14,6 @@ import type { PeopleAdministration } from "../../core/store/people.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import type { RefusedRequests } from "../../core/store/refused.ts";
 import type { Standings } from "../../core/store/standing.ts";
-import type { Pricing } from "../../core/usage/pricing.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { StoredKey } from "../store/key.ts";
@@ -37,8 +37,13 @@ export interface ManagedCatalog {
   upstreams: readonly string[];
   /** The calendar of an organization that is created without one. Absent or null: none. */
   calendar?: Calendar | null | undefined;
-  /** The price of nanos; absent or null: none is set. */
-  pricing?: Pricing | null;
+  billing: Billing;
+}
+
+/** The currency of every amount, and the name of the biller, for FOCUS. */
+export interface Billing {
+  currency: Currency;
+  provider: string;
 }
 
 /** Links that open the console of this node, for its own machine. */

@@ -1,5 +1,6 @@
 /** A report of usage in words. */
 import { grouped } from "../../core/inference/amounts.ts";
+import { moneyInWords } from "../../core/inference/money.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, minute } from "../../core/time/written.ts";
 import { instantIn } from "../../core/time/zone.ts";
@@ -9,14 +10,13 @@ import type { Report, Row } from "./report-shape.ts";
 import { shareInWords, tightestReset } from "./standing.ts";
 
 export function reportSaid(report: Report): Said {
-  const { from, to, asOf, rows, total, running, price, organization, zone } = report;
+  const { from, to, asOf, rows, total, running, currency, organization, zone } = report;
   const whose = organization ? `, of ${organization}` : "";
   const at = (one: Date) => (zone === null ? instant(one) : instantIn(one, zone));
   const head = `From ${at(from)} until before ${at(to)}${whose}, as of ${at(asOf)}.\n`;
-  const cost = price ? `, ${total.cost} ${price.currency}` : "";
-  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.nanos)} nanos${cost}.\n`;
+  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${moneyInWords(total.nanos, currency)}.\n`;
   const isOpen = running.requests > 0;
-  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${grouped(running.heldNanos)} nanos.\n`;
+  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${moneyInWords(running.heldNanos, currency)}.\n`;
   const last = `${all}${isOpen ? open : ""}`;
   if (rows.length === 0) return `${head}Nothing was used.\n${last}`;
   return { pieces: [head, tablePiece(columnsOf(report), rows), last] };
@@ -45,7 +45,7 @@ function inZone(group: ReportGroup, zone: string): Column<Row> {
   return group === "day" || group === "month" ? { ...column, head: `${column.head} (${zone})` } : column;
 }
 
-function columnsOf({ by, rows, price, zone }: Report): Column<Row>[] {
+function columnsOf({ by, rows, currency, zone }: Report): Column<Row>[] {
   const most = Math.max(1, ...rows.map(({ nanos }) => nanos));
   const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
@@ -54,8 +54,7 @@ function columnsOf({ by, rows, price, zone }: Report): Column<Row>[] {
     ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
     barColumn([8, 20], ({ nanos }) => ({ used: Math.max(0, nanos), held: 0, limit: most })),
-    { head: "UNITS", cell: ({ nanos }) => grouped(nanos) },
-    ...costColumn(price),
+    { head: "COST", cell: ({ nanos }) => moneyInWords(nanos, currency) },
     { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
     { head: "INPUT", cell: (row) => grouped(input(row)), optional: true },
     { head: "OUTPUT", cell: ({ outputTokens }) => grouped(outputTokens), optional: true },
@@ -79,10 +78,6 @@ const labels: Column<Row> = {
 const personId: Column<Row> = { head: "PERSON ID", cell: ({ personId }) => personId ?? "-", optional: true };
 const keyId: Column<Row> = { head: "KEY ID", cell: ({ keyId }) => keyId ?? "-", optional: true };
 
-function costColumn(price: Report["price"]): Column<Row>[] {
-  return price ? [{ head: `COST (${price.currency})`, cell: ({ cost }) => cost ?? "" }] : [];
-}
-
 export const reportHelp = `
 Groups: organization, team, person, key, model, operation, outcome, and one of
 hour, day, month. Requests count in the hour of their admission, in the team
@@ -92,8 +87,7 @@ beginning of an hour. The end is not part of the report. A zone whose days do
 not begin at a full hour in UTC is refused, since usage is added up by hours.
 
 FOCUS is by day, or --by hour or month, with organization, team, person, key,
-model, and operation. It needs reports.currency and
-reports.price_per_million_nanos in sluice.yaml.
+model, and operation.
 
 Examples:
   $ sluice usage report

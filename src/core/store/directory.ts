@@ -97,7 +97,7 @@ export interface Credential {
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "calendar" | "nextCalendar" | "version" | "formerSlugs">;
-  /** The limits of the key, of its person and of its team, if they have any, raises included. */
+  /** The limits of the key, of its person and of its team, and those for models, if there are any, raises included. The narrowest first. */
   rates: readonly RateSubject[];
   /** The raise of the plan's limits of a minute; absent or null: they are not raised. */
   planRaise?: RateLimits | null;

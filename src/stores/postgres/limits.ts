@@ -46,7 +46,9 @@ const behind = `
       from (
         select c.subject_id from limit_change c where c.number > coalesce($1::bigint, h.number)
         union
-        select r.subject_id from limit_raise r where r.ends_at > $2::timestamptz and r.ends_at <= clock.at
+        select coalesce(m.parent_id, r.subject_id)
+        from limit_raise r left join usage_subject m on m.subject_id = r.subject_id
+        where r.ends_at > $2::timestamptz and r.ends_at <= clock.at
       ) c
       left join team t on t.id = c.subject_id left join organization o on o.id = c.subject_id
       left join usage_subject s on s.subject_id = c.subject_id

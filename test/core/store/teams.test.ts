@@ -35,6 +35,7 @@ async function setup() {
       plans: new Map([["pro", { ...noLimits, name: "pro", week: 1_000 }]]),
       models: [],
       upstreams: [],
+      billing: { currency: "USD", provider: "Sluice" },
     }),
     actor: "cli:ann",
     now_ms: () => Date.now(),

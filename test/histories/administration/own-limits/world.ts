@@ -93,7 +93,7 @@ export abstract class World {
     const plans = new Map([["small", { ...noLimits, name: "small", week: 600 }]]);
     return unwritten({
       ...this.stores(ownLimitsOf({ actor: named, within }), actor),
-      catalog: () => ({ plans, models: [], upstreams: [] }),
+      catalog: () => ({ plans, models: [], upstreams: [], billing: { currency: "USD", provider: "Sluice" } }),
       actor: named,
       within,
       now_ms: () => this.now_ms,
