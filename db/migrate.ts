@@ -5,6 +5,7 @@
  */
 import administration from "./migrations/0001_baseline/administration.sql" with { type: "text" };
 import audit from "./migrations/0001_baseline/audit.sql" with { type: "text" };
+import calendars from "./migrations/0001_baseline/calendars.sql" with { type: "text" };
 import directory from "./migrations/0001_baseline/directory.sql" with { type: "text" };
 import ledgerAdmissions from "./migrations/0001_baseline/ledger_admissions.sql" with { type: "text" };
 import ledgerBook from "./migrations/0001_baseline/ledger_book.sql" with { type: "text" };
@@ -39,6 +40,7 @@ const baseline = [
   responses,
   limits,
   ledgerTables,
+  calendars,
   ledgerWindows,
   ledgerBook,
   ledgerCommands,

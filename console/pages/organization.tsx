@@ -138,6 +138,18 @@ function AnchorWords({ of: { anchor_at, counts_from } }: { of: NonNullable<Organ
   );
 }
 
+function calendarWords({ zone, week_starts, month_starts }: NonNullable<Organization["calendar"]>): string {
+  return `${zone}: weeks from ${week_starts}, months from day ${month_starts}`;
+}
+
+function CalendarWords({ of: { calendar, counts_from } }: { of: NonNullable<Organization["next_calendar"]> }) {
+  return (
+    <>
+      {calendar === null ? "no calendar" : calendarWords(calendar)}, for months from <Time at={counts_from} /> on
+    </>
+  );
+}
+
 function factsOf(organization: Organization) {
   const { plan, key_lifetime_max_days: lifetime, key_unused_max_days: unused, extra_usage } = organization;
   const next = organization.next_anchor;
@@ -145,7 +157,9 @@ function factsOf(organization: Organization) {
     ["slug", <code key="s">{organization.slug}</code>],
     ["plan", plan === null ? "none" : <a href={`/plans/${plan}`}>{plan}</a>],
     ["raised", organization.raise && <RaiseWords key="r" of={organization.raise} />],
-    ["weeks from", <Time key="a" at={organization.anchor_at} />],
+    ["calendar", organization.calendar && calendarWords(organization.calendar)],
+    ["from then", organization.next_calendar && <CalendarWords key="c" of={organization.next_calendar} />],
+    ["weeks from", organization.calendar === null && <Time key="a" at={organization.anchor_at} />],
     ["from then", next && <AnchorWords key="n" of={next} />],
     [
       "extra usage",

@@ -52,7 +52,7 @@ export function StateActs({ of: organization, running, changed }: Of & { running
 
 export function SettingActs({ of: organization, changed }: Of) {
   if (organization.status === "closed") return null;
-  const acts = [PlanAct, ExtraUsageAct, LifetimeAct, ContentAct, AnchorAct, RenameAct];
+  const acts = [PlanAct, ExtraUsageAct, LifetimeAct, ContentAct, CalendarAct, AnchorAct, RenameAct];
   return (
     <span class="acts">
       {acts.map((One) => (
@@ -162,7 +162,33 @@ function ContentAct({ of, changed }: Of) {
   );
 }
 
+function CalendarAct({ of, changed }: Of) {
+  const written = of.next_calendar ? of.next_calendar.calendar : of.calendar;
+  return (
+    <Act
+      label="Calendar"
+      verb="updateCalendar"
+      given={givenOf(of)}
+      fields={[
+        { name: "zone", label: "Time zone, such as Europe/Berlin", none: "UTC", value: written?.zone ?? null },
+        {
+          name: "week_starts",
+          label: "A week begins on",
+          kind: "choice",
+          value: written?.week_starts ?? "monday",
+          choices: choicesOf("updateCalendar", "week_starts"),
+        },
+        { name: "month_starts", label: "A month begins on day", value: written?.month_starts ?? 1 },
+      ]}
+      says="Weeks and months begin at the start of a day there, once the current ones have ended. One shorter window of each follows, with its limits in proportion. At most one change a month. An empty time zone counts them from the anchor again."
+      done="The calendar was changed."
+      onDone={changed}
+    />
+  );
+}
+
 function AnchorAct({ of, changed }: Of) {
+  if (of.calendar || of.next_calendar?.calendar) return null;
   return (
     <Act
       label="Anchor"

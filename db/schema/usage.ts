@@ -71,6 +71,7 @@ export const usageWindowNow = pgView("usage_window_now", {
   at: instant("at").notNull(),
   raisedNanos: nanos("raised_nanos"),
   raisedRequests: nanos("raised_requests"),
+  wholeAt: instant("whole_at"),
 }).existing();
 
 export const usageHold = pgTable("usage_hold", {

@@ -9,6 +9,7 @@ import { problemOfCurrency } from "../core/inference/money.ts";
 import { whyNotExtra } from "../core/protocol/engine-fields.ts";
 import { ChatCompletionRequest } from "../core/protocol/openai-chat/contract.ts";
 import type { Path } from "../core/schema/walk.ts";
+import { isZone } from "../core/time/zone.ts";
 import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { brokenIdentity, type IdentitySection } from "./identity.ts";
@@ -78,6 +79,10 @@ function* pricesHaveACurrency(models: unknown, { currency }: Record<string, unkn
 type Metering = Written<typeof sections.metering.properties>;
 
 const meteringRules: Rules<Metering> = {
+  *zoneIsKnown({ calendar }) {
+    if (calendar && !isZone(calendar.zone))
+      yield [["calendar", "zone"], "must be a name of the IANA time zone database, such as Europe/Berlin"];
+  },
   *checkpointsAreShorterThanTheLease({ lease_s, checkpoint_s = 0 }) {
     const lease = lease_s ?? filled(sections.metering.properties).lease_s;
     if (checkpoint_s >= lease)

@@ -5,6 +5,7 @@
 
 import { consoleFiles } from "../admin/console/files.ts";
 import { tryingHere } from "../admin/http/try-model.ts";
+import { calendarOf } from "../config/calendar.ts";
 import { billingOf, type Configuration } from "../config/configuration.ts";
 import { shownConfiguration } from "../config/without-secrets.ts";
 import { arrivals } from "../core/admission/arrivals.ts";
@@ -293,6 +294,7 @@ function administrationOf({ serving, settings }: Foundation, parts: Parts): Admi
         aliases: configuration.current().catalog.aliases,
         upstreams: configuration.current().upstreams.map(({ name }) => name),
         billing: billingOf(configuration.current()),
+        calendar: calendarOf(configuration.current().metering),
       }),
     },
     contractVersion,

@@ -4,6 +4,7 @@ import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { FaultCode } from "../../src/core/inference/fault.ts";
 import type { Answer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
+import type { Interval } from "../core/store/windows-model.ts";
 import type { Node } from "./node.ts";
 import { costOf, heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
@@ -18,6 +19,8 @@ export interface Cell {
   /** Used and held, and used, when the judge last looked. */
   seen: number;
   seenUsed: number;
+  /** The windows that it has been. */
+  spans: Interval[];
 }
 
 export interface Account {

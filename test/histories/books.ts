@@ -1,10 +1,28 @@
 // The store's books, added up anew by the judge after each of its steps.
 
 import { crowdedBy } from "../../src/core/admission/limited-by.ts";
-import type { Admit, Answer, BillingSource, Command, Shortage, UsageLimits } from "../../src/core/store/ledger.ts";
+import type { Calendar } from "../../src/core/store/calendar.ts";
+import type {
+  Admit,
+  Answer,
+  BillingSource,
+  Command,
+  Shortage,
+  UsageLimits,
+  WindowReading,
+} from "../../src/core/store/ledger.ts";
 import { windowKinds } from "../../src/core/store/ledger.ts";
 import { lateIdOf, type ModelRecord } from "../core/store/ledger-model.ts";
-import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../core/store/windows-model.ts";
+import {
+  type Anchor,
+  type Interval,
+  limitIn,
+  monthAt,
+  session_ms,
+  weekAt,
+  withAnchor,
+  withCalendar,
+} from "../core/store/windows-model.ts";
 import type { Account, Cell } from "./account.ts";
 import { keyIdOf, ownRoomOf } from "./budgets.ts";
 import { raisedPlan } from "./decisions.ts";
@@ -22,6 +40,7 @@ export class Books {
   #records = new Map<string, ModelRecord>();
   /** As they were told to the judge. */
   readonly #anchors: Map<string, Anchor[]>;
+  readonly #spans = new Map<readonly Anchor[], Map<string, Interval>>();
   readonly #adjustments = new Map<string, { cell: Cell; added: number; entry: Entry }>();
   /** How many ran when it last looked. */
   readonly #running = new Map<string, number>();
@@ -59,6 +78,11 @@ export class Books {
   anchored(organizationId: string, anchor_ms: number): void {
     const anchors = this.#anchors.get(organizationId)!;
     this.#anchors.set(organizationId, withAnchor(anchors, anchor_ms, this.world.store.now_ms));
+  }
+
+  calendared(organizationId: string, calendar: Calendar | null): void {
+    const anchors = this.#anchors.get(organizationId)!;
+    this.#anchors.set(organizationId, withCalendar(anchors, calendar, this.world.store.now_ms) ?? anchors);
   }
 
   /** An operator's entry was carried out, for the first time or again. It may go past a limit. */
@@ -151,7 +175,7 @@ export class Books {
         cell = this.#cell(id, kind, startsAt_ms);
         this.#cellOfTotal.set(total, cell);
       }
-      const limit = limits[kind];
+      const limit = Math.max(...this.#spansOf(id, kind, startsAt_ms).map((span) => limitIn(limits[kind], span)));
       const rises = used + held > cell.seen || used > cell.seenUsed;
       if (isChecked && rises && (used > limit ? used > cell.seenUsed : used + held > limit && used + held > cell.seen))
         this.say("limit", `the ${kind} has ${used} nanos used and ${held} held, and its limit is ${limit}`);
@@ -215,9 +239,37 @@ export class Books {
       .subjectsOf(keyIdOf(admit.requestId), admit.model)
       .map((subject, place) => ({ id: subject.id, limits: subject.limits, said: subjects![place]!.windows }));
     for (const { id, limits, said } of [ofPlan, ...ofOthers])
-      for (const kind of windowKinds)
-        if (said[kind].limit !== limits[kind])
-          this.say("refusal", `${id} has a ${kind} of ${limits[kind]}, and the refusal says ${said[kind].limit}`);
+      for (const kind of windowKinds) this.#limitSaid(admit.organizationId, id, said[kind], limits[kind]);
+  }
+
+  #limitSaid(organizationId: string, id: string, { kind, limit: said, startsAt }: WindowReading, whole: number | null) {
+    const limit = whole === null ? null : limitIn(whole, this.#spanOf(organizationId, kind, startsAt.getTime()));
+    if (said !== limit) this.say("refusal", `${id} has a ${kind} of ${limit}, and the refusal says ${said}`);
+  }
+
+  /**
+   * All that a window that begins then has been: one that was opened by a clock which was set back since may be another one
+   * by the calendar that was set meanwhile.
+   */
+  #spansOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): readonly Interval[] {
+    const span = this.#spanOf(organizationId, kind, startsAt_ms);
+    if (kind === "session") return [span];
+    const cell = this.#cell(organizationId, kind, startsAt_ms);
+    if (!cell.spans.includes(span)) cell.spans.push(span);
+    return cell.spans;
+  }
+
+  /** The window that begins then. */
+  #spanOf(organizationId: string, kind: Cell["kind"], startsAt_ms: number): Interval {
+    const anchors = this.#anchors.get(organizationId)!;
+    if (kind === "session") return { startsAt_ms, endsAt_ms: startsAt_ms + session_ms };
+    const at = kind === "week" ? weekAt : monthAt;
+    const known = this.#spans.get(anchors) ?? new Map<string, Interval>();
+    this.#spans.set(anchors, known);
+    const name = `${at.name} ${startsAt_ms}`;
+    const span = known.get(name) ?? at(anchors, startsAt_ms);
+    known.set(name, span);
+    return span;
   }
 
   /** The windows that a request is billed to which the store admits now. */
@@ -250,7 +302,7 @@ export class Books {
     this.#cells.set(organizationId, cells);
     const known = cells.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
     if (known) return known;
-    const made = { kind, startsAt_ms, used: 0, held: 0, seen: 0, seenUsed: 0 };
+    const made = { kind, startsAt_ms, used: 0, held: 0, seen: 0, seenUsed: 0, spans: [] };
     cells.push(made);
     return made;
   }

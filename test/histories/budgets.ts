@@ -5,6 +5,7 @@ import type { SubjectReading, UsageLimits, WindowKind } from "../../src/core/sto
 import { windowKinds } from "../../src/core/store/ledger.ts";
 import { type ModelSubject, type OwnLimits, underRaise } from "../core/store/budget-model.ts";
 import type { LedgerModel, ModelRecord } from "../core/store/ledger-model.ts";
+import { limitIn } from "../core/store/windows-model.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
 import type { Account } from "./account.ts";
 import {
@@ -231,11 +232,12 @@ export class BudgetBooks {
     sums: readonly Sum[],
     isChecked: boolean,
   ): void {
-    for (const { kind, startsAt_ms, total } of windows) {
+    for (const window of windows) {
+      const { kind, startsAt_ms, total } = window;
       const { used, held } = total;
       const { recorded, holding } = sumAt(sums, kind, startsAt_ms) ?? { recorded: 0, holding: 0 };
       const seen = this.#seen.get(total) ?? { taken: 0, used: 0 };
-      const limit = limits[kind] ?? Infinity;
+      const limit = limitIn(limits[kind] ?? Infinity, window);
       const isPast = used > limit ? used > seen.used : used + held > limit && used + held > seen.taken;
       if (isChecked && isPast)
         this.say("limit", `the ${kind} of ${id} has ${used} used and ${held} held, and its limit is ${limit}`);

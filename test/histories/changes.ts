@@ -1,6 +1,7 @@
 // What else befalls a history besides its faults: what an administrator decides while requests run, clocks that are set,
 // a store that stands still, and one that wakes up in the past.
 
+import { type Calendar, weekDays } from "../../src/core/store/calendar.ts";
 import type { WindowKind } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import type { Chance } from "../faults/chance.ts";
@@ -11,6 +12,7 @@ export type ChangePlan =
   /** An organization's plan has other limits from now on. */
   | { at_ms: number; kind: "plan"; organization: number; plan: Plan }
   | { at_ms: number; kind: "anchor"; organization: number; anchor_ms: number }
+  | { at_ms: number; kind: "calendar"; organization: number; calendar: Calendar | null }
   /** An operator's entry, which may be sent again. */
   | {
       at_ms: number;
@@ -38,6 +40,8 @@ export const changeKinds = [
   "plan",
   "plan",
   "anchor",
+  "calendar",
+  "calendar",
   "adjust",
   "revoke",
   "budget",
@@ -71,6 +75,8 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
       return { at_ms, kind, organization, plan: planOf(chance, organizations[organization]!.plan) };
     case "anchor":
       return { at_ms, kind, organization, anchor_ms: Date.UTC(2026, between(0, 10), between(1, 31), between(0, 23)) };
+    case "calendar":
+      return { at_ms, kind, organization, calendar: chance.next() < 0.2 ? null : calendarOf(chance) };
     case "adjust": {
       const window = chance.pick(["session", "week", "month", "extra"] as const);
       const nanos = chance.pick([-1, 1]) * spread(chance, 10, 200_000);
@@ -101,6 +107,15 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
     case "failover":
       return { at_ms, kind, for_ms: spread(chance, 50, 6_000), lost_ms: spread(chance, 20, 3_000) };
   }
+}
+
+/** Of zones whose clocks change in November, and of some whose days begin when windows do in many histories (scenario.ts). */
+export function calendarOf(chance: Chance): Calendar {
+  return {
+    zone: chance.pick(["Pacific/Honolulu", "Pacific/Kiritimati", "America/New_York", "Asia/Kathmandu"]),
+    weekStarts: chance.pick(weekDays),
+    monthStarts: chance.pick([1, 15, 21, 22, 30, 31]),
+  };
 }
 
 /** Most are lowered; some are raised, or do not limit any more. */

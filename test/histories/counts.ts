@@ -36,6 +36,8 @@ export const noCounts = {
   "raises set or ended while requests ran": 0,
   "raises that ran out while requests ran": 0,
   "windows adjusted": 0,
+  "calendars changed": 0,
+  "granted in a window that a change of the calendar made shorter": 0,
   "ended by a revocation": 0,
   "sweeps that met a clock that was set": 0,
 };

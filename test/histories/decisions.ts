@@ -3,6 +3,7 @@
 import type { Command, UsageLimits } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import { underRaise } from "../core/store/budget-model.ts";
+import { limitIn } from "../core/store/windows-model.ts";
 import type { Account, Grant } from "./account.ts";
 import { knownAs } from "./budgets.ts";
 import type { Node } from "./node.ts";
@@ -94,15 +95,17 @@ function boundsOf(world: World, { plan, organization, node }: Account, { cells }
   const limits = raisedPlan(world, organization.id, below);
   const since_ms = Math.max(from_ms, limitedFrom_ms(world, organization.id, organization.id));
   const bounds = cells.map(({ kind, used, held }): Bound => {
-    const limit = kind === "extra" ? null : limits[kind];
+    const whole = kind === "extra" ? null : limits[kind];
+    const limit = whole === null ? null : limitIn(whole, hold.windows[kind]);
     // A node that was cut off may admit by the plan that it knew once more.
     return { name: `its ${kind}`, since_ms, limit, taken: used + held, knownBy: world.nodes };
   });
   for (const { subject, windows } of hold.own)
-    for (const { kind, total } of windows) {
+    for (const window of windows) {
+      const { kind, total } = window;
       const since_ms = limitedFrom_ms(world, organization.id, subject.id);
       const taken = total.used + total.held;
-      const limit = subject.limits[kind];
+      const limit = subject.limits[kind] === null ? null : window.limit();
       bounds.push({ name: `the ${kind} of ${subject.id}`, since_ms, limit, taken, knownBy: [node] });
     }
   return bounds;

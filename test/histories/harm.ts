@@ -1,6 +1,7 @@
 // What is done to nodes and stores, and what an administrator decides meanwhile; and the quiet at the end.
 
 import type { OwnLimits } from "../core/store/budget-model.ts";
+import { hasCalendar } from "../core/store/windows-model.ts";
 import { changedBudget, changedSubjects } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
@@ -109,7 +110,20 @@ function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
 
 type Decision = Extract<
   FaultPlan,
-  { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "models" | "person" | "raise" | "clock" }
+  {
+    kind:
+      | "plan"
+      | "anchor"
+      | "calendar"
+      | "adjust"
+      | "revoke"
+      | "budget"
+      | "team"
+      | "models"
+      | "person"
+      | "raise"
+      | "clock";
+  }
 >;
 
 /** What an administrator decides waits for nothing, and is not forgotten. */
@@ -127,7 +141,14 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       office.change(id, decision.plan);
       store.setLimits(id, decision.plan);
       return;
+    case "calendar":
+      world.tell(() => `${id} has a new calendar: ${JSON.stringify(decision.calendar)}`);
+      judge.calendared(id, decision.calendar);
+      store.setCalendar(id, decision.calendar);
+      return;
     case "anchor":
+      // Management refuses it.
+      if (hasCalendar(store.anchors(id), store.now_ms)) return;
       world.tell(() => `${id} has a new anchor`);
       judge.anchored(id, decision.anchor_ms);
       store.setAnchor(id, decision.anchor_ms);

@@ -2,6 +2,7 @@
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { Fault } from "../../src/core/inference/fault.ts";
+import type { Calendar } from "../../src/core/store/calendar.ts";
 import { type Answer, type Command, type SubjectReading, windowKinds } from "../../src/core/store/ledger.ts";
 import type { RateAnswer } from "../../src/core/store/rates.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
@@ -279,6 +280,11 @@ export class Judge {
     this.#books.anchored(organizationId, anchor_ms);
   }
 
+  calendared(organizationId: string, calendar: Calendar | null): void {
+    this.counts["calendars changed"] += 1;
+    this.#books.calendared(organizationId, calendar);
+  }
+
   adjusted(entryId: string, organizationId: string, kind: Cell["kind"], nanos: number, entry: Entry): void {
     this.counts["windows adjusted"] += 1;
     this.#books.adjusted(entryId, organizationId, kind, nanos, entry);
@@ -372,6 +378,8 @@ export class Judge {
   #granted(answer: Answer): void {
     this.counts.granted += 1;
     if ("source" in answer && answer.source === "extra") this.counts["granted on extra usage"] += 1;
+    if ("windows" in answer && Object.values(answer.windows).some(({ isShort }) => isShort))
+      this.counts["granted in a window that a change of the calendar made shorter"] += 1;
     if ("subjects" in answer && answer.subjects?.some(isForModels)) this.counts["granted under limits for models"] += 1;
   }
 

@@ -4,6 +4,7 @@
 import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
+import { withCalendar } from "../core/store/windows-model.ts";
 import { keptMutations } from "./kept-mutations.ts";
 import { modelMutations } from "./model-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
@@ -141,6 +142,34 @@ const changeMutations: Record<string, Mutation> = {
       },
     },
     seenAs: ["windows", "sums"],
+  },
+  "a new calendar counts at once": {
+    rule: 9,
+    under: ["calendar"],
+    defects: {
+      store: {
+        withCalendar: (anchors, calendar, now_ms) => [
+          ...anchors,
+          { at_ms: anchors.at(-1)!.at_ms, calendar, weekFrom_ms: now_ms, monthFrom_ms: now_ms },
+        ],
+      },
+    },
+    seenAs: ["windows", "sums"],
+  },
+  "a window that a change of the calendar made shorter has the whole limit": {
+    rule: "docs/design/usage.md, Calendars",
+    under: ["calendar"],
+    defects: {
+      store: {
+        withCalendar: (...parts) =>
+          withCalendar(...parts)?.map(({ monthBridge, weekBridge, ...one }) => ({
+            ...one,
+            monthBridge: monthBridge && { ...monthBridge, wholeAt_ms: undefined },
+            weekBridge: weekBridge && { ...weekBridge, wholeAt_ms: undefined },
+          })) ?? null,
+      },
+    },
+    seenAs: ["limit", "refusal"],
   },
   "an operator's entry that comes twice is booked twice": {
     rule: 5,

@@ -2,10 +2,10 @@
 // nodes and stores, and how bad the wires are.
 
 import { noLimits, type Plan } from "../../src/core/store/plan.ts";
-import { type Anchor, session_ms } from "../core/store/windows-model.ts";
+import { type Anchor, session_ms, withCalendar } from "../core/store/windows-model.ts";
 import type { Chance } from "../faults/chance.ts";
 import { betweenOf, chanceFor, kindOf, spread } from "./chances.ts";
-import { type ChangePlan, changeOf } from "./changes.ts";
+import { type ChangePlan, calendarOf, changeOf } from "./changes.ts";
 import type { NodeClockOptions } from "./time.ts";
 
 export interface OrganizationPlan {
@@ -130,7 +130,7 @@ export function scenarioOf(seed: number): Scenario {
         ? null
         : began_ms - 1_000;
   const organizations = Array.from({ length: chance.pick([1, 1, 1, 1, 2, 2, 3, 4]) }, (_, index) =>
-    organizationOf(chanceFor(seed, kindOf.world, 1, index), index, sessionOpenedAt_ms),
+    organizationOf(chanceFor(seed, kindOf.world, 1, index), index, { began_ms, sessionOpenedAt_ms }),
   );
   const nodes = Array.from({ length: between(2, 3) }, (_, index) => nodeOf(chanceFor(seed, kindOf.node, index)));
   const requests = Array.from({ length: spread(chance, 3, 16) }, (_, index) =>
@@ -172,7 +172,11 @@ export function scenarioOf(seed: number): Scenario {
   };
 }
 
-function organizationOf(chance: Chance, index: number, sessionOpenedAt_ms: number | null): OrganizationPlan {
+function organizationOf(
+  chance: Chance,
+  index: number,
+  { began_ms, sessionOpenedAt_ms }: Pick<Scenario, "began_ms"> & Pick<OrganizationPlan, "sessionOpenedAt_ms">,
+): OrganizationPlan {
   const id = `org_${index + 1}`;
   const limit = (probability: number) => (chance.next() < probability ? spread(chance, 4_000, 1_500_000) : null);
   const plan: Plan = {
@@ -187,8 +191,15 @@ function organizationOf(chance: Chance, index: number, sessionOpenedAt_ms: numbe
   };
   const enabled = chance.next() < 0.25;
   const extra = { enabled, capNanos: enabled ? limit(0.9) : null };
-  const anchors = [{ at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY }];
-  return { id, plan, extra, anchors, sessionOpenedAt_ms };
+  return { id, plan, extra, anchors: anchorsOf(chance, began_ms), sessionOpenedAt_ms };
+}
+
+/** A third has a calendar, whose boundaries are often those of the anchor, or was given one a moment ago. */
+function anchorsOf(chance: Chance, began_ms: number): Anchor[] {
+  const first = { at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
+  const dice = chance.next();
+  if (dice < 0.15) return [{ ...first, calendar: calendarOf(chance) }];
+  return dice < 0.35 ? withCalendar([first], calendarOf(chance), began_ms - 1_000)! : [first];
 }
 
 function nodeOf(chance: Chance): NodePlan {

@@ -1,11 +1,12 @@
 // The store of a history: the ledger's rules in memory (test/core/store/ledger-model.ts) behind a log. What was carried out is
 // seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
 
+import type { Calendar } from "../../src/core/store/calendar.ts";
 import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";
 import { LedgerModel, type ModelOrganization } from "../core/store/ledger-model.ts";
-import { type Anchor, withAnchor } from "../core/store/windows-model.ts";
+import { type Anchor, withAnchor, withCalendar } from "../core/store/windows-model.ts";
 import { KeptModel } from "./kept-model.ts";
 import type { Time } from "./time.ts";
 
@@ -38,6 +39,7 @@ export interface StoreDefects {
   hidesClaims?: boolean;
   /** Anchors after a new one was set. */
   withAnchor?: (anchors: readonly Anchor[], anchor_ms: number, now_ms: number) => Anchor[];
+  withCalendar?: typeof withCalendar;
 }
 
 type KeptAct<Result> = (kept: KeptModel, model: LedgerModel) => Result;
@@ -174,6 +176,17 @@ export class Store {
     const next = this.defects.withAnchor ?? withAnchor;
     const now_ms = this.now_ms;
     this.#change(organizationId, (was) => ({ ...was, anchors: next(was.anchors, anchor_ms, now_ms) }));
+  }
+
+  /** Nothing changes while another change of the calendar is under way. */
+  setCalendar(organizationId: string, calendar: Calendar | null): void {
+    const next = this.defects.withCalendar ?? withCalendar;
+    const now_ms = this.now_ms;
+    this.#change(organizationId, (was) => ({ ...was, anchors: next(was.anchors, calendar, now_ms) ?? was.anchors }));
+  }
+
+  anchors(organizationId: string): readonly Anchor[] {
+    return this.#organizations.get(organizationId)!.anchors;
   }
 
   get isStalled(): boolean {

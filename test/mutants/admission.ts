@@ -332,7 +332,7 @@ export const admission: Mutant[] = [
   {
     name: "extra usage that could take a request does not save it from a whole limit",
     file: "src/core/admission/limited-by.ts",
-    find: "if (!extra.enabled || (extra.capNanos ?? Infinity) < leastNanos) {",
+    find: "if (!extra.enabled || (!windows.month.isShort && (extra.capNanos ?? Infinity) < leastNanos)) {",
     replace: "{",
     caughtBy: [refusal],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",

@@ -41,8 +41,8 @@ export const budgets: Mutant[] = [
   {
     name: "an organization's raise counts for all that are on its plan",
     file: commands,
-    find: "raised[extra - 3]), usage",
-    replace: "coalesce(raised[extra - 3], raised[1], raised[5])), usage",
+    find: "usage_raised(limits[plan][k], raised[counter])",
+    replace: "usage_raised(limits[plan][k], coalesce(raised[counter], raised[k], raised[k + 4]))",
     caughtBy: [`${raises} an organization's raise stands`],
     rule: "docs/design/usage.md, Raises",
   },

@@ -10,6 +10,7 @@ const state = "db/migrations/0001_baseline/ledger_book.sql";
 const partitions = "db/migrations/0001_baseline/partitions.sql";
 const audit = "db/migrations/0001_baseline/audit.sql";
 const rollups = "db/migrations/0001_baseline/rollups.sql";
+const calendars = "test/core/store/calendars.test.ts > calendars on postgres";
 const book = "test/core/store/ledger.test.ts > the ledger on postgres";
 const looks = "test/core/store/audit.test.ts > the audit on postgres";
 const passed = "test/core/store/passes.test.ts > passes in the chain on postgres";
@@ -161,11 +162,35 @@ export const ledger: Mutant[] = [
     rule: "docs/design/metering.md, Rule 2: Admit once, under the lock",
   },
   {
+    name: "a limited key has the whole limit in a window that a change of the calendar made shorter",
+    file: admissions,
+    find: "    bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;\n    concurrent",
+    replace: "    bounds bigint[] := book.limits;\n    concurrent",
+    caughtBy: [`${calendars} a limited key has its share`],
+    rule: "docs/design/usage.md, Calendars",
+  },
+  {
+    name: "a request of a shorter month is settled by the whole limit once that has ended",
+    file: commands,
+    find: "usage_whole(book.subjects[extra / 4], past.kind, past.starts_at, past.ends_at));",
+    replace: "null);",
+    caughtBy: [`${calendars} what was admitted in a whole month`],
+    rule: "docs/design/usage.md, Calendars",
+  },
+  {
+    name: "the first midnight of a day that has two is not its beginning",
+    file: "db/migrations/0001_baseline/calendars.sql",
+    find: "      case when c.before at time zone zone = day then c.before end,\n",
+    replace: "",
+    caughtBy: [`${calendars} a request belongs to`],
+    rule: "docs/design/usage.md, Calendars",
+  },
+  {
     name: "a hold grows past the week's end",
     file: admissions,
-    find: "room := least(room, bounds[step.counters[i]] - used[counters[i]] - held[counters[i]]);",
+    find: "room := least(room, bounds[counters[i]] - used[counters[i]] - held[counters[i]]);",
     replace:
-      "room := least(room, case i when 2 then null else bounds[step.counters[i]] end - used[counters[i]] - held[counters[i]]);",
+      "room := least(room, case i when 2 then null else bounds[counters[i]] end - used[counters[i]] - held[counters[i]]);",
     caughtBy: [`${book} a hold grows to a new total`],
     rule: "docs/design/metering.md, Rule 3: Grow to a total",
   },

@@ -10,8 +10,8 @@ export const standing: Mutant[] = [
   {
     name: "a share is that of the session's limit alone",
     file: read,
-    find: "greatest(t.used[1] * 100.0 / s.session_nanos, t.used[2] * 100.0 / s.week_nanos, t.used[3] * 100.0 / s.month_nanos)",
-    replace: "t.used[1] * 100.0 / s.session_nanos",
+    find: "greatest(t.used[1] * 100.0 / l.limits[1], t.used[2] * 100.0 / l.limits[2], t.used[3] * 100.0 / l.limits[3])",
+    replace: "t.used[1] * 100.0 / l.limits[1]",
     caughtBy: [`${law} narrow lists`],
     rule,
   },

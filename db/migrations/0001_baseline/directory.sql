@@ -56,7 +56,9 @@ create table organization (
   key_unused_max_days integer check (key_unused_max_days between 1 and 3650),
   closed_at timestamptz check ((closed_at is not null) = (status = 'closed')),
   -- The last end of a raise of the organization or of anybody in it: a batch looks for raises until then. It only rises.
-  raised_until timestamptz
+  raised_until timestamptz,
+  -- Until then a window may be shorter than others, because the calendar changed: a batch looks for it. It only rises.
+  bridged_until timestamptz
 );
 
 -- Slugs that an organization had before, and those of organizations that are gone. None is ever another's.

@@ -30,7 +30,10 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
         array[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at],
         array[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at],
         array[hold.session_used, hold.week_used, hold.month_used, at.used[at.counters[4]]],
-        book.extra_enabled[owner], book.limits[4 * owner], book.raised[4 * owner - 3:4 * owner]),
+        book.extra_enabled[owner], usage_in_proportion(book.limits[4 * owner], hold.month_starts_at, hold.month_ends_at,
+          usage_whole(hold.organization_id, 'month', hold.month_starts_at, hold.month_ends_at)), book.raised[4 * owner - 3:4 * owner],
+        usage_wholes(hold.organization_id, array[null, hold.week_starts_at, hold.month_starts_at],
+          array[null, hold.week_ends_at, hold.month_ends_at])),
       ',[', at.held[at.counters[1]] - own, ',', at.held[at.counters[2]] - own, ',', at.held[at.counters[3]] - own, ',',
       at.held[at.counters[4]], '],null,', hold.nanos, ',', hold.output_tokens, ',"',
       hold.source, '"', ',"' || hold.team_id || '"');
@@ -169,7 +172,8 @@ create function usage_admit(
     step record;
     held bigint[] := book.held;
     running bigint[] := book.running; is_changed boolean[] := book.is_changed;
-    bounds bigint[] := book.limits; concurrent bigint[] := book.concurrent; plans integer[];
+    bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
+    concurrent bigint[] := book.concurrent; plans integer[];
     subject integer; free bigint; room bigint; room_extra bigint; is_crowded boolean;
     rows text; seen text; got usage_grant; grants usage_grant[];
   begin
@@ -182,7 +186,8 @@ create function usage_admit(
         continue;
       end if;
       if plans[step.owner] is distinct from step.plan then
-        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
+          book.starts_at, book.ends_at, book.wholes);
         plans[step.owner] := step.plan;
       end if;
       concurrent[step.owner] := usage_raised(step.concurrent_limit, book.raised[step.extra]);
@@ -205,7 +210,7 @@ create function usage_admit(
       got.source := usage_source(step.nanos, step.nanos_least, room, step.is_extra, room_extra);
       if got.source is null or is_crowded then
         answers := concat(answers, ',[', step.position, ',"', usage_refusal(got.source, step.nanos_least, step.subjects,
-          step.is_extra, bounds, book.used), '",', seen, ']');
+          step.is_extra, bounds, book.used), '",', seen, ',"' || usage_zone(book.subjects[step.owner], clock) || '"', ']');
         continue;
       end if;
       got.tokens := usage_tokens(step.nanos, case got.source when 'plan' then room else room_extra end,
@@ -246,9 +251,13 @@ create function usage_write_holds(
       book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3],
       usage_raised(limits[c.plan][1], book.raised[4 * c.owner - 3]), book.used[4 * c.owner - 3],
       book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2],
-      usage_raised(limits[c.plan][2], book.raised[4 * c.owner - 2]), book.used[4 * c.owner - 2],
+      usage_in_proportion(usage_raised(limits[c.plan][2], book.raised[4 * c.owner - 2]),
+        book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2], book.wholes[4 * c.owner - 2]),
+      book.used[4 * c.owner - 2],
       book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1],
-      usage_raised(limits[c.plan][3], book.raised[4 * c.owner - 1]), book.used[4 * c.owner - 1],
+      usage_in_proportion(usage_raised(limits[c.plan][3], book.raised[4 * c.owner - 1]),
+        book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1], book.wholes[4 * c.owner - 1]),
+      book.used[4 * c.owner - 1],
       0, 0, 0, 0, 0, 0, 0, 'counted', g.team, g.subjects, c.lease_ms
     from unnest(commands) with ordinality c
     cross join lateral (select (grants[c.ordinality]).*) g
@@ -269,10 +278,8 @@ create function usage_grow(
     used bigint[] := book.used;
     held bigint[] := book.held;
     is_changed boolean[] := book.is_changed;
-    bounds bigint[] := book.limits;
-    plans integer[];
-    counters integer[];
-    subject integer; room bigint; granted bigint;
+    bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
+    plans integer[]; counters integer[]; subject integer; room bigint; granted bigint;
     grown uuid[] := '{}'; grown_nanos bigint[] := '{}'; grown_numbers integer[] := '{}';
   begin
     for step in
@@ -286,20 +293,22 @@ create function usage_grow(
         continue;
       end if;
       counters := step.counters;
+      if plans[step.owner] is distinct from step.plan then
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
+          book.starts_at, book.ends_at, book.wholes);
+        plans[step.owner] := step.plan;
+      end if;
       if not step.is_in_force then
         located := usage_locate(step.request_id, counters, used, held, book);
         counters := located.counters;
         used := located.used;
         held := located.held;
         book := located.book;
-      end if;
-      if plans[step.owner] is distinct from step.plan then
-        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
-        plans[step.owner] := step.plan;
+        bounds := usage_past_bounds(bounds, step.counters, counters, limits, step.plan, step.extra, book);
       end if;
       room := case when step.first = 4 and not step.is_extra then 0 end;
       for i in step.first..cardinality(counters) - step.spare loop
-        room := least(room, bounds[step.counters[i]] - used[counters[i]] - held[counters[i]]);
+        room := least(room, bounds[counters[i]] - used[counters[i]] - held[counters[i]]);
       end loop;
       granted := greatest(
         case when step.number > step.growth then least(step.nanos_total_min, step.held) else step.held end,

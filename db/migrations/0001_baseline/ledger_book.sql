@@ -11,12 +11,14 @@
 -- `chains` stand in their place: of each key and model, which `pairs` has as one text, the chain as text, since chains
 -- differ in length. Of a subject for models, `models` has the pattern and `parent_ids` whose it is. `is_raised`: a raise may be in force. `raised` are those of the
 -- organizations' plans: of the three windows and of requests at a time, in the places of the counters; null: none is in
--- force.
+-- force. `is_bridged`: a window of an organization may be shorter than others. `wholes` has where it would have begun, in the
+-- place of its counter; null: all are whole.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
   starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], limits bigint[], past usage_past[],
   keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[],
+  is_bridged boolean, wholes timestamptz[],
   has_models boolean, pairs text[], chains text[], models text[], parent_ids uuid[]
 );
 
@@ -71,7 +73,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         array[usage_is_open(n.starts_at, n.ends_at, clock)],
         '{f}', coalesce(n.starts_at, '{null,null,null,null}'), coalesce(n.ends_at, '{null,null,null,null}'),
         coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_nanos],
-        '{}', null, null, null, o.raised_until > clock, null, o.has_models, null, null, null, null
+        '{}', null, null, null, o.raised_until > clock, null, o.bridged_until > clock, null, o.has_models, null, null, null, null
       into book
       from (select organizations[1] as id) i
       left join lateral (
@@ -88,10 +90,10 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
         usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
         usage_concat(array[null, null, null, i.extra_usage_cap_nanos]), '{}', null, null, null,
-        bool_or(i.raised_until > clock), null, bool_or(i.has_models), null, null, null, null
+        bool_or(i.raised_until > clock), null, bool_or(i.bridged_until > clock), null, bool_or(i.has_models), null, null, null, null
       into book
       from (
-        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.has_models, o.raised_until
+        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.has_models, o.raised_until, o.bridged_until
         from unnest(organizations) with ordinality i (id, position)
         left join lateral (
           select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
@@ -106,7 +108,43 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
       book.is_open[owner] := now.is_open;
       book := usage_roll(owner, now.starts_at, now.ends_at, book);
     end loop;
-    return book;
+    return case when book.is_bridged then usage_bridge(book) else book end;
+  end $$;
+
+-- Puts into the state of a batch where windows would have begun that are shorter than others.
+create function usage_bridge(inout book usage_book)
+  language plpgsql stable
+  as $$
+  declare
+    wholes timestamptz[];
+    extra integer;
+  begin
+    for owner in 1..cardinality(book.extra_enabled) loop
+      extra := 4 * owner;
+      wholes := usage_wholes(book.subjects[owner], book.starts_at[extra - 3:extra], book.ends_at[extra - 3:extra]);
+      continue when wholes is null;
+      book.wholes := coalesce(book.wholes, array_fill(null::timestamptz, array[4 * cardinality(book.extra_enabled)]));
+      book.wholes[extra - 3:extra] := wholes;
+    end loop;
+  end $$;
+
+-- The limits of a batch's state, of which windows that are shorter than others have their share. Those of organizations are
+-- not among them, but for the caps of extra usage.
+create function usage_bounds(book usage_book) returns bigint[]
+  language plpgsql immutable
+  as $$
+  declare
+    bounds bigint[] := book.limits;
+    owner integer;
+  begin
+    for n in 1..cardinality(book.subjects) loop
+      owner := 4 * coalesce(book.parents[n], n) - 4;
+      for k in 2..4 loop
+        bounds[4 * n - 4 + k] := usage_in_proportion(bounds[4 * n - 4 + k], book.starts_at[owner + k],
+          book.ends_at[owner + k], book.wholes[owner + k]);
+      end loop;
+    end loop;
+    return bounds;
   end $$;
 
 -- Puts the windows that a hold was admitted in into the place of those in force: for each of its counters one of these or,

@@ -39,6 +39,7 @@ create type usage_settle_command as (
 -- windows and held, how many run, and the pattern of one for models. The organization is its number in the batch, whose
 -- answer lists them once: when the three windows begin and end, what is used of the four kinds, whether there is extra
 -- usage, and its cap. An admission that was granted before has its own there.
+-- Behind what it saw, one that was refused has the zone of its organization's calendar, where there is one.
 
 -- Milliseconds since 1970, of which the node makes an instant.
 create function usage_ms(at timestamptz) returns bigint
@@ -49,14 +50,17 @@ create function usage_ms(at timestamptz) returns bigint
 -- is in force.
 create function usage_organization_answer(
   starts timestamptz[], ends timestamptz[], used bigint[], is_extra boolean, extra_cap bigint,
-  raised bigint[]
+  raised bigint[], wholes timestamptz[]
 )
   returns text
   language sql stable
   as $$
     select concat('[[', usage_ms(starts[1]), ',', usage_ms(starts[2]), ',', usage_ms(starts[3]), ',',
       usage_ms(ends[1]), ',', usage_ms(ends[2]), ',', usage_ms(ends[3]), '],[', array_to_string(used, ','), '],',
-      is_extra::text, ',', coalesce(extra_cap::text, 'null'), ',' || array_to_json(raised)::text, ']')
+      is_extra::text, ',', coalesce(extra_cap::text, 'null'),
+      case when raised is not null or wholes is not null then
+        concat(',', coalesce(array_to_json(raised)::text, 'null')) end,
+      ',[' || coalesce(usage_ms(wholes[2])::text, 'null') || ',' || coalesce(usage_ms(wholes[3])::text, 'null') || ']', ']')
   $$;
 
 -- The organizations of a batch, in their order; null for one that does not exist.
@@ -69,7 +73,9 @@ create function usage_organizations_answer(book usage_book) returns text
     for extra in 4..4 * cardinality(book.extra_enabled) by 4 loop
       answer := concat(answer || ',', case when book.extra_enabled[extra / 4] is null then 'null' else
         usage_organization_answer(book.starts_at[extra - 3:extra - 1], book.ends_at[extra - 3:extra - 1],
-          book.used[extra - 3:extra], book.extra_enabled[extra / 4], book.limits[extra], book.raised[extra - 3:extra]) end);
+          book.used[extra - 3:extra], book.extra_enabled[extra / 4], usage_in_proportion(book.limits[extra],
+            book.starts_at[extra], book.ends_at[extra], book.wholes[extra]),
+          book.raised[extra - 3:extra], book.wholes[extra - 3:extra]) end);
     end loop;
     return answer;
   end $$;
@@ -148,21 +154,62 @@ create function usage_hold_of(request uuid, owner integer, ids uuid[], starts ti
     from usage_hold h where h.request_id = request and h.organization_id = ids[owner] offset 0
   $$;
 
--- The limits of an organization's windows under its raise. `extra` is the place of its last counter.
-create function usage_raised_limits(limits bigint[], plan integer, raised bigint[], extra integer) returns bigint[]
+-- The limits of an organization's windows under its raise, and of windows that are shorter than others their share. `extra`
+-- is the place of its last counter.
+create function usage_limits_in_force(
+  limits bigint[], plan integer, extra integer, raised bigint[],
+  starts timestamptz[], ends timestamptz[], wholes timestamptz[]
+)
+  returns bigint[]
   language plpgsql immutable
   as $$
+  declare
+    bounds bigint[];
+    counter integer;
   begin
-    return array[usage_raised(limits[plan][1], raised[extra - 3]), usage_raised(limits[plan][2], raised[extra - 2]),
-      usage_raised(limits[plan][3], raised[extra - 1])];
+    for k in 1..3 loop
+      counter := extra - 4 + k;
+      bounds[k] := usage_in_proportion(
+        usage_raised(limits[plan][k], raised[counter]), starts[counter], ends[counter], wholes[counter]);
+    end loop;
+    return bounds;
   end $$;
 
--- The limits of an organization's windows: those of the plan that a command names, under the raise in force.
-create function usage_plan_limits(limits bigint[], plan integer, raised bigint[], extra integer) returns bigint[]
+-- The limits of an organization's windows: those of the plan that a command names, as they are in force.
+create function usage_plan_limits(
+  limits bigint[], plan integer, extra integer, raised bigint[],
+  starts timestamptz[], ends timestamptz[], wholes timestamptz[]
+)
+  returns bigint[]
   language sql immutable
   as $$
-    select case when raised is null then limits[plan:plan] else usage_raised_limits(limits, plan, raised, extra) end
+    select case when raised is null and wholes is null then limits[plan:plan]
+      else usage_limits_in_force(limits, plan, extra, raised, starts, ends, wholes) end
   $$;
+
+-- The limits in the windows of the past that a hold counts in: each has its own share. `now` has its counters in the windows
+-- in force, `counters` those that it counts in; `bounds` has the limits of both.
+create function usage_past_bounds(
+  bounds bigint[], now integer[], counters integer[], limits bigint[], plan integer, extra integer, book usage_book
+)
+  returns bigint[]
+  language plpgsql stable
+  as $$
+  declare
+    whole bigint[] := book.limits;
+    past usage_past;
+  begin
+    for k in 1..3 loop
+      whole[extra - 4 + k] := usage_raised(limits[plan][k], book.raised[extra - 4 + k]);
+    end loop;
+    for i in 1..cardinality(counters) loop
+      continue when counters[i] = now[i];
+      past := book.past[counters[i] - cardinality(book.starts_at)];
+      bounds[counters[i]] := usage_in_proportion(whole[now[i]], past.starts_at, past.ends_at,
+        usage_whole(book.subjects[extra / 4], past.kind, past.starts_at, past.ends_at));
+    end loop;
+    return bounds;
+  end $$;
 
 -- Puts the raises that are in force into the state of a batch. The own limits of a subject stand there and are raised here;
 -- those of an organization come with its commands, which ask for its raise.

@@ -18,11 +18,8 @@ create function usage_settle(
     held bigint[] := book.held;
     running bigint[] := book.running;
     is_changed boolean[] := book.is_changed;
-    bounds bigint[] := book.limits;
-    plans integer[];
-    counters integer[];
-    subject integer;
-    unused bigint; charge bigint;
+    bounds bigint[] := case when book.wholes is null then book.limits else usage_bounds(book) end;
+    plans integer[]; counters integer[]; subject integer; unused bigint; charge bigint;
     charges bigint[] := array_fill(null::bigint, array[cardinality(commands)]);
     after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
   begin
@@ -38,20 +35,22 @@ create function usage_settle(
         continue;
       end if;
       counters := step.counters;
+      if plans[step.owner] is distinct from step.plan then
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
+          book.starts_at, book.ends_at, book.wholes);
+        plans[step.owner] := step.plan;
+      end if;
       if not step.is_in_force then
         located := usage_locate(step.request_id, counters, used, held, book);
         counters := located.counters;
         used := located.used;
         held := located.held;
         book := located.book;
-      end if;
-      if plans[step.owner] is distinct from step.plan then
-        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
-        plans[step.owner] := step.plan;
+        bounds := usage_past_bounds(bounds, step.counters, counters, limits, step.plan, step.extra, book);
       end if;
       charge := step.nanos;
       for i in step.first..cardinality(counters) - step.spare loop
-        unused := bounds[step.counters[i]] - used[counters[i]];
+        unused := bounds[counters[i]] - used[counters[i]];
         charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));
       end loop;
       charge := greatest(0, charge);

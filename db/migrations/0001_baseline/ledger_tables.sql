@@ -28,12 +28,25 @@ create table usage_now (
 
 -- A new subscription anchor, and from when on it counts: months from the end of the month that ran when it was set,
 -- weeks from the first end of a week after that. Before the first row the organization's own anchor counts.
+--
+-- With a zone it is a calendar, which counts from the end of the month and the week that ran when it was set: a week begins
+-- on a day of the week, 1 for Monday to 7 for Sunday, a month on a day of the month. Until `month_to` and `week_to` one
+-- window each reaches to the first boundary of the new calendar; had it been whole, it would have begun at `month_whole_at`
+-- and `week_whole_at`. Without such a window these are null, and the others as `month_from` and `week_from`.
 create table usage_anchor (
   organization_id uuid not null,
   month_from timestamptz not null,
-  week_from timestamptz not null check (week_from >= month_from),
+  week_from timestamptz not null,
   anchor_at timestamptz not null check (anchor_at = date_trunc('milliseconds', anchor_at)),
-  primary key (organization_id, month_from)
+  zone text,
+  week_starts integer check (week_starts between 1 and 7),
+  month_starts integer check (month_starts between 1 and 31),
+  month_to timestamptz not null check (month_to >= month_from),
+  month_whole_at timestamptz check (month_whole_at < month_from),
+  week_to timestamptz not null check (week_to >= week_from),
+  week_whole_at timestamptz check (week_whole_at < week_from),
+  primary key (organization_id, month_from),
+  check (num_nulls(zone, week_starts, month_starts) in (0, 3))
 );
 
 -- Windows that are no longer in force, one row each; never zeroed. The batch that finds one ended moves it here, and what

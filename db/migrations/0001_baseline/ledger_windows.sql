@@ -41,25 +41,73 @@ create function usage_month(anchor_at timestamptz, at timestamptz) returns table
     ) b (months)
   $$;
 
--- The week and the month that an organization is in whose own anchor is `first_anchor_at`; null bounds without one. An
--- anchor that counts from a later month on counts for weeks no earlier, so that the latest month decides both.
-create function usage_calendar(organization uuid, first_anchor_at timestamptz, at timestamptz)
-  returns table (week_starts_at timestamptz, week_ends_at timestamptz, month_starts_at timestamptz, month_ends_at timestamptz)
+-- The week and the month of an instant by an anchor or, with a zone, by a calendar.
+create function usage_week_by(zone text, week_starts integer, anchor_at timestamptz, at timestamptz)
+  returns table (starts_at timestamptz, ends_at timestamptz)
   language sql stable
   as $$
-    select greatest(week.starts_at, weekly.week_from), week.ends_at,
-      greatest(month.starts_at, monthly.month_from), month.ends_at
+    select w.* from usage_week(anchor_at, at) w where zone is null
+    union all select w.* from usage_local_week(zone, week_starts, at) w where zone is not null
+  $$;
+
+create function usage_month_by(zone text, month_starts integer, anchor_at timestamptz, at timestamptz)
+  returns table (starts_at timestamptz, ends_at timestamptz)
+  language sql stable
+  as $$
+    select m.* from usage_month(anchor_at, at) m where zone is null
+    union all select m.* from usage_local_month(zone, month_starts, at) m where zone is not null
+  $$;
+
+-- The week and the month that an organization is in whose own anchor is `first_anchor_at`, and the zones by which they are
+-- counted; null bounds without an anchor. What counts from a later month on counts for weeks no earlier, so that the latest
+-- month decides both.
+create function usage_calendar(organization uuid, first_anchor_at timestamptz, at timestamptz)
+  returns table (
+    week_starts_at timestamptz, week_ends_at timestamptz, month_starts_at timestamptz, month_ends_at timestamptz,
+    week_zone text, month_zone text
+  )
+  language sql stable
+  as $$
+    select case when at < weekly.week_to then weekly.week_from else greatest(week.starts_at, weekly.week_to) end,
+      case when at < weekly.week_to then weekly.week_to else week.ends_at end,
+      case when at < monthly.month_to then monthly.month_from else greatest(month.starts_at, monthly.month_to) end,
+      case when at < monthly.month_to then monthly.month_to else month.ends_at end,
+      weekly.zone, monthly.zone
     from (select 1) one
     left join lateral (
-      select a.anchor_at, a.week_from from usage_anchor a
+      select a.* from usage_anchor a
       where a.organization_id = organization and a.week_from <= at order by a.month_from desc limit 1
     ) weekly on true
     left join lateral (
-      select a.anchor_at, a.month_from from usage_anchor a
+      select a.* from usage_anchor a
       where a.organization_id = organization and a.month_from <= at order by a.month_from desc limit 1
     ) monthly on true
-    cross join lateral usage_week(coalesce(weekly.anchor_at, first_anchor_at), at) week
-    cross join lateral usage_month(coalesce(monthly.anchor_at, first_anchor_at), at) month
+    cross join lateral usage_week_by(weekly.zone, weekly.week_starts, coalesce(weekly.anchor_at, first_anchor_at), at) week
+    cross join lateral usage_month_by(monthly.zone, monthly.month_starts,
+      coalesce(monthly.anchor_at, first_anchor_at), at) month
+  $$;
+
+-- Where a window would have begun, had the calendar not changed in its midst; null: it is whole.
+create function usage_whole(organization uuid, kind usage_window_kind, starts timestamptz, ends timestamptz)
+  returns timestamptz
+  language sql stable
+  as $$
+    select case kind when 'week' then a.week_whole_at else a.month_whole_at end from usage_anchor a
+    where a.organization_id = organization and case kind
+      when 'session' then false
+      when 'week' then (a.week_from, a.week_to) = (starts, ends)
+      else (a.month_from, a.month_to) = (starts, ends) end
+    order by a.month_from desc limit 1
+  $$;
+
+-- The same of four windows; null: all of them are whole.
+create function usage_wholes(organization uuid, starts timestamptz[], ends timestamptz[]) returns timestamptz[]
+  language sql stable
+  as $$
+    select case when coalesce(w.week_at, w.month_at) is not null then array[null, w.week_at, w.month_at, w.month_at] end
+    from (
+      select usage_whole(organization, 'week', starts[2], ends[2]), usage_whole(organization, 'month', starts[3], ends[3])
+    ) w (week_at, month_at)
   $$;
 
 -- All that changes what an organization used takes this lock first, for several organizations in ascending order, and
@@ -104,24 +152,93 @@ create function usage_set_anchor(organization uuid, anchor timestamptz) returns 
     select c.month_ends_at into effective_at from usage_calendar(organization, first_anchor_at, at) c;
     select c.week_starts_at as starts_at, c.week_ends_at as ends_at into week
     from usage_calendar(organization, first_anchor_at, effective_at) c;
-    insert into usage_anchor (organization_id, month_from, week_from, anchor_at) values (
-      organization, effective_at,
-      case when week.starts_at = effective_at then effective_at else week.ends_at end,
-      date_trunc('milliseconds', anchor)
+    week.starts_at := case when week.starts_at = effective_at then effective_at else week.ends_at end;
+    insert into usage_anchor (organization_id, month_from, month_to, week_from, week_to, anchor_at) values (
+      organization, effective_at, effective_at, week.starts_at, week.starts_at, date_trunc('milliseconds', anchor)
     );
     return effective_at;
   end $$;
 
+-- Gives an organization a calendar, or takes it away (`new_zone` is null: weeks and months are then counted from the
+-- anchor). Where nothing was used yet it counts at once. Else the running week and month end as they would have; one window
+-- each then reaches to the next boundary, unless there is one just there. Answers when months begin to be counted by it;
+-- null: a change is under way already, of which there is one a month at most.
+create function usage_set_calendar(
+  organization uuid, new_zone text, new_week_starts integer, new_month_starts integer
+)
+  returns timestamptz
+  language plpgsql
+  as $$
+  declare
+    at timestamptz := usage_lock(array[organization]);
+    anchor timestamptz;
+    running record;
+    week record;
+    month record;
+    made usage_anchor;
+  begin
+    select coalesce((
+      select a.anchor_at from usage_anchor a where a.organization_id = o.id order by a.month_from desc limit 1
+    ), o.anchor_at) into anchor from organization o where o.id = organization;
+    if not exists (select from usage_now n where n.subject_id = organization) then
+      delete from usage_anchor a where a.organization_id = organization;
+      insert into usage_anchor values (organization, '-infinity', '-infinity', anchor, new_zone, new_week_starts,
+        new_month_starts, '-infinity', null, '-infinity', null);
+      return at;
+    end if;
+    if exists (
+      select from usage_anchor a where a.organization_id = organization and a.month_from > at
+        and coalesce(a.zone, usage_zone(organization, at)) is not null
+    ) then
+      return null;
+    end if;
+    delete from usage_anchor a where a.organization_id = organization and a.month_from > at;
+    select w.ends_at[2] as week_at, w.ends_at[3] as month_at into running from usage_windows_at(organization, at) w;
+    select w.* into week from usage_week_by(new_zone, new_week_starts, anchor, running.week_at) w;
+    select m.* into month from usage_month_by(new_zone, new_month_starts, anchor, running.month_at) m;
+    insert into usage_anchor values (
+      organization, running.month_at, running.week_at, anchor, new_zone, new_week_starts, new_month_starts,
+      case when month.starts_at = running.month_at then running.month_at else month.ends_at end,
+      nullif(month.starts_at, running.month_at),
+      case when week.starts_at = running.week_at then running.week_at else week.ends_at end,
+      nullif(week.starts_at, running.week_at)
+    ) returning * into made;
+    update organization o set bridged_until = greatest(o.bridged_until, made.month_to, made.week_to)
+    where o.id = organization;
+    return running.month_at;
+  end $$;
+
+-- The zone by which an organization's months are counted; null: they are counted from an anchor.
+create function usage_zone(organization uuid, at timestamptz) returns text
+  language sql stable
+  as $$
+    select a.zone from usage_anchor a where a.organization_id = organization and a.month_from <= at
+    order by a.month_from desc limit 1
+  $$;
+
+-- The window of an instant, where a zone's rules say one and another was opened last.
+create function usage_kept(
+  zone text, opened_at timestamptz, closes_at timestamptz, starts timestamptz, ends timestamptz, at timestamptz
+)
+  returns table (starts_at timestamptz, ends_at timestamptz)
+  language sql immutable
+  as $$
+    select case when k.is_open then opened_at when zone is not null and closes_at <= at then greatest(starts, closes_at)
+      else starts end, case when k.is_open then closes_at else ends end
+    from (select coalesce(zone is not null and opened_at <= at and at < closes_at, false)) k (is_open)
+  $$;
+
 -- The windows of an organization at an instant, in the order of their kinds. An idle session is five hours from then, and not
--- open. An organization that does not exist has neither week nor month.
+-- open. An organization that does not exist has neither week nor month. By a calendar, a window that is open stays what it
+-- was when it opened, and the next one begins at its end, whatever the rules of the zone are by now.
 create function usage_windows_at(organization uuid, at timestamptz)
   returns table (is_open boolean, starts_at timestamptz[], ends_at timestamptz[])
   language sql stable
   as $$
     select s.is_open,
-      array[case when s.is_open then n.starts_at[1] else at end, c.week_starts_at, c.month_starts_at, c.month_starts_at],
+      array[case when s.is_open then n.starts_at[1] else at end, week.starts_at, month.starts_at, month.starts_at],
       array[case when s.is_open then n.ends_at[1] else at + interval '5 hours' end,
-        c.week_ends_at, c.month_ends_at, c.month_ends_at]
+        week.ends_at, month.ends_at, month.ends_at]
     from (select 1) one
     left join lateral (
       select * from usage_now n where n.subject_id = organization order by n.generation desc limit 1
@@ -129,6 +246,8 @@ create function usage_windows_at(organization uuid, at timestamptz)
     left join lateral (select o.anchor_at from organization o where o.id = organization offset 0) o on true
     cross join lateral (select * from usage_calendar(organization, o.anchor_at, at) offset 0) c
     cross join lateral (select coalesce(n.ends_at[1] > at, false) as is_open offset 0) s
+    cross join lateral usage_kept(c.week_zone, n.starts_at[2], n.ends_at[2], c.week_starts_at, c.week_ends_at, at) week
+    cross join lateral usage_kept(c.month_zone, n.starts_at[3], n.ends_at[3], c.month_starts_at, c.month_ends_at, at) month
   $$;
 
 -- Whether the session is open and the week and the month are those of now, by a row's bounds.
@@ -160,17 +279,23 @@ create function usage_totals(subject uuid, starts timestamptz[])
     group by n.running
   $$;
 
--- The windows in force of each organization, for readers, with the raise of its plan.
+-- The windows in force of each organization, for readers, with the raise of its plan, and where a window that is shorter
+-- than others would have begun.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,
-    t.running, o.extra_usage_enabled as extra_enabled, o.extra_usage_cap_nanos as extra_cap_nanos, clock.at,
+    t.running, o.extra_usage_enabled as extra_enabled,
+    usage_in_proportion(o.extra_usage_cap_nanos, f.starts_at[4], f.ends_at[4], b.wholes[4]) as extra_cap_nanos, clock.at,
     case w.kind when 'session' then r.session_nanos when 'week' then r.week_nanos when 'month' then r.month_nanos end
       as raised_nanos,
-    r.concurrent_requests as raised_requests
+    r.concurrent_requests as raised_requests,
+    case w.kind when 'week' then b.wholes[2] when 'month' then b.wholes[3] end as whole_at
   from organization o
   cross join lateral (select store_now() as at offset 0) clock
   cross join lateral (select * from usage_windows_at(o.id, clock.at) offset 0) f
   cross join lateral (select * from usage_totals(o.id, f.starts_at) offset 0) t
+  left join lateral (
+    select usage_wholes(o.id, f.starts_at, f.ends_at) as wholes where o.bridged_until > clock.at offset 0
+  ) b on true
   left join lateral (
     select * from limit_raise r where o.raised_until > clock.at and r.subject_id = o.id and r.ends_at > clock.at offset 0
   ) r on true

@@ -164,6 +164,7 @@ single names in limits, labels, notices and memberships.
       anchor: 2026-11-01              # where weeks and months are counted from
     globex:
       plan: starter
+      calendar: { zone: Asia/Tokyo }  # in the place of an anchor; null: none
       status: suspended               # or active, or closed, for good
       extra_usage_cap: 20             # null: off
       key_lifetime_max_days: 90       # null: no limit

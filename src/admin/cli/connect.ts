@@ -4,6 +4,7 @@
  * lock keeps other processes out meanwhile. Commands work the same with each.
  */
 import { readFileSync } from "node:fs";
+import { calendarOf } from "../../config/calendar.ts";
 import { billingOf, type StorageSettings } from "../../config/configuration.ts";
 import { isOperatorToken } from "../../core/auth/key.ts";
 import type { Plan } from "../../core/store/plan.ts";
@@ -128,6 +129,7 @@ function managementOf(services: Services, store: OpenStore): Management {
         aliases: catalog.aliases,
         upstreams: upstreams.map(({ name }) => name),
         billing: { ...billing, currency: (await store.currency?.()) ?? billing.currency },
+        calendar: calendarOf(configuration.metering),
       };
     },
     configuration: async () =>

@@ -19,6 +19,7 @@ import { rulesSay } from "./rules-check.ts";
 import type { Inspection, Services } from "./services.ts";
 import { oneLine, painted, type Terminal } from "./terminal.ts";
 import { Warning } from "./warning.ts";
+import { zonesSay } from "./zones-check.ts";
 
 interface Finding {
   check: string;
@@ -89,6 +90,11 @@ async function examine(services: Services): Promise<Finding[]> {
     const isReadable = found !== undefined && (schema === undefined || schema.is === "current");
     if (rules.length > 0 && isReadable && (settings.databaseUrl || hasData(settings.dataDir)))
       await inspect("rules", () => withManagement(services, (manage) => rulesSay(rules, manage)));
+    if (isReadable && (settings.databaseUrl || hasData(settings.dataDir)))
+      await withManagement(services, async (manage) => {
+        const says = await zonesSay(manage);
+        if (says !== null) await inspect("time zones", async () => says);
+      }).catch((thrown) => inspect("time zones", () => Promise.reject(thrown)));
     const hasKey = configuration?.server.secretKeys !== undefined;
     if (isReadable && !hasKey && (settings.databaseUrl || hasData(settings.dataDir)))
       await withManagement(services, (manage) => plainSecrets(manage)).then(

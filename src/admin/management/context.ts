@@ -2,6 +2,7 @@
 
 import { hashKey } from "../../core/auth/key.ts";
 import type { Currency } from "../../core/inference/money.ts";
+import type { Calendar } from "../../core/store/calendar.ts";
 import type { Actor, Organization } from "../../core/store/directory.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
@@ -34,6 +35,8 @@ export interface ManagedCatalog {
   aliases?: ReadonlyMap<string, string> | undefined;
   /** Names of upstreams. */
   upstreams: readonly string[];
+  /** The calendar of an organization that is created without one. Absent or null: none. */
+  calendar?: Calendar | null | undefined;
   billing: Billing;
 }
 
@@ -136,6 +139,8 @@ export function managementContext(options: ManagementOptions) {
       const found = await organizationOf(slugOrId);
       return found.status === "closed" ? isClosed(found.slug) : found;
     },
+    /** The calendar of an organization that is created without one. */
+    calendar: async () => (await options.catalog()).calendar ?? null,
     async knownPlan(name: string): Promise<string> {
       const plans = [...(await options.catalog()).plans.keys()];
       if (plans.includes(name)) return name;

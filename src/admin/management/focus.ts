@@ -25,6 +25,7 @@ export function focusGroups(given: string | null): string {
 
 /** The dataset line by line, names first. */
 export function reportFocus(report: Report): Iterable<string> {
+  if (report.zone !== null) fail("A FOCUS report is in UTC, as the standard has it. Leave out the zone.");
   return focusLines(report);
 }
 

@@ -5,6 +5,7 @@ import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Policies } from "../../core/store/directory.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
 import type { Changed } from "../store/administration.ts";
+import { calendarFacts, calendarFlags, calendarFrom, calendarMembers } from "./calendars.ts";
 import { flag } from "./command.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
@@ -284,6 +285,55 @@ Examples:
     },
   }),
   verb({
+    name: "updateCalendar",
+    route: "PATCH /organizations/{organization}/calendar",
+    summary: "Count weeks and months by the clocks of a time zone",
+    description:
+      "What is left out stays; a zone of null counts them from the anchor again. The running week and month end as they would have. One window each then reaches to the next boundary of the new calendar, with its limits in proportion. At most one change a month. Where nothing was used yet, it holds at once.",
+    ...change,
+    takes: Type.Object({ ...oneOrganization, ...calendarMembers }, someChange),
+    example: {
+      takes: { ...sent, zone: "Europe/Berlin" },
+      answer: {
+        ...acme,
+        nextCalendar: {
+          calendar: { zone: "Europe/Berlin", weekStarts: "monday", monthStarts: 1 },
+          countsFrom: examples.at,
+        },
+        version: 6,
+      },
+    },
+    command: {
+      words: "org update",
+      description: "set the time zone by whose clocks weeks and months begin, once the current ones end",
+      takes: {
+        organization: organizationFlag,
+        ...calendarFlags,
+        zone: { ...calendarFlags.zone, none: flag("--no-zone", "count them from the anchor in UTC again") },
+      },
+      needsOneOf: "--zone, --no-zone, --week-starts or --month-starts",
+      versioned: "organization",
+      says: (organization) => [["slug", organization.slug], ...calendarFacts(organization)],
+      help: `
+Examples:
+  $ sluice org update acme --zone Europe/Berlin
+  $ sluice org update acme --zone America/New_York --week-starts sunday --month-starts 15
+  $ sluice org update acme --no-zone`,
+    },
+    async act(context, input) {
+      const { calendar, nextCalendar } = await context.organizationOf(input.organization);
+      const before = nextCalendar ? nextCalendar.calendar : calendar;
+      const takesAway = input.zone === null;
+      if (takesAway && (input.weekStarts != null || input.monthStarts != null))
+        fail("Without a time zone, weeks and months are counted from the anchor. Leave out on which day they begin.");
+      const wanted = takesAway ? null : await calendarFrom(context, input, before);
+      if (wanted === undefined) fail("Specify the zone, or the day on which a week or a month begins.");
+      return changeOrganization(context, input, (id, version) =>
+        context.administration.setOrganizationCalendar(id, wanted, context.actor, version),
+      );
+    },
+  }),
+  verb({
     name: "setExtraUsage",
     route: "PUT /organizations/{organization}/extra-usage",
     summary: "Allow or stop extra usage",
@@ -344,7 +394,8 @@ interface Change {
   /** The new slug, where it is one. */
   slug?: string | null;
 }
-type Write = (id: string, version: number | null) => Promise<Changed | "no_plan" | "slug_taken">;
+type Refused = "no_plan" | "slug_taken" | "has_calendar" | "calendar_changes";
+type Write = (id: string, version: number | null) => Promise<Changed | Refused>;
 
 async function changeOrganization(context: ManagementContext, input: Change, write: Write): Promise<Organization> {
   const { id, slug } = await context.organizationOf(input.organization);
@@ -360,6 +411,12 @@ async function changeOrganization(context: ManagementContext, input: Change, wri
         gone: () => noOrganization(slug),
         closed: () => isClosed(slug),
         no_plan: removedPlan,
+        has_calendar: () =>
+          fail(
+            `Weeks and months of '${slug}' are counted by its calendar, and no anchor counts. To take it away, run: sluice org update ${slug} --no-zone`,
+            "wrong_state",
+          ),
+        calendar_changes: () => calendarChanges(context, id),
         slug_taken: () => {
           const taken = parse.excerpt(input.slug ?? "");
           return fail(`The slug '${taken}' is or was another organization's. Choose another one.`, "already_exists");
@@ -367,6 +424,15 @@ async function changeOrganization(context: ManagementContext, input: Change, wri
       },
     },
     answer,
+  );
+}
+
+async function calendarChanges({ organizationOf }: ManagementContext, id: string): Promise<never> {
+  const { slug, nextCalendar } = await organizationOf(id);
+  const until = nextCalendar ? `, on ${instantWritten(nextCalendar.countsFrom)}` : "";
+  return fail(
+    `The calendar of '${slug}' was already changed this month, and can be changed again when the month ends${until}.`,
+    "wrong_state",
   );
 }
 

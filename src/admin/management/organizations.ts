@@ -7,6 +7,7 @@ import { organizationStatuses, type Organization as StoredOrganization } from ".
 import { idOf } from "../../core/store/ids.ts";
 import { day, instant as instantWritten } from "../../core/time/written.ts";
 import { id, instant, version } from "../store/shapes.ts";
+import { calendarFacts, calendarFields, calendarFlags, calendarMembers, firstCalendar } from "./calendars.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
@@ -40,6 +41,7 @@ const fields = {
   next_anchor: nullable(
     Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
   ),
+  ...calendarFields,
   extra_usage: Type.Object({
     enabled: Type.Boolean(),
     cap: Type.Union([Money, Type.Null()], { description: "The most in a billing month." }),
@@ -68,6 +70,8 @@ export const acme: Organization = {
   plan: "pro",
   anchorAt: examples.at,
   nextAnchor: null,
+  calendar: null,
+  nextCalendar: null,
   extraUsage: { enabled: false, cap: null },
   keyLifetimeMaxDays: null,
   keyUnusedMaxDays: null,
@@ -124,6 +128,7 @@ function organizationFacts(organization: Organization): Facts {
     ["extra usage", enabled ? on : "off"],
     ["billing anchor", instantWritten(organization.anchorAt)],
     ["next anchor", next && `${instantWritten(next.anchorAt)}, from ${instantWritten(next.countsFrom)} on`],
+    ...calendarFacts(organization),
     ...policyFacts(organization),
     ["created", instantWritten(organization.createdAt)],
     ["closed", instantWritten(organization.closedAt)],
@@ -204,7 +209,8 @@ export const organizationVerbs = [
     name: "createOrganization",
     route: "POST /organizations",
     summary: "Create an organization",
-    description: "Its slug is unique. Without a plan it is on `starter`.",
+    description:
+      "Its slug is unique. Without a plan it is on `starter`, without a zone its weeks and months begin as the configuration says.",
     roles: admins,
     kind: "creation",
     faults: ["already_exists", "idempotency_key_reused"],
@@ -212,6 +218,7 @@ export const organizationVerbs = [
       slug: slug("1 to 63 lowercase letters, digits, and hyphens."),
       name: Type.Optional(nullable(name("Display name; else the slug."))),
       plan: Type.Optional(nullable(words("Name of a plan."))),
+      ...calendarMembers,
     }),
     answers: Organization,
     example: { takes: { slug: "acme", name: "Acme, Inc.", plan: "pro" }, answer: acme },
@@ -225,6 +232,7 @@ export const organizationVerbs = [
         },
         name: flag("--name <name>", "display name (default: the slug)"),
         plan: flag("--plan <plan>", "plan (default: starter); to list plans, run: sluice plan list"),
+        ...calendarFlags,
       },
       says: (made) =>
         `Created organization ${made.slug} (${made.id}) on plan ${made.plan}.\n` +
@@ -232,7 +240,8 @@ export const organizationVerbs = [
       help: `
 Examples:
   $ sluice org create acme
-  $ sluice org create acme --name "Acme, Inc." --plan pro --json`,
+  $ sluice org create acme --name "Acme, Inc." --plan pro --json
+  $ sluice org create acme --zone Europe/Berlin`,
     },
     async act(context, input) {
       const { administration, actor, knownPlan, newUuid, organizationOf, repeatOf } = context;
@@ -242,6 +251,7 @@ Examples:
         slug,
         name: input.name ?? slug,
         plan: await knownPlan(input.plan ?? plan_default),
+        calendar: await firstCalendar(context, input),
         actor,
         repeat: repeatOf("createOrganization", input),
       });

@@ -3,15 +3,17 @@ import { grouped } from "../../core/inference/amounts.ts";
 import { inWords, nanosOf } from "../../core/inference/money.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, minute } from "../../core/time/written.ts";
+import { instantIn } from "../../core/time/zone.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
 import { labelsInWords } from "./key-words.ts";
 import type { Report, Row } from "./report-shape.ts";
 import { shareInWords, tightestReset } from "./standing.ts";
 
 export function reportSaid(report: Report): Said {
-  const { from, to, asOf, rows, total, running, organization } = report;
+  const { from, to, asOf, rows, total, running, organization, zone } = report;
   const whose = organization ? `, of ${organization}` : "";
-  const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(asOf)}.\n`;
+  const at = (one: Date) => (zone === null ? instant(one) : instantIn(one, zone));
+  const head = `From ${at(from)} until before ${at(to)}${whose}, as of ${at(asOf)}.\n`;
   const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${inWords(total.cost.total)}.\n`;
   const isOpen = running.requests > 0;
   const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${inWords(running.held)}.\n`;
@@ -34,16 +36,21 @@ const groupColumns: Record<ReportGroup, Column<Row>> = {
   operation: { head: "OPERATION", cell: ({ operation }) => operation ?? "" },
   outcome: { head: "OUTCOME", cell: ({ outcome }) => outcome ?? "" },
   hour: { head: "HOUR (UTC)", cell: ({ hour }) => minute(hour ?? null) ?? "" },
-  day: { head: "DAY (UTC)", cell: ({ day }) => day ?? "" },
-  month: { head: "MONTH (UTC)", cell: ({ month }) => month ?? "" },
+  day: { head: "DAY", cell: ({ day }) => day ?? "" },
+  month: { head: "MONTH", cell: ({ month }) => month ?? "" },
 };
 
-function columnsOf({ by, rows }: Report): Column<Row>[] {
+function inZone(group: ReportGroup, zone: string): Column<Row> {
+  const column = groupColumns[group];
+  return group === "day" || group === "month" ? { ...column, head: `${column.head} (${zone})` } : column;
+}
+
+function columnsOf({ by, rows, zone }: Report): Column<Row>[] {
   const chargedTo = ({ cost }: Row) => Math.max(0, Number(nanosOf(cost.total)));
   const most = rows.reduce((largest, row) => Math.max(largest, chargedTo(row)), 1);
   const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
-    ...by.map((group) => groupColumns[group]),
+    ...by.map((group) => inZone(group, zone ?? "UTC")),
     ...(by.includes("team") ? [teamId] : []),
     ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
@@ -76,8 +83,9 @@ export const reportHelp = `
 Groups: organization, team, person, key, model, operation, outcome, and one of
 hour, day, month. Requests count in the hour of their admission, in the team
 that their key was in then, and for the person whose key it is. Dates are days
-of UTC, and months can be given as 2026-11; an instant must be the beginning of
-an hour. The end is not part of the report.
+of UTC or of --zone, and months can be given as 2026-11; an instant must be the
+beginning of an hour. The end is not part of the report. A zone whose days do
+not begin at a full hour in UTC is refused, since usage is added up by hours.
 
 FOCUS is by day, or --by hour or month, with organization, team, person, key,
 model, and operation.
@@ -85,5 +93,6 @@ model, and operation.
 Examples:
   $ sluice usage report
   $ sluice usage report --from 2026-11 --to 2026-12 --by key,model --org acme
+  $ sluice usage report --by day --zone Europe/Berlin
   $ sluice usage report --by team,day --csv >november.csv
   $ sluice usage report --from 2026-10 --to 2026-11 --focus >october.csv`;

@@ -8,6 +8,7 @@ import {
   reportCounts,
   reportGroups,
 } from "../../core/store/report.ts";
+import { knownZone } from "./calendars.ts";
 import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
@@ -78,6 +79,11 @@ export const reportVerbs = [
         ),
       ),
       organization: Type.Optional(words("Slug or ID; else all.")),
+      zone: Type.Optional(
+        words(
+          "The time zone of days and months, and of `from` and `to` where they are dates (midnight in UTC is one, too).",
+        ),
+      ),
       largest: Type.Optional(
         Type.Integer({
           minimum: 1,
@@ -94,6 +100,7 @@ export const reportVerbs = [
         from: examples.at,
         to: examples.at,
         by: ["organization"],
+        zone: null,
         organization: null,
         asOf: examples.at,
         total: exampleTotal,
@@ -130,6 +137,7 @@ export const reportVerbs = [
         to: flag("--to <date>", "moment after the last (default: now)"),
         by: { ...flag("--by <groups>", "groups, comma-separated (default: organization)"), adds: true },
         organization: flag("--org <org>", "slug or ID of the organization (default: all)"),
+        zone: flag("--zone <zone>", "time zone of dates, days and months (default: UTC)"),
       },
       formats: {
         csv: flag("--csv", "print CSV"),
@@ -147,12 +155,15 @@ interface ReportInput {
   to?: Date;
   by?: string;
   organization?: string;
+  zone?: string;
   largest?: number;
 }
 
 async function reported(context: ManagementContext, input: ReportInput): Promise<Report> {
   const { catalog, ledger, narrowedTo, organizationOf } = context;
-  const { from, to } = spanOf(input, (await ledger.now()).getTime());
+  const now = (await ledger.now()).getTime();
+  const { zone = null, ...span } = await inZone(context, input);
+  const { from, to } = spanOf(span, now);
   const by = groupsOf(input.by);
   const one = await narrowedTo(input.organization);
   const organization = one === undefined ? null : await organizationOf(one);
@@ -160,6 +171,7 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
     from,
     to,
     by,
+    zone,
     organizationId: organization?.id ?? null,
     personId: context.person,
     largest: input.largest,
@@ -175,6 +187,7 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
     from,
     to,
     by,
+    zone,
     organization: organization?.slug ?? null,
     asOf: found.at,
     total: withMeasures({}, found.total!, currency),
@@ -263,8 +276,28 @@ const names: readonly ((row: ReportRow) => string | null | undefined)[] = [
   ({ outcome }) => outcome,
 ];
 
+type Span = Pick<ReportInput, "from" | "to" | "zone">;
+
+/** The span of a report in a time zone: dates are days of that zone. */
+async function inZone({ administration }: ManagementContext, { from, to, zone }: ReportInput): Promise<Span> {
+  const given = { ...(from && { from }), ...(to && { to }) };
+  if (zone === undefined) return given;
+  const known = await knownZone(administration, zone);
+  const dateOf = (at?: Date) => (at && at.getTime() % day_ms === 0 ? at : null);
+  const days = await administration.spanIn(known, dateOf(from), dateOf(to));
+  const span = {
+    from: from && !dateOf(from) ? from : days.from,
+    to: to && !dateOf(to) ? to : days.to,
+  };
+  if (!days.hasFullHours)
+    fail(
+      `Days in ${known} do not all begin at a full hour in UTC, and usage is added up by such hours. Leave out the zone, or use another.`,
+    );
+  return { ...span, zone: known };
+}
+
 /** From the first of this month until now, by the store's clock, unless a span is given. */
-function spanOf(input: ReportInput, now: number): { from: Date; to: Date } {
+function spanOf(input: Span, now: number): { from: Date; to: Date } {
   const today = new Date(now - (now % day_ms));
   const { from = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())) } = input;
   const { to = new Date(today.getTime() + day_ms) } = input;

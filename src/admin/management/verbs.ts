@@ -4,6 +4,7 @@
  */
 import { auditVerbs } from "./audit.ts";
 import { budgetVerbs } from "./budgets.ts";
+import { calendarVerbs } from "./calendars.ts";
 import { configurationVerbs } from "./configuration.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
@@ -29,6 +30,7 @@ import type { AnswerOf, GivenTo, Verb } from "./verb.ts";
 const listed = [
   ...organizationVerbs,
   ...organizationChangeVerbs,
+  ...calendarVerbs,
   ...keyVerbs,
   ...teamVerbs,
   ...budgetVerbs,

@@ -1,5 +1,6 @@
 /** The administration of organizations, teams, keys and the audit log. Implemented by `postgres`. */
 import type { Budget } from "../../core/store/budget.ts";
+import type { Calendar } from "../../core/store/calendar.ts";
 import type { Stale, VersionedChange } from "../../core/store/change.ts";
 import type {
   Actor,
@@ -21,6 +22,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     slug: string;
     name: string;
     plan: string | null;
+    calendar?: Calendar | null;
     actor: Actor;
     repeat?: Repeat | undefined;
   }): Promise<Organization | "slug_taken" | "no_plan" | Repeated>;
@@ -74,7 +76,31 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     version?: number | null,
   ): Promise<Changed | "no_plan">;
   /** Sets a new anchor for weeks and months, from the end of the running month on. */
-  setOrganizationAnchor(id: string, anchorAt: Date, actor: Actor, version?: number | null): Promise<Changed>;
+  setOrganizationAnchor(
+    id: string,
+    anchorAt: Date,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed | "has_calendar">;
+  /**
+   * Sets a calendar for weeks and months, or takes it away: from the end of the running ones on, or at once where nothing
+   * was used yet. `calendar_changes`: another one was set this month.
+   */
+  setOrganizationCalendar(
+    id: string,
+    calendar: Calendar | null,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<Changed | "calendar_changes">;
+  /** The name by which the database knows a time zone; null: it knows none. */
+  knownZone(name: string): Promise<string | null>;
+  /** The zones of calendars, and how far their clocks are ahead of UTC in the coming year, by the database's rules. */
+  zones(): Promise<ZoneRules[]>;
+  /**
+   * The instants at which days of a time zone begin: those of two local dates (their midnights, as if in UTC), else of the
+   * first of its month and of its tomorrow. `hasFullHours`: each day of the span begins at a full hour in UTC.
+   */
+  spanIn(zone: string, first: Date | null, end: Date | null): Promise<{ from: Date; to: Date; hasFullHours: boolean }>;
   /** If it is turned off, the cap stays: it still bounds running requests. */
   setExtraUsage(
     id: string,
@@ -207,6 +233,11 @@ export interface GivenLimits {
 }
 
 /** The organization after the change. Null if there is none. */
+export interface ZoneRules {
+  zone: string;
+  offsets: { from: Date; to: Date; seconds: number }[];
+}
+
 export type Changed = Organization | Stale<Organization> | "closed" | null;
 /** The limits that it gives, after the change. */
 type DefaultChanged = GivenLimits | Stale<GivenLimits> | "closed" | null;

@@ -1,4 +1,5 @@
 /** The sections of sluice.yaml beside engines, models and plans: one row a setting. */
+import { weekDays } from "../../core/store/calendar.ts";
 import { identity } from "./identity.ts";
 import {
   choice,
@@ -58,6 +59,21 @@ const server = group(
   { applies: "start" },
 );
 
+export const calendar = group(
+  {
+    zone: text(
+      { isRequired: true, minLength: 1, maxLength: 64 },
+      "The time zone, by its name in the IANA time zone database, such as `Europe/Berlin`.",
+    ),
+    week_starts: choice(weekDays, { default: "monday" }, "The day on which a week begins."),
+    month_starts: whole(
+      { minimum: 1, maximum: 31, default: 1 },
+      "The day on which a month begins. In a shorter month it is the last day.",
+    ),
+  },
+  "By which weeks and months begin of organizations that are created from now on without a time zone. Without it they are counted from the creation, in UTC.",
+);
+
 const metering = group(
   {
     currency: text(
@@ -90,6 +106,7 @@ const metering = group(
       { default: true },
       "Whether running requests end with an error when their key is revoked, or their organization is suspended or loses its plan.",
     ),
+    calendar,
   },
   "How usage is kept exact.",
   { applies: "start" },

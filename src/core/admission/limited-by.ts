@@ -49,7 +49,7 @@ export function limiterOf(answer: Short, leastNanos: number): Limiter {
 export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimit | null {
   const { windows, extra } = shortage;
   const whole = limitsOf(shortage).flatMap((one) => wholeLimits(one.windows, limitedOf(one)));
-  if (!extra.enabled || (extra.capNanos ?? Infinity) < leastNanos) {
+  if (!extra.enabled || (!windows.month.isShort && (extra.capNanos ?? Infinity) < leastNanos)) {
     const { enabled, capNanos } = extra;
     const relief = { enabled, capNanos, available: extraAvailable(extra) };
     whole.push(...wholeLimits(windows, { limitedBy: "organization", extra: relief }));
@@ -75,10 +75,11 @@ function limitsOf({ subjects = [] }: Pick<Shortage, "subjects">): (Limited & Sub
   return subjects.map((one) => ({ ...one, limitedBy: one.subject })).sort(narrowestFirst);
 }
 
+/** Those of a window that is shorter than others are less than whole, and the next one may have room. */
 function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, "extra">): WholeLimit[] {
   return windowKinds.flatMap((limit) => {
-    const value = windows[limit].limit;
-    return value === null ? [] : [{ ...owner, limit, value }];
+    const { limit: value, isShort } = windows[limit];
+    return value === null || isShort ? [] : [{ ...owner, limit, value }];
   });
 }
 

@@ -43,10 +43,10 @@ export function refusalOf(
     case "exhausted": {
       const whole = smallestBelow(answer, leastNanos);
       if (whole) return beyondWholeLimit(whole, leastNanos, words);
-      return exhausted(limiterOf(answer, leastNanos), leastNanos, { words, windows: answer.windows });
+      return exhausted(limiterOf(answer, leastNanos), leastNanos, { words, ...answer });
     }
     case "reserved":
-      return usageReserved(limiterOf(answer, leastNanos), leastNanos, { words, windows: answer.windows });
+      return usageReserved(limiterOf(answer, leastNanos), leastNanos, { words, ...answer });
     case "over":
     case "unknown":
       return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
@@ -65,9 +65,8 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
 }
 
 /** The readings of the organization, even if a key or team was the limit: headers describe its account. */
-interface Account {
+interface Account extends Pick<Shortage, "windows" | "zone"> {
   words: RefusalWords;
-  windows: WindowReadings;
 }
 
 function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fault {
@@ -75,7 +74,7 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
   const { words } = account;
   const { currency } = words;
   const who = named(shortage, words);
-  const tooSmall = windowKinds.find((kind) => infinite(windows[kind].limit) < leastNanos);
+  const tooSmall = windowKinds.find((kind) => !windows[kind].isShort && infinite(windows[kind].limit) < leastNanos);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
     const isUsedUp = short.every((limit) => leftOf(limit) === 0);
@@ -96,7 +95,7 @@ function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string },
   shortage: Limiter,
-  { words: { plan, currency }, windows }: Account,
+  { words: { plan, currency }, windows, zone }: Account,
 ): Fault {
   const { extra, at, models } = shortage;
   const { kind, resetAt } = until.window;
@@ -107,7 +106,7 @@ function usageLimitReached(
     "wait until then",
     `or ${askAdvice(shortage, extra)}.`,
   ];
-  const message = `${problem}. ${until.resets} starts anew on ${moment(resetAt)}. ${capitalized(advice.join(", "))}`;
+  const message = `${problem}. ${until.resets} starts anew on ${moment(resetAt, zone)}. ${capitalized(advice.join(", "))}`;
   return new Fault("usage_limit_reached", message, {
     retryAfterSeconds: seconds,
     headers: { ...windowHeaders(windows), "x-should-retry": "false" },

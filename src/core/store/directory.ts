@@ -4,6 +4,7 @@
  * or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
+import type { Calendar } from "./calendar.ts";
 import type { RateLimits, RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
@@ -24,6 +25,10 @@ export interface Organization {
   anchorAt: Date;
   /** An anchor that was set and is not in force yet: months are counted from it from then on. */
   nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
+  /** By which weeks and months are counted now, in the place of the anchor; null: by the anchor. */
+  calendar: Calendar | null;
+  /** A calendar that was set, or taken away, and is not in force yet: months are counted by it from then on. */
+  nextCalendar: { calendar: Calendar | null; countsFrom: Date } | null;
   extraUsage: { enabled: boolean /** micro-nanos a billing month */; capNanos: number | null };
   /** How long a secret works after its creation, in days; null: until its key ends. */
   keyLifetimeMaxDays: number | null;
@@ -91,7 +96,7 @@ export interface Credential {
   person: KeyPerson | null;
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
-  organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
+  organization: Omit<Organization, "anchorAt" | "nextAnchor" | "calendar" | "nextCalendar" | "version" | "formerSlugs">;
   /** The limits of the key, of its person and of its team, and those for models, if there are any, raises included. The narrowest first. */
   rates: readonly RateSubject[];
   /** The raise of the plan's limits of a minute; absent or null: they are not raised. */

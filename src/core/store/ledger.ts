@@ -44,6 +44,8 @@ export interface WindowReading {
   held: number;
   startsAt: Date;
   resetAt: Date;
+  /** The calendar changed: the window is shorter than others, and its limit in proportion. */
+  isShort?: true;
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
@@ -201,6 +203,8 @@ export interface Shortage {
   windows: WindowReadings;
   subjects?: SubjectReading[];
   extra: ExtraReading;
+  /** The time zone of the organization's calendar; absent: it has none. */
+  zone?: string;
   at: Date;
 }
 export type GrowAnswer = { answer: "granted"; nanos: number } | { answer: "full" } | { answer: "gone" };

@@ -23,6 +23,8 @@ export interface ReportQuery {
   from: Date;
   to: Date;
   by: readonly ReportGroup[];
+  /** The time zone whose days and months are grouped by, all of which begin at full hours in UTC; absent or null: UTC. */
+  zone?: string | null | undefined;
   /** Null means all organizations. */
   organizationId: string | null;
   /** Only what was used with keys of this person; absent or null: with any. */
@@ -61,7 +63,7 @@ interface ReportCosts {
 
 /** A group is null unless the report is by it. */
 export interface ReportRow extends ReportMeasures {
-  /** The start of the hour, day or month (UTC). */
+  /** The start of the hour, day or month (UTC); of a day or month of a zone, its local date as if it were in UTC. */
   startsAt: Date | null;
   /** `slug` is null if the organization no longer exists. */
   organization: { id: string; slug: string | null; name: string | null } | null;

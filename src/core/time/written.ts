@@ -1,4 +1,5 @@
 /** Instants in a form for people, in UTC. Pure. */
+import { instantIn } from "./zone.ts";
 
 /** An instant to the second: `2026-11-22 03:00:00 UTC`. */
 export function instant(at: Date | null): string | null {
@@ -15,11 +16,7 @@ export function minute(at: Date | null): string | null {
  * error has its instants from here.
  */
 export function moment(at: Date, zone = "UTC"): string {
-  const minutes = new Date(Math.ceil(at.getTime() / 60_000) * 60_000);
-  const format = { timeZone: zone, day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" } as const;
-  const parts = new Intl.DateTimeFormat("en-GB", format).formatToParts(minutes);
-  const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((one) => one.type === type)!.value;
-  return `${part("day")} ${part("month")} ${part("hour")}:${part("minute")} (${zone})`;
+  return instantIn(new Date(Math.ceil(at.getTime() / 60_000) * 60_000), zone, { year: false });
 }
 
 /** The date alone. */

@@ -2,7 +2,9 @@
  * Reads the answer of `usage_batch`, one JSON text for a batch. A row of columns for each command
  * would take the driver longer than the command takes the ledger.
  */
+
 import { costOf } from "../../core/inference/money.ts";
+import { inProportion, type WholeStart } from "../../core/store/calendar.ts";
 import { idOf } from "../../core/store/ids.ts";
 import {
   type Admit,
@@ -27,13 +29,28 @@ type Subject = [whose: number, limits: Four, used: Three, held: Three, running: 
 type Three = [session: number, week: number, month: number];
 type Four = [...Three, concurrentRequests: number | null];
 /**
- * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, and the raise in force of the
- * plan's windows and of requests at a time.
+ * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, the raise in force of the
+ * plan's windows and of requests at a time, and where a week and a month would have begun that are shorter than others.
  */
-type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null, raise?: Numbers];
+type Organization = [
+  times: number[],
+  used: number[],
+  isExtra: boolean,
+  extraCap: number | null,
+  raise?: Numbers | null,
+  wholes?: WholeStart[],
+];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
-/** An organization by its number in the batch; held nanos of the four kinds; the limited subjects. */
-type Admitted = [organization: Organization | number, held: number[], subjects: Subject[] | null, ...Grant];
+/**
+ * An organization by its number in the batch; held nanos of the four kinds; the limited subjects; and of a refusal
+ * the zone of the organization's calendar.
+ */
+type Admitted = [
+  organization: Organization | number,
+  held: number[],
+  subjects: Subject[] | null,
+  ...rest: Grant | [zone?: string],
+];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, nanos: number];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
@@ -75,7 +92,7 @@ function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[
 
 function admitAnswer(command: Admit, word: string, admitted: Admitted, organizations: Batch[2], at: Date): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
-  const [reference, held, rows, nanos, outputTokens, source, team] = admitted;
+  const [reference, held, rows, ...rest] = admitted;
   const organization = typeof reference === "number" ? organizations[reference - 1]! : reference;
   const windows = {
     session: windowOf(command, organization, held, "session", 0),
@@ -84,6 +101,7 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
   };
   const subjects = rows === null ? {} : { subjects: rows.map((row) => subjectOf(row, windows)) };
   if (word === "granted") {
+    const [nanos, outputTokens, source, team] = rest as Grant;
     const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
     return {
       answer: word,
@@ -107,23 +125,27 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
   const [, used, isExtra, extraCap] = organization;
   const capNanos = extraCap === null ? null : exact(extraCap);
   const extra: ExtraReading = { enabled: isExtra, capNanos, used: exact(used[3]!), held: exact(held[3]!) };
-  return { answer, kinds, windows, ...subjects, extra, at };
+  const [zone] = rest as [zone?: string];
+  return { answer, kinds, windows, ...subjects, extra, ...(zone !== undefined && { zone }), at };
 }
 
 function windowOf(
   { limits }: Admit,
-  [times, used, , , raise]: Organization,
+  [times, used, , , raise, wholes]: Organization,
   held: number[],
   kind: WindowKind,
   place: number,
 ): WindowReading {
+  const [starts_ms, ends_ms] = [times[place]!, times[3 + place]!];
+  const whole = wholes?.[place - 1];
   return {
     kind,
-    limit: raisedTo(limits[kind], raise?.[place]),
+    limit: inProportion(raisedTo(limits[kind], raise?.[place]), starts_ms, ends_ms, whole),
     used: exact(used[place]!),
     held: exact(held[place]!),
-    startsAt: new Date(times[place]!),
-    resetAt: new Date(times[3 + place]!),
+    startsAt: new Date(starts_ms),
+    resetAt: new Date(ends_ms),
+    ...(whole != null && { isShort: true }),
   };
 }
 

@@ -5,6 +5,7 @@
  */
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
+import { type Calendar, inProportion, weekDays } from "../../core/store/calendar.ts";
 import type { DryRunning } from "../../core/store/dry-run.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
@@ -123,6 +124,18 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
   return row!.at;
 }
 
+/** Sets a calendar as the ledger does. Returns when months are counted by it; null: another change of the calendar is under way. */
+export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
+  const parameters = [
+    bare(organizationId, "org_"),
+    calendar?.zone ?? null,
+    calendar && weekDays.indexOf(calendar.weekStarts) + 1,
+    calendar?.monthStarts ?? null,
+  ];
+  const [row] = await on.query<{ at: Date | null }>("select usage_set_calendar($1, $2, $3, $4) as at", parameters);
+  return row!.at;
+}
+
 /** Adjusts a window as the ledger does. `on` may be a transaction that also writes the audit entry. */
 export async function adjust(
   on: Acts,
@@ -140,8 +153,10 @@ type WindowNow = typeof usageWindowNow.$inferSelect;
 
 function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => {
-    const { startsAt, endsAt: resetAt, used, held, raisedNanos } = rows.find((row) => row.kind === kind)!;
-    return { kind, limit: raisedTo(limits[kind], raisedNanos), used, held, startsAt, resetAt };
+    const { startsAt, endsAt: resetAt, used, held, raisedNanos, wholeAt } = rows.find((row) => row.kind === kind)!;
+    const raised = raisedTo(limits[kind], raisedNanos);
+    const limit = inProportion(raised, startsAt.getTime(), resetAt.getTime(), wholeAt?.getTime());
+    return { kind, limit, used, held, startsAt, resetAt, ...(wholeAt && { isShort: true as const }) };
   };
   return { session: reading("session"), week: reading("week"), month: reading("month") };
 }

@@ -148,7 +148,7 @@ const shares = `
     from (${standingsWithHook}) s
     join notice_hook h on h.organization_id = s.organization_id
     cross join unnest(array['session', 'week', 'month'], s.used[1:3], s.starts_at[1:3], s.ends_at[1:3],
-      array[s.session_nanos, s.week_nanos, s.month_nanos]) w (kind, used, starts_at, ends_at, nanos)
+      s.limits) w (kind, used, starts_at, ends_at, nanos)
     cross join unnest(h.shares) share
     where w.used::numeric * 100 >= w.nanos::numeric * share
   ), missing as (

@@ -5,17 +5,23 @@ import type { Organization } from "../../core/store/directory.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import type { Changeable } from "./change.ts";
 import type { Transaction } from "./database.ts";
-import { type OrganizationRow, organizationOf } from "./rows.ts";
+import { type CalendarRow, type OrganizationRow, organizationOf } from "./rows.ts";
 
 /**
- * The anchors of usage_anchor: the latest in force, and the one that is not in force yet, of which there is at most
- * one.
+ * The anchors and calendars of usage_anchor: the latest in force, and the one that is not in force yet, of which there is at
+ * most one.
  */
 export const anchored = {
   ...getTableColumns(organization),
   formerSlugs: sql<string[]>`array(
     select f.slug from organization_slug f where f.organization_id = organization.id and f.slug <> organization.slug
     order by f.slug)`,
+  calendars: sql<CalendarRow[]>`(
+    select coalesce(jsonb_agg(to_jsonb(c) order by c.month_from desc), '[]') from (
+      select a.zone, a.week_starts, a.month_starts, a.month_from,
+        case when a.month_from > store_now() then extract(epoch from a.month_from) * 1000 end as next_ms
+      from usage_anchor a where a.organization_id = organization.id order by a.month_from desc limit 2
+    ) c)`,
   anchorAt: sql<Date>`coalesce((
     select a.anchor_at from usage_anchor a where a.organization_id = organization.id and a.month_from <= store_now()
     order by a.month_from desc limit 1), organization.anchor_at)`,

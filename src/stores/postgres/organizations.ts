@@ -1,12 +1,14 @@
 /** Administration of organizations. */
+import { isDeepStrictEqual } from "node:util";
 import { and, eq, gt } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
+import type { Calendar } from "../../core/store/calendar.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, amountWritten, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { adjust, setAnchor } from "./ledger.ts";
+import { adjust, setAnchor, setCalendar } from "./ledger.ts";
 import { extraUsageChanged } from "./limits.ts";
 import { planMayStand, planStands } from "./managed-plans.ts";
 import { addSuspensionNotice } from "./notices.ts";
@@ -15,12 +17,51 @@ import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
 import { organizationOf, plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
+/** A calendar as the audit log has it. */
+const calendarDetails = (calendar: Calendar | null) =>
+  calendar && { zone: calendar.zone, week_starts: calendar.weekStarts, month_starts: calendar.monthStarts };
+
+const spanning = `
+  select d."from", d."to", (
+    select bool_and(extract(epoch from t at time zone $1::text - t at time zone 'UTC')::bigint % 3600 = 0)
+    from (
+      select generate_series(d."from", greatest(d."from", d."to"), interval '24 hours') as t union all select d."to"
+    ) days
+  ) as "hasFullHours"
+  from (select store_now() at time zone $1::text) n (today)
+  cross join lateral (
+    select usage_day($1::text, coalesce($2::timestamptz at time zone 'UTC', date_trunc('month', n.today))) as "from",
+      usage_day($1::text, coalesce($3::timestamptz at time zone 'UTC', date_trunc('day', n.today) + interval '1 day')) as "to"
+    offset 0
+  ) d`;
+
+/** Spans of one offset, looked at by the hour. */
+const zoneRules = `
+  select z.zone, min(z.at) as "from", max(z.at) + interval '1 hour' as "to", z.seconds
+  from (
+    select h.*, row_number() over (partition by h.zone order by h.at)
+      - row_number() over (partition by h.zone, h.seconds order by h.at) as run
+    from (
+      select a.zone, t.at, extract(epoch from t.at at time zone a.zone - t.at at time zone 'UTC')::integer as seconds
+      from (
+        select distinct a.zone from usage_anchor a join organization o on o.id = a.organization_id
+        where a.zone is not null and o.status <> 'closed'
+      ) a
+      cross join (select date_trunc('hour', store_now(), 'UTC') as began offset 0) n
+      cross join lateral generate_series(n.began, n.began + interval '8784 hours', interval '1 hour') t (at)
+    ) h
+  ) z
+  group by z.zone, z.seconds, z.run order by z.zone, 2`;
+
 type Verbs =
   | "createOrganization"
   | "listOrganizations"
   | "pageOrganizations"
   | "findOrganization"
-  | `setOrganization${"Status" | "Plan" | "Anchor"}`
+  | `setOrganization${"Status" | "Plan" | "Anchor" | "Calendar"}`
+  | "knownZone"
+  | "zones"
+  | "spanIn"
   | "setExtraUsage"
   | "adjustUsage";
 
@@ -36,7 +77,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           await unrepeated(tx, input.repeat, input.actor);
           return "no_plan";
         }
-        const { slug, name, plan, actor } = input;
+        const { slug, name, plan, calendar, actor } = input;
         const [made] = await tx.drizzle
           .insert(organization)
           .values({ id: bare(input.id, "org_"), slug, name, plan, anchorAt: at, createdAt: at })
@@ -44,9 +85,10 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           .returning();
         // It is read after the insertion, which has waited for an organization that gives the slug up.
         if (!made || (await isFormer(tx, made))) throw new SlugTaken();
-        const details = { slug, name, plan };
+        if (calendar) await setCalendar(tx, input.id, calendar);
+        const details = { slug, name, plan, ...(calendar && { calendar: calendarDetails(calendar) }) };
         await audit(tx, at, { actor, action: "organization.create", owner: made.id, subject: input.id, details });
-        return organizationOf({ ...made, nextAnchorAt: null, nextAnchorFrom: null, formerSlugs: [] });
+        return (await readOrganization(tx, made.id))!;
       });
       return orTaken(creating);
     },
@@ -105,10 +147,45 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
     setOrganizationAnchor: (id, anchorAt, actor, version) =>
       change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
         const before = await readOrganization(tx, row.id);
+        if (before?.calendar || before?.nextCalendar?.calendar) return "has_calendar";
         const countsFrom = await setAnchor(tx, id, anchorAt);
         const details = { anchor_at: anchorAt, counts_from: countsFrom, before: before?.anchorAt };
         return { action: "organization.anchor", details };
       }),
+
+    setOrganizationCalendar: (id, calendar, actor, version) =>
+      change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
+        const before = (await readOrganization(tx, row.id))!;
+        if (isDeepStrictEqual((before.nextCalendar ?? before).calendar, calendar)) return null;
+        const countsFrom = await setCalendar(tx, id, calendar);
+        if (countsFrom === null) return "calendar_changes";
+        const details = { calendar: calendarDetails(calendar), counts_from: countsFrom };
+        return {
+          action: "organization.calendar",
+          details: { ...details, before: calendarDetails(before.calendar) },
+        };
+      }),
+
+    async knownZone(name) {
+      const [row] = await db.query<{ name: string }>(
+        "select name from pg_timezone_names where lower(name) = lower($1) order by name limit 1",
+        [name],
+      );
+      return row?.name ?? null;
+    },
+
+    async zones() {
+      const rows = await db.query<{ zone: string; from: Date; to: Date; seconds: number }>(zoneRules);
+      return [...Map.groupBy(rows, ({ zone }) => zone)].map(([zone, offsets]) => ({
+        zone,
+        offsets: offsets.map(({ from, to, seconds }) => ({ from, to, seconds })),
+      }));
+    },
+
+    async spanIn(zone, first, end) {
+      const [span] = await db.query<{ from: Date; to: Date; hasFullHours: boolean }>(spanning, [zone, first, end]);
+      return span!;
+    },
 
     setExtraUsage: (id, extra, actor, version) =>
       change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {

@@ -35,13 +35,17 @@ const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
 };
 
 /** The kind of total with the fewest rows that tells the groups of the query apart; null: none does. */
-export function totalFor({ by, organizationId, personId }: ReportQuery): TotalKind | null {
+export function totalFor({ by, organizationId, personId, zone }: ReportQuery): TotalKind | null {
+  if (zone && isByDays(by)) return null;
   const isOfAll = !organizationId && !personId;
   const kinds = (["day", "organization", "key"] as const).filter(
     (kind) => (isOfAll || kind !== "day") && (!personId || kind === "key"),
   );
   return kinds.find((kind) => by.every((group) => groupsOf[kind].includes(group))) ?? null;
 }
+
+/** Roll-ups of days, and totals, are of days in UTC. */
+export const isByDays = (by: readonly ReportGroup[]) => by.includes("day") || by.includes("month");
 
 /** All totals lie between these instants, except the sums of all months. */
 const beginning = new Date(0);
@@ -54,7 +58,8 @@ const end = new Date("9999-01-01T00:00:00Z");
  */
 export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): Sources {
   const { from, to, by } = query;
-  const areDays = !by.includes("hour") && [from, to].every((at) => at.getTime() % day_ms === 0);
+  const areDays =
+    !by.includes("hour") && !(query.zone && isByDays(by)) && [from, to].every((at) => at.getTime() % day_ms === 0);
   const table = areDays ? "usage_day" : "usage_hour";
   const kind = totalFor(query);
   if (kind === null)

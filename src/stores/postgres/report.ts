@@ -16,7 +16,7 @@ import {
 } from "../../core/store/report.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
-import { type Range, type Rolled, type Sources, sourcesOf, totalFor } from "./report-sources.ts";
+import { isByDays, type Range, type Rolled, type Sources, sourcesOf, totalFor } from "./report-sources.ts";
 
 const statement_ms = 60_000;
 /** 100,000 groups, without a temporary file. */
@@ -141,7 +141,12 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   const isByPerson = by.includes("person");
   const others = by.filter((group) => group !== "person");
   const summed = isByPerson && !others.includes("key") ? [...others, "key" as const] : others;
-  const grouped = summed.map((group) => columns[group]).map(([name, expression]) => `${expression} as ${name}`);
+  const zone = query.zone && isByDays(by) ? value(query.zone) : null;
+  const expressionOf = (group: (typeof summed)[number]) =>
+    zone !== null && (group === "day" || group === "month")
+      ? second(`date_trunc('${group}', s.starts_at at time zone ${zone}::text)`)
+      : columns[group][1];
+  const grouped = summed.map((group) => `${expressionOf(group)} as ${columns[group][0]}`);
   const counted = [["records", "records"] as const, ...sums];
   const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
   const single = (sign: "" | "-") => counted.map(([name, column]) => `${sign}s.${column} as "${name}"`);

@@ -3,6 +3,7 @@ import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../../db/schema.ts";
 import type { KeyState, StoredKey } from "../../admin/store/key.ts";
 import { noBudget } from "../../core/store/budget.ts";
+import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import type { Credential, Organization, Scope, Secret } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import type { Operator } from "../../core/store/operators.ts";
@@ -12,8 +13,18 @@ export type OrganizationRow = typeof schema.organization.$inferSelect;
 export type AnchoredRow = OrganizationRow & {
   nextAnchorAt: Date | null;
   nextAnchorFrom: Date | null;
+  /** The two latest rows of usage_anchor, the latest first. */
+  calendars: CalendarRow[];
   formerSlugs: string[];
 };
+export interface CalendarRow {
+  /** Null: weeks and months are counted from an anchor. */
+  zone: string | null;
+  week_starts: number | null;
+  month_starts: number | null;
+  /** From when on it will count; null: it counts. */
+  next_ms: number | null;
+}
 export type KeyRow = typeof schema.apiKey.$inferSelect;
 /** A key with its organization's slug, its state and its end (key-life.ts). */
 export interface LivingKey {
@@ -26,14 +37,24 @@ export type OperatorRow = typeof schema.operator.$inferSelect;
 
 export function organizationOf(row: AnchoredRow): Organization {
   const { anchorAt, nextAnchorAt, nextAnchorFrom } = row;
-  const isNext = nextAnchorAt !== null && nextAnchorFrom !== null;
+  const next = row.calendars.find(({ next_ms }) => next_ms !== null);
+  const calendar = calendarOf(row.calendars.find(({ next_ms }) => next_ms === null));
+  const isCalendar = calendar !== null || (next?.zone ?? null) !== null;
+  const isNext = nextAnchorAt !== null && nextAnchorFrom !== null && !isCalendar;
   return {
     ...callerOf(row),
     formerSlugs: row.formerSlugs,
     anchorAt,
     nextAnchor: isNext ? { anchorAt: nextAnchorAt, countsFrom: nextAnchorFrom } : null,
+    calendar,
+    nextCalendar: next && isCalendar ? { calendar: calendarOf(next), countsFrom: new Date(next.next_ms!) } : null,
     version: row.version,
   };
+}
+
+function calendarOf(row: CalendarRow | undefined): Calendar | null {
+  if (!row || row.zone === null) return null;
+  return { zone: row.zone, weekStarts: weekDays[row.week_starts! - 1]!, monthStarts: row.month_starts! };
 }
 
 export function callerOf(row: OrganizationRow): Credential["organization"] {

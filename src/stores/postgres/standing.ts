@@ -35,6 +35,10 @@ const organizations = `
   select o.id as subject_id, o.id as organization_id, ${raisedLimits("p")}
   from organization o join plan p on p.name = o.plan ${raiseOf("o.id")} where ${hasLimit("p")}`;
 
+/** A limit of windows in force, of which one may be shorter than others. */
+const inProportion = (limit: string, place: number) =>
+  `usage_in_proportion(${limit}, f.starts_at[${place}], f.ends_at[${place}], f.wholes[${place}])`;
+
 /**
  * Rows of the subjects for which `condition` holds, which names `s.subject_id`. `percent` is the share of the tightest
  * limit that is used; null if no window is limited. The windows of an organization are calculated once for all of its
@@ -43,15 +47,19 @@ const organizations = `
 const standingRows = (subjects: string, condition: string): string => `
   with s as materialized (select * from (${subjects}) s where ${condition}),
   f as materialized (
-    select o.organization_id, w.starts_at, w.ends_at, clock.at
+    select o.organization_id, w.starts_at, w.ends_at, x.wholes, clock.at
     from (select distinct organization_id from s) o
     cross join (select store_now() as at offset 0) clock
     cross join lateral (select * from usage_windows_at(o.organization_id, clock.at) offset 0) w
+    left join organization b on b.id = o.organization_id and b.bridged_until > clock.at
+    left join lateral (select usage_wholes(b.id, w.starts_at, w.ends_at) as wholes offset 0) x on true
   )
-  select s.*, t.running, f.starts_at, f.ends_at, t.used, t.held, f.at,
-    greatest(t.used[1] * 100.0 / s.session_nanos, t.used[2] * 100.0 / s.week_nanos, t.used[3] * 100.0 / s.month_nanos)
-      as percent
+  select s.*, l.limits, t.running, f.starts_at, f.ends_at, f.wholes, t.used, t.held, f.at,
+    greatest(t.used[1] * 100.0 / l.limits[1], t.used[2] * 100.0 / l.limits[2], t.used[3] * 100.0 / l.limits[3]) as percent
   from s join f on f.organization_id = s.organization_id
+  cross join lateral (
+    select array[s.session_nanos, ${inProportion("s.week_nanos", 2)}, ${inProportion("s.month_nanos", 3)}] as limits offset 0
+  ) l
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
 
 const subjectsOf: Record<StandingSubject, string> = {
@@ -76,13 +84,13 @@ export const standingsWithHook = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
-  session_nanos: number | null;
-  week_nanos: number | null;
-  month_nanos: number | null;
+  /** Those of the three windows. */
+  limits: (number | null)[];
   concurrent_requests: number | null;
   running: number;
   starts_at: Date[];
   ends_at: Date[];
+  wholes: (Date | null)[] | null;
   used: number[];
   held: number[];
   at: Date;
@@ -181,11 +189,12 @@ function readingOf(row: StandingRow): Pick<Standing, "windows" | "concurrentRequ
     const place = windowKinds.indexOf(kind);
     return {
       kind,
-      limit: row[`${kind}_nanos`],
+      limit: row.limits[place]!,
       used: row.used[place]!,
       held: row.held[place]!,
       startsAt: row.starts_at[place]!,
       resetAt: row.ends_at[place]!,
+      ...(row.wholes?.[place] && { isShort: true as const }),
     };
   };
   return {

@@ -14,6 +14,7 @@ import { readState } from "../../../src/admin/management/apply/state.ts";
 import { allOf } from "../../../src/admin/management/page.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { isKey } from "../../../src/core/auth/key.ts";
+import { weekDays } from "../../../src/core/store/calendar.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { holds, times } from "../../harness/depth.ts";
 import { typed } from "../../harness/money.ts";
@@ -520,6 +521,13 @@ const organizationArbitrary = fc.record({
     { selector: ({ name }) => name, maxLength: 4 },
   ),
   isSuspended: fc.boolean(),
+  calendar: optional(
+    fc.record({
+      zone: fc.constantFrom("Europe/Berlin", "Asia/Kathmandu"),
+      weekStarts: fc.constantFrom(...weekDays),
+      monthStarts: fc.integer({ min: 1, max: 31 }),
+    }),
+  ),
 });
 type Built = typeof organizationArbitrary extends fc.Arbitrary<infer One> ? One : never;
 
@@ -528,7 +536,8 @@ async function build(manage: Management, organization: string, one: Built): Prom
   await manage.createPlan({ name: `plan-${organization}`, week: "2" });
   await manage.createOrganization({ slug: organization, name: one.name });
   await manage.setPlan({ organization, plan: one.plan === "own" ? `plan-${organization}` : one.plan });
-  if (one.anchor) await manage.setAnchor({ organization, anchor: one.anchor });
+  if (one.anchor && !one.calendar) await manage.setAnchor({ organization, anchor: one.anchor });
+  if (one.calendar) await manage.updateCalendar({ organization, ...one.calendar });
   if (one.capNanos) await manage.setExtraUsage({ organization, cap: typed(one.capNanos) });
   await manage.updatePolicies({ organization, ...one.policies });
   await manage.updateKeyDefault({ organization, limits: one.keyLimits });
@@ -544,7 +553,7 @@ async function build(manage: Management, organization: string, one: Built): Prom
 
 /** All that is set of an organization, read by the verbs: without ids, instants, versions and secrets. */
 async function settingsOf(manage: Management, organization: string) {
-  const { name, status, plan, extraUsage, anchorAt, nextAnchor, ...one } = await manage.findOrganization({
+  const { name, status, plan, extraUsage, anchorAt, nextAnchor, calendar, ...one } = await manage.findOrganization({
     organization,
   });
   const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = one;
@@ -556,7 +565,8 @@ async function settingsOf(manage: Management, organization: string) {
   return {
     ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, keyLimits },
     memberLimits,
-    anchor: (nextAnchor ?? { anchorAt }).anchorAt,
+    calendar,
+    anchor: calendar ? null : (nextAnchor ?? { anchorAt }).anchorAt,
     notices: notices && [notices.url, notices.shares, notices.keyExpiryDays],
     teams: byName(
       teams.map(({ name, limits, keyLimits, memberLimits }) => ({ name, limits, keyLimits, memberLimits })),

@@ -23,6 +23,8 @@ describe("what scripts rely on", () => {
       plan: "starter",
       anchor_at: expect.stringMatching(instant),
       next_anchor: null,
+      calendar: null,
+      next_calendar: null,
       extra_usage: { enabled: false, cap: null },
       key_lifetime_max_days: null,
       key_unused_max_days: null,

@@ -68,6 +68,8 @@ const inputs: Record<VerbName, (id: string) => object> = {
   closeOrganization: () => acme,
   setPlan: () => ({ ...acme, plan: "pro" }),
   setAnchor: () => ({ ...acme, anchor: "2026-12-01" }),
+  listZones: () => ({}),
+  updateCalendar: () => ({ ...acme, zone: "Europe/Berlin" }),
   setExtraUsage: () => ({ ...acme, cap: "1" }),
   pageKeys: () => acme,
   createKey: () => ({ ...acme, name: "new", expires_at: tomorrow }),
@@ -138,7 +140,7 @@ const refusedOn: Record<KeyKind, readonly Row[]> = {
 const raisesOwn: readonly Row[] = ["updateTeam", "removeTeam", "raiseTeam", "updateKeyDefault", "updateMemberDefault"];
 /** Ask for nothing of acme's. */
 const ofNobody =
-  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstream|listNodes|getFleet|showConfiguration|pageNotices|auditHead|\w+Operators?|createConsoleLink)$/;
+  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstream|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
 /** Ask for something that belongs to Ann alone. */
 const ofAnn: readonly Row[] = ["findRequest", "findPerson"];
 

@@ -111,7 +111,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       const organization: Organization = {
         ...{ id, slug, formerSlugs: [], name, status: "active", plan, extraUsage, createdAt: now(), closedAt: null },
         ...{ keyLifetimeMaxDays: null, keyUnusedMaxDays: null, keepsContent: true },
-        ...{ anchorAt: now(), nextAnchor: null, version: 1 },
+        ...{ anchorAt: now(), nextAnchor: null, calendar: null, nextCalendar: null, version: 1 },
       };
       organizations.set(id, organization);
       note(actor, "organization.create", id, id);
@@ -153,6 +153,13 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
       changed(id, actor, "organization.plan", (one) => {
         one.plan = plan;
       }),
+    setOrganizationCalendar: async (id, calendar, actor) =>
+      changed(id, actor, "organization.calendar", (one) => {
+        one.calendar = calendar;
+      }),
+    knownZone: async (name) => name,
+    zones: async () => [],
+    spanIn: async () => ({ from: now(), to: now(), hasFullHours: true }),
     setOrganizationAnchor: async (id, anchorAt, actor) =>
       changed(id, actor, "organization.anchor", (one) => {
         one.nextAnchor = { anchorAt, countsFrom: new Date(clock.now_ms + 30 * 86_400_000) };

@@ -1,7 +1,7 @@
 // Limits of keys, people and teams, said plainly in memory: what each has used and held of its organization's windows.
 
 import type { SubjectReading, UsageLimits, WindowKind } from "../../../src/core/store/ledger.ts";
-import type { Interval } from "./windows-model.ts";
+import { type Interval, limitIn } from "./windows-model.ts";
 
 /**
  * A limited key, person or team, or one of these or an organization for a pattern of models; its limits are those in force
@@ -96,13 +96,14 @@ export class BudgetModel {
     return this.#windows.get(id) ?? [];
   }
 
-  #window(subject: ModelSubject, kind: WindowKind, { startsAt_ms, endsAt_ms }: Interval): OwnWindow {
+  #window(subject: ModelSubject, kind: WindowKind, { startsAt_ms, endsAt_ms, wholeAt_ms }: Interval): OwnWindow {
     const windows = this.#windows.get(subject.id) ?? [];
     this.#windows.set(subject.id, windows);
     const found = windows.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
-    if (found) return found;
-    const limit = () => infinite(subject.limits[kind]);
-    const made = { kind, startsAt_ms, endsAt_ms, total: { used: 0, held: 0 }, limit };
+    if (found) return Object.assign(found, { endsAt_ms, wholeAt_ms });
+    const total = { used: 0, held: 0 };
+    const limit = () => limitIn(infinite(subject.limits[kind]), made);
+    const made: OwnWindow = { kind, startsAt_ms, endsAt_ms, wholeAt_ms, total, limit };
     windows.push(made);
     return made;
   }
@@ -136,6 +137,17 @@ export function teamOf(own: readonly Own[]): { teamId?: string } {
   return team ? { teamId: team.subject.id } : {};
 }
 
+/** The span of a window, and its limit, as an answer says them. */
+export function spanRead(limit: number | null, interval: Interval) {
+  const { startsAt_ms, endsAt_ms, wholeAt_ms } = interval;
+  return {
+    limit: limit === null ? null : limitIn(limit, interval),
+    startsAt: new Date(startsAt_ms),
+    resetAt: new Date(endsAt_ms),
+    ...(wholeAt_ms !== undefined && { isShort: true as const }),
+  };
+}
+
 export function subjectsRead(
   own: readonly Own[],
   holds: Iterable<{ own: readonly Own[] }>,
@@ -145,9 +157,8 @@ export function subjectsRead(
   const running = runningOf(holds);
   const subjects = seen.map(({ subject: { id, subject, models, limits }, windows }): SubjectReading => {
     const reading = (place: number) => {
-      const { kind, startsAt_ms, endsAt_ms, total } = windows[place]!;
-      const [startsAt, resetAt] = [new Date(startsAt_ms), new Date(endsAt_ms)];
-      return { kind, limit: limits[kind], ...total, startsAt, resetAt };
+      const window = windows[place]!;
+      return { kind: window.kind, ...window.total, ...spanRead(limits[window.kind], window) };
     };
     return {
       subject,

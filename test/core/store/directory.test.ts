@@ -203,7 +203,8 @@ function contract(open: Open): void {
       const expiresAt = new Date("2031-02-03T04:05:06.789Z");
       const made = await key(owner, secret, { expiresAt, models: ["acme/writer-1", 'odd,"{name}\\'] });
       const found = (await at(new Date("2030-01-01T00:00:00.001Z"), () => store.credential(secret.hash)))!;
-      const { anchorAt: _at, nextAnchor: _next, version: _version, formerSlugs: _, ...caller } = owner;
+      const { anchorAt: _at, nextAnchor: _next, version: _version, formerSlugs: _, ...named } = owner;
+      const { calendar: _calendar, nextCalendar: _nextCalendar, ...caller } = named;
       expect(found.organization).toEqual(caller);
       expect(found.key).toEqual({
         id: made.id,

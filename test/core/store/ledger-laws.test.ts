@@ -4,12 +4,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
+import { weekDays } from "../../../src/core/store/calendar.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Command, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
+import { setCalendar } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
 import { comparable, LedgerModel, lateIdOf, type ModelOrganization, sumOf } from "./ledger-model.ts";
 import { admitOf, factsOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
-import { withAnchor } from "./windows-model.ts";
+import { hasCalendar, withAnchor, withCalendar } from "./windows-model.ts";
 
 const hour_ms = 3_600_000;
 const limit = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 6000 }));
@@ -111,6 +113,20 @@ const step = fc.oneof(
     }),
   },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("calendar" as const),
+      calendar: fc.oneof(
+        fc.constant(null),
+        fc.record({
+          zone: fc.constantFrom("Europe/Berlin", "Atlantic/Azores", "Australia/Lord_Howe", "Africa/Cairo"),
+          weekStarts: fc.constantFrom(...weekDays),
+          monthStarts: fc.integer({ min: 1, max: 31 }),
+        }),
+      ),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       kind: fc.constant("adjust" as const),
@@ -176,9 +192,22 @@ for (const name of databaseKinds(import.meta.path)) {
                 break;
               case "anchor": {
                 const organization = known.get(organizations[0]!)!;
+                // It is refused before the ledger is asked.
+                if (hasCalendar(organization.anchors, now_ms)) break;
                 organization.anchors = withAnchor(organization.anchors, one.at_ms, now_ms);
                 const effectiveAt = await book.setAnchor(organizations[0]!, new Date(one.at_ms));
                 expect(effectiveAt?.getTime()).toBe(organization.anchors.at(-1)!.monthFrom_ms);
+                break;
+              }
+              case "calendar": {
+                const organization = known.get(organizations[0]!)!;
+                const isUsed = await hasRow(organizations[0]!);
+                const after = isUsed
+                  ? withCalendar(organization.anchors, one.calendar, now_ms)
+                  : [{ ...first, at_ms: organization.anchors.at(-1)!.at_ms, calendar: one.calendar }];
+                organization.anchors = after ?? organization.anchors;
+                const effectiveAt = await setCalendar(store.db, organizations[0]!, one.calendar);
+                expect(effectiveAt?.getTime()).toBe(isUsed ? after?.at(-1)?.monthFrom_ms : now_ms);
                 break;
               }
               case "adjust": {
@@ -225,6 +254,11 @@ for (const name of databaseKinds(import.meta.path)) {
       );
     }, 180_000);
 
+    /** Whether a window was ever opened: before, a calendar counts at once. */
+    const hasRow = async (id: string) => {
+      const rows = await store.db.query("select from usage_now where subject_id = $1", [uuidOf(id, "org_")]);
+      return rows.length > 0;
+    };
     const newOrganization = (anchorAt_ms: number) => store.newOrganization({ anchorAt: new Date(anchorAt_ms) });
   });
 }

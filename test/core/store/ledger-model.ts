@@ -27,11 +27,21 @@ import {
   type Own,
   type OwnLimits,
   roomOf,
+  spanRead,
   subjectsRead,
   teamOf,
   underRaise,
 } from "./budget-model.ts";
-import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } from "./windows-model.ts";
+import {
+  type Anchor,
+  type Interval,
+  limitIn,
+  monthAt,
+  session_ms,
+  sessionAt,
+  weekAt,
+  zoneAt,
+} from "./windows-model.ts";
 
 export interface ModelOrganization {
   anchors: Anchor[];
@@ -222,12 +232,12 @@ export class LedgerModel {
     const price = admit.prices.output;
     const whole = admit.inputNanos + nanosFor(admit.outputTokens, price);
     const least = admit.inputNanos + nanosFor(admit.outputTokens_min, price);
-    const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
+    const roomIn = (kind: WindowKind) => infinite(seen[kind].limit) - seen[kind].used - seen[kind].held;
     const own = this.budgets.of(organization.subjectsOf?.(admit.keyId, admit.model) ?? [], windows);
     const ownRoom = roomOf(own);
     const planRoom = Math.min(ownRoom.free, ...kinds.map(roomIn));
     const { enabled } = organization.extra;
-    const cap = infinite(organization.extra.capNanos);
+    const cap = limitIn(infinite(organization.extra.capNanos), windows.extra);
     const extraTotal = windows.extra.total;
     const extraRoom = enabled
       ? Math.min(ownRoom.free, cap - extraTotal.used - extraTotal.held)
@@ -245,13 +255,16 @@ export class LedgerModel {
               ? "extra"
               : null;
     if (source === null) {
-      const settledFull = kinds.filter((kind) => infinite(admit.limits[kind]) - seen[kind].used < least);
+      const settledFull = kinds.filter((kind) => infinite(seen[kind].limit) - seen[kind].used < least);
       const isOpen = settledFull.length === 0 || (enabled && least <= cap - extraTotal.used);
       const waitingHelps = isOpen && least <= ownRoom.unused;
       const full = waitingHelps ? kinds.filter((kind) => roomIn(kind) < least) : settledFull;
       full.sort((a, b) => seen[b].resetAt.getTime() - seen[a].resetAt.getTime());
-      const extra = { ...organization.extra, ...extraTotal };
-      return { answer: waitingHelps ? "reserved" : "exhausted", kinds: full, windows: seen, ...subjects, extra, at };
+      const capNanos = Number.isFinite(cap) ? cap : null;
+      const extra = { enabled, capNanos, ...extraTotal };
+      const zone = zoneAt(organization.anchors, this.now_ms());
+      const shortage = { kinds: full, windows: seen, ...subjects, extra, ...(zone !== null && { zone }), at };
+      return { answer: waitingHelps ? "reserved" : "exhausted", ...shortage };
     }
     const running = [...this.holds.values()].filter(
       (hold) => hold.facts.organizationId === admit.organizationId,
@@ -389,8 +402,10 @@ export class LedgerModel {
 
   #limit(hold: Hold, limits: UsageLimits, window: Window): number {
     if (window.limit) return window.limit();
-    if (window.kind !== "extra") return infinite(this.#inForce(hold.facts.organizationId, limits)[window.kind]);
-    return infinite(this.organizations.get(hold.facts.organizationId)!.extra.capNanos);
+    const { organizationId } = hold.facts;
+    const { extra } = this.organizations.get(organizationId)!;
+    const limit = window.kind === "extra" ? extra.capNanos : this.#inForce(organizationId, limits)[window.kind];
+    return limitIn(infinite(limit), window);
   }
 
   #account(organizationId: string): Account {
@@ -411,7 +426,10 @@ export class LedgerModel {
     };
     const window = (kind: Window["kind"], interval: Interval): Window => {
       const name = `${kind} ${interval.startsAt_ms}`;
-      const found = account.windows.get(name) ?? { kind, ...interval, total: { used: 0, held: 0 } };
+      const known = account.windows.get(name);
+      const { endsAt_ms, wholeAt_ms } = interval;
+      if (known) Object.assign(known, { endsAt_ms, wholeAt_ms });
+      const found = known ?? { kind, ...interval, total: { used: 0, held: 0 } };
       account.windows.set(name, found);
       return found;
     };
@@ -470,10 +488,8 @@ const nanosFor = (tokens: number, price: number) => Math.ceil((tokens * price) /
 function readings(windows: Record<WindowKind, Window>, limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => ({
     kind,
-    limit: limits[kind],
     ...windows[kind].total,
-    startsAt: new Date(windows[kind].startsAt_ms),
-    resetAt: new Date(windows[kind].endsAt_ms),
+    ...spanRead(limits[kind], windows[kind]),
   });
   return { session: reading("session"), week: reading("week"), month: reading("month") };
 }

@@ -2,16 +2,27 @@
 // window is a function of the organization's anchor, or of the session's opening, and an instant; nothing is swept or
 // zeroed. Instants are milliseconds since the epoch, fractions allowed; windows are half-open, in UTC.
 
+import { type Calendar, weekDays } from "../../../src/core/store/calendar.ts";
+import { dayBegins, localDate } from "./zones-model.ts";
+
 export interface Interval {
   startsAt_ms: number;
   endsAt_ms: number;
+  /** Where it would have begun, had the calendar not changed in its midst. */
+  wholeAt_ms?: number | undefined;
 }
 
-/** An anchor, and from when on it counts. The first one of an organization counts from -Infinity. */
+/**
+ * An anchor or a calendar, and from when on it counts. The first one of an organization counts from -Infinity. A calendar
+ * counts after one window each that reaches to its first boundary, if there is none just there.
+ */
 export interface Anchor {
   at_ms: number;
   weekFrom_ms: number;
   monthFrom_ms: number;
+  calendar?: Calendar | null;
+  weekBridge?: Interval | null | undefined;
+  monthBridge?: Interval | null | undefined;
 }
 
 export const session_ms = 5 * 3_600_000;
@@ -47,17 +58,55 @@ function monthsAfter(anchor: Date, months: number): number {
   return Date.UTC(year, month, Math.min(anchor.getUTCDate(), lastDay)) + timeOfDay_ms;
 }
 
+/** The first boundary after an instant, and the last one until then. A local date may come twice: a boundary does not. */
+function between(boundaries: readonly number[], instant_ms: number): Interval {
+  const next = boundaries.findIndex((at_ms) => at_ms > instant_ms);
+  return { startsAt_ms: boundaries[next - 1]!, endsAt_ms: boundaries[next]! };
+}
+
+const day_ms = 86_400_000;
+
+export function localWeekOf({ zone, weekStarts }: Calendar, instant_ms: number): Interval {
+  const days = Array.from({ length: 22 }, (_, index) => localDate(zone, instant_ms) + (index - 10) * day_ms);
+  const begun = days.filter((day) => weekDays[(new Date(day).getUTCDay() + 6) % 7] === weekStarts);
+  return between(
+    begun.map((day) => dayBegins(zone, day)),
+    instant_ms,
+  );
+}
+
+export function localMonthOf({ zone, monthStarts }: Calendar, instant_ms: number): Interval {
+  const today = new Date(localDate(zone, instant_ms));
+  const days = [-2, -1, 0, 1, 2].map((months) => {
+    const [year, month] = [today.getUTCFullYear(), today.getUTCMonth() + months];
+    return Date.UTC(year, month, Math.min(monthStarts, new Date(Date.UTC(year, month + 1, 0)).getUTCDate()));
+  });
+  return between(
+    days.map((day) => dayBegins(zone, day)),
+    instant_ms,
+  );
+}
+
+const weekBy = (anchor: Anchor, instant_ms: number) =>
+  anchor.calendar ? localWeekOf(anchor.calendar, instant_ms) : weekOf(anchor.at_ms, instant_ms);
+const monthBy = (anchor: Anchor, instant_ms: number) =>
+  anchor.calendar ? localMonthOf(anchor.calendar, instant_ms) : monthOf(anchor.at_ms, instant_ms);
+
+/** No window of a calendar begins before the bridge to it has ended, and none of an anchor before that one took over. */
+function after(bridge: Interval | null | undefined, from_ms: number, window: Interval, instant_ms: number): Interval {
+  if (bridge && instant_ms < bridge.endsAt_ms) return bridge;
+  return { ...window, startsAt_ms: Math.max(window.startsAt_ms, bridge?.endsAt_ms ?? from_ms) };
+}
+
 /** The week in force: of the anchor that counts by then, begun no earlier than that one took over. */
 export function weekAt(anchors: readonly Anchor[], instant_ms: number): Interval {
   const anchor = latest(anchors, (one) => one.weekFrom_ms, instant_ms);
-  const week = weekOf(anchor.at_ms, instant_ms);
-  return { ...week, startsAt_ms: Math.max(week.startsAt_ms, anchor.weekFrom_ms) };
+  return after(anchor.weekBridge, anchor.weekFrom_ms, weekBy(anchor, instant_ms), instant_ms);
 }
 
 export function monthAt(anchors: readonly Anchor[], instant_ms: number): Interval {
   const anchor = latest(anchors, (one) => one.monthFrom_ms, instant_ms);
-  const month = monthOf(anchor.at_ms, instant_ms);
-  return { ...month, startsAt_ms: Math.max(month.startsAt_ms, anchor.monthFrom_ms) };
+  return after(anchor.monthBridge, anchor.monthFrom_ms, monthBy(anchor, instant_ms), instant_ms);
 }
 
 /**
@@ -70,6 +119,46 @@ export function withAnchor(anchors: readonly Anchor[], anchor_ms: number, now_ms
   const week = weekAt(counting, monthFrom_ms);
   const weekFrom_ms = week.startsAt_ms === monthFrom_ms ? monthFrom_ms : week.endsAt_ms;
   return [...counting, { at_ms: anchor_ms, monthFrom_ms, weekFrom_ms }];
+}
+
+/** The zone by whose clocks months are counted. */
+export function zoneAt(anchors: readonly Anchor[], instant_ms: number): string | null {
+  return latest(anchors, (one) => one.monthFrom_ms, instant_ms).calendar?.zone ?? null;
+}
+
+/** Whether months are counted by a calendar, or will be: then no anchor can be set. */
+export function hasCalendar(anchors: readonly Anchor[], now_ms: number): boolean {
+  const counting = anchors.filter((one) => one.monthFrom_ms <= now_ms);
+  const next = anchors.filter((one) => one.monthFrom_ms > now_ms);
+  return Boolean(counting.at(-1)?.calendar ?? next[0]?.calendar);
+}
+
+/**
+ * The anchors after the calendar was changed: the running week and month end as they would have. Null: another change is
+ * under way.
+ */
+export function withCalendar(anchors: readonly Anchor[], calendar: Calendar | null, now_ms: number): Anchor[] | null {
+  const counting = anchors.filter((one) => one.monthFrom_ms <= now_ms);
+  if (counting.length < anchors.length && hasCalendar(anchors, now_ms)) return null;
+  const { at_ms } = anchors.at(-1)!;
+  const weekFrom_ms = weekAt(counting, now_ms).endsAt_ms;
+  const monthFrom_ms = monthAt(counting, now_ms).endsAt_ms;
+  const made = { at_ms, calendar, weekFrom_ms, monthFrom_ms };
+  const weekBridge = bridge(weekBy(made, weekFrom_ms), weekFrom_ms);
+  const monthBridge = bridge(monthBy(made, monthFrom_ms), monthFrom_ms);
+  return [...counting, { ...made, weekBridge, monthBridge }];
+}
+
+function bridge(whole: Interval, from_ms: number): Interval | null {
+  if (whole.startsAt_ms === from_ms) return null;
+  return { startsAt_ms: from_ms, endsAt_ms: whole.endsAt_ms, wholeAt_ms: whole.startsAt_ms };
+}
+
+/** The limit of a window: in proportion where it is shorter than others, and at least 1. */
+export function limitIn(limit: number, { startsAt_ms, endsAt_ms, wholeAt_ms }: Interval): number {
+  if (wholeAt_ms === undefined || !Number.isFinite(limit)) return limit;
+  const [share, whole] = [BigInt(limit) * BigInt(endsAt_ms - startsAt_ms), BigInt(endsAt_ms - wholeAt_ms)];
+  return Number(share / whole) + (share % whole === 0n ? 0 : 1);
 }
 
 /** Later rows win where two begin to count at once. */

@@ -24,7 +24,7 @@ export interface Name {
 export interface Field<Now> {
   /** The schema of its value in the file. */
   schema: TSchema;
-  /** The current value, in the form of the file. */
+  /** The current value, in the form of the file. Undefined: the file of an export has none. */
   read(now: Now): unknown;
   /** The value in a new thing that was created without one. */
   fresh: unknown;

@@ -6,6 +6,7 @@ import { camelName, snakeName } from "../../../core/schema/codec.ts";
 import { type Budget, noBudget } from "../../../core/store/budget.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
+import { CalendarShape } from "../calendars.ts";
 import type { Key } from "../key.ts";
 import { fileMoney } from "../money.ts";
 import type { Notices } from "../notices.ts";
@@ -78,6 +79,8 @@ const statusVerbs = {
 
 const { url, shares, key_expiry_days } = verbNamed("setNotices").takes.properties;
 
+const { week_starts, month_starts } = CalendarShape.properties;
+
 const notices: Field<WholeOrganization> = {
   schema: nullable(Type.Object({ url, shares, key_expiry_days }, { additionalProperties: false })),
   compares: "map",
@@ -99,6 +102,31 @@ function withNormalHook(value: { url?: string; shares?: number[] }): unknown {
   };
 }
 
+const calendar: Field<WholeOrganization> = {
+  schema: nullable(
+    Type.Object(
+      {
+        zone: CalendarShape.properties.zone,
+        week_starts: Type.Optional(week_starts),
+        month_starts: Type.Optional(month_starts),
+      },
+      { additionalProperties: false },
+    ),
+  ),
+  read(one) {
+    const written = one.nextCalendar ? one.nextCalendar.calendar : one.calendar;
+    return written && { zone: written.zone, week_starts: written.weekStarts, month_starts: written.monthStarts };
+  },
+  // The configuration may have one for it.
+  fresh: undefined,
+  normal: (value) => value && { week_starts: "monday", month_starts: 1, ...(value as object) },
+  member: null,
+  sets: (value) => ({
+    verb: "updateCalendar",
+    input: value === null ? { zone: null } : { week_starts: "monday", month_starts: 1, ...(value as object) },
+  }),
+};
+
 export const organizationKind: Kind<WholeOrganization> = {
   word: "organization",
   creation: { verb: "createOrganization", input: ({ name: slug }) => ({ slug }) },
@@ -107,8 +135,10 @@ export const organizationKind: Kind<WholeOrganization> = {
   fields: {
     name: setBy("renameOrganization", "name", { schema: name("Display name."), read: (one) => one.name, fresh: null }),
     plan: setBy("setPlan", "plan", { read: (one) => one.plan, fresh: plan_default }),
+    calendar,
     anchor: setBy("setAnchor", "anchor", {
-      read: (one) => (one.nextAnchor ?? one).anchorAt.toISOString(),
+      // With a calendar, no anchor counts.
+      read: (one) => ((one.nextCalendar ?? one).calendar ? undefined : (one.nextAnchor ?? one).anchorAt.toISOString()),
       fresh: null,
     }),
     extra_usage_cap: moneyBy("setExtraUsage", "cap", ({ extraUsage }) => (extraUsage.enabled ? extraUsage.cap : null)),

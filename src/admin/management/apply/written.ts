@@ -110,7 +110,8 @@ function valuesOf<Now>(kind: Kind<Now>, now: Now, allFields: boolean): Values {
   });
   const differs = ([name, value, fresh]: (typeof read)[number]) =>
     name === "name" || name === "plan" || canonical(value) !== canonical(fresh);
-  return Object.fromEntries(read.filter((one) => allFields || differs(one)).map(([name, value]) => [name, value]));
+  const written = read.filter((one) => one[1] !== undefined && (allFields || differs(one)));
+  return Object.fromEntries(written.map(([name, value]) => [name, value]));
 }
 
 /** Limits that the key does not have, although a new one would inherit them, are null. */

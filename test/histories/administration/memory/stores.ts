@@ -72,6 +72,8 @@ const blank = {
   formerSlugs: [],
   status: "active",
   nextAnchor: null,
+  calendar: null,
+  nextCalendar: null,
   extraUsage: { enabled: false, capNanos: null },
   keyLifetimeMaxDays: null,
   keyUnusedMaxDays: null,

@@ -1,0 +1,75 @@
+-- When the days, weeks and months of a zone begin, and the share of a limit that a shorter window has
+-- (docs/design/usage.md, Calendars).
+
+-- The first instant whose local date is `day` or later. Midnight may exist twice, or not at all. `before` and `after` are
+-- midnight by the clocks of the day before and of the day after: the earlier of them that exists is the answer. Where
+-- neither does, the clocks skip midnight, and the answer is the minute at which they do.
+create function usage_day(zone text, day timestamp) returns timestamptz
+  language sql stable parallel safe
+  as $$
+    select coalesce(
+      case when c.before at time zone zone = day then c.before end,
+      case when c.after at time zone zone = day then c.after end,
+      (select min(m) from generate_series(c.after, c.before, interval '1 minute') m where m at time zone zone >= day))
+    from (select day at time zone zone as midnight offset 0) n
+    cross join lateral (
+      select n.midnight - interval '24 hours' as yesterday, n.midnight + interval '24 hours' as tomorrow offset 0
+    ) d
+    cross join lateral (
+      select (day - (d.yesterday at time zone zone - d.yesterday at time zone 'UTC')) at time zone 'UTC' as before,
+        (day - (d.tomorrow at time zone zone - d.tomorrow at time zone 'UTC')) at time zone 'UTC' as after offset 0
+    ) c
+  $$;
+
+-- The week of an instant that begins on a day of the week, 1 for Monday to 7 for Sunday. Where clocks go back over
+-- midnight, the local date may be the day before although the next week has begun.
+create function usage_local_week(zone text, week_starts integer, at timestamptz)
+  returns table (starts_at timestamptz, ends_at timestamptz)
+  language sql stable parallel safe
+  as $$
+    select case when n.next <= at then n.next else usage_day(zone, w.day) end,
+      case when n.next <= at then usage_day(zone, w.day + interval '14 days') else n.next end
+    from (select date_trunc('day', at at time zone zone) as today) d
+    cross join lateral (
+      select d.today - make_interval(days => (date_part('isodow', d.today)::integer - week_starts + 7) % 7) as day offset 0
+    ) w
+    cross join lateral (select usage_day(zone, w.day + interval '7 days') as next offset 0) n
+  $$;
+
+-- The day of a month on which a window begins, clamped to the month's end.
+create function usage_month_day(month timestamp, month_starts integer) returns timestamp
+  language sql immutable parallel safe
+  as $$
+    select month + make_interval(days =>
+      least(month_starts, date_part('day', month + interval '1 month' - interval '1 day')::integer) - 1)
+  $$;
+
+create function usage_local_month(zone text, month_starts integer, at timestamptz)
+  returns table (starts_at timestamptz, ends_at timestamptz)
+  language sql stable parallel safe
+  as $$
+    select case when n.next <= at then n.next else usage_day(zone, usage_month_day(m.month, month_starts)) end,
+      case when n.next <= at then usage_day(zone, usage_month_day(m.month + interval '2 months', month_starts))
+        else n.next end
+    from (select date_trunc('day', at at time zone zone) as today) d
+    cross join lateral (
+      select date_trunc('month', d.today) - case
+        when usage_month_day(date_trunc('month', d.today), month_starts) > d.today then interval '1 month'
+        else interval '0' end as month offset 0
+    ) m
+    cross join lateral (
+      select usage_day(zone, usage_month_day(m.month + interval '1 month', month_starts)) as next offset 0
+    ) n
+  $$;
+
+-- A limit in a window that is shorter than others: the end of one that would have begun at `whole_at`. Rounded up to a
+-- whole nano, so that it is at least 1. A null `whole_at` says that the window is whole; the limit of a subject that is
+-- not limited stays (ledger_book.sql).
+create function usage_in_proportion(whole_limit bigint, starts timestamptz, ends timestamptz, whole_at timestamptz)
+  returns bigint
+  language sql immutable parallel safe
+  as $$
+    select case when whole_at is null or whole_limit = 9007199254740991 then whole_limit else
+      div(whole_limit * (extract(epoch from ends - starts) * 1000) + extract(epoch from ends - whole_at) * 1000 - 1,
+        extract(epoch from ends - whole_at) * 1000)::bigint end
+  $$;

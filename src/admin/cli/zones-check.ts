@@ -1,0 +1,37 @@
+/**
+ * The finding of `sluice doctor` about time zones: whether the database, by whose rules windows begin, and this program, which
+ * shows instants, know the same rules for the zones of organizations.
+ */
+import { instant } from "../../core/time/written.ts";
+import { isZone, offsetsIn } from "../../core/time/zone.ts";
+import type { Management } from "../management/verbs.ts";
+import { Warning } from "./warning.ts";
+
+const hour_ms = 3_600_000;
+
+/** Null: no organization has a calendar. */
+export async function zonesSay(manage: Management): Promise<string | null> {
+  const { data } = await manage.listZones();
+  if (data.length === 0) return null;
+  const differing = data.flatMap((one) => {
+    const at = firstDifference(one);
+    return at === null ? [] : [`${one.zone} from ${instant(at)} on`];
+  });
+  if (differing.length === 0)
+    return `the database and this program know the same rules for the coming year of ${data.map(({ zone }) => zone).join(", ")}`;
+  throw new Warning(
+    `the database and this program know different rules for ${differing.join(", ")}. Windows begin by those of the database. Update the older ones: the time zone data of the database's system (tzdata), or Sluice`,
+  );
+}
+
+type Zone = Awaited<ReturnType<Management["listZones"]>>["data"][number];
+
+/** The first hour at which this program knows another offset. */
+function firstDifference({ zone, offsets }: Zone): Date | null {
+  if (!isZone(zone)) return offsets[0]?.from ?? null;
+  const offset_ms = offsetsIn(zone);
+  for (const { from, to, seconds } of offsets)
+    for (let at_ms = from.getTime(); at_ms < to.getTime(); at_ms += hour_ms)
+      if (offset_ms(new Date(at_ms)) !== seconds * 1000) return new Date(at_ms);
+  return null;
+}

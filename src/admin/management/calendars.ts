@@ -1,0 +1,169 @@
+/** Calendars of organizations: the time zone by which their weeks and months begin (docs/design/usage.md, Calendars). */
+import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { type Calendar, weekDays } from "../../core/store/calendar.ts";
+import type { Organization } from "../../core/store/directory.ts";
+import { instant as instantWritten } from "../../core/time/written.ts";
+import { instantIn, isZone } from "../../core/time/zone.ts";
+import { instant } from "../store/shapes.ts";
+import { type Facts, flag } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { excerpt } from "./parse.ts";
+import { examples, words } from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Organizations");
+
+const zone = () => words("A name of the IANA time zone database, such as Europe/Berlin.");
+const weekStarts = () =>
+  oneOf([...weekDays], { description: "The day on which a week begins, at the start of the day." });
+const monthStarts = () =>
+  Type.Integer({
+    minimum: 1,
+    maximum: 31,
+    description: "The day on which a month begins; in a shorter month, its last day.",
+  });
+
+export const CalendarShape = Type.Object(
+  { zone: zone(), week_starts: weekStarts(), month_starts: monthStarts() },
+  { description: "By which weeks and months begin, in the place of the anchor." },
+);
+
+/** The members of an input. `month_starts` without a zone keeps the one that there is. */
+export const calendarMembers = {
+  zone: Type.Optional(nullable(zone())),
+  week_starts: Type.Optional(nullable(weekStarts())),
+  month_starts: Type.Optional(nullable(monthStarts())),
+};
+
+export const calendarFields = {
+  calendar: nullable(CalendarShape),
+  next_calendar: nullable(
+    Type.Object({ calendar: nullable(CalendarShape), counts_from: instant("When months begin to be counted by it.") }),
+  ),
+};
+
+export const calendarFlags = {
+  zone: flag("--zone <zone>", "time zone by whose clocks weeks and months begin, such as Europe/Berlin"),
+  weekStarts: {
+    ...flag("--week-starts <day>", "day on which a week begins (default: monday)"),
+    hasChoices: true,
+  },
+  monthStarts: flag("--month-starts <day>", "day on which a month begins, 1 to 31 (default: 1)"),
+} as const;
+
+interface Given {
+  zone?: string | null | undefined;
+  weekStarts?: Calendar["weekStarts"] | null | undefined;
+  monthStarts?: number | null | undefined;
+}
+
+/** The given members over a calendar that is there; undefined: nothing was given. */
+export async function calendarFrom(
+  { administration }: Pick<ManagementContext, "administration">,
+  { zone = null, weekStarts = null, monthStarts = null }: Given,
+  before: Calendar | null,
+): Promise<Calendar | undefined> {
+  if (zone === null && weekStarts === null && monthStarts === null) return undefined;
+  const named = zone ?? before?.zone ?? fail("Specify the time zone, too, such as Europe/Berlin.");
+  return {
+    zone: await knownZone(administration, named),
+    weekStarts: weekStarts ?? before?.weekStarts ?? "monday",
+    monthStarts: monthStarts ?? before?.monthStarts ?? 1,
+  };
+}
+
+/** The calendar of a new organization: what was given, over that of the configuration. A zone of null: none. */
+export async function firstCalendar(
+  context: Pick<ManagementContext, "administration" | "calendar">,
+  given: Given,
+): Promise<Calendar | null> {
+  const ofService = given.zone === null ? null : await context.calendar();
+  const wanted = ofService ? { ...given, zone: given.zone ?? ofService.zone } : given;
+  return (await calendarFrom(context, wanted, ofService)) ?? null;
+}
+
+/** The name of a time zone as the database writes it. */
+export async function knownZone(administration: ManagementContext["administration"], name: string): Promise<string> {
+  const known = await administration.knownZone(name);
+  if (known !== null && isZone(known)) return known;
+  const label = excerpt(name);
+  if (known === null && !isZone(name))
+    fail(`There is no time zone '${label}'. Use a name of the IANA time zone database, such as Europe/Berlin.`);
+  const whose = known === null ? "The database" : "This server";
+  return fail(`${whose} does not know the time zone '${label}'. Update its time zone data, or use another zone.`);
+}
+
+const Zones = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object({
+        zone: zone(),
+        offsets: Type.Array(
+          Type.Object({
+            from: instant("From when its clocks are so far ahead."),
+            to: instant("Until when, at most a year from now."),
+            seconds: Type.Integer({ description: "How far they are ahead of UTC." }),
+          }),
+        ),
+      }),
+    ),
+  },
+  { $id: "Zones" },
+);
+
+export const calendarVerbs = [
+  verb({
+    name: "listZones",
+    route: "GET /zones",
+    summary: "List the time zones of organizations",
+    description:
+      "With the changes of their clocks in the coming year, by the rules that the database knows: windows begin by them.",
+    roles: ["admin", "viewer"],
+    faults: [],
+    takes: Type.Object({}),
+    answers: Zones,
+    example: {
+      takes: {},
+      answer: {
+        data: [{ zone: "Europe/Berlin", offsets: [{ from: examples.at, to: examples.at, seconds: 3_600 }] }],
+      },
+    },
+    command: {
+      words: "org zones",
+      description: "list the time zones of organizations, and when their clocks change in the coming year",
+      takes: {},
+      columns: [
+        { head: "ZONE", cell: ({ zone }) => zone },
+        { head: "CLOCKS CHANGE", cell: ({ zone, offsets }) => changesIn(zone, offsets), breaks: true },
+      ],
+      none: "No organization has a time zone.\n",
+      parts: "one",
+    },
+    act: async ({ administration }) => ({ data: await administration.zones() }),
+  }),
+] as const;
+
+function changesIn(zone: string, offsets: readonly { from: Date }[]): string {
+  const changes = offsets.slice(1).map(({ from }) => (isZone(zone) ? instantIn(from, zone) : instantWritten(from)));
+  return changes.join(", ") || "-";
+}
+
+/** `Europe/Berlin: weeks begin on monday, months on day 1`. */
+export function calendarWords(calendar: Calendar | null): string {
+  if (calendar === null) return "none";
+  return `${calendar.zone}: weeks begin on ${calendar.weekStarts}, months on day ${calendar.monthStarts}`;
+}
+
+export function calendarFacts({ calendar, nextCalendar }: Pick<Organization, "calendar" | "nextCalendar">): Facts {
+  const zone = (nextCalendar?.calendar ?? calendar)?.zone;
+  return [
+    ["calendar", calendar && calendarWords(calendar)],
+    [
+      "next calendar",
+      nextCalendar &&
+        `${calendarWords(nextCalendar.calendar)}; months are counted by it from ${instantIn(nextCalendar.countsFrom, zone ?? "UTC")} on`,
+    ],
+  ];
+}
