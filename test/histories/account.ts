@@ -5,6 +5,7 @@ import type { FaultCode } from "../../src/core/inference/fault.ts";
 import type { Answer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { Node } from "./node.ts";
+import { searchUnitsOf } from "./passed.ts";
 import { heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -88,8 +89,8 @@ export interface Grant {
 }
 
 /** Before an engine has said how long it is. */
-export function promptUnitsOf({ inputTokensEstimate }: RequestPlan): number {
-  return inputTokensEstimate * heldInputPrice;
+export function promptUnitsOf(plan: RequestPlan): number {
+  return plan.inputTokensEstimate * heldInputPrice + searchUnitsOf(plan);
 }
 
 export function accountOf(plan: RequestPlan, node: Node, organization: OrganizationPlan, now_ms: number): Account {

@@ -15,6 +15,7 @@ import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Asked } from "./kept-client.ts";
 import { KeptJudge } from "./kept-judge.ts";
 import type { Node } from "./node.ts";
+import { countPassed, judgePassedHold } from "./passed.ts";
 import { prices } from "./prices.ts";
 import { endedSince } from "./raises.ts";
 import type { Rule, Violation } from "./rules.ts";
@@ -72,6 +73,7 @@ export class Judge {
       const account = this.accounts.get(command.requestId);
       if (!account) continue;
       judgeLimits(this.world, account, command, this.say);
+      judgePassedHold(account.plan, command, this.say);
       if (command.verb === "grow") account.askedUnits = Math.max(account.askedUnits, command.unitsTotal);
       if (command.verb !== "admit") continue;
       const units = command.inputUnits + command.outputTokens * command.prices.output;
@@ -374,6 +376,7 @@ export class Judge {
   }
 
   #recorded(account: Account, record: ModelRecord): void {
+    countPassed(account.plan, record.charged, this.counts);
     if (record.lateOf !== undefined) {
       this.counts["settled late by their node"] += 1;
       judgeLate(this.world, account, record, this.say);

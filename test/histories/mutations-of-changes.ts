@@ -6,6 +6,7 @@ import type { Clock } from "../../src/core/time/clock.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { keptMutations } from "./kept-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
+import { passedMutations } from "./passed-mutations.ts";
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
@@ -195,4 +196,5 @@ export const allMutations: Record<string, Mutation> = {
   ...changeMutations,
   ...raiseMutations,
   ...keptMutations,
+  ...passedMutations,
 };

@@ -9,7 +9,7 @@ import type { AnswerPart } from "../inference/answer-part.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
-import { noUsage } from "../inference/usage.ts";
+import { noUsage, promptTokens } from "../inference/usage.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
@@ -276,7 +276,8 @@ class GrantedRun implements Run {
     const asked = this.#asked;
     const caller = this.#caller;
     const { usage } = ending;
-    const searches = usage === noUsage ? 0 : asked.request.passed?.searches;
+    // Searches cost nothing where no engine has read the request.
+    const searches = promptTokens(usage) > 0 ? asked.request.passed?.searches : 0;
     const units = priceOf(usage, asked.model.prices, searches);
     this.#settleWithLedger(ending, units);
     const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
