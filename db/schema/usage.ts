@@ -51,6 +51,8 @@ const requestFacts = {
   priceCachedInput: units("price_cached_input").notNull(),
   priceCacheWrite: units("price_cache_write").notNull(),
   priceOutput: units("price_output").notNull(),
+  priceSearch: units("price_search"),
+  inputCount: integer("input_count"),
   source: usageBilling("source").notNull(),
 };
 
@@ -122,6 +124,7 @@ export const usageRecord = pgTable(
     recovered: boolean("recovered").notNull(),
     ...tokenCounts,
     usageSource: text("usage_source").notNull(),
+    searches: integer("searches"),
     sessionStartsAt: instant("session_starts_at"),
     sessionEndsAt: instant("session_ends_at"),
     sessionLimit: units("session_limit"),

@@ -99,12 +99,14 @@ export const requestVerbs = [
         settledLateAt: null,
         detached: false,
         replayOf: null,
+        inputCount: null,
         usage: {
           inputTokens: 0,
           cachedInputTokens: 0,
           cacheWriteTokens: 0,
           outputTokens: 0,
           reasoningTokens: 0,
+          searches: 0,
           source: "estimated",
         },
         prices: null,
@@ -196,6 +198,8 @@ function requestFacts(request: Request): Facts {
           "tokens",
           `${usage.inputTokens} in, ${usage.cachedInputTokens} cached, ${usage.cacheWriteTokens} written, ${usage.outputTokens} out (${usage.reasoningTokens} reasoning); ${usage.source}`,
         ],
+        ["inputs", request.inputCount === null ? null : grouped(request.inputCount)],
+        ["searches", usage.searches === 0 ? null : `${usage.searches} at ${grouped(request.prices.search)} units`],
         [
           "units",
           `${grouped(units.charged)} charged, ${grouped(units.held)} held, ${grouped(units.uncharged)} uncharged`,

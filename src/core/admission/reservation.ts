@@ -15,7 +15,7 @@ import { Room } from "./room.ts";
 
 export type Settlement = Pick<
   Settle,
-  "usage" | "units" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
+  "usage" | "searches" | "units" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
 >;
 
 export interface Reservation {

@@ -6,7 +6,7 @@ import type { RefusedRequest } from "../store/refused.ts";
 import type { RequestReceipt } from "./receipt-shape.ts";
 
 export function receiptShown(receipt: Receipt): RequestReceipt {
-  const { usage, prices, units, windows } = receipt;
+  const { usage, searches, prices, units, windows } = receipt;
   return {
     object: "service.request",
     id: receipt.requestId,
@@ -26,12 +26,14 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
     settled_late_at: receipt.settledLateAt?.toISOString() ?? null,
     detached: receipt.detached,
     replay_of: receipt.replayOf,
-    usage: usageShown(usage),
+    input_count: receipt.inputs,
+    usage: usageShown(usage, searches),
     prices: prices && {
       input: prices.input,
       cached_input: prices.cachedInput,
       cache_write: prices.cacheWrite,
       output: prices.output,
+      search: prices.search ?? 0,
     },
     units: { held: units.held, charged: units.charged, uncharged: units.uncharged },
     billing_source: receipt.source,
@@ -73,7 +75,8 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     settled_late_at: null,
     detached: false,
     replay_of: null,
-    usage: usageShown(noUsage),
+    input_count: null,
+    usage: usageShown(noUsage, 0),
     prices: null,
     units: { held: 0, charged: 0, uncharged: 0 },
     billing_source: null,
@@ -81,13 +84,14 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
   };
 }
 
-function usageShown(usage: Usage): RequestReceipt["usage"] {
+function usageShown(usage: Usage, searches: number): RequestReceipt["usage"] {
   return {
     input_tokens: usage.inputTokens,
     cached_input_tokens: usage.cachedInputTokens,
     cache_write_tokens: usage.cacheWriteTokens,
     output_tokens: usage.outputTokens,
     reasoning_tokens: usage.reasoningTokens,
+    searches,
     source: usage.source,
   };
 }

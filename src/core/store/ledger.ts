@@ -87,6 +87,8 @@ export interface RequestFacts {
   model: string;
   stream: boolean;
   prices: Prices;
+  /** The number of inputs, for operations that take several. */
+  inputs?: number;
   /** It came with an idempotency key: if its node is gone it costs nothing, and its repeat pays. */
   isRepeatable?: true;
 }
@@ -136,7 +138,9 @@ export interface Settle extends RequestFacts {
   verb: "settle";
   limits: UsageLimits;
   usage: Usage;
-  /** The price of the usage, as it was at admission. The ledger charges the part that fits under every limit. */
+  /** The searches that are charged; absent: none. */
+  searches?: number;
+  /** The price of usage and searches, as it was at admission. The ledger charges the part that fits under every limit. */
   units: number;
   outcome: Outcome;
   stoppedBy: "usage_window" | null;
@@ -370,6 +374,10 @@ export interface Receipt {
   /** The request whose answer it got; it has no record itself, and cost nothing. */
   replayOf: string | null;
   usage: Usage;
+  /** The number of inputs; null for operations that take one. */
+  inputs: number | null;
+  /** The searches that were charged. */
+  searches: number;
   /** Null for a replay. */
   prices: Prices | null;
   units: { held: number; charged: number; uncharged: number };

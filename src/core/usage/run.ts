@@ -139,7 +139,7 @@ export function runs(parts: RunParts): Runs {
           if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
         },
       };
-      const admitted = caller.trace?.admission();
+      const admitted = caller.trace?.admission(asked.operation);
       let reservation: Reservation;
       try {
         reservation = await parts.admission.enter(entry);
@@ -277,9 +277,9 @@ class GrantedRun implements Run {
     const caller = this.#caller;
     const { usage } = ending;
     // Searches cost nothing where no engine has read the request.
-    const searches = promptTokens(usage) > 0 ? asked.request.passed?.searches : 0;
+    const searches = promptTokens(usage) > 0 ? (asked.request.passed?.searches ?? 0) : 0;
     const units = priceOf(usage, asked.model.prices, searches);
-    this.#settleWithLedger(ending, units);
+    this.#settleWithLedger(ending, searches, units);
     const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
     if (usage.source !== "estimated")
       inputEstimate.observe(asked.model, asked.inputBytes * inputShare, asked.media, usage);
@@ -304,9 +304,14 @@ class GrantedRun implements Run {
     watcher.ended(ended);
   }
 
-  #settleWithLedger({ divergence: _, ...ending }: Ending, units: number): void {
+  #settleWithLedger({ divergence: _, ...ending }: Ending, searches: number, units: number): void {
     const recorded = this.#caller.trace?.settlement();
-    this.#confirmed = this.#reservation.settle({ ...ending, units, route: this.#servedBy() });
+    this.#confirmed = this.#reservation.settle({
+      ...ending,
+      ...(searches > 0 && { searches }),
+      units,
+      route: this.#servedBy(),
+    });
     if (recorded) void this.#confirmed.finally(recorded);
   }
 

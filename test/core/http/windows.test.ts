@@ -358,6 +358,7 @@ describe("a refused request", () => {
         settled_late_at: null,
         detached: false,
         replay_of: null,
+        input_count: null,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,
         units: { held: 0, charged: 0, uncharged: 0 },

@@ -1,0 +1,71 @@
+/** Receipts of operations that are passed on: what was charged follows from the receipt alone. */
+import { afterAll, expect, test } from "bun:test";
+import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import { engineModel, kindModels, startService, upstreamName } from "../../harness/engine.ts";
+import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
+
+const searched = `
+  - id: acme/rank-2
+    kind: rerank
+    created: 1790000000
+    context_window: 8192
+    prices: { input: 3, search: 5000 }
+    routes: [{ upstream: ${upstreamName}, model: ${engineModel} }]`;
+const service = await startService({ hasKinds: true, extraModels: searched });
+afterAll(() => service.stop(), 60_000);
+
+/** As docs/design/usage.md says: tokens × prices + searches × the price of one. */
+function owed({ usage, prices }: RequestReceipt): number {
+  const tokens = usage.input_tokens * prices!.input + usage.cached_input_tokens * prices!.cached_input;
+  const rest = usage.cache_write_tokens * prices!.cache_write + usage.output_tokens * prices!.output;
+  return tokens + rest + usage.searches * prices!.search;
+}
+
+const input = ["The tide", "is out.", "Boats lie in the harbour."];
+const documents = Array.from({ length: 101 }, (_, index) => `Document ${index}`);
+const ids = [
+  [1, 2, 3],
+  [4, 5],
+];
+
+for (const [what, path, body, inputs, searches] of [
+  ["texts", "/v1/embeddings", { model: kindModels.embedding, input }, 3, 0],
+  ["one text", "/v1/embeddings", { model: kindModels.embedding, input: input[0] }, 1, 0],
+  ["lists of token ids", "/v1/embeddings", { model: kindModels.embedding, input: ids }, 2, 0],
+  ["a ranking without a price of searches", "/v1/rerank", { model: kindModels.rerank, query: "q", documents }, 101, 2],
+  ["a ranking whose searches have a price", "/v2/rerank", { model: "acme/rank-2", query: "q", documents }, 101, 2],
+  ["a completion", "/v1/completions", { model: kindModels.completion, prompt: "The tide" }, null, 0],
+  ["a chat", "/v1/chat/completions", { model: "acme/writer-1", messages: [{ role: "user", content: "a" }] }, null, 0],
+] as const)
+  test(`${what}: the charge can be recomputed from the receipt, which says how many inputs there were`, async () => {
+    const response = await service.post(path, body);
+    expect(response.status).toBe(200);
+    const receipt = await endedReceipt(service, requestIdOf(response));
+    expect(receipt.input_count).toBe(inputs);
+    expect(receipt.usage.searches).toBe(searches);
+    expect(receipt.units.charged).toBeGreaterThan(0);
+    expect(receipt.units.charged).toBe(owed(receipt));
+    const shown = await service.json<{ input_count: number | null; usage: { searches: number } }>(
+      "request",
+      "show",
+      receipt.id,
+    );
+    expect([shown.input_count, shown.usage.searches]).toEqual([inputs, searches]);
+  });
+
+test("what failed has no searches, and `request show` names the inputs and the searches of what did not", async () => {
+  const failed = await service.post("/v1/rerank", {
+    model: "acme/rank-2",
+    query: "[simulator: status=503] q",
+    documents: ["a"],
+  });
+  expect(failed.status).toBeGreaterThanOrEqual(500);
+  const receipt = await endedReceipt(service, requestIdOf(failed));
+  expect(receipt).toMatchObject({ input_count: 1, usage: { searches: 0 }, units: { charged: 0 } });
+  const ranked = await service.post("/v1/rerank", { model: "acme/rank-2", query: "q", documents });
+  const id = requestIdOf(ranked);
+  await endedReceipt(service, id);
+  const { stdout } = await service.cli("request", "show", id);
+  expect(stdout).toMatch(/inputs\s+101\n/);
+  expect(stdout).toMatch(/searches\s+2 at 5,000 units\n/);
+});
