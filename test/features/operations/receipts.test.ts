@@ -14,7 +14,7 @@ const searched = `
 const service = await startService({ hasKinds: true, extraModels: searched });
 afterAll(() => service.stop(), 60_000);
 
-/** As docs/design/usage.md says: tokens × prices + searches × the price of one. */
+/** Tokens at their prices, and searches at theirs: docs/design/usage.md, Receipts. */
 function owed({ usage, prices }: RequestReceipt): number {
   const tokens = usage.input_tokens * prices!.input + usage.cached_input_tokens * prices!.cached_input;
   const rest = usage.cache_write_tokens * prices!.cache_write + usage.output_tokens * prices!.output;

@@ -1,0 +1,101 @@
+/** Finds what a model of an engine is for, by its answers to one short request of each kind. */
+import type { ModelKind } from "../../core/inference/model.ts";
+import type { Answer, Ask } from "../engine.ts";
+import { record } from "../record.ts";
+import { type Finding, verdictsOf } from "./check.ts";
+import { type Judged, no, unknown, yes } from "./question.ts";
+
+interface KindQuestion {
+  kind: ModelKind;
+  path: string;
+  body: Record<string, unknown>;
+  /** What a right answer has; null if this one has not. */
+  saw(body: Record<string, unknown>): string | null;
+}
+
+const word = "hello";
+
+/**
+ * In the order in which they decide. Engines that generate answer bare prompts too, and some rank with the vectors of any
+ * embedding model; a model that ranks has one number for a vector, if any.
+ */
+const kindQuestions: readonly KindQuestion[] = [
+  {
+    kind: "chat",
+    path: "/chat/completions",
+    body: { messages: [{ role: "user", content: word }], max_tokens: 1 },
+    saw: ({ choices }) => (record(first(choices)).message ? "a message" : null),
+  },
+  {
+    kind: "completion",
+    path: "/completions",
+    body: { prompt: word, max_tokens: 1 },
+    saw: ({ choices }) => (typeof record(first(choices)).text === "string" ? "a text" : null),
+  },
+  {
+    kind: "embedding",
+    path: "/embeddings",
+    body: { input: word },
+    saw({ data }) {
+      const { embedding } = record(first(data));
+      return Array.isArray(embedding) && embedding.length > 1 ? `a vector of ${embedding.length} numbers` : null;
+    },
+  },
+  {
+    kind: "rerank",
+    path: "/rerank",
+    body: { query: word, documents: [word, "another"] },
+    saw: ({ results }) => (typeof record(first(results)).relevance_score === "number" ? "scores" : null),
+  },
+];
+
+/** Asks all four, so that what is found can say what else the model answers. */
+export async function kindFindings(ask: Ask, base: string, model: string, asks?: (does: string) => void) {
+  const findings: Finding[] = [];
+  for (const { kind, path, body, saw } of kindQuestions) {
+    const does = `answers ${path}`;
+    asks?.(does);
+    const judged = judgedBy(await ask(base + path, { model, ...body }), saw);
+    findings.push({ question: questionOf(kind), does, expected: null, ...judged });
+  }
+  return findings;
+}
+
+/** The kind that the answers show; null if they leave it open. */
+export function kindIn(findings: readonly Finding[]): ModelKind | null {
+  const verdicts = verdictsOf(findings);
+  const decides = kindQuestions.find(({ kind }) => verdicts.get(questionOf(kind)) !== "no");
+  return decides && verdicts.get(questionOf(decides.kind)) === "yes" ? decides.kind : null;
+}
+
+/** The paths that a model answers. */
+export function pathsIn(findings: readonly Finding[]): string[] {
+  const verdicts = verdictsOf(findings);
+  return kindQuestions.filter(({ kind }) => verdicts.get(questionOf(kind)) === "yes").map(({ path }) => path);
+}
+
+/** Whether the model was asked what it is for. */
+export function isKindAsked(findings: readonly Finding[]): boolean {
+  return verdictsOf(findings).has(questionOf("chat"));
+}
+
+function questionOf(kind: ModelKind): string {
+  return `kind_${kind}`;
+}
+
+/** Statuses that say nothing of the request: of the key, of a time-out, and of an engine that is busy. */
+const passing = new Set([401, 402, 403, 408, 425, 429]);
+/** Of a server that has no such path, or was not started for it. */
+const lacking = 501;
+
+function judgedBy({ status, body }: Answer, saw: KindQuestion["saw"]): Judged {
+  if (status === null) return unknown("no answer");
+  if (status === lacking || (status >= 400 && status < 500 && !passing.has(status))) return no(`refused (${status})`);
+  if (status !== 200) return unknown(`status ${status}`);
+  const seen = saw(record(body));
+  return seen === null ? no("another answer") : yes(seen);
+}
+
+function first(list: unknown): unknown {
+  return Array.isArray(list) ? list[0] : undefined;
+}
