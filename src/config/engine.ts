@@ -18,7 +18,7 @@ import { checkedUrl } from "./upstream-url.ts";
 export interface EngineModel {
   /** The engine's own name for the model. */
   name: string;
-  /** What the engine says that it is for; null if it says nothing. */
+  /** The kind that the engine says; null if it says none. */
   kind: ModelKind | null;
   contextTokens: number | null;
   outputTokens_max: number | null;
@@ -254,10 +254,10 @@ async function detailed(models: EngineModel[], root: string, ask: Ask): Promise<
   if (models.some((model) => model.contextTokens !== null)) return models;
   const tags = modelsOf((await ask(`${root}/api/tags`)).body);
   if (!tags || tags.length === 0) return models;
-  const shown: EngineModel[] = [];
+  const described: EngineModel[] = [];
   for (const model of models.slice(0, details_max))
-    shown.push(withShow(model, record((await ask(`${root}/api/show`, { model: model.name })).body)));
-  return [...shown, ...models.slice(details_max)];
+    described.push(withShow(model, record((await ask(`${root}/api/show`, { model: model.name })).body)));
+  return [...described, ...models.slice(details_max)];
 }
 
 function withProps(model: EngineModel, props: Record<string, unknown>): EngineModel {

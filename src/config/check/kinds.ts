@@ -9,7 +9,7 @@ interface KindQuestion {
   kind: ModelKind;
   path: string;
   body: Record<string, unknown>;
-  /** What a right answer has; null if this one has not. */
+  /** The sign of a right answer; null if this is none. */
   saw(body: Record<string, unknown>): string | null;
 }
 
@@ -85,7 +85,7 @@ function questionOf(kind: ModelKind): string {
 
 /** Statuses that say nothing of the request: of the key, of a time-out, and of an engine that is busy. */
 const passing = new Set([401, 402, 403, 408, 425, 429]);
-/** Of a server that has no such path, or was not started for it. */
+/** The status of a server that has no such path, or was not started for it. */
 const lacking = 501;
 
 function judgedBy({ status, body }: Answer, saw: KindQuestion["saw"]): Judged {
