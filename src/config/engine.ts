@@ -199,10 +199,9 @@ function modelOf(item: unknown): EngineModel | null {
   };
 }
 
-/** Ollama and infinity say for each model what it can do. */
+/** Infinity and Ollama say which models embed or rank. That others complete, llama.cpp says of each, whatever it is. */
 function kindOf({ capabilities }: Record<string, unknown>): ModelKind | null {
-  if (!Array.isArray(capabilities)) return null;
-  if (capabilities.includes("completion")) return "chat";
+  if (!Array.isArray(capabilities) || capabilities.includes("completion")) return null;
   if (capabilities.includes("embedding") || capabilities.includes("embed")) return "embedding";
   return capabilities.includes("rerank") ? "rerank" : null;
 }
@@ -282,7 +281,8 @@ function withProps(model: EngineModel, props: Record<string, unknown>): EngineMo
 
 function withShow(model: EngineModel, show: Record<string, unknown>): EngineModel {
   const { capabilities, model_info } = show;
-  const kind = kindOf(show);
+  const chats = Array.isArray(capabilities) && capabilities.includes("completion");
+  const kind = chats ? "chat" : kindOf(show);
   const context = Object.entries(record(model_info)).find(([name]) => name.endsWith(".context_length"))?.[1];
   const contextTokens = firstCount(context) ?? model.contextTokens;
   if (!Array.isArray(capabilities) || (kind !== null && kind !== "chat")) return { ...model, kind, contextTokens };

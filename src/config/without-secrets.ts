@@ -46,14 +46,16 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
   };
 }
 
-function modelShown({ id, contextTokens, outputTokens_max, capabilities, prices, routes }: CatalogModel) {
-  const { input, cachedInput, cacheWrite, output } = prices;
+function modelShown(model: CatalogModel) {
+  const { id, kind = "chat", contextTokens, outputTokens_max, capabilities, prices, routes } = model;
+  const { input, cachedInput, cacheWrite, output, search = 0 } = prices;
   return {
     id,
+    kind,
     contextTokens,
     outputTokensLimit: outputTokens_max,
     capabilities: [...capabilities],
-    prices: { input, cachedInput, cacheWrite, output },
+    prices: { input, cachedInput, cacheWrite, output, search },
     routes: routes.map(({ upstream, model, priority, weight }) => ({
       upstream: upstream.name,
       model,

@@ -37,7 +37,7 @@ function engine(answers: Answers): string {
 const message = { choices: [{ message: { role: "assistant", content: "a" } }] };
 const text = { choices: [{ text: "a" }] };
 const vector = { data: [{ embedding: [0.6, 0.8] }] };
-const score = { data: [{ embedding: [0.2] }] };
+const score = { data: [{ embedding: [0.2, 0, -0] }] };
 const ranks = { results: [{ index: 0, relevance_score: 0.9 }] };
 
 const engines: [what: string, answers: Answers, kind: ModelKind | null][] = [
@@ -50,7 +50,7 @@ const engines: [what: string, answers: Answers, kind: ModelKind | null][] = [
     "rerank",
   ],
   ["that embeds, and is too busy to chat", { "/chat/completions": 429, "/embeddings": vector }, null],
-  ["that fails at chats", { "/chat/completions": 500, "/completions": text }, null],
+  ["that fails at chats as often as it is asked", { "/chat/completions": 500, "/embeddings": vector }, "embedding"],
   ["that answers something else", { "/chat/completions": {}, "/completions": {}, "/embeddings": {} }, null],
   ["that wants another key", { "/chat/completions": 401, "/completions": 401 }, null],
 ];

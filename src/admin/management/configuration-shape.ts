@@ -1,6 +1,7 @@
 /** The form of the configuration that may be shown. */
 import Type from "typebox";
-import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { modelKinds } from "../../core/inference/model.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 
 const whole = () => Type.Integer({ minimum: 0 });
@@ -24,12 +25,13 @@ export const ShownConfiguration = Type.Object(
     models: Type.Array(
       Type.Object({
         id: Type.String(),
+        kind: oneOf([...modelKinds]),
         context_tokens: whole(),
         output_tokens_limit: whole(),
         capabilities: Type.Array(Type.String()),
         prices: Type.Object(
-          { input: whole(), cached_input: whole(), cache_write: whole(), output: whole() },
-          { description: "Micro-units for each token." },
+          { input: whole(), cached_input: whole(), cache_write: whole(), output: whole(), search: whole() },
+          { description: "Micro-units for each token and each search." },
         ),
         routes: Type.Array(
           Type.Object({ upstream: Type.String(), model: Type.String(), priority: whole(), weight: whole() }),

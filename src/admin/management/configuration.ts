@@ -22,10 +22,11 @@ const example: ShownConfiguration = {
   models: [
     {
       id: "acme/writer-1",
+      kind: "chat",
       contextTokens: 131_072,
       outputTokensLimit: 8192,
       capabilities: ["tools"],
-      prices: { input: 20, cachedInput: 2, cacheWrite: 25, output: 40 },
+      prices: { input: 20, cachedInput: 2, cacheWrite: 25, output: 40, search: 0 },
       routes: [{ upstream: "gpu-1", model: "writer", priority: 0, weight: 1 }],
     },
   ],

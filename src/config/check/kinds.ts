@@ -17,7 +17,7 @@ const word = "hello";
 
 /**
  * In the order in which they decide. Engines that generate answer bare prompts too, and some rank with the vectors of any
- * embedding model; a model that ranks has one number for a vector, if any.
+ * embedding model (vLLM). The vector of a model that ranks is nothing but zeros after its first number (llama.cpp).
  */
 const kindQuestions: readonly KindQuestion[] = [
   {
@@ -38,7 +38,8 @@ const kindQuestions: readonly KindQuestion[] = [
     body: { input: word },
     saw({ data }) {
       const { embedding } = record(first(data));
-      return Array.isArray(embedding) && embedding.length > 1 ? `a vector of ${embedding.length} numbers` : null;
+      const isVector = Array.isArray(embedding) && embedding.some((number, at) => at > 0 && number !== 0);
+      return isVector ? `a vector of ${embedding.length} numbers` : null;
     },
   },
   {
@@ -55,7 +56,9 @@ export async function kindFindings(ask: Ask, base: string, model: string, asks?:
   for (const { kind, path, body, saw } of kindQuestions) {
     const does = `answers ${path}`;
     asks?.(does);
-    const judged = judgedBy(await ask(base + path, { model, ...body }), saw);
+    const once = () => ask(base + path, { model, ...body });
+    const answer = await once();
+    const judged = judgedBy(answer.status === failing ? await once() : answer, saw);
     findings.push({ question: questionOf(kind), does, expected: null, ...judged });
   }
   return findings;
@@ -85,11 +88,14 @@ function questionOf(kind: ModelKind): string {
 
 /** Statuses that say nothing of the request: of the key, of a time-out, and of an engine that is busy. */
 const passing = new Set([401, 402, 403, 408, 425, 429]);
+/** llama.cpp fails so at a chat if it was started to embed. Other engines may do so once, and are asked again. */
+const failing = 500;
 /** The status of a server that has no such path, or was not started for it. */
 const lacking = 501;
 
 function judgedBy({ status, body }: Answer, saw: KindQuestion["saw"]): Judged {
   if (status === null) return unknown("no answer");
+  if (status === failing) return no("fails (500), twice");
   if (status === lacking || (status >= 400 && status < 500 && !passing.has(status))) return no(`refused (${status})`);
   if (status !== 200) return unknown(`status ${status}`);
   const seen = saw(record(body));
