@@ -47,8 +47,8 @@ export async function tryEntrance(services: Services, { key, at }: TryPlace): Pr
     return {
       ...overHttp(access, (path) => `${tryPath}?${triedQuery(key!, path)}`, `${managementPath}/requests/`),
       async kindOf(model) {
-        const shown = await answerAt<Configured>(access, `${managementPath}/configuration`);
-        return kindAmong(shown?.models, model);
+        const configuration = await answerAt<Configured>(access, `${managementPath}/configuration`);
+        return kindAmong(configuration?.models, model);
       },
       firstModel: async () => null,
     };
