@@ -2,6 +2,7 @@
 // and everything else is measured after warming.
 
 import { closely, counted } from "../steady.ts";
+import { protocols } from "./asks.ts";
 import type { Pool } from "./client.ts";
 import { cpu_us } from "./process.ts";
 import type { Line } from "./report.ts";
@@ -52,7 +53,7 @@ export async function warmed(driven: readonly Driven[], length_s: number, say: (
       { behaviour: small.behaviour, isStreamed: false },
       { behaviour: warmStream, isStreamed: true },
     ];
-    const callers = target.speaks;
+    const callers = protocols.filter((protocol) => target.speaks.includes(protocol));
     for (const kind of kinds) {
       for (const caller of callers) {
         const ask = askerOf(target, connections, { ...small, ...kind, caller, engine: caller }, count);

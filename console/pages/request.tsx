@@ -67,6 +67,7 @@ function factsOf(request: Request) {
     ["person", person_id ? <RequestsOf key="p" by="person" id={person_id} /> : "nobody's key"],
     ["model", model],
     ["operation", `${operation}${stream ? ", streamed" : ""}`],
+    ["inputs", request.input_count === null ? null : grouped(request.input_count)],
     ["admitted", <Time key="c" at={request.created_at} />],
     ["ended", <Time key="e" at={request.ended_at} none="it runs" />],
     ["ran", request.duration_ms === null ? null : `${milliseconds(request.duration_ms)} from admission to end`],
@@ -81,13 +82,14 @@ function factsOf(request: Request) {
 
 type Prices = NonNullable<Request["prices"]>;
 
-/** Tokens times prices; what the sum of the lines is above the charge was not charged. */
+/** Tokens and searches times prices; what the sum of the lines is above the charge was not charged. */
 function Receipt({ request: { usage, units }, prices }: { request: Request; prices: Prices }) {
   const lines = [
     { name: "input", tokens: usage.input_tokens, price: prices.input },
     { name: "input from the cache", tokens: usage.cached_input_tokens, price: prices.cached_input },
     { name: "input into the cache", tokens: usage.cache_write_tokens, price: prices.cache_write },
     { name: "output", tokens: usage.output_tokens, price: prices.output },
+    { name: "searches", tokens: usage.searches, price: prices.search },
   ].filter(({ tokens, name }) => tokens > 0 || name === "input" || name === "output");
   const sum = lines.reduce((total, { tokens, price }) => total + tokens * price, 0);
   return (
@@ -97,9 +99,9 @@ function Receipt({ request: { usage, units }, prices }: { request: Request; pric
         rows={lines}
         keyOf={({ name }) => name}
         columns={[
-          { head: "Tokens of", cell: ({ name }) => name, foot: "Sum" },
-          { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens) },
-          { head: "Units per token", isNumber: true, cell: ({ price }) => grouped(price) },
+          { head: "Counted", cell: ({ name }) => name, foot: "Sum" },
+          { head: "Number", isNumber: true, cell: ({ tokens }) => grouped(tokens) },
+          { head: "Units for each", isNumber: true, cell: ({ price }) => grouped(price) },
           { head: "Units", isNumber: true, cell: ({ tokens, price }) => grouped(tokens * price), foot: grouped(sum) },
         ]}
       />

@@ -36,9 +36,11 @@ function engine(answers: Answers): string {
 
 const message = { choices: [{ message: { role: "assistant", content: "a" } }] };
 const text = { choices: [{ text: "a" }] };
-const vector = { data: [{ embedding: [0.6, 0.8] }] };
-const score = { data: [{ embedding: [0.2, 0, -0] }] };
-const ranks = { results: [{ index: 0, relevance_score: 0.9 }] };
+const vector = { data: [{ embedding: [0.6, 0.8] }, { embedding: [0.8, 0.6] }] };
+/** By which nothing ranks. */
+const score = { data: [{ embedding: [0.2, 0, 1e-9] }, { embedding: [0.2, 0, 1e-9] }] };
+/** The cosine of those two vectors. */
+const ranks = { results: [{ index: 0, relevance_score: 0.96 }] };
 
 const engines: [what: string, answers: Answers, kind: ModelKind | null][] = [
   ["that chats, and completes too", { "/chat/completions": message, "/completions": text }, "chat"],

@@ -13,11 +13,11 @@ interface KindQuestion {
   saw(body: Record<string, unknown>): string | null;
 }
 
-const word = "hello";
+const [word, document] = ["hello", "The tide is out at noon."];
 
 /**
  * In the order in which they decide. Engines that generate answer bare prompts too, and some rank with the vectors of any
- * embedding model (vLLM). The vector of a model that ranks is nothing but zeros after its first number (llama.cpp).
+ * embedding model (vLLM), while others give a vector of a model that ranks, which means nothing (llama.cpp).
  */
 const kindQuestions: readonly KindQuestion[] = [
   {
@@ -38,14 +38,13 @@ const kindQuestions: readonly KindQuestion[] = [
     body: { input: word },
     saw({ data }) {
       const { embedding } = record(first(data));
-      const isVector = Array.isArray(embedding) && embedding.some((number, at) => at > 0 && number !== 0);
-      return isVector ? `a vector of ${embedding.length} numbers` : null;
+      return Array.isArray(embedding) && embedding.length > 1 ? `a vector of ${embedding.length} numbers` : null;
     },
   },
   {
     kind: "rerank",
     path: "/rerank",
-    body: { query: word, documents: [word, "another"] },
+    body: { query: word, documents: [document] },
     saw: ({ results }) => (typeof record(first(results)).relevance_score === "number" ? "scores" : null),
   },
 ];
@@ -61,7 +60,33 @@ export async function kindFindings(ask: Ask, base: string, model: string, asks?:
     const judged = judgedBy(answer.status === failing ? await once() : answer, saw);
     findings.push({ question: questionOf(kind), does, expected: null, ...judged });
   }
-  return findings;
+  const both = questionsOf("embedding", "rerank");
+  const isBoth = findings.filter(({ question, verdict }) => verdict === "yes" && both.includes(question)).length === 2;
+  if (!isBoth || (await ranksByVectors(ask, base, model))) return findings;
+  const meaningless = no("vectors by which it does not rank");
+  return findings.map((one) => (one.question === both[0] ? { ...one, ...meaningless } : one));
+}
+
+const score_difference_max = 0.02;
+
+/** Whether the score of a document is the cosine of its vector and the query's, as it is or from 0 to 1. */
+async function ranksByVectors(ask: Ask, base: string, model: string): Promise<boolean> {
+  const embedded = record((await ask(`${base}/embeddings`, { model, input: [word, document] })).body);
+  const ranked = record((await ask(`${base}/rerank`, { model, query: word, documents: [document] })).body);
+  const [one, other] = (Array.isArray(embedded.data) ? embedded.data : []).map((item) => record(item).embedding);
+  const score = record(first(ranked.results)).relevance_score;
+  if (!Array.isArray(one) || !Array.isArray(other) || typeof score !== "number") return false;
+  const cosine = cosineOf(one, other);
+  return [cosine, (1 + cosine) / 2].some((expected) => Math.abs(expected - score) < score_difference_max);
+}
+
+function cosineOf(one: readonly number[], other: readonly number[]): number {
+  const product = one.reduce((sum, number, at) => sum + number * other[at]!, 0);
+  return product / (Math.hypot(...one) * Math.hypot(...other));
+}
+
+function questionsOf(...kinds: ModelKind[]): string[] {
+  return kinds.map(questionOf);
 }
 
 /** The kind that the answers show; null if they leave it open. */

@@ -51,6 +51,8 @@ async function ask(path: string, body: object, headers: Record<string, string> =
 async function direct(path: string, body: object): Promise<string> {
   const response = await fetch(root + path, {
     method: "POST",
+    // llama.cpp closes idle connections without a word.
+    keepalive: false,
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   });
