@@ -20,6 +20,7 @@ export interface Driven {
 const cold_requests = 2000;
 const connections_count = 64;
 const small = scenarios[0]!;
+const embeddings = scenarios.find(({ caller }) => caller === "embeddings")!;
 
 /** Of each process, the first requests. */
 export async function coldLine(driven: readonly Driven[], say: (text: string) => void): Promise<Line> {
@@ -61,5 +62,8 @@ export async function warmed(driven: readonly Driven[], length_s: number, say: (
         await closely(ask, { length_s: each_s, connections: connections_count, latencies: [] });
       }
     }
+    if (!target.speaks.includes("embeddings")) continue;
+    const embed = askerOf(target, connections, embeddings, count);
+    await closely(embed, { length_s: length_s / 4, connections: connections_count, latencies: [] });
   }
 }

@@ -30,7 +30,7 @@ type Kind = Model["kind"];
 
 const nothing: Said = { text: "", request: null, failure: null, isRunning: false };
 
-/** What one sends to a model of each kind. */
+/** The request to a model of each kind. */
 const asks: Record<Kind, { path: string; label: string; body(text: string, documents: string[]): object }> = {
   chat: {
     path: "/v1/chat/completions",
