@@ -19,7 +19,7 @@ const beside = [
   "alter table usage_day set unlogged",
   `insert into usage_day
    select date_bin('1 day', h.starts_at, '2000-01-01Z'), h.organization_id, h.key_id, h.team_id, h.model, h.operation,
-     h.outcome, sum(h.records), sum(h.requests), sum(h.input_tokens), 0, 0, sum(h.output_tokens), 0, sum(h.units), 0, 0
+     h.outcome, sum(h.records), sum(h.requests), sum(h.input_tokens), 0, 0, sum(h.output_tokens), 0, sum(h.nanos), 0, 0
    from usage_hour h group by 1, 2, 3, 4, 5, 6, 7 order by 1`,
   `insert into usage_rolled
    select starts_at, 3, 3, sum(records)::bigint, now() from usage_day group by 1 on conflict do nothing`,
@@ -33,9 +33,9 @@ const beside = [
    from (select split_part(slug, '-', 2)::bigint as o from organization where slug like 'org-%') one
    cross join generate_series(0, 19) k where o = 0 or k < 2`,
   `insert into usage_now (subject_id, generation, updates, running, starts_at, ends_at, used, held)
-   select o.id, 1, 0, 0, w.starts_at, w.ends_at, array[u.units / 40, u.units / 5, u.units, 0], '{0,0,0,0}'
+   select o.id, 1, 0, 0, w.starts_at, w.ends_at, array[u.nanos / 40, u.nanos / 5, u.nanos, 0], '{0,0,0,0}'
    from organization o cross join lateral usage_windows_at(o.id, now()) w
-   cross join lateral (select (hashtextextended(o.slug, 1) & 16777215) as units) u where o.slug like 'org-%'
+   cross join lateral (select (hashtextextended(o.slug, 1) & 16777215) as nanos) u where o.slug like 'org-%'
    on conflict do nothing`,
   "analyze",
 ];

@@ -90,7 +90,7 @@ const streams = (count: number, verb: "grow" | "checkpoint"): Round => {
       admits.map(
         (one): Command =>
           verb === "grow"
-            ? { ...one, verb, number: step, unitsTotal: 1000 + step, unitsTotal_min: 1000 + step }
+            ? { ...one, verb, number: step, nanosTotal: 1000 + step, nanosTotal_min: 1000 + step }
             : { ...one, verb, number: step, usage: { ...usage, outputTokens: step, source: "counted" } },
       );
     const steps = Array.from({ length: 6 }, (_, step) => next(step + 1));

@@ -82,9 +82,9 @@ async function sliceOf(one: Measured, { scenario, run }: Load): Promise<Figures>
   const [before, began_ms] = [await countersOf(one, pids), performance.now()];
   await run(asker);
   const [after, took_ms] = [await countersOf(one, pids), performance.now() - began_ms];
-  const units = latencies.length || took_ms / 1000;
+  const nanos = latencies.length || took_ms / 1000;
   const figures: Figures = new Map(
-    [...after].map(([name, value]) => [name, (value - (before.get(name) ?? 0)) / units]),
+    [...after].map(([name, value]) => [name, (value - (before.get(name) ?? 0)) / nanos]),
   );
   if (latencies.length > 0) figures.set("p50, ms", percentile(latencies, 0.5)).set("requests", latencies.length);
   return figures;

@@ -37,7 +37,7 @@ export const mutants: readonly Mutant[] = [
         foreach subject in array step.subjects loop
           continue when subject = step.owner;
           for counter in 4 * subject - 3..4 * subject - 1 loop
-            book.used[counter] := book.used[counter] + step.units_least;
+            book.used[counter] := book.used[counter] + step.nanos_least;
           end loop;
           is_changed[subject] := true;
         end loop;

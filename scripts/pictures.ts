@@ -87,7 +87,7 @@ async function company({ sluice }: ConsoleNode): Promise<void> {
     await sluice.json("team", "create", "--org", "acme", "--name", name, "--limit", `week=${week}`);
   }
   await sluice.json("plan", "create", "trial", "--limit", "session=2000000,week=10000000,month=30000000");
-  for (const [name, units] of [
+  for (const [name, nanos] of [
     ["globex", 9_700_000],
     ["initech", 8_300_000],
   ] as const) {
@@ -98,8 +98,8 @@ async function company({ sluice }: ConsoleNode): Promise<void> {
       name,
       "--window",
       "week",
-      "--units",
-      `${units}`,
+      "--nanos",
+      `${nanos}`,
       "--reason",
       "a batch offline",
     );

@@ -121,11 +121,11 @@ function namesOf(teams: Answer<"pageTeams"> | null): string[] | null {
   return teams?.data.map(({ name }) => name) ?? [];
 }
 
-function ExtraUsage({ of: { used, held, cap_units } }: { of: Answer<"readUsage">["extra_usage"] }) {
+function ExtraUsage({ of: { used, held, cap_nanos } }: { of: Answer<"readUsage">["extra_usage"] }) {
   return (
     <p class="fine">
-      Extra usage: {grouped(used)} units used, {grouped(held)} held, of{" "}
-      {cap_units === null ? "no cap" : grouped(cap_units)}.
+      Extra usage: {grouped(used)} nanos used, {grouped(held)} held, of{" "}
+      {cap_nanos === null ? "no cap" : grouped(cap_nanos)}.
     </p>
   );
 }
@@ -150,7 +150,7 @@ function factsOf(organization: Organization) {
     [
       "extra usage",
       extra_usage.enabled
-        ? `up to ${extra_usage.cap_units === null ? "no cap" : grouped(extra_usage.cap_units)} units a month`
+        ? `up to ${extra_usage.cap_nanos === null ? "no cap" : grouped(extra_usage.cap_nanos)} nanos a month`
         : "off",
     ],
     ["keys live", lifetime === null ? "without end" : `${lifetime} days at most`],

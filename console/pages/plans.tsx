@@ -19,9 +19,9 @@ type Plan = ItemOf<"listPlans">;
 const limitOf = (limit: number | null) =>
   limit === null ? <span class="fine">none</span> : <span title={grouped(limit)}>{compacted(limit)}</span>;
 
-/** Windows are limited in units; the names of the others say what they count. */
+/** Windows are limited in nanos; the names of the others say what they count. */
 const limitWords = (limit: string) =>
-  limit === "session" || limit === "week" || limit === "month" ? `units per ${limit}` : wordsOf(limit);
+  limit === "session" || limit === "week" || limit === "month" ? `nanos per ${limit}` : wordsOf(limit);
 const headOf = (limit: string) => limitWords(limit).replace(/^./, (letter) => letter.toUpperCase());
 
 export function PlansPage() {

@@ -83,7 +83,7 @@ function factsOf(request: Request) {
 type Prices = NonNullable<Request["prices"]>;
 
 /** Tokens and searches times prices; what the sum of the lines is above the charge was not charged. */
-function Receipt({ request: { usage, units }, prices }: { request: Request; prices: Prices }) {
+function Receipt({ request: { usage, nanos }, prices }: { request: Request; prices: Prices }) {
   const lines = [
     { name: "input", tokens: usage.input_tokens, price: prices.input },
     { name: "input from the cache", tokens: usage.cached_input_tokens, price: prices.cached_input },
@@ -93,7 +93,7 @@ function Receipt({ request: { usage, units }, prices }: { request: Request; pric
   ].filter(({ tokens, name }) => tokens > 0 || name === "input" || name === "output");
   const sum = lines.reduce((total, { tokens, price }) => total + tokens * price, 0);
   return (
-    <Section title="Receipt" aside={`tokens ${usage.source}, held ${grouped(units.held)} units`}>
+    <Section title="Receipt" aside={`tokens ${usage.source}, held ${grouped(nanos.held)} nanos`}>
       <Table
         caption="Receipt"
         rows={lines}
@@ -106,8 +106,8 @@ function Receipt({ request: { usage, units }, prices }: { request: Request; pric
         ]}
       />
       <p class="sum">
-        Charged <strong>{grouped(units.charged)}</strong> units
-        {units.uncharged > 0 && `, and ${grouped(units.uncharged)} were not charged`}.
+        Charged <strong>{grouped(nanos.charged)}</strong> nanos
+        {nanos.uncharged > 0 && `, and ${grouped(nanos.uncharged)} were not charged`}.
       </p>
     </Section>
   );

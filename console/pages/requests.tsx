@@ -69,7 +69,7 @@ export function RequestList({ input }: { input: Record<string, string> }) {
               isNumber: true,
               cell: (one) => <Tokens input={inputTokens(one)} output={one.output_tokens} />,
             },
-            { head: "Units", isNumber: true, cell: ({ charged_units }) => <Units of={charged_units} /> },
+            { head: "Units", isNumber: true, cell: ({ charged_nanos }) => <Units of={charged_nanos} /> },
             { head: "First token", isNumber: true, cell: ({ first_part_ms }) => milliseconds(first_part_ms) },
             { head: "Person", cell: ({ person_id }) => (person_id ? <RequestsOf by="person" id={person_id} /> : "–") },
             { head: "Key", cell: ({ key_id }) => (key_id ? <RequestsOf by="key" id={key_id} /> : "–") },

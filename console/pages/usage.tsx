@@ -147,15 +147,15 @@ function Totals({ report: { total, running, price } }: { report: Report }) {
     <div class="dials">
       <Total
         name="Units"
-        figure={compacted(total.units)}
-        title={grouped(total.units)}
-        more={`${compacted(total.extra_units)} of them extra usage`}
+        figure={compacted(total.nanos)}
+        title={grouped(total.nanos)}
+        more={`${compacted(total.extra_nanos)} of them extra usage`}
       />
       <Total
         name="Requests"
         figure={compacted(total.requests)}
         title={grouped(total.requests)}
-        more={`${grouped(running.requests)} still run, with ${compacted(running.held_units)} units held`}
+        more={`${grouped(running.requests)} still run, with ${compacted(running.held_nanos)} nanos held`}
       />
       <Total
         name="Input tokens"
@@ -195,16 +195,16 @@ function Total({ name, figure, title, more }: { name: string; figure: string; ti
 
 function Days({ report: { rows, total, from, to } }: { report: Report }) {
   if (rows.length === 0) return <Empty>No day with usage in this span.</Empty>;
-  const units = new Map(rows.map((row) => [row.day, row.units]));
+  const nanos = new Map(rows.map((row) => [row.day, row.nanos]));
   const days = daysBetween(from, to);
   const times = days.map((day) => Date.parse(`${day}T12:00:00Z`) / 1000);
   return (
     <Chart
-      label={`Units by day: ${grouped(total.units)} on ${rows.length} days. The table has the figures.`}
+      label={`Units by day: ${grouped(total.nanos)} on ${rows.length} days. The table has the figures.`}
       times={times}
-      values={[days.map((day) => units.get(day) ?? null)]}
+      values={[days.map((day) => nanos.get(day) ?? null)]}
       span={[Date.parse(from) / 1000, Date.parse(to) / 1000]}
-      lines={[{ label: "units", color: "--chart-1" }]}
+      lines={[{ label: "nanos", color: "--chart-1" }]}
       height={160}
       kind="bars"
       written={compacted}

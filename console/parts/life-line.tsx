@@ -25,9 +25,9 @@ export function LifeLine({ request }: { request: Request }) {
   );
 }
 
-function eventsOf({ outcome, route, duration_ms, units }: Request): Event[] {
+function eventsOf({ outcome, route, duration_ms, nanos }: Request): Event[] {
   if (outcome === "refused") return [{ name: "refused", at_ms: null, isBad: true }];
-  const held = { name: `admitted, ${units.held.toLocaleString("en")} units held`, at_ms: null };
+  const held = { name: `admitted, ${nanos.held.toLocaleString("en")} nanos held`, at_ms: null };
   const first = route?.first_part_ms ?? null;
   return [
     held,

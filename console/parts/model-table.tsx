@@ -14,7 +14,7 @@ export function Models() {
   const asked = useAnswer("showConfiguration", may("showConfiguration") ? {} : null);
   if (!may("showConfiguration")) return null;
   return (
-    <Section title="Models" aside="units a token, and a search of up to 100 documents">
+    <Section title="Models" aside="nanos a token, and a search of up to 100 documents">
       <Show of={asked}>
         {({ models }) => (
           <Table

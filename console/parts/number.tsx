@@ -3,7 +3,7 @@ import { compacted, grouped, percent } from "../core/format.ts";
 
 export function Units({ of, none = "–" }: { of: number | null | undefined; none?: string }) {
   if (of === null || of === undefined) return <>{none}</>;
-  return <span title={`${grouped(of)} units`}>{compacted(of)}</span>;
+  return <span title={`${grouped(of)} nanos`}>{compacted(of)}</span>;
 }
 
 export function Count({ of, unit }: { of: number; unit?: string }) {

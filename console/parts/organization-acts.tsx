@@ -96,11 +96,11 @@ function ExtraUsageAct({ of, changed }: Of) {
       given={givenOf(of)}
       fields={[
         {
-          name: "cap_units",
+          name: "cap_nanos",
           label: "Units in a billing month",
           none: "off",
           isSent: true,
-          value: of.extra_usage.cap_units,
+          value: of.extra_usage.cap_nanos,
         },
       ]}
       says="What the organization may use beyond its plan. An empty field stops it."
@@ -212,7 +212,7 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
           ),
         },
         {
-          name: "units",
+          name: "nanos",
           label: "Units",
           isRequired: true,
           hint: "With a minus to subtract, down to 0",

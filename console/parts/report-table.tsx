@@ -15,16 +15,16 @@ const sums = [
   "cached_input_tokens",
   "cache_write_tokens",
   "output_tokens",
-  "units",
-  "extra_units",
-  "uncharged_units",
+  "nanos",
+  "extra_nanos",
+  "uncharged_nanos",
 ] as const;
 
 export function ReportTable({ report, by }: { report: Report; by: string }) {
   const { rows, from, to, total, rows_left_out: leftOut } = report;
   const isTime = by === "day" || by === "month";
-  const ordered: Line[] = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : b.units - a.units));
-  const most = Math.max(1, ...rows.map(({ units }) => units));
+  const ordered: Line[] = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : b.nanos - a.nanos));
+  const most = Math.max(1, ...rows.map(({ nanos }) => nanos));
   if (leftOut > 0) ordered.push(restOf(report));
   return (
     <Table<Line>
@@ -39,8 +39,8 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
         },
         {
           head: "Share",
-          cell: ({ units, others }) =>
-            others ? "" : <Bar used={units} limit={most} label="Share of the largest" isPart />,
+          cell: ({ nanos, others }) =>
+            others ? "" : <Bar used={nanos} limit={most} label="Share of the largest" isPart />,
         },
         { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests), foot: grouped(total.requests) },
         { head: "Input tokens", isNumber: true, cell: (row) => grouped(inputOf(row)), foot: grouped(inputOf(total)) },
@@ -50,18 +50,18 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
           cell: ({ output_tokens }) => grouped(output_tokens),
           foot: grouped(total.output_tokens),
         },
-        { head: "Units", isNumber: true, cell: ({ units }) => <Units of={units} />, foot: <Units of={total.units} /> },
+        { head: "Units", isNumber: true, cell: ({ nanos }) => <Units of={nanos} />, foot: <Units of={total.nanos} /> },
         {
           head: "Extra",
           isNumber: true,
-          cell: ({ extra_units }) => <Units of={extra_units} />,
-          foot: <Units of={total.extra_units} />,
+          cell: ({ extra_nanos }) => <Units of={extra_nanos} />,
+          foot: <Units of={total.extra_nanos} />,
         },
         {
           head: "Not charged",
           isNumber: true,
-          cell: ({ uncharged_units: one }) => <Units of={one} />,
-          foot: <Units of={total.uncharged_units} />,
+          cell: ({ uncharged_nanos: one }) => <Units of={one} />,
+          foot: <Units of={total.uncharged_nanos} />,
         },
         total.cost !== undefined && {
           head: "Cost",

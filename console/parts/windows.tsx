@@ -46,7 +46,7 @@ export function Windows({ of }: { of: Standing }) {
 
 function WindowLine({ kind, window }: { kind: string; window: Window }) {
   const { used, held, limit, reset_at } = window;
-  const all = `${grouped(used)} units used, ${grouped(held)} held`;
+  const all = `${grouped(used)} nanos used, ${grouped(held)} held`;
   return (
     <div class="window">
       <span class="window-name">{kind}</span>
@@ -55,8 +55,8 @@ function WindowLine({ kind, window }: { kind: string; window: Window }) {
       </span>
       <span class="window-figure" title={limit === null ? all : `${all}, limit ${grouped(limit)}`}>
         {limit === null
-          ? `${compacted(used)} units, no limit`
-          : `${percent((used / Math.max(1, limit)) * 100)} · ${compacted(used)} of ${compacted(limit)} units`}
+          ? `${compacted(used)} nanos, no limit`
+          : `${percent((used / Math.max(1, limit)) * 100)} · ${compacted(used)} of ${compacted(limit)} nanos`}
         {held > 0 && <span class="fine"> + {compacted(held)} held</span>}
       </span>
       <span class="window-reset fine">

@@ -1,18 +1,18 @@
 /** Operators, the audit log, repeated creations, webhooks, and drained engines. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
-import { bytes, instant, secret, units } from "./columns.ts";
+import { bytes, instant, secret, nanos } from "./columns.ts";
 
 export const auditEntry = pgTable(
   "audit_entry",
   {
-    id: units("id").primaryKey().generatedAlwaysAsIdentity(),
+    id: nanos("id").primaryKey().generatedAlwaysAsIdentity(),
     at: instant("at").notNull(),
     actor: text("actor").notNull(),
     action: text("action").notNull(),
     organizationId: uuid("organization_id"),
     subject: text("subject").notNull(),
     details: jsonb("details").$type<Record<string, unknown>>().notNull(),
-    number: units("number").notNull().unique(),
+    number: nanos("number").notNull().unique(),
     address: text("address"),
     hash: bytes("hash"),
   },
@@ -21,7 +21,7 @@ export const auditEntry = pgTable(
 
 export const auditHead = pgTable("audit_head", {
   isOne: boolean("is_one").primaryKey().default(true),
-  number: units("number").notNull(),
+  number: nanos("number").notNull(),
   hash: bytes("hash").notNull(),
 });
 

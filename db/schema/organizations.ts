@@ -1,6 +1,6 @@
 /** Organizations, plans, teams, keys, and their limits. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
-import { instant, limits, secret, units } from "./columns.ts";
+import { instant, limits, secret, nanos } from "./columns.ts";
 
 export const organization = pgTable("organization", {
   id: uuid("id").primaryKey(),
@@ -12,10 +12,10 @@ export const organization = pgTable("organization", {
   plan: text("plan"),
   anchorAt: instant("anchor_at").notNull(),
   extraUsageEnabled: boolean("extra_usage_enabled").notNull().default(false),
-  extraUsageCapUnits: units("extra_usage_cap_units"),
+  extraUsageCapNanos: nanos("extra_usage_cap_nanos"),
   createdAt: instant("created_at").notNull(),
   hasSubjects: boolean("has_subjects").notNull().default(false),
-  version: units("version").notNull().default(1),
+  version: nanos("version").notNull().default(1),
   keyLifetimeMaxDays: integer("key_lifetime_max_days"),
   keyUnusedMaxDays: integer("key_unused_max_days"),
   keepsContent: boolean("keeps_content").notNull().default(true),
@@ -36,7 +36,7 @@ export const organizationSlug = pgTable(
 export const plan = pgTable("plan", {
   name: text("name").primaryKey(),
   source: text("source", { enum: ["file", "management"] }).notNull(),
-  version: units("version").notNull(),
+  version: nanos("version").notNull(),
   ...limits,
   changedAt: instant("changed_at").notNull(),
 });
@@ -49,7 +49,7 @@ export const team = pgTable(
     name: text("name").notNull(),
     createdAt: instant("created_at").notNull(),
     removedAt: instant("removed_at"),
-    version: units("version").notNull().default(1),
+    version: nanos("version").notNull().default(1),
   },
   (table) => [index("team_of_organization").on(table.organizationId, table.name)],
 );
@@ -83,7 +83,7 @@ export const apiKey = pgTable(
     allowFrom: text("allowed_addresses").array(),
     createdBy: text("created_by"),
     lastUsedFrom: text("last_used_from"),
-    version: units("version").notNull().default(1),
+    version: nanos("version").notNull().default(1),
     kind: text("kind", { enum: ["key", "sign-in", "jwt"] })
       .notNull()
       .default("key"),

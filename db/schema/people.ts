@@ -1,6 +1,6 @@
 /** People who sign in through an issuer, their memberships, and the sign-ins of their devices. */
 import { boolean, index, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
-import { bytes, instant, units } from "./columns.ts";
+import { bytes, instant, nanos } from "./columns.ts";
 
 export const person = pgTable(
   "person",
@@ -20,7 +20,7 @@ export const person = pgTable(
     suspendedAt: instant("suspended_at"),
     notBefore: instant("not_before"),
     forgottenAt: instant("forgotten_at"),
-    version: units("version").notNull().default(1),
+    version: nanos("version").notNull().default(1),
   },
   (table) => [unique().on(table.issuer, table.subjectHash)],
 );

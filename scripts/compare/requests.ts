@@ -184,7 +184,7 @@ const names = [
   "tool_choice",
   "store",
   "limits",
-  "units",
+  "nanos",
   "reason",
   "__proto__",
   "name",

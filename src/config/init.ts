@@ -125,7 +125,7 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
     ...rows,
     ...(upstream.unasked ? [`    # It was asked, and did not answer: ${plain(upstream.unasked)}`] : []),
     "",
-    "# Prices are micro-units per token, and count towards the plan of the organization.",
+    "# Prices are micro-nanos per token, and count towards the plan of the organization.",
     "models:",
     ...modelLines(models, upstream).map((line) => `  ${line}`),
     "",

@@ -199,9 +199,9 @@ function watchOf({ database, book, redis, log, outage, receiptsLost }: WatchPart
     moved: ({ from, to }) => log.event("warn", "database_moved", { from, to }),
     lost(some) {
       receiptsLost(some.length);
-      const units = some.reduce((sum, { charged }) => sum + charged, 0);
+      const nanos = some.reduce((sum, { charged }) => sum + charged, 0);
       const requests = some.slice(0, 20).map(({ requestId }) => requestId);
-      log.event("error", "receipts_lost", { receipts: some.length, units, requests });
+      log.event("error", "receipts_lost", { receipts: some.length, nanos, requests });
     },
     failed: outage("receipts_unwatched"),
   });

@@ -198,7 +198,7 @@ function ofEveryVerb(run: Ledger["run"]): Ledger["run"] {
 function furtherOf({ requestId, organizationId, limits, lease_ms }: Admit): Command[] {
   const names = { requestId, organizationId, number: 1 };
   return [
-    { verb: "grow", ...names, limits, unitsTotal: 1e6, unitsTotal_min: 1e6 },
+    { verb: "grow", ...names, limits, nanosTotal: 1e6, nanosTotal_min: 1e6 },
     { verb: "checkpoint", ...names, usage: noUsage, lease_ms },
   ];
 }
@@ -223,8 +223,8 @@ function catalogAt(url: string, { models, plans }: Catalog): Catalog {
 }
 
 function ample(plan: Plan): Plan {
-  const units = { session: 1e15, week: 1e15, month: 1e15 };
-  return { ...plan, ...units, requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrentRequests: 1e6 };
+  const nanos = { session: 1e15, week: 1e15, month: 1e15 };
+  return { ...plan, ...nanos, requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrentRequests: 1e6 };
 }
 
 function newCaller(plan: string): { caller: DryRunCaller; key: string } {

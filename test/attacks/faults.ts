@@ -17,7 +17,7 @@ const lies: Attack = {
     const answers = await many(target, { model: target.lyingModel, requests: 1000, parallel: 50 });
     const problems = answers.some((status) => status !== "200") ? ["not every request was answered"] : [];
     const held = async () => metricIn(await metricsOf(target), "usage_holds");
-    await until(async () => (await held()) === 0, 10_000).catch(() => problems.push("units stayed held"));
+    await until(async () => (await held()) === 0, 10_000).catch(() => problems.push("nanos stayed held"));
     const rejected = metricIn(await metricsOf(target), "usage_reports_rejected_total");
     if (rejected < answers.length) problems.push(`${rejected} of ${answers.length} lies were counted`);
     return { bytes: 150 * answers.length, unpackedBytes: 0, answers, problems: [...problems, ...floods(target)] };

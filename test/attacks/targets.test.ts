@@ -183,7 +183,7 @@ describe("where Bun's parser decides", () => {
   const idIn = (answer: string) => /x-service-request-id: (req_\w+)/i.exec(answer)?.[1] ?? "";
   interface Receipt {
     outcome: string;
-    units: { charged: number };
+    nanos: { charged: number };
     usage: { output_tokens: number };
   }
   const receiptOf = async (id: string) => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as Receipt;

@@ -475,15 +475,15 @@ describe("leaving in the middle stops the engine within a second, and is charged
     interface Receipt {
       outcome: string;
       usage: { output_tokens: number } | null;
-      units: { charged: number };
+      nanos: { charged: number };
     }
     const receipt = async () => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as Receipt;
     await until(async () => (await receipt()).outcome !== "running", 5000, "the receipt");
-    const { outcome, usage, units } = await receipt();
+    const { outcome, usage, nanos } = await receipt();
     expect(outcome).toBe("cancelled");
     expect(usage?.output_tokens).toBeGreaterThan(0);
     expect(usage?.output_tokens).toBeLessThan(1000);
-    expect(units.charged).toBeGreaterThan(0);
+    expect(nanos.charged).toBeGreaterThan(0);
   };
 
   test("by break", () =>
@@ -559,7 +559,7 @@ describe("errors", () => {
   test("429 for a limit that is reached is a RateLimitError, asked once, that says until when", async () => {
     await service.json("org", "create", "weekly", "--plan", "weekly");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "one");
-    const used = ["--window", "week", "--units", "+9000000", "--reason", "test"];
+    const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     for (const stream of [false, true]) {
       let requests = 0;

@@ -35,7 +35,7 @@ describe("the default catalog", () => {
     }
   });
 
-  test("prices are whole micro-units: a cached token is cheapest, output dearest, and a bigger model of a family costs more", () => {
+  test("prices are whole micro-nanos: a cached token is cheapest, output dearest, and a bigger model of a family costs more", () => {
     for (const { prices } of models) {
       for (const price of Object.values(prices)) expect(Number.isSafeInteger(price) && price > 0).toBe(true);
       expect(prices.cachedInput).toBeLessThan(prices.input);

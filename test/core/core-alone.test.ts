@@ -56,7 +56,7 @@ describe.each(Object.entries(bodies))("%s", (path, body) => {
       outcome: "completed",
       usage: { output_tokens: expect.any(Number) },
     });
-    expect(JSON.parse(receipt.text).units.charged).toBeGreaterThan(0);
+    expect(JSON.parse(receipt.text).nanos.charged).toBeGreaterThan(0);
   });
 });
 

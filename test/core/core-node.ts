@@ -37,7 +37,7 @@ export interface CoreNode {
   dependencies: Dependencies;
   /** The ids of the requests that were granted. */
   granted: string[];
-  /** How many requests hold units, or wait for their settlement. */
+  /** How many requests hold nanos, or wait for their settlement. */
   holds(): number;
   stop(): Promise<void>;
 }

@@ -130,7 +130,7 @@ export const preparations: Record<string, Preparation> = {
   },
   "docs/protocols.md": started,
   "docs/reports.md": async (reader) => {
-    const reports = "reports: { currency: EUR, price_per_million_units: 0.01 }\n";
+    const reports = "reports: { currency: EUR, price_per_million_nanos: 0.01 }\n";
     writeFileSync(join(reader.folder, "sluice.yaml"), reports);
     await acme(reader);
   },

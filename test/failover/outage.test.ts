@@ -33,7 +33,7 @@ interface Receipt {
   outcome: string;
   attempts: number;
   error_code: string | null;
-  units: { charged: number };
+  nanos: { charged: number };
 }
 
 async function settled(requestId: string): Promise<Receipt> {
@@ -52,14 +52,14 @@ test("all routes of a model on one dead host: one clear error, one record, nothi
     expect(seen).toMatchObject({ status: 503, code: "upstream_unavailable", retryAfter: "1" });
     const receipt = await settled(seen.requestId);
     expect(receipt).toMatchObject({ outcome: "failed", attempts: 3, error_code: "upstream_unavailable" });
-    expect(receipt.units.charged).toBe(0);
+    expect(receipt.nanos.charged).toBe(0);
   }
 });
 
 test("an engine that is full for thirty years: the caller is asked to wait a minute", async () => {
   const seen = await asks(rig.sluice, "messages", "acme/forever", true);
   expect(seen).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: "60" });
-  expect(await settled(seen.requestId)).toMatchObject({ attempts: 1, units: { charged: 0 } });
+  expect(await settled(seen.requestId)).toMatchObject({ attempts: 1, nanos: { charged: 0 } });
 });
 
 test("a client that leaves during the second attempt ends it: one record, and no third", async () => {

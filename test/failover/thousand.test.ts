@@ -53,10 +53,10 @@ test("whatever engines do, each request has one answer and one record, and nothi
     else expect(one.code).toBeString();
   }
   const receipts = await Promise.all(told.map(({ requestId }) => settled(requestId)));
-  for (const [index, { outcome, units }] of receipts.entries()) {
+  for (const [index, { outcome, nanos }] of receipts.entries()) {
     const { isComplete, text } = told[index]!;
     expect(outcome).toBe(isComplete ? "completed" : "failed");
-    if (outcome === "failed" && text === "") expect(units!.charged).toBe(0);
+    if (outcome === "failed" && text === "") expect(nanos!.charged).toBe(0);
   }
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const records = [...metrics.matchAll(/^inference_requests_total\{.*\} (\d+)/gm)];

@@ -172,11 +172,11 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
     adjust: (chance) =>
       withLedger(async ({ db, book }) => {
         const entry = newRequestId();
-        const units = chance.below(200_000) - 100_000;
+        const nanos = chance.below(200_000) - 100_000;
         const window = chance.pick(["session", "week", "month", "extra"] as const);
         const organization = await someOrganization(db);
-        await book.adjust(entry, organization, window, units);
-        await book.adjust(entry, organization, window, units);
+        await book.adjust(entry, organization, window, nanos);
+        await book.adjust(entry, organization, window, nanos);
       }),
     lock: (table, for_ms) =>
       withDatabase((db) =>

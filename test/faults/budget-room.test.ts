@@ -1,7 +1,7 @@
 /**
  * A hundred requests at once on three nodes, and in `npm run test:deep` a thousand, against a key's room for exactly five,
  * and against a team's, in an organization with room for fifty: five are admitted, and the rest of the organization is
- * unharmed. Once in units, and once in requests a minute.
+ * unharmed. Once in nanos, and once in requests a minute.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { times } from "../harness/depth.ts";
@@ -11,7 +11,7 @@ const requests = times(100, 1_000);
 const tokens = 10;
 /** Slow enough that all five still run when the last is asked. */
 const pace = `tps=${times(4, 2)}`;
-/** Ten tokens of 100 units, and an input of up to 150: so many holds fit, and one more never. */
+/** Ten tokens of 100 nanos, and an input of up to 150: so many holds fit, and one more never. */
 const roomFor = (holds: number) => holds * (tokens * 100 + 150);
 
 let rig: Rig;

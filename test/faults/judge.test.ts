@@ -91,13 +91,13 @@ const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
     /was asked of engines/,
   ],
   [
-    "a window has forgotten units",
+    "a window has forgotten nanos",
     "update usage_now set used[2] = used[2] - 1",
     "update usage_now set used[2] = used[2] + 1",
     /the week window of .* says/,
   ],
   [
-    "a hold has left units behind",
+    "a hold has left nanos behind",
     "update usage_now set held[3] = held[3] + 1",
     "update usage_now set held[3] = held[3] - 1",
     /the month window of .* holds 1 after/,
@@ -123,7 +123,7 @@ test("an answer that is shorter than was asked, or of which a token was lost on 
 test("a charge past the limit that counted meanwhile: the judge says so, and not of a limit that was lowered later", async () => {
   const at = (at_ms: number, session: number | null) => ({ at_ms, session });
   const first = at(Number.NEGATIVE_INFINITY, 1);
-  expect((await compared(rig, received, { ...nothing, planChanges: [first] })).broken.join("\n")).toMatch(/of 1 units/);
+  expect((await compared(rig, received, { ...nothing, planChanges: [first] })).broken.join("\n")).toMatch(/of 1 nanos/);
   const raised = [first, at(0, null), at(Date.now() + 3_600_000, 1)];
   expect((await compared(rig, received, { ...nothing, planChanges: raised })).broken).toEqual([]);
 });

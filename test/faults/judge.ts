@@ -163,7 +163,7 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   const most = Math.max(0, ...attempts);
   const searches = row.input_tokens > 0 ? entry.searches * price.search : 0;
   if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output + searches)
-    broken.push(`${name}: ${row.charged} and ${row.uncharged} units are not what its tokens and searches cost`);
+    broken.push(`${name}: ${row.charged} and ${row.uncharged} nanos are not what its tokens and searches cost`);
   if (isByLetters(entry, row)) return broken;
   if (row.output_tokens > most && !isSingleDelta(row, most))
     broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${attempts}`);
@@ -220,5 +220,5 @@ function pastLimit(entry: Received, row: Row | undefined, happened: Circumstance
   const limits = inForce.map(({ session }) => session ?? Number.POSITIVE_INFINITY);
   const limit = Math.max(...limits, highestRaise(raises, row.organization_id, entry));
   if (row.session_used_after <= limit) return [];
-  return [`${entry.marker} (${entry.requestId}) stands at ${row.session_used_after} of ${limit} units`];
+  return [`${entry.marker} (${entry.requestId}) stands at ${row.session_used_after} of ${limit} nanos`];
 }

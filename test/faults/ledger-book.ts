@@ -67,7 +67,7 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
     windows: [
       ...(await tx.query<Total>(`
         select w.subject_id, w.starts_at::text, w.kind, w.used::float8 used, w.held::float8 held,
-          (select coalesce(sum(units), 0)::float8 from usage_opening o
+          (select coalesce(sum(nanos), 0)::float8 from usage_opening o
             where o.subject_id = w.subject_id and o.kind = w.kind and o.starts_at = w.starts_at)
           + (select coalesce(sum(charged), 0)::float8 from usage_record r
             where (r.organization_id = w.subject_id or w.subject_id = any(r.subjects))

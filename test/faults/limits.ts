@@ -61,7 +61,7 @@ export function pastSubjectLimits(
         .filter((one) => one.entry.ended_ms + settled_ms < entry.began_ms)
         .reduce((sum, one) => sum + one.row.charged, 0);
       if (before + row.charged <= limit) return [];
-      return [`${entry.marker} (${entry.requestId}): ${subject} stands at ${before + row.charged} of ${limit} units`];
+      return [`${entry.marker} (${entry.requestId}): ${subject} stands at ${before + row.charged} of ${limit} nanos`];
     });
   });
 }

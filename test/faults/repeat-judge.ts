@@ -107,7 +107,7 @@ function ofCharges({ answers, wanted }: Client, charges: readonly Charge[], { ma
     if (last?.end === "whole" && one.output_tokens !== wanted && one.stopped_by === null)
       broken.push(`it was charged ${one.output_tokens} of ${wanted} tokens`);
     if (one.charged + one.uncharged !== one.input_tokens * price.input + one.output_tokens * price.output)
-      broken.push(`${one.charged} and ${one.uncharged} units are not what its tokens cost`);
+      broken.push(`${one.charged} and ${one.uncharged} nanos are not what its tokens cost`);
   }
   const served = last && charges.find(({ request_id }) => request_id === uuidOf(runOf(last), "req_"));
   if (last?.end === "broken" && charged.length === 0) broken.push("its key is not free, and was charged nothing");

@@ -5,7 +5,7 @@ import type { FaultCode } from "../../src/core/inference/fault.ts";
 import type { Answer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { Node } from "./node.ts";
-import { searchUnitsOf } from "./passed.ts";
+import { searchNanosOf } from "./passed.ts";
 import { heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -26,12 +26,12 @@ export interface Account {
   readonly node: Node;
   readonly organization: OrganizationPlan;
   readonly askedAt_ms: number;
-  /** The most units that it ever asked to hold. */
-  askedUnits: number;
+  /** The most nanos that it ever asked to hold. */
+  askedNanos: number;
   /** Commands that its node has sent, some of them again. */
   readonly sent: Set<string>;
   /** What it held last. */
-  heldUnits: number;
+  heldNanos: number;
   /** Answers of the store that refused it. */
   readonly refusals: Set<Answer["answer"]>;
   /** A grant on extra usage is billed to no session, but opens one. */
@@ -66,7 +66,7 @@ export interface Account {
   delivered: number;
   deliveredAt_ms: number;
   /** The prompt's cost as its node knows it. */
-  promptUnits: number;
+  promptNanos: number;
   ending: Ending | null;
   endedAt_ms: number;
   /** There was no log for an answer that was to be kept: it ends before it is read. */
@@ -89,8 +89,8 @@ export interface Grant {
 }
 
 /** Before an engine has said how long it is. */
-export function promptUnitsOf(plan: RequestPlan): number {
-  return plan.inputTokensEstimate * heldInputPrice + searchUnitsOf(plan);
+export function promptNanosOf(plan: RequestPlan): number {
+  return plan.inputTokensEstimate * heldInputPrice + searchNanosOf(plan);
 }
 
 export function accountOf(plan: RequestPlan, node: Node, organization: OrganizationPlan, now_ms: number): Account {
@@ -99,9 +99,9 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     node,
     organization,
     askedAt_ms: now_ms,
-    askedUnits: 0,
+    askedNanos: 0,
     sent: new Set(),
-    heldUnits: 0,
+    heldNanos: 0,
     refusals: new Set(),
     grant: null,
     admittedAt_ms: null,
@@ -122,7 +122,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     passed: 0,
     delivered: 0,
     deliveredAt_ms: 0,
-    promptUnits: promptUnitsOf(plan),
+    promptNanos: promptNanosOf(plan),
     ending: null,
     endedAt_ms: Number.POSITIVE_INFINITY,
     hasNoLog: false,

@@ -43,10 +43,10 @@ export class Books {
     for (const [id, hold] of model.holds) {
       const account = this.accounts.get(id);
       if (!account?.grant) continue;
-      for (const cell of account.grant.cells) cell.held += hold.units;
-      account.heldUnits = hold.units;
-      if (hold.units > account.askedUnits)
-        this.say("holds", `${id} holds ${hold.units} units and never asked for more than ${account.askedUnits}`);
+      for (const cell of account.grant.cells) cell.held += hold.nanos;
+      account.heldNanos = hold.nanos;
+      if (hold.nanos > account.askedNanos)
+        this.say("holds", `${id} holds ${hold.nanos} nanos and never asked for more than ${account.askedNanos}`);
       if (model.records.has(id)) this.say("record", `${id} has a record, and runs`);
       running.set(account.organization.id, (running.get(account.organization.id) ?? 0) + 1);
     }
@@ -60,7 +60,7 @@ export class Books {
   }
 
   /** An operator's entry was carried out, for the first time or again. It may go past a limit. */
-  adjusted(entryId: string, organizationId: string, kind: Cell["kind"], units: number, entry: Entry): void {
+  adjusted(entryId: string, organizationId: string, kind: Cell["kind"], nanos: number, entry: Entry): void {
     const known = this.#adjustments.get(entryId);
     const { now_ms } = this.world.store;
     const organization = this.world.scenario.organizations.find(({ id }) => id === organizationId)!;
@@ -69,7 +69,7 @@ export class Books {
       const source = kind === "extra" ? "extra" : "plan";
       const cells = this.#cellsAt(organization, source, this.#sessionAt(organization, now_ms), now_ms);
       const cell = cells.find((one) => one.kind === kind)!;
-      const added = Math.max(0 - cell.used, units);
+      const added = Math.max(0 - cell.used, nanos);
       this.#adjustments.set(entryId, { cell, added, entry });
       cell.used += added;
     }
@@ -152,7 +152,7 @@ export class Books {
       const limit = limits[kind];
       const rises = used + held > cell.seen || used > cell.seenUsed;
       if (isChecked && rises && (used > limit ? used > cell.seenUsed : used + held > limit && used + held > cell.seen))
-        this.say("limit", `the ${kind} has ${used} units used and ${held} held, and its limit is ${limit}`);
+        this.say("limit", `the ${kind} has ${used} nanos used and ${held} held, and its limit is ${limit}`);
       cell.seen = used + held;
       cell.seenUsed = used;
       if (used !== cell.used) this.say("sums", `the ${kind} says ${used} used, and its records say ${cell.used}`);
@@ -175,7 +175,7 @@ export class Books {
       week: most("week"),
       month: most("month"),
       concurrentRequests: most("concurrentRequests"),
-      extra: extra.capUnits ?? Infinity,
+      extra: extra.capNanos ?? Infinity,
     };
   }
 
@@ -198,14 +198,14 @@ export class Books {
   }
 
   #short(account: Account, admit: Admit, { windows, extra, subjects }: Shortage): void {
-    const least = admit.inputUnits + admit.outputTokens_min * admit.prices.output;
+    const least = admit.inputNanos + admit.outputTokens_min * admit.prices.output;
     const rooms = windowKinds.map(
       (kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held,
     );
-    const extraRoom = extra.enabled ? (extra.capUnits ?? Infinity) - extra.used - extra.held : 0;
+    const extraRoom = extra.enabled ? (extra.capNanos ?? Infinity) - extra.used - extra.held : 0;
     const room = Math.min(Math.max(Math.min(...rooms), extraRoom), ownRoomOf(subjects));
     if (least <= room)
-      this.say("refusal", `${account.plan.id} needs ${least} units, was refused, and ${room} were free`);
+      this.say("refusal", `${account.plan.id} needs ${least} nanos, was refused, and ${room} were free`);
     const { id } = account.organization;
     const ofPlan = { id, limits: raisedPlan(this.world, id, admit.limits), said: windows };
     const ofOthers = this.world.budgets

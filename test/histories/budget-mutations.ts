@@ -66,7 +66,7 @@ class ExtraEscapes extends CommandByCommand {
     const answer = super.one(command);
     const hold = this.holds.get(command.requestId);
     if (command.verb !== "admit" || hold?.source !== "extra") return answer;
-    for (const { windows } of hold.own) for (const { total } of windows) total.held -= hold.units;
+    for (const { windows } of hold.own) for (const { total } of windows) total.held -= hold.nanos;
     hold.own = [];
     return answer;
   }

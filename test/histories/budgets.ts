@@ -172,9 +172,9 @@ export class BudgetBooks {
     const running = new Map<string, number>();
     for (const [id, { windows, charged, lateOf = id }] of model.records)
       if (windows) for (const subject of this.#subjectsOf(lateOf)) add(sums, subject, windows, charged, 0);
-    for (const [id, { windows, units }] of model.holds)
+    for (const [id, { windows, nanos }] of model.holds)
       for (const subject of this.#subjectsOf(id)) {
-        add(sums, subject, windows, 0, units);
+        add(sums, subject, windows, 0, nanos);
         running.set(subject, (running.get(subject) ?? 0) + 1);
       }
     for (const { subjects } of this.budgetsBy.values())

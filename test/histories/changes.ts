@@ -17,7 +17,7 @@ export type ChangePlan =
       kind: "adjust";
       organization: number;
       window: WindowKind | "extra";
-      units: number;
+      nanos: number;
       again_ms: number | null;
     }
   /** The key is revoked with which this organization's requests came. */
@@ -70,13 +70,13 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
       return { at_ms, kind, organization, anchor_ms: Date.UTC(2026, between(0, 10), between(1, 31), between(0, 23)) };
     case "adjust": {
       const window = chance.pick(["session", "week", "month", "extra"] as const);
-      const units = chance.pick([-1, 1]) * spread(chance, 10, 200_000);
+      const nanos = chance.pick([-1, 1]) * spread(chance, 10, 200_000);
       return {
         at_ms,
         kind,
         organization,
         window,
-        units,
+        nanos,
         again_ms: chance.next() < 0.6 ? spread(chance, 20, 8_000) : null,
       };
     }

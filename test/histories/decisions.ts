@@ -26,7 +26,7 @@ function isKept(node: Node, world: World, since_ms: number): boolean {
 /** A command goes by a plan that counts, or that its node could not yet know to count no more. */
 export function judgeLimits(world: World, account: Account, command: Command, say: Say): void {
   if (!("limits" in command)) return;
-  const name = `${command.verb} ${"unitsTotal" in command ? command.unitsTotal : ""}`;
+  const name = `${command.verb} ${"nanosTotal" in command ? command.nanosTotal : ""}`;
   if (account.sent.has(name)) return;
   account.sent.add(name);
   const versions = world.office.versions(command.organizationId);
@@ -72,7 +72,7 @@ function judgeReview(world: World, account: Account, tokens: number, say: Say): 
   for (const { name, since_ms, taken, limit, knownBy } of boundsOf(world, account, grant)) {
     if (limit === null || taken <= limit || now_ms < since_ms + known_ms) continue;
     if (knownBy.some((node) => node && isKept(node, world, since_ms - lease_ms))) continue;
-    say("plans", `${plan.id} forwarded ${tokens} tokens, and ${name} has ${taken} of ${limit} units taken`);
+    say("plans", `${plan.id} forwarded ${tokens} tokens, and ${name} has ${taken} of ${limit} nanos taken`);
   }
 }
 

@@ -165,13 +165,13 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       const entryId = `entry_${decision.index}`;
       const adjust = () => {
         if (store.down) return;
-        world.tell(() => `an operator adds ${decision.units} to the ${decision.window} of ${id}`);
+        world.tell(() => `an operator adds ${decision.nanos} to the ${decision.window} of ${id}`);
         judge.adjusted(
           entryId,
           id,
           decision.window,
-          decision.units,
-          store.adjust(entryId, id, decision.window, decision.units),
+          decision.nanos,
+          store.adjust(entryId, id, decision.window, decision.nanos),
         );
       };
       adjust();

@@ -129,10 +129,10 @@ function prime({ scenario, store }: World): void {
       prices,
     };
     const limits = { session: null, week: null, month: null, concurrentRequests: null };
-    const least = { inputUnits: 0, outputTokens: 0, outputTokens_min: 0, lease_ms: 1_000 };
+    const least = { inputNanos: 0, outputTokens: 0, outputTokens_min: 0, lease_ms: 1_000 };
     const end = {
       usage: noUsage,
-      units: 0,
+      nanos: 0,
       outcome: "completed",
       stoppedBy: null,
       errorCode: null,

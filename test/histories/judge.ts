@@ -7,7 +7,7 @@ import type { RateAnswer } from "../../src/core/store/rates.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";
 import type { ModelRecord } from "../core/store/ledger-model.ts";
-import { type Account, accountOf, type Cell, promptUnitsOf } from "./account.ts";
+import { type Account, accountOf, type Cell, promptNanosOf } from "./account.ts";
 import { Books } from "./books.ts";
 import { BudgetBooks, type BudgetChange } from "./budgets.ts";
 import { type Counts, noCounts } from "./counts.ts";
@@ -74,10 +74,10 @@ export class Judge {
       if (!account) continue;
       judgeLimits(this.world, account, command, this.say);
       judgePassedHold(account.plan, command, this.say);
-      if (command.verb === "grow") account.askedUnits = Math.max(account.askedUnits, command.unitsTotal);
+      if (command.verb === "grow") account.askedNanos = Math.max(account.askedNanos, command.nanosTotal);
       if (command.verb !== "admit") continue;
-      const units = command.inputUnits + command.outputTokens * command.prices.output;
-      account.askedUnits = Math.max(account.askedUnits, units);
+      const nanos = command.inputNanos + command.outputTokens * command.prices.output;
+      account.askedNanos = Math.max(account.askedNanos, nanos);
     }
   }
 
@@ -143,7 +143,7 @@ export class Judge {
     if (account.plan.stream || batch.at(-1)?.type === "response-end") this.#delivers(account);
     if (!batch.some((event) => account.reports.has(event))) return;
     account.reported = true;
-    account.promptUnits = Math.max(account.promptUnits, account.plan.inputTokens * prices.input);
+    account.promptNanos = Math.max(account.promptNanos, account.plan.inputTokens * prices.input);
   }
 
   /** The bytes of such a batch are out. */
@@ -281,9 +281,9 @@ export class Judge {
     this.#books.anchored(organizationId, anchor_ms);
   }
 
-  adjusted(entryId: string, organizationId: string, kind: Cell["kind"], units: number, entry: Entry): void {
+  adjusted(entryId: string, organizationId: string, kind: Cell["kind"], nanos: number, entry: Entry): void {
     this.counts["windows adjusted"] += 1;
-    this.#books.adjusted(entryId, organizationId, kind, units, entry);
+    this.#books.adjusted(entryId, organizationId, kind, nanos, entry);
   }
 
   planned(organizationId: string): void {
@@ -345,7 +345,7 @@ export class Judge {
   #restarts(account: Account): void {
     account.passed = 0;
     account.reported = false;
-    account.promptUnits = promptUnitsOf(account.plan);
+    account.promptNanos = promptNanosOf(account.plan);
   }
 
   #delivers(account: Account): void {
@@ -355,7 +355,7 @@ export class Judge {
   }
 
   #passes(account: Account, tokens: number): void {
-    const { plan, grant, promptUnits } = account;
+    const { plan, grant, promptNanos } = account;
     const { store, time } = this.world;
     this.world.tell(() => `${plan.id} forwards up to ${tokens} tokens`);
     judgeStanding(this.world, account, tokens, this.say);
@@ -364,9 +364,9 @@ export class Judge {
     if (!believes && (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms))
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);
     const hold = store.model.holds.get(plan.id);
-    const needs = promptUnits + tokens * prices.output;
-    if (hold && needs > hold.units && account.setBackAt_ms === null)
-      this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} units, and held ${hold.units}`);
+    const needs = promptNanos + tokens * prices.output;
+    if (hold && needs > hold.nanos && account.setBackAt_ms === null)
+      this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} nanos, and held ${hold.nanos}`);
     account.passed = tokens;
   }
 

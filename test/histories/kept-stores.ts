@@ -70,7 +70,7 @@ function receiptsOf(world: World, node: Node): Pick<Ledger, "receipt"> {
     const createdAt_ms = world.store.kept.createdAt_ms(requestId) ?? 0;
     const endedAt = record ? new Date(world.store.endSeenAt_ms(requestId)) : null;
     const seen = { createdAt: new Date(createdAt_ms), endedAt, recovered: record?.recovered ?? false };
-    return { ...seen, units: { charged } } as Receipt;
+    return { ...seen, nanos: { charged } } as Receipt;
   };
   return {
     receipt: (_, requestId) =>

@@ -46,10 +46,10 @@ class ReviewsAgain extends OneByOne {
 
 class AdjustsAgain extends LedgerModel {
   #times = 0;
-  override adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): number | null {
+  override adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): number | null {
     this.#times += 1;
     const id = this.records.has(entryId) ? `${entryId} ${this.#times}` : entryId;
-    return super.adjust(id, organizationId, kind, units);
+    return super.adjust(id, organizationId, kind, nanos);
   }
 }
 

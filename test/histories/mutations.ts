@@ -81,7 +81,7 @@ class AdmitsAgain extends OneByOne {
   protected override one(command: Command): Answer {
     const hold = this.holds.get(command.requestId);
     if (command.verb === "admit" && hold)
-      for (const { total } of this.billed(command.requestId)) total.held += hold.units;
+      for (const { total } of this.billed(command.requestId)) total.held += hold.nanos;
     return super.one(command);
   }
 }
@@ -112,10 +112,10 @@ class GrowsByDifference extends OneByOne {
   protected override one(command: Command): Answer {
     const hold = this.holds.get(command.requestId);
     if (command.verb !== "grow" || !hold) return super.one(command);
-    const name = `${command.requestId} ${command.unitsTotal}`;
-    const difference = this.#differences.get(name) ?? command.unitsTotal - hold.units;
+    const name = `${command.requestId} ${command.nanosTotal}`;
+    const difference = this.#differences.get(name) ?? command.nanosTotal - hold.nanos;
     this.#differences.set(name, difference);
-    return super.one({ ...command, unitsTotal: hold.units + difference });
+    return super.one({ ...command, nanosTotal: hold.nanos + difference });
   }
 }
 
@@ -145,7 +145,7 @@ class Revives extends OneByOne {
     const ended = this.#ended.get(command.requestId);
     if (command.verb === "checkpoint" && ended && !this.holds.has(command.requestId)) {
       this.holds.set(command.requestId, ended);
-      for (const { total } of this.billed(command.requestId)) total.held += ended.units;
+      for (const { total } of this.billed(command.requestId)) total.held += ended.nanos;
     }
     this.#remember();
     return super.one(command);
@@ -163,7 +163,7 @@ class Revives extends OneByOne {
 class SettlesAgain extends OneByOne {
   protected override one(command: Command): Answer {
     const windows = this.records.get(command.requestId)?.windows;
-    if (command.verb === "settle" && windows) windows.session.total.used += command.units;
+    if (command.verb === "settle" && windows) windows.session.total.used += command.nanos;
     return super.one(command);
   }
 }
@@ -259,9 +259,9 @@ function takenForGranted(ledger: NodeLedger): NodeLedger {
       if (!commands.every((command) => command.verb === "admit")) return truth;
       truth.catch(() => {});
       return Promise.resolve(
-        commands.map(({ inputUnits, outputTokens, prices }) => ({
+        commands.map(({ inputNanos, outputTokens, prices }) => ({
           answer: "granted",
-          units: inputUnits + outputTokens * prices.output,
+          nanos: inputNanos + outputTokens * prices.output,
           outputTokens,
           source: "plan",
           windows: emptyWindows(),

@@ -24,21 +24,21 @@ export const passedMutations: Readonly<Record<string, Mutation>> = {
   "a search is not held": mutationOf(
     (command) =>
       command.verb === "admit" && isOf(command, "rerank")
-        ? { ...command, inputUnits: command.inputUnits % prices.search }
+        ? { ...command, inputNanos: command.inputNanos % prices.search }
         : command,
     ["passed"],
   ),
   "a search is not charged": mutationOf(
     (command) =>
       command.verb === "settle" && isOf(command, "rerank")
-        ? { ...command, units: priceOf(command.usage, prices) }
+        ? { ...command, nanos: priceOf(command.usage, prices) }
         : command,
     ["charge"],
   ),
   "a search of an answer that was not delivered is charged": mutationOf(
     (command) =>
       command.verb === "settle" && isOf(command, "rerank") && command.outcome === "failed"
-        ? { ...command, units: command.units + prices.search }
+        ? { ...command, nanos: command.nanos + prices.search }
         : command,
     ["delivered", "charge", "refusal"],
   ),

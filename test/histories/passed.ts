@@ -76,16 +76,16 @@ export function within(plan: RequestPlan, tokens_max: number): RequestPlan {
 }
 
 /** What the searches of a request cost, unless nothing of it is charged. */
-export function searchUnitsOf({ passed }: RequestPlan): number {
+export function searchNanosOf({ passed }: RequestPlan): number {
   return (passed?.searches ?? 0) * prices.search;
 }
 
 /** Before an engine is asked, all is held that cannot be held later: searches, and an answer that comes whole. */
 export function judgePassedHold(plan: RequestPlan, command: Command, say: Say): void {
   if (!plan.passed || command.verb !== "admit") return;
-  const input = plan.inputTokensEstimate * heldInputPrice + searchUnitsOf(plan);
-  if (command.inputUnits !== input)
-    say("passed", `${plan.id} asks to hold ${command.inputUnits} units for its input, which may cost ${input}`);
+  const input = plan.inputTokensEstimate * heldInputPrice + searchNanosOf(plan);
+  if (command.inputNanos !== input)
+    say("passed", `${plan.id} asks to hold ${command.inputNanos} nanos for its input, which may cost ${input}`);
   if (!plan.stream && command.outputTokens !== plan.outputTokens_max)
     say("passed", `${plan.id} comes whole with ${plan.outputTokens_max} tokens, and holds ${command.outputTokens}`);
 }

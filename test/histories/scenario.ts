@@ -12,7 +12,7 @@ import type { NodeClockOptions } from "./time.ts";
 export interface OrganizationPlan {
   id: string;
   plan: Plan;
-  extra: { enabled: boolean; capUnits: number | null };
+  extra: { enabled: boolean; capNanos: number | null };
   anchors: Anchor[];
   /** A session that was opened before the history began, so that it ends in its midst. */
   sessionOpenedAt_ms: number | null;
@@ -192,7 +192,7 @@ function organizationOf(chance: Chance, index: number, sessionOpenedAt_ms: numbe
     tokensPerMinute: chance.next() < 0.1 ? spread(chance, 2_000, 60_000) : null,
   };
   const enabled = chance.next() < 0.25;
-  const extra = { enabled, capUnits: enabled ? limit(0.9) : null };
+  const extra = { enabled, capNanos: enabled ? limit(0.9) : null };
   const anchors = [{ at_ms: anchor_ms, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY }];
   return { id, plan, extra, anchors, sessionOpenedAt_ms };
 }

@@ -150,8 +150,8 @@ export class Store {
     return { result: answers, entry };
   }
 
-  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): Entry {
-    const act = (model: LedgerModel) => model.adjust(entryId, organizationId, kind, units);
+  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): Entry {
+    const act = (model: LedgerModel) => model.adjust(entryId, organizationId, kind, nanos);
     return this.#enter(this.now_ms, this.time.now_ms, [], act).entry;
   }
 

@@ -7,7 +7,7 @@ import { priceOf } from "../../src/core/usage/price.ts";
 import { lateIdOf, type ModelRecord, sumOf } from "../core/store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import type { Node } from "./node.ts";
-import { searchUnitsOf } from "./passed.ts";
+import { searchNanosOf } from "./passed.ts";
 import { heldInputPrice, prices } from "./prices.ts";
 import type { Say } from "./rules.ts";
 import { checkpoint_ms, lease_ms, sweep_ms } from "./scenario.ts";
@@ -74,7 +74,7 @@ export function judgeCharge(world: World, account: Account, record: ModelRecord,
     !mayBeShort(world, account) &&
     usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice
   )
-    say("charge", `${plan.id} held enough, and ${uncharged} units were not charged`);
+    say("charge", `${plan.id} held enough, and ${uncharged} nanos were not charged`);
 }
 
 /** Of a request that was recovered and then settled by its own node: what both say of it. */
@@ -101,7 +101,7 @@ export function judgeBooked({ store, scenario }: World, account: Account, record
   const late = store.model.records.get(lateIdOf(plan.id));
   const booked = record.charged + record.uncharged + (late ? late.charged + late.uncharged : 0);
   const owed = priceOf(ending.usage, prices);
-  if (booked < owed) say("late", `${plan.id} cost ${owed} units, and ${booked} are in the book`);
+  if (booked < owed) say("late", `${plan.id} cost ${owed} nanos, and ${booked} are in the book`);
 }
 
 function bothOf(record: ModelRecord, late: ModelRecord): ModelRecord {
@@ -116,7 +116,7 @@ function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord
   if (!ending) say("charge", `${plan.id} was settled before it ended`);
   const isVoid = !plan.stream && (ending?.outcome === "failed" || (ending?.outcome === "cancelled" && account.isLost));
   if (isVoid && charged + uncharged !== 0)
-    say("delivered", `${plan.id} delivered nothing, and ${charged} and ${uncharged} units are what it cost`);
+    say("delivered", `${plan.id} delivered nothing, and ${charged} and ${uncharged} nanos are what it cost`);
   const outputTokens = isVoid ? 0 : ending?.outcome === "cancelled" ? account.passed : delivered;
   if (usage.outputTokens !== outputTokens)
     say("charge", `${plan.id} had ${outputTokens} tokens and is charged for ${usage.outputTokens}`);
@@ -124,7 +124,7 @@ function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord
   const inputTokens = nothing ? 0 : reported ? plan.inputTokens : plan.inputTokensEstimate;
   if (usage.inputTokens !== inputTokens)
     say("charge", `${plan.id} had ${inputTokens} input tokens and is charged for ${usage.inputTokens}`);
-  const searches = isVoid || !engineAsked ? 0 : searchUnitsOf(plan);
+  const searches = isVoid || !engineAsked ? 0 : searchNanosOf(plan);
   if (charged + uncharged !== priceOf(usage, prices) + searches)
     say("charge", `${plan.id} is charged ${charged} and not charged ${uncharged}, which is not its price`);
 }
@@ -158,8 +158,8 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   if (!gone && !wasSetUnseen(world, account.askedAt_ms))
     say("abandoned", `${plan.id} was recovered while its node ran, and nothing stood in its way`);
   if (!plan.stream) {
-    const units = record.charged + record.uncharged;
-    if (outputTokens + units > 0) say("delivered", `${plan.id} was recovered, and ${units} units are what it cost`);
+    const nanos = record.charged + record.uncharged;
+    if (outputTokens + nanos > 0) say("delivered", `${plan.id} was recovered, and ${nanos} nanos are what it cost`);
     return;
   }
   if (outputTokens > delivered)
@@ -169,11 +169,11 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
   const cost = record.charged + record.uncharged;
   // While a key can ask for it again, it costs nothing.
   if (plan.repeats !== null && cost === 0) return;
-  const units = world.scenario.recovery === "hold" ? account.heldUnits : priceOf(record.usage, prices);
-  if (cost !== units)
+  const nanos = world.scenario.recovery === "hold" ? account.heldNanos : priceOf(record.usage, prices);
+  if (cost !== nanos)
     say(
       "checkpoint",
-      `${plan.id} is charged ${record.charged} and not charged ${record.uncharged}, in all not ${units}`,
+      `${plan.id} is charged ${record.charged} and not charged ${record.uncharged}, in all not ${nanos}`,
     );
   if (outputTokens === delivered) return;
   const since_ms =

@@ -155,20 +155,20 @@ function inWords(command: Command): string {
   const of = `${command.verb} ${command.requestId}`;
   switch (command.verb) {
     case "admit":
-      return `${of} for ${command.inputUnits} and ${command.outputTokens_min} to ${command.outputTokens} tokens`;
+      return `${of} for ${command.inputNanos} and ${command.outputTokens_min} to ${command.outputTokens} tokens`;
     case "grow":
-      return `${of} to ${command.unitsTotal}, at least ${command.unitsTotal_min}`;
+      return `${of} to ${command.nanosTotal}, at least ${command.nanosTotal_min}`;
     case "checkpoint":
       return `${of} number ${command.number} at ${command.usage.outputTokens} tokens`;
     case "settle":
-      return `${of} ${command.outcome} at ${command.units} with ${command.usage.outputTokens} tokens`;
+      return `${of} ${command.outcome} at ${command.nanos} with ${command.usage.outputTokens} tokens`;
   }
 }
 
 function answerInWords(answer: Answer): string {
   switch (answer.answer) {
     case "granted":
-      return `granted ${answer.units}`;
+      return `granted ${answer.nanos}`;
     case "late":
     case "settled":
       return `${answer.answer}, ${answer.charged} charged, ${answer.uncharged} not`;

@@ -59,15 +59,15 @@ export const admission: Mutant[] = [
   {
     name: "what a hold covers is rounded up a token",
     file: "src/core/admission/room.ts",
-    find: "Math.floor((this.#heldUnits - this.#promptUnits) / price)",
-    replace: "Math.ceil((this.#heldUnits - this.#promptUnits) / price)",
+    find: "Math.floor((this.#heldNanos - this.#promptNanos) / price)",
+    replace: "Math.ceil((this.#heldNanos - this.#promptNanos) / price)",
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Growth",
   },
   {
     name: "a hold that can grow no more is asked to, for ever",
     file: "src/core/admission/room.ts",
-    find: 'answer.answer === "full" || answer.units <= this.#heldUnits',
+    find: 'answer.answer === "full" || answer.nanos <= this.#heldNanos',
     replace: 'answer.answer === "full"',
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Growth",
@@ -139,8 +139,8 @@ export const admission: Mutant[] = [
   {
     name: "a prompt that costs more than was held takes nothing from the output's room",
     file: "src/core/admission/room.ts",
-    find: "    this.#promptUnits = units;\n    this.#covered = this.#coveredTokens();",
-    replace: "    this.#promptUnits = units;",
+    find: "    this.#promptNanos = nanos;\n    this.#covered = this.#coveredTokens();",
+    replace: "    this.#promptNanos = nanos;",
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Growth",
   },
@@ -297,7 +297,7 @@ export const admission: Mutant[] = [
     rule: "docs/design/usage.md, Sliding limits",
   },
   {
-    name: "a refusal for want of units in a window asks to be tried again",
+    name: "a refusal for want of nanos in a window asks to be tried again",
     file: "src/core/admission/refusal.ts",
     find: 'headers: { ...windowHeaders(windows), "x-should-retry": "false" },\n    body',
     replace: "headers: windowHeaders(windows),\n    body",
@@ -316,7 +316,7 @@ export const admission: Mutant[] = [
   {
     name: "a request above a whole window waits for a reset that does not help",
     file: "src/core/admission/refusal.ts",
-    find: "if (whole) return beyondWholeLimit(whole, leastUnits, plan);",
+    find: "if (whole) return beyondWholeLimit(whole, leastNanos, plan);",
     replace: "",
     caughtBy: [refusal, reservation],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",
@@ -332,7 +332,7 @@ export const admission: Mutant[] = [
   {
     name: "extra usage that could take a request does not save it from a whole limit",
     file: "src/core/admission/limited-by.ts",
-    find: "if (!extra.enabled || (extra.capUnits ?? Infinity) < leastUnits) {",
+    find: "if (!extra.enabled || (extra.capNanos ?? Infinity) < leastNanos) {",
     replace: "{",
     caughtBy: [refusal],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",

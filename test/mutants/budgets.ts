@@ -110,8 +110,8 @@ export const budgets: Mutant[] = [
   {
     name: "a person's own limits count behind those that all members have",
     file: subjects,
-    find: "select 1 as place, array[o.session_units",
-    replace: "select 4 as place, array[o.session_units",
+    find: "select 1 as place, array[o.session_nanos",
+    replace: "select 4 as place, array[o.session_nanos",
     caughtBy: [`${members} a person's own limits count`],
     rule,
   },
@@ -246,7 +246,7 @@ export const budgets: Mutant[] = [
   {
     name: "what a key used before it was limited does not count",
     file: subjects,
-    find: "book.used[k] := book.used[k] + opening.units;",
+    find: "book.used[k] := book.used[k] + opening.nanos;",
     replace: "book.used[k] := book.used[k];",
     caughtBy: [`${book} a limit that is set later`],
     rule,

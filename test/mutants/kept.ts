@@ -3,7 +3,7 @@ import type { Mutant } from "./mutant.ts";
 const repeats = "test/core/http/idempotency.test.ts";
 const background = "test/core/http/background.test.ts";
 const logs = "test/core/store/answer-log.test.ts";
-const units = "test/core/http/kept-log.test.ts";
+const nanos = "test/core/http/kept-log.test.ts";
 const edges = "test/core/http/kept-edges.test.ts";
 const departed = "test/core/http/kept-departed.test.ts";
 const rule = "docs/protocols.md, Repeating a request";
@@ -46,7 +46,7 @@ export const kept: Mutant[] = [
     file: "src/features/responses/keeping.ts",
     find: "if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());",
     replace: "",
-    caughtBy: [`${units} > once its settlement is confirmed`],
+    caughtBy: [`${nanos} > once its settlement is confirmed`],
     rule,
   },
   {
@@ -110,7 +110,7 @@ export const kept: Mutant[] = [
     file: "src/features/responses/keeping.ts",
     find: "if (!isOpen) throw claimGone();",
     replace: "",
-    caughtBy: [`${units} > begins no background response`],
+    caughtBy: [`${nanos} > begins no background response`],
     rule,
   },
   {
@@ -118,7 +118,7 @@ export const kept: Mutant[] = [
     file: "src/features/responses/needs.ts",
     find: "Math.abs(age_ms) > kept.grant_ms()",
     replace: "age_ms > kept.grant_ms()",
-    caughtBy: [`${units} > set back since`],
+    caughtBy: [`${nanos} > set back since`],
     rule,
   },
   {
@@ -126,7 +126,7 @@ export const kept: Mutant[] = [
     file: "src/features/responses/follower.ts",
     find: "await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));",
     replace: "await this.#needs.kept.logs.read(this.#kept, this.#next);",
-    caughtBy: [`${units} > is put off`],
+    caughtBy: [`${nanos} > is put off`],
     rule,
   },
   {
@@ -134,7 +134,7 @@ export const kept: Mutant[] = [
     file: "src/features/responses/current-response.ts",
     find: "if (receipt !== null && receipt.endedAt === null) return null;",
     replace: "",
-    caughtBy: [`${units} > was only slow`],
+    caughtBy: [`${nanos} > was only slow`],
     rule,
   },
 ];

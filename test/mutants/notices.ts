@@ -26,8 +26,8 @@ export const notices: Mutant[] = [
   {
     name: "a share is told before it is reached",
     file: queue,
-    find: "where w.used::numeric * 100 >= w.units::numeric * share",
-    replace: "where w.used::numeric * 101 >= w.units::numeric * share",
+    find: "where w.used::numeric * 100 >= w.nanos::numeric * share",
+    replace: "where w.used::numeric * 101 >= w.nanos::numeric * share",
     caughtBy: [`${tests} > postgres each share`],
     rule,
   },

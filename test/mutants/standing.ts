@@ -10,8 +10,8 @@ export const standing: Mutant[] = [
   {
     name: "a share is that of the session's limit alone",
     file: read,
-    find: "greatest(t.used[1] * 100.0 / s.session_units, t.used[2] * 100.0 / s.week_units, t.used[3] * 100.0 / s.month_units)",
-    replace: "t.used[1] * 100.0 / s.session_units",
+    find: "greatest(t.used[1] * 100.0 / s.session_nanos, t.used[2] * 100.0 / s.week_nanos, t.used[3] * 100.0 / s.month_nanos)",
+    replace: "t.used[1] * 100.0 / s.session_nanos",
     caughtBy: [`${law} narrow lists`],
     rule,
   },

@@ -97,7 +97,7 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
           const all = await broken.text();
           expect(all.replaceAll(": waiting\n\n", "").startsWith(text)).toBeTrue();
           expect(all).toContain("node that wrote it is gone");
-          expect(await receiptOf(id!)).toMatchObject({ recovered: true, outcome: "failed", units: { charged: 0 } });
+          expect(await receiptOf(id!)).toMatchObject({ recovered: true, outcome: "failed", nanos: { charged: 0 } });
         }
         const anew = await ask(second, path, "tokens=400 tps=20", key, stream).then(async (response) => {
           expect([response.status, response.headers.get("x-service-replay-of")]).toEqual([200, null]);

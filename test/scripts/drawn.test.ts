@@ -121,7 +121,7 @@ describe("of SQL", () => {
   declare n bigint := 0; -- a < b and c
   begin
     perform g(a);
-    select coalesce(sum(t.units), h(1, 2)) into n from t
+    select coalesce(sum(t.nanos), h(1, 2)) into n from t
     where t.id = a and t.at between 3 and 4 and t.name <> ' and ' and exists (select 1 from u)
     order by t.at limit 2;
     n := least(n, 9) + 1;
@@ -165,7 +165,7 @@ create table t (id integer check (id > 0 and id < 9));`;
 
   test("orders turn, nulls have nothing in their place, sums turn, statements go", () => {
     expect(changed("order reversed")).toEqual([["", " desc"]]);
-    expect(changed("fallback dropped")).toEqual([["coalesce(sum(t.units), h(1, 2))", "(sum(t.units))"]]);
+    expect(changed("fallback dropped")).toEqual([["coalesce(sum(t.nanos), h(1, 2))", "(sum(t.nanos))"]]);
     expect(changed("null turned")).toEqual([["", " not"]]);
     expect(changed("existence turned")).toEqual([["", "not "]]);
     expect(changed("least for greatest")).toEqual([["least", "greatest"]]);

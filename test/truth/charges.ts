@@ -37,7 +37,7 @@ const { name: promptName, ...prompt } = corpus.find(({ name }) => name === "an a
 const promptTokens = counts[promptName as keyof typeof counts].o200k_harmony;
 const prices = { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
 /** The prompt, and some thousand tokens. */
-const session_units = promptTokens * 125 + 1_500 * 400;
+const session_nanos = promptTokens * 125 + 1_500 * 400;
 
 function configTo(url: string, rows: readonly Row[]): string {
   const upstream = (_: Row, at: number) => `  row${at}: { url: "${url}/row${at}/v1", protocol: openai-chat }`;
@@ -56,7 +56,7 @@ models:
 ${rows.map(entry).join("\n")}
 plans:
   pro: {}
-  small: { session: ${session_units} }
+  small: { session: ${session_nanos} }
 metering: { lease_s: 2, checkpoint_s: 0.1, sweep_s: 0.2 }
 `;
 }
@@ -99,7 +99,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     const known = row.isRunning || isReported ? row : { ...row, cached: 0, written: 0, hidden: 0 };
     const shown = isReported || produced === null ? produced : produced - row.hidden;
     const truth = shown === null ? 0 : priceOf(truthOf(known, promptTokens, shown), prices);
-    cells.push({ row: row.name, end, isReported, charged: receipt.units.charged, truth, receipt });
+    cells.push({ row: row.name, end, isReported, charged: receipt.nanos.charged, truth, receipt });
   }
 
   const idOf = (response: Response) => response.headers.get("x-service-request-id")!;

@@ -36,7 +36,7 @@ test("what nobody reports is charged within five percent, however it ends", () =
 
 test("an answer that ends where a window does has used it up to a delta, and no more", () => {
   for (const { row, receipt } of of("at a window")) {
-    expect([row, receipt.stopped_by, receipt.units.uncharged]).toEqual([row, "usage_window", 0]);
+    expect([row, receipt.stopped_by, receipt.nanos.uncharged]).toEqual([row, "usage_window", 0]);
   }
 });
 

@@ -107,15 +107,15 @@ create function usage_audit_read(most bigint) returns boolean
 -- changes no digest. `ended` leaves out records that ended after it, since numbers of transactions begin again where a
 -- book is restored.
 create function usage_digests(since bigint, until bigint, ended timestamptz default null)
-  returns table (month text, records bigint, units bigint, last_ended_at text, digests text)
+  returns table (month text, records bigint, nanos bigint, last_ended_at text, digests text)
   language sql stable
   set enable_seqscan = off set jit = off set timezone = 'UTC' set datestyle = 'ISO'
   as $$
-    select t.month, sum(t.records)::bigint, sum(t.units)::bigint, max(t.ended_at)::text,
+    select t.month, sum(t.records)::bigint, sum(t.nanos)::bigint, max(t.ended_at)::text,
       string_agg(encode(t.digest, 'hex'), '' order by t.xact)
     from (
       select to_char(usage_record_time(r.request_id), 'YYYY-MM') as month, r.xact, count(*) as records,
-        sum(r.charged) as units, max(r.ended_at) as ended_at,
+        sum(r.charged) as nanos, max(r.ended_at) as ended_at,
         sha256(convert_to(string_agg(row(
           r.request_id, r.organization_id, r.key_id, r.operation, r.model, r.stream,
           r.price_input, r.price_cached_input, r.price_cache_write, r.price_output, r.price_search, r.input_count,
@@ -182,13 +182,13 @@ create function usage_seal_ended(most integer) returns integer
     return sealed;
   end $$;
 
--- The units that each hold holds of each window that it counts in: those of one source of the organization, and those of
+-- The nanos that each hold holds of each window that it counts in: those of one source of the organization, and those of
 -- its other subjects.
 create function usage_holding()
-  returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, units bigint)
+  returns table (subject_id uuid, kind usage_window_kind, starts_at timestamptz, nanos bigint)
   language sql stable
   as $$
-    select s.id, w.kind, w.starts_at, h.units
+    select s.id, w.kind, w.starts_at, h.nanos
     from usage_hold h
     cross join lateral (select h.organization_id as id, false as is_own union all select unnest(h.subjects), true) s
     cross join lateral (values
@@ -230,9 +230,9 @@ create function usage_differences(scope text default 'sealed', unread bigint def
       union all
       select t.subject_id, t.kind, t.starts_at, t.recorded, 0 from usage_tally t where scope <> 'full'
       union all
-      select o.subject_id, o.kind, o.starts_at, o.units, 0 from usage_opening o where scope = 'full'
+      select o.subject_id, o.kind, o.starts_at, o.nanos, 0 from usage_opening o where scope = 'full'
       union all
-      select h.subject_id, h.kind, h.starts_at, 0, h.units from usage_holding() h
+      select h.subject_id, h.kind, h.starts_at, 0, h.nanos from usage_holding() h
     ),
     totals as materialized (
       select w.subject_id, w.kind, w.starts_at, w.used, w.held from usage_window w where scope <> 'open'

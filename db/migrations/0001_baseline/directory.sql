@@ -41,7 +41,7 @@ create table organization (
   -- Weeks and months are counted from here: the creation, unless it is set.
   anchor_at timestamptz not null check (anchor_at = date_trunc('milliseconds', anchor_at)),
   extra_usage_enabled boolean not null default false,
-  extra_usage_cap_units bigint check (extra_usage_cap_units >= 0),
+  extra_usage_cap_nanos bigint check (extra_usage_cap_nanos >= 0),
   created_at timestamptz not null default store_now(),
   -- Rises with each change, so that whoever changes can say what they have read.
   version bigint not null default 1,
@@ -135,9 +135,9 @@ create table plan (
   name text primary key,
   source text not null check (source in ('file', 'management')),
   version bigint not null check (version >= 1),
-  session_units bigint check (session_units >= 1),
-  week_units bigint check (week_units >= 1),
-  month_units bigint check (month_units >= 1),
+  session_nanos bigint check (session_nanos >= 1),
+  week_nanos bigint check (week_nanos >= 1),
+  month_nanos bigint check (month_nanos >= 1),
   requests_per_minute bigint check (requests_per_minute >= 1),
   tokens_per_minute bigint check (tokens_per_minute >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),

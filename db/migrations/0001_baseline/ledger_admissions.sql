@@ -23,7 +23,7 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
   declare
     hold usage_hold := (select h from usage_hold h where h.request_id = request);
     at record := usage_locate(request, usage_counters(owner, null, null), book.used, held, book);
-    own bigint := case hold.source when 'plan' then hold.units else 0 end;
+    own bigint := case hold.source when 'plan' then hold.nanos else 0 end;
   begin
     return concat('"granted",', usage_organization_answer(
         array[hold.session_starts_at, hold.week_starts_at, hold.month_starts_at],
@@ -31,7 +31,7 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
         array[hold.session_used, hold.week_used, hold.month_used, at.used[at.counters[4]]],
         book.extra_enabled[owner], book.limits[4 * owner], book.raised[4 * owner - 3:4 * owner]),
       ',[', at.held[at.counters[1]] - own, ',', at.held[at.counters[2]] - own, ',', at.held[at.counters[3]] - own, ',',
-      at.held[at.counters[4]], '],null,', hold.units, ',', hold.output_tokens, ',"',
+      at.held[at.counters[4]], '],null,', hold.nanos, ',', hold.output_tokens, ',"',
       hold.source, '"', ',"' || hold.team_id || '"');
   end $$;
 
@@ -47,7 +47,7 @@ create function usage_free(subject integer, bounds bigint[], used bigint[], held
 -- Why nothing is granted. Where a source has room, too many requests run; else windows are full of settled use, or only of
 -- what others hold for the moment, extra usage included.
 create function usage_refusal(
-  source usage_billing, units_least bigint, subjects integer[], is_extra boolean, limits bigint[], used bigint[]
+  source usage_billing, nanos_least bigint, subjects integer[], is_extra boolean, limits bigint[], used bigint[]
 )
   returns text
   language plpgsql immutable
@@ -67,7 +67,7 @@ create function usage_refusal(
       unused := least(unused, unused_of);
       unused_extra := least(unused_extra, case when subject <> subjects[1] then unused_of end);
     end loop;
-    return case when coalesce(units_least <= unused, true) or (is_extra and units_least <= unused_extra) then 'reserved'
+    return case when coalesce(nanos_least <= unused, true) or (is_extra and nanos_least <= unused_extra) then 'reserved'
       else 'exhausted' end;
   end $$;
 
@@ -85,15 +85,15 @@ create function usage_subject_answer(
 
 -- The source that an admission is billed to: the one that has room for all of it, or else for the least that is of use.
 -- A null room has no bounds.
-create function usage_source(units bigint, units_least bigint, room bigint, is_extra boolean, room_extra bigint)
+create function usage_source(nanos bigint, nanos_least bigint, room bigint, is_extra boolean, room_extra bigint)
   returns usage_billing
   language sql immutable
   as $$
     select case
-      when coalesce(units <= room, true) then 'plan'::usage_billing
-      when is_extra and coalesce(units <= room_extra, true) then 'extra'
-      when units_least <= room then 'plan'
-      when is_extra and units_least <= room_extra then 'extra' end
+      when coalesce(nanos <= room, true) then 'plan'::usage_billing
+      when is_extra and coalesce(nanos <= room_extra, true) then 'extra'
+      when nanos_least <= room then 'plan'
+      when is_extra and nanos_least <= room_extra then 'extra' end
   $$;
 
 -- The ids of admissions that have a record. Their span is there for the planner, who would look into every month for the ids
@@ -120,27 +120,27 @@ create function usage_admissions(
 )
   returns table (
     n bigint, "position" integer, request_id uuid, owner integer, plan integer, concurrent_limit bigint, price_output bigint,
-    input_units bigint, output_tokens bigint, units bigint, units_least bigint, is_extra boolean, extra integer, chain uuid[],
+    input_nanos bigint, output_tokens bigint, nanos bigint, nanos_least bigint, is_extra boolean, extra integer, chain uuid[],
     subjects integer[], held bigint, known text
   )
   language sql stable
   as $$
     select c.ordinality, c.position, c.request_id, c.owner, c.plan, c.concurrent_limit, c.price_output,
-      c.input_units, c.output_tokens,
-      c.input_units + c.output_tokens * c.price_output, c.input_units + c.output_tokens_min * c.price_output,
-      extra_enabled[c.owner], 4 * c.owner, o.chain, usage_numbers(c.owner, o.chain, ids), h.units,
+      c.input_nanos, c.output_tokens,
+      c.input_nanos + c.output_tokens * c.price_output, c.input_nanos + c.output_tokens_min * c.price_output,
+      extra_enabled[c.owner], 4 * c.owner, o.chain, usage_numbers(c.owner, o.chain, ids), h.nanos,
       case when c.request_id = any (over) then '"over"' when extra_enabled[c.owner] is null then '"unknown"' end
     from unnest(commands) with ordinality c
     cross join lateral (select usage_chain(c.key_id, keys, members, teams) as chain offset 0) o
     left join lateral (
-      select h.units from usage_hold h where h.request_id = c.request_id and h.organization_id = ids[c.owner] offset 0
+      select h.nanos from usage_hold h where h.request_id = c.request_id and h.organization_id = ids[c.owner] offset 0
     ) h on true
   $$;
 
 -- The output tokens that a source has room for, of those that were asked for.
-create function usage_tokens(units bigint, room bigint, input_units bigint, price_output bigint, tokens bigint) returns bigint
+create function usage_tokens(nanos bigint, room bigint, input_nanos bigint, price_output bigint, tokens bigint) returns bigint
   language sql immutable
-  as $$ select case when coalesce(units <= room, true) then tokens else (room - input_units) / price_output end $$;
+  as $$ select case when coalesce(nanos <= room, true) then tokens else (room - input_nanos) / price_output end $$;
 
 -- What an admission saw: its organization, what is held of the four kinds, and the rows of its other subjects.
 create function usage_seen(owner integer, held bigint[], rows text) returns text
@@ -150,8 +150,8 @@ create function usage_seen(owner integer, held bigint[], rows text) returns text
       '],', coalesce('[' || substr(rows, 2) || ']', 'null'))
   $$;
 
--- What an admission was granted; without units, nothing.
-create type usage_grant as (source usage_billing, units bigint, tokens bigint);
+-- What an admission was granted; without nanos, nothing.
+create type usage_grant as (source usage_billing, nanos bigint, tokens bigint);
 
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage. A room of null is without
 -- bounds. `grants` has an element for each command that was granted something, in its place. `plans` has the plan whose
@@ -198,27 +198,27 @@ create function usage_admit(
           bounds, concurrent[subject], book.used, held, running[subject]));
       end loop;
       seen := usage_seen(step.owner, held, rows);
-      got.source := usage_source(step.units, step.units_least, room, step.is_extra, room_extra);
+      got.source := usage_source(step.nanos, step.nanos_least, room, step.is_extra, room_extra);
       if got.source is null or is_crowded then
-        answers := concat(answers, ',[', step.position, ',"', usage_refusal(got.source, step.units_least, step.subjects,
+        answers := concat(answers, ',[', step.position, ',"', usage_refusal(got.source, step.nanos_least, step.subjects,
           step.is_extra, bounds, book.used), '",', seen, ']');
         continue;
       end if;
-      got.tokens := usage_tokens(step.units, case got.source when 'plan' then room else room_extra end,
-        step.input_units, step.price_output, step.output_tokens);
-      got.units := step.input_units + got.tokens * step.price_output;
+      got.tokens := usage_tokens(step.nanos, case got.source when 'plan' then room else room_extra end,
+        step.input_nanos, step.price_output, step.output_tokens);
+      got.nanos := step.input_nanos + got.tokens * step.price_output;
       grants[step.n] := got;
-      answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', got.units, ',', got.tokens,
+      answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', got.nanos, ',', got.tokens,
         ',"', got.source, '"', ',"' || step.chain[3] || '"', ']');
       foreach subject in array step.subjects loop
         running[subject] := running[subject] + 1;
         is_changed[subject] := true;
         continue when got.source = 'extra' and subject = step.owner;
         for counter in 4 * subject - 3..4 * subject - 1 loop
-          held[counter] := held[counter] + got.units;
+          held[counter] := held[counter] + got.nanos;
         end loop;
       end loop;
-      held[step.extra] := held[step.extra] + case got.source when 'extra' then got.units else 0 end;
+      held[step.extra] := held[step.extra] + case got.source when 'extra' then got.nanos else 0 end;
       book.is_open[step.owner] := true;
     end loop;
     book.held := held;
@@ -227,7 +227,7 @@ create function usage_admit(
     perform usage_write_holds(commands, grants, limits, clock, book);
   end $$;
 
--- Writes a hold for each admission that was granted units.
+-- Writes a hold for each admission that was granted nanos.
 create function usage_write_holds(
   commands usage_admit_command[], grants usage_grant[], limits bigint[], clock timestamptz, book usage_book
 )
@@ -238,7 +238,7 @@ create function usage_write_holds(
     insert into usage_hold
     select c.request_id, book.subjects[c.owner], c.key_id, c.operation, c.model, c.stream,
       c.price_input, c.price_cached_input, c.price_cache_write, c.price_output, c.price_search, c.input_count,
-      g.source, g.units, g.tokens, clock, clock + c.lease_ms * interval '1 millisecond',
+      g.source, g.nanos, g.tokens, clock, clock + c.lease_ms * interval '1 millisecond',
       book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3],
       usage_raised(limits[c.plan][1], book.raised[4 * c.owner - 3]), book.used[4 * c.owner - 3],
       book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2],
@@ -250,11 +250,11 @@ create function usage_write_holds(
     from unnest(commands) with ordinality c
     cross join lateral (select (grants[c.ordinality]).*) g
     cross join lateral (select usage_chain(c.key_id, book.keys, book.members, book.teams) as chain offset 0) o
-    where g.units is not null;
+    where g.nanos is not null;
   end $$;
 
 -- Raises holds to a new total, or to as much of it as there is room for; lowers them to that where there is less: where a
--- limit was lowered, units that are held beyond the least are given back; but not by a command that comes twice or was
+-- limit was lowered, nanos that are held beyond the least are given back; but not by a command that comes twice or was
 -- overtaken, since its node forwards by the answer that it got.
 create function usage_grow(
   commands usage_grow_command[], limits bigint[], inout book usage_book, out answers text
@@ -271,10 +271,10 @@ create function usage_grow(
     plans integer[];
     counters integer[];
     subject integer; room bigint; granted bigint;
-    grown uuid[] := '{}'; grown_units bigint[] := '{}'; grown_numbers integer[] := '{}';
+    grown uuid[] := '{}'; grown_nanos bigint[] := '{}'; grown_numbers integer[] := '{}';
   begin
     for step in
-      select c.position, c.request_id, c.number, c.plan, c.units_total, c.units_total_min, c.owner, 4 * c.owner as extra,
+      select c.position, c.request_id, c.number, c.plan, c.nanos_total, c.nanos_total_min, c.owner, 4 * c.owner as extra,
         book.extra_enabled[c.owner] as is_extra, h.*
       from unnest(commands) c
       left join lateral usage_hold_of(c.request_id, c.owner, book.subjects, book.starts_at) h on true
@@ -300,9 +300,9 @@ create function usage_grow(
         room := least(room, bounds[step.counters[i]] - used[counters[i]] - held[counters[i]]);
       end loop;
       granted := greatest(
-        case when step.number > step.growth then least(step.units_total_min, step.held) else step.held end,
-        least(greatest(step.units_total, step.held), step.held + room));
-      if granted < step.units_total_min then
+        case when step.number > step.growth then least(step.nanos_total_min, step.held) else step.held end,
+        least(greatest(step.nanos_total, step.held), step.held + room));
+      if granted < step.nanos_total_min then
         answers := concat(answers, ',[', step.position, ',"full"]');
         continue;
       end if;
@@ -315,14 +315,14 @@ create function usage_grow(
         end loop;
       end if;
       grown := grown || step.request_id;
-      grown_units := grown_units || granted;
+      grown_nanos := grown_nanos || granted;
       grown_numbers := grown_numbers || greatest(step.number, step.growth);
       answers := concat(answers, ',[', step.position, ',"granted",', granted, ']');
     end loop;
     book.used := used;
     book.held := held;
     book.is_changed := is_changed;
-    update usage_hold set units = grown_units[array_position(grown, request_id)],
+    update usage_hold set nanos = grown_nanos[array_position(grown, request_id)],
       growth = grown_numbers[array_position(grown, request_id)]
     where request_id = any (grown);
   end $$;
@@ -335,7 +335,7 @@ create function usage_trial() returns void
   begin
     insert into usage_hold (
       request_id, organization_id, key_id, operation, model, stream,
-      price_input, price_cached_input, price_cache_write, price_output, source, units, output_tokens,
+      price_input, price_cached_input, price_cache_write, price_output, source, nanos, output_tokens,
       admitted_at, lease_until, session_starts_at, session_ends_at, session_used,
       week_starts_at, week_ends_at, week_used, month_starts_at, month_ends_at, month_used, lease_ms)
     select id, id, id, '', '', false, 0, 0, 0, 0, 'plan', 0, 0, at, at, at, at, 0, at, at, 0, at, at, 0, 0

@@ -66,7 +66,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         array[o.extra_usage_enabled], array[o.has_subjects],
         array[usage_is_open(n.starts_at, n.ends_at, clock)],
         '{f}', coalesce(n.starts_at, '{null,null,null,null}'), coalesce(n.ends_at, '{null,null,null,null}'),
-        coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_units],
+        coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_nanos],
         '{}', null, null, null, o.raised_until > clock, null
       into book
       from (select organizations[1] as id) i
@@ -83,11 +83,11 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         usage_concat(coalesce(i.starts_at, array_fill(null::timestamptz, array[4]))),
         usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
         usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
-        usage_concat(array[null, null, null, i.extra_usage_cap_units]), '{}', null, null, null,
+        usage_concat(array[null, null, null, i.extra_usage_cap_nanos]), '{}', null, null, null,
         bool_or(i.raised_until > clock), null
       into book
       from (
-        select n.*, o.extra_usage_enabled, o.extra_usage_cap_units, o.has_subjects, o.raised_until
+        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.raised_until
         from unnest(organizations) with ordinality i (id, position)
         left join lateral (
           select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
@@ -151,8 +151,8 @@ create function usage_load_subjects(named_keys uuid[], requests uuid[], inout bo
       book.used := book.used || coalesce(own.used, '{0,0,0,0}');
       book.held := book.held || coalesce(own.held, '{0,0,0,0}');
       -- No total beyond 2^53 - 1 could be read exactly.
-      book.limits := book.limits || array[coalesce(own.session_units, 9007199254740991),
-        coalesce(own.week_units, 9007199254740991), coalesce(own.month_units, 9007199254740991), null];
+      book.limits := book.limits || array[coalesce(own.session_nanos, 9007199254740991),
+        coalesce(own.week_nanos, 9007199254740991), coalesce(own.month_nanos, 9007199254740991), null];
       continue when own.starts_at = starts;
       book := usage_roll(subject, starts, book.ends_at[4 * organization - 3:4 * organization], book);
     end loop;

@@ -11,11 +11,11 @@ create type usage_admit_command as (
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
   price_search bigint, input_count integer,
   plan integer, concurrent_limit bigint,
-  input_units bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
+  input_nanos bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
 );
 create type usage_grow_command as (
   position integer, request_id uuid, owner integer, number integer,
-  plan integer, units_total bigint, units_total_min bigint
+  plan integer, nanos_total bigint, nanos_total_min bigint
 );
 create type usage_checkpoint_command as (
   position integer, request_id uuid, owner integer, number integer,
@@ -29,12 +29,12 @@ create type usage_settle_command as (
   plan integer,
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, usage_source text, searches integer,
-  units bigint, outcome text, stopped_by text, error_code text,
+  nanos bigint, outcome text, stopped_by text, error_code text,
   upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );
 
 -- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. It has
--- the command's position and a word, and then what was granted or charged: units, and for an admission its output tokens, its
+-- the command's position and a word, and then what was granted or charged: nanos, and for an admission its output tokens, its
 -- source, and the team that its key is in. Before these an admission, but one that is `over` or `unknown`, has what it saw:
 -- its organization, what is held of the four kinds just before it, and a row for each limited key and team: 0 for the key
 -- and 1 for the team, three limits and the concurrent one, what is used of the three windows and held, and how many run. The
@@ -136,7 +136,7 @@ create function usage_hold_of(request uuid, owner integer, ids uuid[], starts ti
   )
   language sql stable
   as $$
-    select h.units, h.growth, usage_numbers(owner, h.subjects, ids), usage_counters(owner, h.subjects, ids),
+    select h.nanos, h.growth, usage_numbers(owner, h.subjects, ids), usage_counters(owner, h.subjects, ids),
       case h.source when 'plan' then 1 else 4 end, case h.source when 'plan' then 1 else 0 end,
       h.session_starts_at = starts[4 * owner - 3] and h.week_starts_at = starts[4 * owner - 2]
         and h.month_starts_at = starts[4 * owner - 1]
@@ -169,20 +169,20 @@ create function usage_raise(clock timestamptz, inout book usage_book)
     before integer;
   begin
     for step in
-      select s.place::integer, array[r.session_units, r.week_units, r.month_units, r.concurrent_requests] as units
+      select s.place::integer, array[r.session_nanos, r.week_nanos, r.month_nanos, r.concurrent_requests] as nanos
       from unnest(book.subjects) with ordinality s (id, place)
       cross join lateral (select * from limit_raise r where r.subject_id = s.id and r.ends_at > clock offset 0) r
     loop
       before := 4 * step.place - 4;
       if book.parents[step.place] is null then
         book.raised := coalesce(book.raised, array_fill(null::bigint, array[4 * cardinality(book.extra_enabled)]));
-        book.raised[before + 1:before + 4] := step.units;
+        book.raised[before + 1:before + 4] := step.nanos;
         continue;
       end if;
       for k in 1..3 loop
-        book.limits[before + k] := usage_raised(book.limits[before + k], step.units[k]);
+        book.limits[before + k] := usage_raised(book.limits[before + k], step.nanos[k]);
       end loop;
-      book.concurrent[step.place] := usage_raised(book.concurrent[step.place], step.units[4]);
+      book.concurrent[step.place] := usage_raised(book.concurrent[step.place], step.nanos[4]);
     end loop;
   end $$;
 

@@ -27,7 +27,7 @@ create function usage_settle(
     after bigint[] := array_fill(null::bigint, array[cardinality(commands), 3]);
   begin
     for step in
-      select c.ordinality as n, c.position, c.request_id, c.plan, c.units, c.owner, 4 * c.owner as extra, h.*
+      select c.ordinality as n, c.position, c.request_id, c.plan, c.nanos, c.owner, 4 * c.owner as extra, h.*
       from unnest(commands) with ordinality c
       left join lateral usage_hold_of(c.request_id, c.owner, book.subjects, book.starts_at) h on true
     loop
@@ -49,7 +49,7 @@ create function usage_settle(
         bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
         plans[step.owner] := step.plan;
       end if;
-      charge := step.units;
+      charge := step.nanos;
       for i in step.first..cardinality(counters) - step.spare loop
         unused := bounds[step.counters[i]] - used[counters[i]];
         charge := least(charge, unused - greatest(0, least(held[counters[i]], unused) - step.held));
@@ -93,8 +93,8 @@ create function usage_write_records(
       coalesce(h.model, c.model), coalesce(h.stream, c.stream), coalesce(h.price_input, c.price_input),
       coalesce(h.price_cached_input, c.price_cached_input), coalesce(h.price_cache_write, c.price_cache_write),
       coalesce(h.price_output, c.price_output), coalesce(h.price_search, c.price_search),
-      coalesce(h.input_count, c.input_count), coalesce(h.source, 'plan'), coalesce(h.units, 0),
-      charges[c.n], c.units - charges[c.n], coalesce(h.admitted_at, clock), clock,
+      coalesce(h.input_count, c.input_count), coalesce(h.source, 'plan'), coalesce(h.nanos, 0),
+      charges[c.n], c.nanos - charges[c.n], coalesce(h.admitted_at, clock), clock,
       c.outcome, c.stopped_by, c.error_code, is_recovery,
       c.input_tokens, c.cached_input_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,
       c.searches,
@@ -185,14 +185,14 @@ create function usage_settle_lapsed(
           null, null, null, null, null, null, null, null, null, null, n,
           h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.produced_tokens, h.reasoning_tokens,
           h.usage_source, null,
-          case when k.request_id is not null then 0 when charge_holds and h.stream then h.units
+          case when k.request_id is not null then 0 when charge_holds and h.stream then h.nanos
             else least(1000000000000000,
               h.input_tokens * h.price_input + h.cached_input_tokens * h.price_cached_input
               + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
           'failed', null, 'internal_error', null, null, null, null, null
         )::usage_settle_command),
       array_agg(case when p.name is null then array[h.session_limit, h.week_limit, h.month_limit]
-        else array[p.session_units, p.week_units, p.month_units] end)
+        else array[p.session_nanos, p.week_nanos, p.month_nanos] end)
     into commands, limits
     from (
       select h.*, row_number() over () as n from usage_hold h where h.request_id = any (lapsed) and h.lease_until <= clock
@@ -229,10 +229,10 @@ create function usage_late_id(request uuid) returns uuid
   as $$ select overlay(request::text placing '8' from 15 for 1)::uuid $$;
 
 -- Books what recovered requests lack, each once; answers those that were booked now. Nothing is lacking where the record has
--- as many units, or was not charged by its checkpoint: a request with an idempotency key pays when it is repeated, and
+-- as many nanos, or was not charged by its checkpoint: a request with an idempotency key pays when it is repeated, and
 -- where whole holds are charged, the hold was charged. What nobody streamed was not delivered.
 --
--- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: its hold, of no units,
+-- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: its hold, of no nanos,
 -- stands in the windows and the subjects of the request, and is gone with this transaction. It carries whatever column a
 -- record and a hold have in common. Its operation keeps it out of counts of requests.
 create function usage_settle_late(organizations uuid[], commands usage_settle_command[])
@@ -253,7 +253,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
     foreach command in array commands loop
       select r.* into recorded from usage_record r
       where r.request_id = command.request_id and r.organization_id = organizations[command.owner]
-        and r.recovered and r.stream and r.charged + r.uncharged < command.units
+        and r.recovered and r.stream and r.charged + r.uncharged < command.nanos
         and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
           + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
         and not exists (select from usage_record l where l.request_id = usage_late_id(command.request_id));
@@ -261,11 +261,11 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       command.request_id := usage_late_id(command.request_id);
       insert into usage_hold
       select h.* from jsonb_populate_record(null::usage_hold, to_jsonb(recorded) || jsonb_build_object(
-        'request_id', command.request_id, 'operation', 'adjustment', 'units', 0, 'output_tokens', 0, 'produced_tokens', 0,
+        'request_id', command.request_id, 'operation', 'adjustment', 'nanos', 0, 'output_tokens', 0, 'produced_tokens', 0,
         'session_used', recorded.session_used_before, 'week_used', recorded.week_used_before,
         'month_used', recorded.month_used_before, 'growth', 0, 'checkpoint', 0, 'lease_until', clock, 'lease_ms', 0)) h;
       command.outcome := recorded.outcome;
-      command.units := command.units - recorded.charged - recorded.uncharged;
+      command.nanos := command.nanos - recorded.charged - recorded.uncharged;
       command.input_tokens := command.input_tokens - recorded.input_tokens;
       command.cached_input_tokens := command.cached_input_tokens - recorded.cached_input_tokens;
       command.cache_write_tokens := command.cache_write_tokens - recorded.cache_write_tokens;
@@ -275,7 +275,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       command.plan := cardinality(entries);
       late := late || command;
       limits := limits || array[coalesce(
-        (select array[p.session_units, p.week_units, p.month_units] from organization o join plan p on p.name = o.plan
+        (select array[p.session_nanos, p.week_nanos, p.month_nanos] from organization o join plan p on p.name = o.plan
           where o.id = recorded.organization_id),
         array[recorded.session_limit, recorded.week_limit, recorded.month_limit])];
     end loop;
@@ -304,7 +304,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
 
 -- A compensating entry: a record of no request that adds to one window of now, or takes from it, down to nothing.
 -- Boundaries stay. Answers what was added; null: no such organization, or no session is open. Done once per id.
-create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, units bigint) returns bigint
+create function usage_adjust(entry_id uuid, organization uuid, window_kind usage_window_kind, nanos bigint) returns bigint
   language plpgsql volatile
   as $$
   declare
@@ -328,7 +328,7 @@ create function usage_adjust(entry_id uuid, organization uuid, window_kind usage
       return null;
     end if;
     -- No total beyond 2^53 - 1 could be read exactly.
-    added := greatest(least(units, 9007199254740991 - book.used[kind]), -book.used[kind]);
+    added := greatest(least(nanos, 9007199254740991 - book.used[kind]), -book.used[kind]);
     insert into usage_record (
       request_id, organization_id, operation, model, stream, price_input, price_cached_input, price_cache_write, price_output,
       source, held, charged, uncharged, admitted_at, ended_at, outcome, recovered,

@@ -26,8 +26,8 @@ create function usage_set_subject(subject uuid, organization uuid, team uuid, li
     insert into usage_subject as s values (
       subject, organization, team, limits[1], limits[2], limits[3], limits[4], null, null
     )
-    on conflict (subject_id) do update set team_id = excluded.team_id, session_units = excluded.session_units,
-      week_units = excluded.week_units, month_units = excluded.month_units,
+    on conflict (subject_id) do update set team_id = excluded.team_id, session_nanos = excluded.session_nanos,
+      week_nanos = excluded.week_nanos, month_nanos = excluded.month_nanos,
       concurrent_requests = excluded.concurrent_requests
     returning s.* into was;
     if is_limited and was.counted_from is null then
@@ -58,7 +58,7 @@ create function usage_begin_counting(subject uuid, organization uuid) returns vo
     book := usage_load_subjects(array[subject], '{}', book);
     place := array_position(book.subjects, subject);
     for hold in
-      select h.request_id, h.units from usage_hold h
+      select h.request_id, h.nanos from usage_hold h
       where h.organization_id = organization and (h.key_id = any (keys) or h.team_id = subject)
     loop
       located := usage_locate(hold.request_id, array[4 * place - 3, 4 * place - 2, 4 * place - 1], book.used, book.held, book);
@@ -66,7 +66,7 @@ create function usage_begin_counting(subject uuid, organization uuid) returns vo
       book.used := located.used;
       book.held := located.held;
       for i in 1..3 loop
-        book.held[located.counters[i]] := book.held[located.counters[i]] + hold.units;
+        book.held[located.counters[i]] := book.held[located.counters[i]] + hold.nanos;
       end loop;
       book.running[place] := book.running[place] + 1;
     end loop;
@@ -113,13 +113,13 @@ create function usage_sum_earlier(subject uuid) returns boolean
     place := array_position(book.subjects, subject);
     foreach opening in array openings loop
       insert into usage_opening select opening.*;
-      insert into usage_tally as t values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
+      insert into usage_tally as t values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.nanos, 0)
       on conflict (subject_id, kind, starts_at) do update set recorded = t.recorded + excluded.recorded;
       k := 4 * place - 4 + array_position(enum_range(null::usage_window_kind), opening.kind);
       if book.starts_at[k] = opening.starts_at then
-        book.used[k] := book.used[k] + opening.units;
+        book.used[k] := book.used[k] + opening.nanos;
       else
-        insert into usage_past as p values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.units, 0)
+        insert into usage_past as p values (opening.subject_id, opening.kind, opening.starts_at, opening.ends_at, opening.nanos, 0)
         on conflict (subject_id, kind, starts_at) do update set used = p.used + excluded.used;
       end if;
     end loop;
@@ -151,19 +151,19 @@ create function usage_refresh_members(organization uuid, person uuid) returns se
       left join usage_team_of(organization, p.id) t on true
       left join lateral (
         select x.limits from (
-          select 1 as place, array[o.session_units, o.week_units, o.month_units, o.concurrent_requests,
+          select 1 as place, array[o.session_nanos, o.week_nanos, o.month_nanos, o.concurrent_requests,
             o.requests_per_minute, o.tokens_per_minute] as limits
           from member_limit o where o.organization_id = organization and o.person_id = p.id
           union all
-          select case d.owner_id when t.team_id then 2 else 3 end, array[d.session_units, d.week_units, d.month_units,
+          select case d.owner_id when t.team_id then 2 else 3 end, array[d.session_nanos, d.week_nanos, d.month_nanos,
             d.concurrent_requests, d.requests_per_minute, d.tokens_per_minute]
           from member_default d where d.owner_id in (t.team_id, organization)
         ) x order by x.place limit 1
       ) l on true
       left join usage_subject s on s.subject_id = usage_member(organization, p.id)
       where (person is null or p.id = person)
-        and coalesce(l.limits, array_fill(null::bigint, array[6])) is distinct from array[s.session_units, s.week_units,
-          s.month_units, s.concurrent_requests, s.requests_per_minute, s.tokens_per_minute]
+        and coalesce(l.limits, array_fill(null::bigint, array[6])) is distinct from array[s.session_nanos, s.week_nanos,
+          s.month_nanos, s.concurrent_requests, s.requests_per_minute, s.tokens_per_minute]
       order by 1
     loop
       if usage_set_subject(member.id, organization, null, member.limits[1:4]) then
@@ -174,7 +174,7 @@ create function usage_refresh_members(organization uuid, person uuid) returns se
       where s.subject_id = member.id;
     end loop;
     for key in
-      select k.id, t.team_id, s.session_units, s.week_units, s.month_units, s.concurrent_requests
+      select k.id, t.team_id, s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests
       from api_key k join usage_subject s on s.subject_id = k.id
       cross join usage_team_of(organization, person) t
       where k.organization_id = organization and k.person_id = person and k.revoked_at is null
@@ -182,7 +182,7 @@ create function usage_refresh_members(organization uuid, person uuid) returns se
       order by 1
     loop
       if usage_set_subject(key.id, organization, key.team_id,
-        array[key.session_units, key.week_units, key.month_units, key.concurrent_requests]) then
+        array[key.session_nanos, key.week_nanos, key.month_nanos, key.concurrent_requests]) then
         return next key.id;
       end if;
     end loop;

@@ -1,5 +1,5 @@
 -- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes the
--- verbs and their answers. Units are micro-units; IDs are bare UUIDs.
+-- verbs and their answers. Units are micro-nanos; IDs are bare UUIDs.
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
 
@@ -64,9 +64,9 @@ create table usage_subject (
   subject_id uuid primary key,
   organization_id uuid not null,
   team_id uuid,
-  session_units bigint check (session_units >= 1),
-  week_units bigint check (week_units >= 1),
-  month_units bigint check (month_units >= 1),
+  session_nanos bigint check (session_nanos >= 1),
+  week_nanos bigint check (week_nanos >= 1),
+  month_nanos bigint check (month_nanos >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),
   counted_from timestamptz,
   summed_at timestamptz,
@@ -85,7 +85,7 @@ create table usage_opening (
   kind usage_window_kind not null,
   starts_at timestamptz not null,
   ends_at timestamptz not null,
-  units bigint not null,
+  nanos bigint not null,
   primary key (subject_id, kind, starts_at)
 );
 
@@ -105,7 +105,7 @@ create table usage_hold (
   price_search bigint,
   input_count integer,
   source usage_billing not null,
-  units bigint not null,
+  nanos bigint not null,
   output_tokens bigint not null,
   admitted_at timestamptz not null,
   lease_until timestamptz not null,
@@ -172,7 +172,7 @@ create table usage_record (
   output_tokens bigint not null,
   reasoning_tokens bigint not null,
   usage_source text not null,
-  -- The searches that its units have.
+  -- The searches that its nanos have.
   searches integer,
   session_starts_at timestamptz,
   session_ends_at timestamptz,

@@ -163,9 +163,9 @@ create function usage_totals(subject uuid, starts timestamptz[])
 -- The windows in force of each organization, for readers, with the raise of its plan.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,
-    t.running, o.extra_usage_enabled as extra_enabled, o.extra_usage_cap_units as extra_cap_units, clock.at,
-    case w.kind when 'session' then r.session_units when 'week' then r.week_units when 'month' then r.month_units end
-      as raised_units,
+    t.running, o.extra_usage_enabled as extra_enabled, o.extra_usage_cap_nanos as extra_cap_nanos, clock.at,
+    case w.kind when 'session' then r.session_nanos when 'week' then r.week_nanos when 'month' then r.month_nanos end
+      as raised_nanos,
     r.concurrent_requests as raised_requests
   from organization o
   cross join lateral (select store_now() as at offset 0) clock

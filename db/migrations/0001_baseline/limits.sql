@@ -4,9 +4,9 @@
 -- The limits that a new key gets: of a team or of an organization.
 create table key_default (
   owner_id uuid primary key,
-  session_units bigint check (session_units >= 1),
-  week_units bigint check (week_units >= 1),
-  month_units bigint check (month_units >= 1),
+  session_nanos bigint check (session_nanos >= 1),
+  week_nanos bigint check (week_nanos >= 1),
+  month_nanos bigint check (month_nanos >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),
   requests_per_minute bigint check (requests_per_minute >= 1),
   tokens_per_minute bigint check (tokens_per_minute >= 1)
@@ -16,9 +16,9 @@ create table key_default (
 create table member_limit (
   organization_id uuid not null references organization (id) on delete cascade,
   person_id uuid not null references person (id),
-  session_units bigint check (session_units >= 1),
-  week_units bigint check (week_units >= 1),
-  month_units bigint check (month_units >= 1),
+  session_nanos bigint check (session_nanos >= 1),
+  week_nanos bigint check (week_nanos >= 1),
+  month_nanos bigint check (month_nanos >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),
   requests_per_minute bigint check (requests_per_minute >= 1),
   tokens_per_minute bigint check (tokens_per_minute >= 1),
@@ -28,9 +28,9 @@ create table member_limit (
 -- The limits of each member without limits of her own: of a team or of an organization.
 create table member_default (
   owner_id uuid primary key,
-  session_units bigint check (session_units >= 1),
-  week_units bigint check (week_units >= 1),
-  month_units bigint check (month_units >= 1),
+  session_nanos bigint check (session_nanos >= 1),
+  week_nanos bigint check (week_nanos >= 1),
+  month_nanos bigint check (month_nanos >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),
   requests_per_minute bigint check (requests_per_minute >= 1),
   tokens_per_minute bigint check (tokens_per_minute >= 1)
@@ -44,9 +44,9 @@ create table member_default (
 create table limit_raise (
   subject_id uuid primary key,
   organization_id uuid not null references organization (id) on delete cascade,
-  session_units bigint check (session_units >= 1),
-  week_units bigint check (week_units >= 1),
-  month_units bigint check (month_units >= 1),
+  session_nanos bigint check (session_nanos >= 1),
+  week_nanos bigint check (week_nanos >= 1),
+  month_nanos bigint check (month_nanos >= 1),
   concurrent_requests bigint check (concurrent_requests >= 1),
   requests_per_minute bigint check (requests_per_minute >= 1),
   tokens_per_minute bigint check (tokens_per_minute >= 1),

@@ -65,7 +65,7 @@ create function usage_rate_read(organization uuid, subject uuid, singly boolean,
     from (
       select h.admitted_at, h.request_id, greatest(h.output_tokens, h.produced_tokens) + case when h.checkpoint > 0
         then h.input_tokens + h.cached_input_tokens + h.cache_write_tokens
-        else coalesce((h.units - h.output_tokens * h.price_output)
+        else coalesce((h.nanos - h.output_tokens * h.price_output)
           / nullif(greatest(h.price_input, h.price_cached_input, h.price_cache_write), 0), 0) end as tokens
       from usage_hold h
       where h.request_id >= oldest and h.organization_id = organization and h.admitted_at > since

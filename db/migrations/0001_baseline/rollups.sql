@@ -6,7 +6,7 @@
 -- Units stand by the kind of token that they were charged for. What was charged pays the input first, then what was read
 -- from the cache, what was written to it, and the output, each up to its price. So the kinds of a request add up to its
 -- charge, but for what is no token's: an operator's entry, and a hold that was charged whole. That rest is what a row's
--- units are more than its kinds.
+-- nanos are more than its kinds.
 
 -- The sum of whole numbers as one. That of sum(bigint) is a numeric: slower to add up, and slow to turn back.
 create aggregate usage_sum(bigint) (
@@ -30,13 +30,13 @@ create table usage_hour (
   cache_write_tokens bigint not null,
   output_tokens bigint not null,
   reasoning_tokens bigint not null,
-  units bigint not null,
-  extra_units bigint not null,
-  uncharged_units bigint not null,
-  input_units bigint not null default 0,
-  cached_input_units bigint not null default 0,
-  cache_write_units bigint not null default 0,
-  output_units bigint not null default 0,
+  nanos bigint not null,
+  extra_nanos bigint not null,
+  uncharged_nanos bigint not null,
+  input_nanos bigint not null default 0,
+  cached_input_nanos bigint not null default 0,
+  cache_write_nanos bigint not null default 0,
+  output_nanos bigint not null default 0,
   primary key (organization_id, starts_at, key_id, team_id, model, operation, outcome)
 ) with (fillfactor = 80);
 create index usage_hour_by_start on usage_hour using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
@@ -63,13 +63,13 @@ create table usage_total (
   cache_write_tokens bigint not null,
   output_tokens bigint not null,
   reasoning_tokens bigint not null,
-  units bigint not null,
-  extra_units bigint not null,
-  uncharged_units bigint not null,
-  input_units bigint not null,
-  cached_input_units bigint not null,
-  cache_write_units bigint not null,
-  output_units bigint not null,
+  nanos bigint not null,
+  extra_nanos bigint not null,
+  uncharged_nanos bigint not null,
+  input_nanos bigint not null,
+  cached_input_nanos bigint not null,
+  cache_write_nanos bigint not null,
+  output_nanos bigint not null,
   primary key (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome)
 ) with (fillfactor = 80);
 create index usage_total_by_start on usage_total using brin (starts_at) with (pages_per_range = 32, autosummarize = on);
@@ -109,8 +109,8 @@ create function usage_recorded_hours(since bigint, until bigint, starts timestam
     starts_at timestamptz, organization_id uuid, key_id uuid, team_id uuid, model text, operation text, outcome text,
     records bigint, requests bigint,
     input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
-    units bigint, extra_units bigint, uncharged_units bigint,
-    input_units bigint, cached_input_units bigint, cache_write_units bigint, output_units bigint,
+    nanos bigint, extra_nanos bigint, uncharged_nanos bigint,
+    input_nanos bigint, cached_input_nanos bigint, cache_write_nanos bigint, output_nanos bigint,
     first_xact bigint, last_xact bigint
   )
   language sql stable parallel restricted
@@ -156,23 +156,23 @@ create function usage_roll_up(since bigint, until bigint) returns void
         usage_sum(h.records) as records, usage_sum(h.requests) as requests, usage_sum(h.input_tokens) as input_tokens,
         usage_sum(h.cached_input_tokens) as cached_input_tokens, usage_sum(h.cache_write_tokens) as cache_write_tokens,
         usage_sum(h.output_tokens) as output_tokens, usage_sum(h.reasoning_tokens) as reasoning_tokens,
-        usage_sum(h.units) as units, usage_sum(h.extra_units) as extra_units,
-        usage_sum(h.uncharged_units) as uncharged_units,
-        usage_sum(h.input_units) as input_units, usage_sum(h.cached_input_units) as cached_input_units,
-        usage_sum(h.cache_write_units) as cache_write_units, usage_sum(h.output_units) as output_units,
+        usage_sum(h.nanos) as nanos, usage_sum(h.extra_nanos) as extra_nanos,
+        usage_sum(h.uncharged_nanos) as uncharged_nanos,
+        usage_sum(h.input_nanos) as input_nanos, usage_sum(h.cached_input_nanos) as cached_input_nanos,
+        usage_sum(h.cache_write_nanos) as cache_write_nanos, usage_sum(h.output_nanos) as output_nanos,
         min(h.first_xact) as first_xact, max(h.last_xact) as last_xact
       from hours h group by 1, 2, 3, 4, 5, 6, 7
     ), by_hour as (
       insert into usage_hour_added
       select h.starts_at, h.organization_id, h.key_id, h.team_id, h.model, h.operation, h.outcome, h.records, h.requests,
-        h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.units, h.extra_units,
-        h.uncharged_units, h.input_units, h.cached_input_units, h.cache_write_units, h.output_units
+        h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.output_tokens, h.reasoning_tokens, h.nanos, h.extra_nanos,
+        h.uncharged_nanos, h.input_nanos, h.cached_input_nanos, h.cache_write_nanos, h.output_nanos
       from hours h
     ), by_day as (
       insert into usage_day_added
       select d.day, d.organization_id, d.key_id, d.team_id, d.model, d.operation, d.outcome, d.records, d.requests,
-        d.input_tokens, d.cached_input_tokens, d.cache_write_tokens, d.output_tokens, d.reasoning_tokens, d.units, d.extra_units,
-        d.uncharged_units, d.input_units, d.cached_input_units, d.cache_write_units, d.output_units
+        d.input_tokens, d.cached_input_tokens, d.cache_write_tokens, d.output_tokens, d.reasoning_tokens, d.nanos, d.extra_nanos,
+        d.uncharged_nanos, d.input_nanos, d.cached_input_nanos, d.cache_write_nanos, d.output_nanos
       from days d
     ), in_total as (
       insert into usage_total_added
@@ -182,9 +182,9 @@ create function usage_roll_up(since bigint, until bigint) returns void
         coalesce(d.day, m.month, 'infinity'), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
         coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
         usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
-        usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
-        usage_sum(d.extra_units), usage_sum(d.uncharged_units), usage_sum(d.input_units), usage_sum(d.cached_input_units),
-        usage_sum(d.cache_write_units), usage_sum(d.output_units)
+        usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.nanos),
+        usage_sum(d.extra_nanos), usage_sum(d.uncharged_nanos), usage_sum(d.input_nanos), usage_sum(d.cached_input_nanos),
+        usage_sum(d.cache_write_nanos), usage_sum(d.output_nanos)
       from days d
       cross join lateral (select date_trunc('month', d.day at time zone 'UTC') at time zone 'UTC' as month) m
       cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
@@ -200,7 +200,7 @@ create function usage_roll_up(since bigint, until bigint) returns void
       records = u.records + excluded.records, sealed_at = null
   $$;
 
--- The roll-ups of a day beside its records, where they differ: of the hours, and of the day. `used` are the units that were
+-- The roll-ups of a day beside its records, where they differ: of the hours, and of the day. `used` are the nanos that were
 -- rolled up and `recorded` those of the records, `held` and `holding` the same of tokens, in all rows of an organization
 -- that differ. What nobody has read yet is in neither.
 create function usage_day_differences(day timestamptz)
@@ -221,16 +221,16 @@ create function usage_day_differences(day timestamptz)
     ), entries as (
       select r.kind, 1 as sign, r.starts_at, r.organization_id, r.key_id, r.team_id, r.model, r.operation, r.outcome,
         r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens,
-        r.units, r.extra_units, r.uncharged_units, r.input_units, r.cached_input_units, r.cache_write_units, r.output_units
+        r.nanos, r.extra_nanos, r.uncharged_nanos, r.input_nanos, r.cached_input_nanos, r.cache_write_nanos, r.output_nanos
       from rolled r
       union all
       select k.kind, -1, case k.kind when 'day' then day else r.starts_at end, r.organization_id, r.key_id, r.team_id,
         r.model, r.operation, r.outcome, r.records, r.requests, r.input_tokens, r.cached_input_tokens, r.cache_write_tokens,
-        r.output_tokens, r.reasoning_tokens, r.units, r.extra_units, r.uncharged_units, r.input_units, r.cached_input_units, r.cache_write_units, r.output_units
+        r.output_tokens, r.reasoning_tokens, r.nanos, r.extra_nanos, r.uncharged_nanos, r.input_nanos, r.cached_input_nanos, r.cache_write_nanos, r.output_nanos
       from recorded r cross join (values ('hour'), ('day')) k (kind)
     ), differing as (
       select e.kind, e.organization_id,
-        sum(e.units) filter (where e.sign = 1) as used, sum(e.units) filter (where e.sign = -1) as recorded,
+        sum(e.nanos) filter (where e.sign = 1) as used, sum(e.nanos) filter (where e.sign = -1) as recorded,
         sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = 1) as held,
         sum(e.input_tokens + e.cached_input_tokens + e.cache_write_tokens + e.output_tokens) filter (where e.sign = -1)
           as holding
@@ -240,10 +240,10 @@ create function usage_day_differences(day timestamptz)
         or sum(e.sign * e.records) <> 0 or sum(e.sign * e.requests) <> 0
         or sum(e.sign * e.input_tokens) <> 0 or sum(e.sign * e.cached_input_tokens) <> 0
         or sum(e.sign * e.cache_write_tokens) <> 0 or sum(e.sign * e.output_tokens) <> 0
-        or sum(e.sign * e.reasoning_tokens) <> 0 or sum(e.sign * e.units) <> 0
-        or sum(e.sign * e.extra_units) <> 0 or sum(e.sign * e.uncharged_units) <> 0
-        or sum(e.sign * e.input_units) <> 0 or sum(e.sign * e.cached_input_units) <> 0
-        or sum(e.sign * e.cache_write_units) <> 0 or sum(e.sign * e.output_units) <> 0
+        or sum(e.sign * e.reasoning_tokens) <> 0 or sum(e.sign * e.nanos) <> 0
+        or sum(e.sign * e.extra_nanos) <> 0 or sum(e.sign * e.uncharged_nanos) <> 0
+        or sum(e.sign * e.input_nanos) <> 0 or sum(e.sign * e.cached_input_nanos) <> 0
+        or sum(e.sign * e.cache_write_nanos) <> 0 or sum(e.sign * e.output_nanos) <> 0
     )
     select d.organization_id, d.kind, day, coalesce(sum(d.used), 0)::bigint, coalesce(sum(d.recorded), 0)::bigint,
       coalesce(sum(d.held), 0)::bigint, coalesce(sum(d.holding), 0)::bigint
@@ -275,7 +275,7 @@ create function usage_unrolled(since bigint, until bigint)
   language sql stable
   set enable_seqscan = off set jit = off
   as $$
-    select h.organization_id, 'day', d.day, 0::bigint, sum(h.units)::bigint, 0::bigint,
+    select h.organization_id, 'day', d.day, 0::bigint, sum(h.nanos)::bigint, 0::bigint,
       sum(h.input_tokens + h.cached_input_tokens + h.cache_write_tokens + h.output_tokens)::bigint
     from usage_recorded_hours(since, until, '-infinity', 'infinity') h
     cross join lateral (select date_bin('1 day', h.starts_at, '2000-01-01Z') as day) d
@@ -295,9 +295,9 @@ create function usage_totals_of(starts timestamptz, ends timestamptz) returns se
       coalesce(d.starts_at, m.month, 'infinity'), coalesce(d.organization_id, z.id), coalesce(d.key_id, z.id), coalesce(d.team_id, z.id),
       coalesce(d.model, ''), coalesce(d.operation, ''), coalesce(d.outcome, ''),
       usage_sum(d.records), usage_sum(d.requests), usage_sum(d.input_tokens), usage_sum(d.cached_input_tokens),
-      usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.units),
-      usage_sum(d.extra_units), usage_sum(d.uncharged_units), usage_sum(d.input_units), usage_sum(d.cached_input_units),
-      usage_sum(d.cache_write_units), usage_sum(d.output_units)
+      usage_sum(d.cache_write_tokens), usage_sum(d.output_tokens), usage_sum(d.reasoning_tokens), usage_sum(d.nanos),
+      usage_sum(d.extra_nanos), usage_sum(d.uncharged_nanos), usage_sum(d.input_nanos), usage_sum(d.cached_input_nanos),
+      usage_sum(d.cache_write_nanos), usage_sum(d.output_nanos)
     from usage_day d
     cross join lateral (select date_trunc('month', d.starts_at at time zone 'UTC') at time zone 'UTC' as month) m
     cross join (select '00000000-0000-0000-0000-000000000000'::uuid as id) z
@@ -318,9 +318,9 @@ create function usage_total_gone() returns trigger
       insert into usage_total_added
       select 'key_all', 'infinity', g.organization_id, g.key_id, g.team_id, '', '', '',
         -usage_sum(g.records), -usage_sum(g.requests), -usage_sum(g.input_tokens), -usage_sum(g.cached_input_tokens),
-        -usage_sum(g.cache_write_tokens), -usage_sum(g.output_tokens), -usage_sum(g.reasoning_tokens), -usage_sum(g.units),
-        -usage_sum(g.extra_units), -usage_sum(g.uncharged_units), -usage_sum(g.input_units),
-        -usage_sum(g.cached_input_units), -usage_sum(g.cache_write_units), -usage_sum(g.output_units)
+        -usage_sum(g.cache_write_tokens), -usage_sum(g.output_tokens), -usage_sum(g.reasoning_tokens), -usage_sum(g.nanos),
+        -usage_sum(g.extra_nanos), -usage_sum(g.uncharged_nanos), -usage_sum(g.input_nanos),
+        -usage_sum(g.cached_input_nanos), -usage_sum(g.cache_write_nanos), -usage_sum(g.output_nanos)
       from gone g where g.kind = 'key' group by g.organization_id, g.key_id, g.team_id;
       -- Nothing is left of them, or they are gone with their months.
       delete from usage_total t using gone g
@@ -350,13 +350,13 @@ create function usage_total_differences(month timestamptz)
       union all
       select 'key_all', 'infinity', t.organization_id, t.key_id, t.team_id, '', '', '',
         usage_sum(t.records), usage_sum(t.requests), usage_sum(t.input_tokens), usage_sum(t.cached_input_tokens),
-        usage_sum(t.cache_write_tokens), usage_sum(t.output_tokens), usage_sum(t.reasoning_tokens), usage_sum(t.units),
-        usage_sum(t.extra_units), usage_sum(t.uncharged_units), usage_sum(t.input_units),
-        usage_sum(t.cached_input_units), usage_sum(t.cache_write_units), usage_sum(t.output_units)
+        usage_sum(t.cache_write_tokens), usage_sum(t.output_tokens), usage_sum(t.reasoning_tokens), usage_sum(t.nanos),
+        usage_sum(t.extra_nanos), usage_sum(t.uncharged_nanos), usage_sum(t.input_nanos),
+        usage_sum(t.cached_input_nanos), usage_sum(t.cache_write_nanos), usage_sum(t.output_nanos)
       from usage_total t where t.kind = 'key' and month = 'infinity'
       group by t.organization_id, t.key_id, t.team_id
     ), differing as (
-      select kind, organization_id, kept.units as used, made.units as recorded,
+      select kind, organization_id, kept.nanos as used, made.nanos as recorded,
         kept.input_tokens + kept.cached_input_tokens + kept.cache_write_tokens + kept.output_tokens as held,
         made.input_tokens + made.cached_input_tokens + made.cache_write_tokens + made.output_tokens as holding
       from kept full join made using (kind, organization_id, starts_at, key_id, team_id, model, operation, outcome)

@@ -165,7 +165,7 @@ single names in limits, labels, notices and memberships.
     globex:
       plan: starter
       status: suspended               # or active, or closed, for good
-      extra_usage_cap_units: 20000000 # null: off
+      extra_usage_cap_nanos: 20000000 # null: off
       key_lifetime_max_days: 90       # null: no limit
       key_unused_max_days: 30         # null: no limit
       keeps_content: false

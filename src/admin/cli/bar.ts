@@ -6,7 +6,7 @@ export function bar(
   { used, held, limit }: { used: number; held: number; limit: number | null },
 ): string {
   if (limit === null) return "·".repeat(cells);
-  const upTo = (units: number) => Math.min(cells, Math.max(units > 0 ? 1 : 0, Math.floor((units / limit) * cells)));
+  const upTo = (nanos: number) => Math.min(cells, Math.max(nanos > 0 ? 1 : 0, Math.floor((nanos / limit) * cells)));
   const full = upTo(used);
   const taken = Math.max(full, upTo(used + held));
   return "█".repeat(full) + "▒".repeat(taken - full) + "░".repeat(cells - taken);

@@ -113,7 +113,7 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
       ["request", request],
       ["receipt", "not to be read by this key: it lacks the scope usage:read"],
     ];
-  const { usage, units, windows, created_at, ended_at } = receipt;
+  const { usage, nanos, windows, created_at, ended_at } = receipt;
   const reasoning = usage.reasoning_tokens > 0 ? ` (${usage.reasoning_tokens} reasoning)` : "";
   return [
     ["request", receipt.id],
@@ -122,7 +122,7 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
     ["took", ended_at && `${grouped(Date.parse(ended_at) - Date.parse(created_at))} ms`],
     ["tokens", `${usage.input_tokens + usage.cached_input_tokens} in, ${usage.output_tokens} out${reasoning}`],
     ["searches", usage.searches > 0 ? grouped(usage.searches) : null],
-    ["units", `${grouped(units.charged)} charged`],
+    ["nanos", `${grouped(nanos.charged)} charged`],
     ...windowKinds.map((kind) => {
       const { usage_percent_before: before, usage_percent_after: after } = windows?.[kind] ?? {};
       return [kind, before === undefined ? null : `${before} % → ${after ?? before} %`] as const;

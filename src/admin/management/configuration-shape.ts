@@ -31,7 +31,7 @@ export const ShownConfiguration = Type.Object(
         capabilities: Type.Array(Type.String()),
         prices: Type.Object(
           { input: whole(), cached_input: whole(), cache_write: whole(), output: whole(), search: whole() },
-          { description: "Micro-units for each token and each search." },
+          { description: "Micro-nanos for each token and each search." },
         ),
         routes: Type.Array(
           Type.Object({ upstream: Type.String(), model: Type.String(), priority: whole(), weight: whole() }),

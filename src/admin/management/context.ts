@@ -34,7 +34,7 @@ export interface ManagedCatalog {
   aliases?: ReadonlyMap<string, string> | undefined;
   /** Names of upstreams. */
   upstreams: readonly string[];
-  /** The price of units; absent or null: none is set. */
+  /** The price of nanos; absent or null: none is set. */
   pricing?: Pricing | null;
 }
 

@@ -11,8 +11,8 @@ type Measures = Partial<
     | "cacheWriteTokens"
     | "outputTokens"
     | "reasoningTokens"
-    | "extraUnits"
-    | "unchargedUnits"
+    | "extraNanos"
+    | "unchargedNanos"
   >
 >;
 
@@ -20,15 +20,15 @@ export interface Charge {
   /** The name of the meter: the kind of token that is counted. */
   meter: string;
   tokens: number;
-  units: number;
+  nanos: number;
   measures: Measures;
 }
 
 const kinds = [
-  { meter: "Input Tokens", tokens: "inputTokens", units: "inputUnits" },
-  { meter: "Cached Input Tokens", tokens: "cachedInputTokens", units: "cachedInputUnits" },
-  { meter: "Cache Write Tokens", tokens: "cacheWriteTokens", units: "cacheWriteUnits" },
-  { meter: "Output Tokens", tokens: "outputTokens", units: "outputUnits" },
+  { meter: "Input Tokens", tokens: "inputTokens", nanos: "inputNanos" },
+  { meter: "Cached Input Tokens", tokens: "cachedInputTokens", nanos: "cachedInputNanos" },
+  { meter: "Cache Write Tokens", tokens: "cacheWriteTokens", nanos: "cacheWriteNanos" },
+  { meter: "Output Tokens", tokens: "outputTokens", nanos: "outputNanos" },
 ] as const;
 
 /** Units of no kind: of an entry, of a hold that was charged whole, or of a day that was rolled up without kinds. */
@@ -40,26 +40,26 @@ const allKinds = "Tokens";
  */
 export function chargesOf(row: Row): Charge[] {
   const charges: Charge[] = [];
-  let units_left = row.units;
-  for (const { meter, tokens, units } of kinds) {
-    if (row[tokens] === 0 && row[units] === 0) continue;
+  let nanos_left = row.nanos;
+  for (const { meter, tokens, nanos } of kinds) {
+    if (row[tokens] === 0 && row[nanos] === 0) continue;
     const measures: Measures = { [tokens]: row[tokens] };
-    charges.push({ meter, tokens: row[tokens], units: row[units], measures });
-    units_left -= row[units];
+    charges.push({ meter, tokens: row[tokens], nanos: row[nanos], measures });
+    nanos_left -= row[nanos];
   }
-  if (units_left === row.units && units_left !== 0) return [whole(row)];
-  if (units_left !== 0 || charges.length === 0) {
-    charges.push({ meter: allKinds, tokens: 0, units: units_left, measures: {} });
+  if (nanos_left === row.nanos && nanos_left !== 0) return [whole(row)];
+  if (nanos_left !== 0 || charges.length === 0) {
+    charges.push({ meter: allKinds, tokens: 0, nanos: nanos_left, measures: {} });
   }
-  const { requests, reasoningTokens, extraUnits, unchargedUnits } = row;
-  Object.assign(charges[0]!.measures, { requests, extraUnits, unchargedUnits });
+  const { requests, reasoningTokens, extraNanos, unchargedNanos } = row;
+  Object.assign(charges[0]!.measures, { requests, extraNanos, unchargedNanos });
   const output = charges.find(({ meter }) => meter === "Output Tokens") ?? charges[0]!;
   output.measures.reasoningTokens = reasoningTokens;
   return charges;
 }
 
-/** A row whose units are of no kind at all. */
+/** A row whose nanos are of no kind at all. */
 function whole(row: Row): Charge {
   const tokens = kinds.reduce((sum, kind) => sum + row[kind.tokens], 0);
-  return { meter: allKinds, tokens, units: row.units, measures: row };
+  return { meter: allKinds, tokens, nanos: row.nanos, measures: row };
 }

@@ -28,7 +28,7 @@ type Price = NonNullable<Report["price"]>;
 export function reportFocus(report: Report): Iterable<string> {
   const { price } = report;
   if (!price) {
-    fail("A FOCUS report needs a price: set reports.currency and reports.price_per_million_units in sluice.yaml.");
+    fail("A FOCUS report needs a price: set reports.currency and reports.price_per_million_nanos in sluice.yaml.");
   }
   return focusLines(report, price);
 }
@@ -91,26 +91,26 @@ const ofCharge = [
   ...["BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "ChargeDescription", "SkuMeter", "SkuPriceId"],
   ...["ConsumedQuantity", "PricingQuantity", "x_Requests"],
   ...["x_InputTokens", "x_CachedInputTokens", "x_CacheWriteTokens", "x_OutputTokens", "x_ReasoningTokens"],
-  ...["x_Units", "x_ExtraUnits", "x_UnchargedUnits"],
+  ...["x_Nanos", "x_ExtraNanos", "x_UnchargedNanos"],
 ];
 
 /** One text instead of cells: there are several hundred thousand of them. */
 function chargeText(facts: ThingFacts, charge: Charge, cost: string, written: (value: Cell) => string): string {
   const { requests = 0, inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = charge.measures;
-  const { outputTokens = 0, reasoningTokens = 0, extraUnits = 0, unchargedUnits = 0 } = charge.measures;
-  const sums = `${requests},${inputTokens},${cachedInputTokens},${cacheWriteTokens},${outputTokens},${reasoningTokens},${charge.units},${extraUnits},${unchargedUnits}`;
+  const { outputTokens = 0, reasoningTokens = 0, extraNanos = 0, unchargedNanos = 0 } = charge.measures;
+  const sums = `${requests},${inputTokens},${cachedInputTokens},${cacheWriteTokens},${outputTokens},${reasoningTokens},${charge.nanos},${extraNanos},${unchargedNanos}`;
   const costs = `${cost},${cost},${cost},${cost}`;
   if (!facts.isUsage) return `${costs},Entry of an operator,,,,,${sums}`;
-  const { meter, tokens, units } = charge;
+  const { meter, tokens, nanos } = charge;
   const { model, operation } = facts.row;
   const description = written(`${meter}: ${operation} with ${model}`);
-  return `${costs},${description},${meter},${written(`${model}: ${operation}: ${meter}`)},${tokens},${units},${sums}`;
+  return `${costs},${description},${meter},${written(`${model}: ${operation}: ${meter}`)},${tokens},${nanos},${sums}`;
 }
 
 function* focusLines({ rows, asOf }: Report, price: Price): Generator<string> {
   yield csvLine([...ofCharge, ...Object.keys(ofPeriod), ...Object.keys(ofThing)]);
-  const costOf = costsAt(price.perMillionUnits);
-  const perUnit = unitPrice(price.perMillionUnits);
+  const costOf = costsAt(price.perMillionNanos);
+  const perUnit = unitPrice(price.perMillionNanos);
   const written = csvCells();
   const things = writtenOnce(ofThing, written);
   const periods = writtenOnce(ofPeriod, written);
@@ -120,7 +120,7 @@ function* focusLines({ rows, asOf }: Report, price: Price): Generator<string> {
     const thing = things(nameOf(row), () => facts);
     const period = periods(row.day ?? row.month ?? row.hour?.toISOString() ?? "", () => periodOf(row, asOf));
     for (const charge of chargesOf(row)) {
-      yield `${chargeText(facts, charge, costOf(charge.units), written)},${period},${thing}\r\n`;
+      yield `${chargeText(facts, charge, costOf(charge.nanos), written)},${period},${thing}\r\n`;
     }
   }
 }

@@ -3,7 +3,7 @@ import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Policies, Organization as StoredOrganization } from "../../core/store/directory.ts";
-import { units_max } from "../../core/store/ledger.ts";
+import { nanos_max } from "../../core/store/ledger.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
 import type { Changed } from "../store/administration.ts";
 import { flag } from "./command.ts";
@@ -279,26 +279,26 @@ Examples:
     name: "setExtraUsage",
     route: "PUT /organizations/{organization}/extra-usage",
     summary: "Allow or stop extra usage",
-    description: "With a cap in micro-units a billing month it is on, with null it is off.",
+    description: "With a cap in micro-nanos a billing month it is on, with null it is off.",
     ...change,
-    takes: Type.Object({ ...oneOrganization, cap_units: nullable(Type.Integer({ minimum: 1, maximum: units_max })) }),
+    takes: Type.Object({ ...oneOrganization, cap_nanos: nullable(Type.Integer({ minimum: 1, maximum: nanos_max })) }),
     example: {
-      takes: { ...sent, cap_units: 20_000_000 },
-      answer: { ...acme, extraUsage: { enabled: true, capUnits: 20_000_000 }, version: 6 },
+      takes: { ...sent, cap_nanos: 20_000_000 },
+      answer: { ...acme, extraUsage: { enabled: true, capNanos: 20_000_000 }, version: 6 },
     },
     command: {
       words: "org extra-usage",
       description: "allow or stop usage beyond the limits of the plan",
       takes: {
         organization: organizationFlag,
-        capUnits: {
-          ...flag("--cap <units>", "most units in a billing month; required with on"),
+        capNanos: {
+          ...flag("--cap <nanos>", "most nanos in a billing month; required with on"),
           none: flag("<on|off>", "on allows extra usage, off stops it"),
         },
       },
       says: ({ slug, extraUsage }) =>
         extraUsage.enabled
-          ? `Extra usage of ${slug} is on, up to ${grouped(extraUsage.capUnits ?? 0)} units a billing month.\n`
+          ? `Extra usage of ${slug} is on, up to ${grouped(extraUsage.capNanos ?? 0)} nanos a billing month.\n`
           : `Extra usage of ${slug} is off.\n`,
       help: `
 Examples:
@@ -306,8 +306,8 @@ Examples:
   $ sluice org extra-usage acme off`,
     },
     async act(context, input) {
-      const { capUnits } = input;
-      const extra = capUnits === null ? ({ enabled: false } as const) : ({ enabled: true, capUnits } as const);
+      const { capNanos } = input;
+      const extra = capNanos === null ? ({ enabled: false } as const) : ({ enabled: true, capNanos } as const);
       return changeOrganization(context, input, (id, version) =>
         context.administration.setExtraUsage(id, extra, context.actor, version),
       );

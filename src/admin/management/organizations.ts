@@ -6,7 +6,7 @@ import type { Value } from "../../core/schema/codec.ts";
 import { organizationStatuses } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { day, instant as instantWritten } from "../../core/time/written.ts";
-import { id, instant, units, version } from "../store/shapes.ts";
+import { id, instant, nanos, version } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
@@ -40,7 +40,7 @@ const fields = {
   next_anchor: nullable(
     Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
   ),
-  extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()) }),
+  extra_usage: Type.Object({ enabled: Type.Boolean(), cap_nanos: nullable(nanos()) }),
   key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
   key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
   keeps_content: Type.Boolean({ description: "False: no text of a request or an answer is stored." }),
@@ -65,7 +65,7 @@ export const acme: Organization = {
   plan: "pro",
   anchorAt: examples.at,
   nextAnchor: null,
-  extraUsage: { enabled: false, capUnits: null },
+  extraUsage: { enabled: false, capNanos: null },
   keyLifetimeMaxDays: null,
   keyUnusedMaxDays: null,
   keepsContent: true,
@@ -93,8 +93,8 @@ const organizationColumns: Column<OrganizationStanding>[] = [
 ];
 
 function organizationFacts(organization: Organization): Facts {
-  const { enabled, capUnits } = organization.extraUsage;
-  const cap = capUnits === null ? "on" : `on, up to ${grouped(capUnits)} units a billing month`;
+  const { enabled, capNanos } = organization.extraUsage;
+  const cap = capNanos === null ? "on" : `on, up to ${grouped(capNanos)} nanos a billing month`;
   const next = organization.nextAnchor;
   return [
     ["id", organization.id],

@@ -3,7 +3,7 @@ import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";
-import { units_max } from "../../core/store/ledger.ts";
+import { nanos_max } from "../../core/store/ledger.ts";
 import { noLimits, type PlanLimits } from "../../core/store/plan.ts";
 import { minute } from "../../core/time/written.ts";
 import { Plan } from "../store/plan.ts";
@@ -29,11 +29,11 @@ const limitsBefore = {
 };
 
 const limit = (what: string) =>
-  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: units_max, description: `${what} Null: no limit.` })));
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: nanos_max, description: `${what} Null: no limit.` })));
 const limits = {
-  session: limit("Micro-units in five hours."),
-  week: limit("Micro-units a week."),
-  month: limit("Micro-units a month."),
+  session: limit("Micro-nanos in five hours."),
+  week: limit("Micro-nanos a week."),
+  month: limit("Micro-nanos a month."),
   requests_per_minute: limit("Requests in any 60 seconds."),
   tokens_per_minute: limit("Tokens in any 60 seconds."),
   concurrent_requests: limit("Requests at a time."),

@@ -3,7 +3,7 @@ import Type from "typebox";
 import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { reportGroups } from "../../core/store/report.ts";
-import { id, instant, units } from "../store/shapes.ts";
+import { id, instant, nanos } from "../store/shapes.ts";
 import { standing } from "./standing.ts";
 
 const measures = {
@@ -13,13 +13,13 @@ const measures = {
   cache_write_tokens: Type.Integer(),
   output_tokens: Type.Integer(),
   reasoning_tokens: Type.Integer({ description: "Of the output tokens." }),
-  units: Type.Integer({ description: "Charged, entries of operators included." }),
-  extra_units: Type.Integer({ description: "Of these, as extra usage." }),
-  uncharged_units: Type.Integer(),
-  input_units: Type.Integer({ description: "Of the units, for input tokens. With the next three: docs/reports.md." }),
-  cached_input_units: Type.Integer(),
-  cache_write_units: Type.Integer(),
-  output_units: Type.Integer(),
+  nanos: Type.Integer({ description: "Charged, entries of operators included." }),
+  extra_nanos: Type.Integer({ description: "Of these, as extra usage." }),
+  uncharged_nanos: Type.Integer(),
+  input_nanos: Type.Integer({ description: "Of the nanos, for input tokens. With the next three: docs/reports.md." }),
+  cached_input_nanos: Type.Integer(),
+  cache_write_nanos: Type.Integer(),
+  output_nanos: Type.Integer(),
   cost: Type.Optional(Type.String({ description: "A decimal number, where a price is set." })),
 };
 
@@ -64,13 +64,13 @@ export const Report = Type.Object(
     as_of: instant("The instant of which it tells."),
     total: Total,
     running: Type.Object(
-      { requests: count(), held_units: units() },
+      { requests: count(), held_nanos: nanos() },
       { description: "What was admitted in the span and still runs: in no row yet." },
     ),
     rows_left_out: Type.Integer({ minimum: 0, description: "Rows that are not there, since `largest` was asked for." }),
     organization_id: nullable(id("org")),
     price: nullable(
-      Type.Object({ currency: Type.String(), per_million_units: Type.Number(), provider: Type.String() }),
+      Type.Object({ currency: Type.String(), per_million_nanos: Type.Number(), provider: Type.String() }),
     ),
     rows: Type.Array(Row),
   },

@@ -12,9 +12,9 @@ export function reportSaid(report: Report): Said {
   const whose = organization ? `, of ${organization}` : "";
   const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(asOf)}.\n`;
   const cost = price ? `, ${total.cost} ${price.currency}` : "";
-  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.units)} units${cost}.\n`;
+  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.nanos)} nanos${cost}.\n`;
   const isOpen = running.requests > 0;
-  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${grouped(running.heldUnits)} units.\n`;
+  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${grouped(running.heldNanos)} nanos.\n`;
   const last = `${all}${isOpen ? open : ""}`;
   if (rows.length === 0) return `${head}Nothing was used.\n${last}`;
   return { pieces: [head, tablePiece(columnsOf(report), rows), last] };
@@ -39,15 +39,15 @@ const groupColumns: Record<ReportGroup, Column<Row>> = {
 };
 
 function columnsOf({ by, rows, price }: Report): Column<Row>[] {
-  const most = Math.max(1, ...rows.map(({ units }) => units));
+  const most = Math.max(1, ...rows.map(({ nanos }) => nanos));
   const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
     ...by.map((group) => groupColumns[group]),
     ...(by.includes("team") ? [teamId] : []),
     ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
-    barColumn([8, 20], ({ units }) => ({ used: Math.max(0, units), held: 0, limit: most })),
-    { head: "UNITS", cell: ({ units }) => grouped(units) },
+    barColumn([8, 20], ({ nanos }) => ({ used: Math.max(0, nanos), held: 0, limit: most })),
+    { head: "UNITS", cell: ({ nanos }) => grouped(nanos) },
     ...costColumn(price),
     { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
     { head: "INPUT", cell: (row) => grouped(input(row)), optional: true },
@@ -85,7 +85,7 @@ an hour. The end is not part of the report.
 
 FOCUS is by day, or --by hour or month, with organization, team, person, key,
 model, and operation. It needs reports.currency and
-reports.price_per_million_units in sluice.yaml.
+reports.price_per_million_nanos in sluice.yaml.
 
 Examples:
   $ sluice usage report

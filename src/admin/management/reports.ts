@@ -29,13 +29,13 @@ const exampleTotal: Report["total"] = {
   cacheWriteTokens: 0,
   outputTokens: 900,
   reasoningTokens: 0,
-  units: 700_000,
-  extraUnits: 0,
-  unchargedUnits: 0,
-  inputUnits: 340_000,
-  cachedInputUnits: 0,
-  cacheWriteUnits: 0,
-  outputUnits: 360_000,
+  nanos: 700_000,
+  extraNanos: 0,
+  unchargedNanos: 0,
+  inputNanos: 340_000,
+  cachedInputNanos: 0,
+  cacheWriteNanos: 0,
+  outputNanos: 360_000,
   cost: "0.028",
 };
 
@@ -81,7 +81,7 @@ export const reportVerbs = [
           minimum: 1,
           maximum: rows_max,
           description:
-            "Only this many rows, those with the most units. `total` covers all rows, and `rows_left_out` counts the others.",
+            "Only this many rows, those with the most nanos. `total` covers all rows, and `rows_left_out` counts the others.",
         }),
       ),
     }),
@@ -95,10 +95,10 @@ export const reportVerbs = [
         organization: null,
         asOf: examples.at,
         total: exampleTotal,
-        running: { requests: 0, heldUnits: 0 },
+        running: { requests: 0, heldNanos: 0 },
         rowsLeftOut: 0,
         organizationId: null,
-        price: { currency: "EUR", perMillionUnits: 0.04, provider: "Example AI" },
+        price: { currency: "EUR", perMillionNanos: 0.04, provider: "Example AI" },
         rows: [
           {
             organizationName: "Acme, Inc.",
@@ -169,7 +169,7 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
     fail("The total is beyond 2^53 - 1 and cannot be reported exactly. Choose a shorter period, or one organization.");
   }
   const { pricing = null } = await catalog();
-  const costOf = pricing && costsAt(pricing.price_per_million_units);
+  const costOf = pricing && costsAt(pricing.price_per_million_nanos);
   const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
   return {
     from,
@@ -183,7 +183,7 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
     organizationId: organization?.id ?? null,
     price: pricing && {
       currency: pricing.currency,
-      perMillionUnits: pricing.price_per_million_units,
+      perMillionNanos: pricing.price_per_million_nanos,
       provider: pricing.provider,
     },
     rows: await withStanding(
@@ -247,7 +247,7 @@ async function memberIds(
 
 /** The latest period last; within a period the largest first, and equal ones by the ids of their groups. */
 function largestFirst(one: ReportRow, other: ReportRow): number {
-  const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0) || other.units - one.units;
+  const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0) || other.nanos - one.nanos;
   if (order !== 0) return order;
   for (const nameOf of names) {
     const [first, second] = [nameOf(one) ?? "", nameOf(other) ?? ""];
@@ -335,7 +335,7 @@ const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => v
   },
 };
 
-type Costs = ((units: number) => string) | null;
+type Costs = ((nanos: number) => string) | null;
 
 function withMeasures<Groups extends object>(
   groups: Groups,
@@ -345,6 +345,6 @@ function withMeasures<Groups extends object>(
   const listed = groups as Groups & Report["total"];
   const total: ReportMeasures = listed;
   for (const name of measures) total[name] = row[name];
-  if (costOf) listed.cost = costOf(row.units);
+  if (costOf) listed.cost = costOf(row.nanos);
   return listed;
 }

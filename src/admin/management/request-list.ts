@@ -6,7 +6,7 @@ import type { Value } from "../../core/schema/codec.ts";
 import { meteredOperations } from "../../core/store/ledger.ts";
 import { minute } from "../../core/time/written.ts";
 import { type ListedRequest, listedOutcomes, type RequestQuery } from "../store/request-list.ts";
-import { id, instant, units } from "../store/shapes.ts";
+import { id, instant, nanos } from "../store/shapes.ts";
 import { type Column, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
@@ -45,9 +45,9 @@ const ListedRequestShape = Type.Object(
     cache_write_tokens: count(),
     output_tokens: count(),
     reasoning_tokens: count(),
-    held_units: units(),
-    charged_units: units(),
-    uncharged_units: units(),
+    held_nanos: nanos(),
+    charged_nanos: nanos(),
+    uncharged_nanos: nanos(),
   },
   { $id: "ListedRequest" },
 );
@@ -77,9 +77,9 @@ const example: Listed = {
   cacheWriteTokens: 0,
   outputTokens: 300,
   reasoningTokens: 0,
-  heldUnits: 900_000,
-  chargedUnits: 240_000,
-  unchargedUnits: 0,
+  heldNanos: 900_000,
+  chargedNanos: 240_000,
+  unchargedNanos: 0,
 };
 
 const columns: Column<Listed>[] = [
@@ -88,7 +88,7 @@ const columns: Column<Listed>[] = [
   { head: "ORG", cell: (request) => request.organization },
   { head: "OUTCOME", cell: outcomeOf, breaks: true },
   { head: "TOKENS", cell: tokensOf },
-  { head: "UNITS", cell: (request) => grouped(request.chargedUnits) },
+  { head: "UNITS", cell: (request) => grouped(request.chargedNanos) },
   { head: "MODEL", cell: (request) => request.model ?? "", breaks: true, optional: true },
   { head: "UPSTREAM", cell: (request) => request.upstream ?? "", optional: true },
   { head: "KEY", cell: (request) => request.keyId ?? "", optional: true },
@@ -200,5 +200,5 @@ function withoutEngine(request: Listed): Listed {
 
 function listed(request: ListedRequest & { organization: string }): Listed {
   const { requestId, held, charged, uncharged, ...rest } = request;
-  return { ...rest, id: requestId, heldUnits: held, chargedUnits: charged, unchargedUnits: uncharged };
+  return { ...rest, id: requestId, heldNanos: held, chargedNanos: charged, unchargedNanos: uncharged };
 }

@@ -8,7 +8,7 @@ import { count, nullable } from "../../core/protocol/shapes/contract.ts";
 import { decode, type Value } from "../../core/schema/codec.ts";
 import { type Receipt, type ReceiptWindow, windowKinds } from "../../core/store/ledger.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
-import { id, instant, limit, units } from "../store/shapes.ts";
+import { id, instant, limit, nanos } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
 import { examples, formed, owners } from "./shapes.ts";
@@ -23,8 +23,8 @@ const ExactWindow = nullable(
     starts_at: instant("When it began."),
     reset_at: instant("When it ends."),
     limit: limit(),
-    used_before: units(),
-    used_after: nullable(units()),
+    used_before: nanos(),
+    used_after: nullable(nanos()),
   }),
 );
 export const Request = Type.Object(
@@ -110,7 +110,7 @@ export const requestVerbs = [
           source: "estimated",
         },
         prices: null,
-        units: { held: 0, charged: 0, uncharged: 0 },
+        nanos: { held: 0, charged: 0, uncharged: 0 },
         billingSource: null,
         windows: null,
         organizationId: examples.organization,
@@ -168,7 +168,7 @@ function detailsOf(receipt: Receipt | null) {
   };
 }
 
-/** The percentages that the owner reads, and the units that they are calculated from. */
+/** The percentages that the owner reads, and the nanos that they are calculated from. */
 function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow) {
   return {
     usage_percent_before: percentOf(usedBefore, limit),
@@ -182,7 +182,7 @@ function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindo
 }
 
 function requestFacts(request: Request): Facts {
-  const { route, usage, units, windows, reportRejected } = request;
+  const { route, usage, nanos, windows, reportRejected } = request;
   const duration = (value: number | null | undefined) =>
     value === null || value === undefined ? null : `${grouped(value)} ms`;
   const attempts = (route?.tried ?? []).map(
@@ -199,10 +199,10 @@ function requestFacts(request: Request): Facts {
           `${usage.inputTokens} in, ${usage.cachedInputTokens} cached, ${usage.cacheWriteTokens} written, ${usage.outputTokens} out (${usage.reasoningTokens} reasoning); ${usage.source}`,
         ],
         ["inputs", request.inputCount === null ? null : grouped(request.inputCount)],
-        ["searches", usage.searches === 0 ? null : `${usage.searches} at ${grouped(request.prices.search)} units`],
+        ["searches", usage.searches === 0 ? null : `${usage.searches} at ${grouped(request.prices.search)} nanos`],
         [
-          "units",
-          `${grouped(units.charged)} charged, ${grouped(units.held)} held, ${grouped(units.uncharged)} uncharged`,
+          "nanos",
+          `${grouped(nanos.charged)} charged, ${grouped(nanos.held)} held, ${grouped(nanos.uncharged)} uncharged`,
         ],
         ["report rejected", reportRejected ? describeReport(reportRejected as RejectedReport) : null],
         ["billed to", request.billingSource],
@@ -219,7 +219,7 @@ function requestFacts(request: Request): Facts {
     ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
     [
       "settled late",
-      request.settledLateAt && `${request.settledLateAt}, by its own node; tokens and units are the sums`,
+      request.settledLateAt && `${request.settledLateAt}, by its own node; tokens and nanos are the sums`,
     ],
     ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
     ...attempts,

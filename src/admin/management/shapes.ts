@@ -3,7 +3,7 @@ import type { TSchema } from "typebox";
 import Type from "typebox";
 import { plainPattern } from "../../core/inference/plain-text.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import { units_max } from "../../core/store/ledger.ts";
+import { nanos_max } from "../../core/store/ledger.ts";
 import type { Role } from "../../core/store/operators.ts";
 import { eachLimit, limitNames } from "../store/shapes.ts";
 import type { CallerRole } from "./caller.ts";
@@ -58,7 +58,7 @@ export const duration = (description: string) =>
 
 /** A limit that is left out stays as it is. */
 export function limitChanges(description: string) {
-  const amount = () => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: units_max })));
+  const amount = () => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: nanos_max })));
   return Type.Object(eachLimit(amount), { description, propertyNames: oneOf(limitNames) });
 }
 

@@ -6,7 +6,7 @@ import type { Value } from "../../core/schema/codec.ts";
 import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";
 import { type Standing as StoredStanding, tightest } from "../../core/store/standing.ts";
 import { minute } from "../../core/time/written.ts";
-import { instant, limit, units } from "../store/shapes.ts";
+import { instant, limit, nanos } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { type Raise, withRaises } from "./raise.ts";
@@ -15,8 +15,8 @@ import { examples } from "./shapes.ts";
 export const Window = Type.Object(
   {
     usage_percent: Type.Number({ minimum: 0 }),
-    used: units(),
-    held: units(),
+    used: nanos(),
+    held: nanos(),
     limit: limit(),
     starts_at: instant("When it began."),
     reset_at: instant("When it ends."),

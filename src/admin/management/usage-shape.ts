@@ -3,7 +3,7 @@ import Type from "typebox";
 import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
-import { id, instant, limit, units } from "../store/shapes.ts";
+import { id, instant, limit, nanos } from "../store/shapes.ts";
 import { Window } from "./standing.ts";
 
 export const OrganizationUsage = Type.Object(
@@ -15,7 +15,7 @@ export const OrganizationUsage = Type.Object(
     session: Window,
     week: Window,
     month: Window,
-    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_units: nullable(units()), used: units(), held: units() }),
+    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_nanos: nullable(nanos()), used: nanos(), held: nanos() }),
     running_requests: count(),
     concurrent_requests: limit(),
   },

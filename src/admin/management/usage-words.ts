@@ -22,11 +22,11 @@ export function onTrust({ windows, records, days, dayRecords }: Sealed): string 
   return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
-export function onLost({ receipts, units, noticedAt, movedAt }: Lost): string {
+export function onLost({ receipts, nanos, noticedAt, movedAt }: Lost): string {
   const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
   if (receipts === 0) return moved;
   const what = receipts === 1 ? "1 settled request" : `${grouped(receipts)} settled requests`;
-  return `${moved}Lost with it: at least ${what} of ${grouped(units)} units, noticed until ${instant(noticedAt)}. See docs/databases.md.\n`;
+  return `${moved}Lost with it: at least ${what} of ${grouped(nanos)} nanos, noticed until ${instant(noticedAt)}. See docs/databases.md.\n`;
 }
 
 /** A row of the table of windows. */
@@ -42,7 +42,7 @@ export function usageSaid(usage: OrganizationUsage): Said {
   const { extraUsage: extra, runningRequests: running, concurrentRequests: atATime } = usage;
   const lines: Line[] = windowKinds.map((kind) => ({ name: kind, ...usage[kind] }));
   if (extra.enabled || extra.used > 0) {
-    lines.push({ name: "extra", ...extra, limit: extra.capUnits, resetAt: usage.month.resetAt });
+    lines.push({ name: "extra", ...extra, limit: extra.capNanos, resetAt: usage.month.resetAt });
   }
   const facts = [
     ["organization", usage.organization],
@@ -85,9 +85,9 @@ replica took over without the last commits, or a backup was restored, the check
 says on stderr what was lost, because no total can show that.
 
 The windows hour and day are the roll-ups of a day, and total those of a month.
-Their units are in USED and RECORDED, and their tokens in HELD and HOLDING.
+Their nanos are in USED and RECORDED, and their tokens in HELD and HOLDING.
 
 --full also compares the records with the hourly entries (passes) of the audit
-log. For a pass, USED and HELD are the units and records by its entry, and
+log. For a pass, USED and HELD are the nanos and records by its entry, and
 RECORDED and HOLDING those of now. The window chain means that the log itself
 was changed. Keep heads of the log elsewhere, for sluice audit verify.`;

@@ -3,9 +3,9 @@ import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
 import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { idOf } from "../../core/store/ids.ts";
-import { type LedgerDifference, type Sealed, units_max, windowKinds } from "../../core/store/ledger.ts";
+import { type LedgerDifference, nanos_max, type Sealed, windowKinds } from "../../core/store/ledger.ts";
 import { noLimits } from "../../core/store/plan.ts";
-import { id, instant, units } from "../store/shapes.ts";
+import { id, instant, nanos } from "../store/shapes.ts";
 import { flag, required, tablePiece } from "./command.ts";
 import { fail } from "./error.ts";
 import { organizationFlag } from "./organizations.ts";
@@ -27,7 +27,7 @@ const UsageCheck = Type.Object(
     lost: Type.Object(
       {
         receipts: count(),
-        units: units(),
+        nanos: nanos(),
         noticed_at: nullable(instant("When the last of them was noticed.")),
         moved_at: nullable(instant("When another server was met last.")),
       },
@@ -46,7 +46,7 @@ const UsageAdjustment = Type.Object(
       Type.Object({
         id: nullable(id("req")),
         window: oneOf([...windowKinds, "extra"]),
-        units: nullable(Type.Integer({ description: "What was added. Null: no session was open." })),
+        nanos: nullable(Type.Integer({ description: "What was added. Null: no session was open." })),
       }),
     ),
   },
@@ -60,7 +60,7 @@ export const usageVerbs = [
     name: "readUsage",
     route: "GET /organizations/{organization}/usage",
     summary: "Read the usage of an organization",
-    description: "Its windows as they are now, in micro-units.",
+    description: "Its windows as they are now, in micro-nanos.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(oneOrganization),
@@ -75,7 +75,7 @@ export const usageVerbs = [
         session: exampleWindow,
         week: exampleWindow,
         month: exampleWindow,
-        extraUsage: { enabled: false, capUnits: null, used: 0, held: 0 },
+        extraUsage: { enabled: false, capNanos: null, used: 0, held: 0 },
         runningRequests: 3,
         concurrentRequests: 20,
       },
@@ -107,7 +107,7 @@ export const usageVerbs = [
   verb({
     name: "adjustUsage",
     route: "POST /organizations/{organization}/usage/adjustments",
-    summary: "Add units to the current usage, or subtract them",
+    summary: "Add nanos to the current usage, or subtract them",
     description: "Each call adds once more.",
     roles: admins,
     kind: "act",
@@ -115,43 +115,43 @@ export const usageVerbs = [
     takes: Type.Object({
       ...oneOrganization,
       window: oneOf(["session", "week", "month", "extra", "all"], { description: "`all`: session, week and month." }),
-      units: Type.Union(
-        [Type.Integer({ minimum: -units_max, maximum: -1 }), Type.Integer({ minimum: 1, maximum: units_max })],
+      nanos: Type.Union(
+        [Type.Integer({ minimum: -nanos_max, maximum: -1 }), Type.Integer({ minimum: 1, maximum: nanos_max })],
         {
           description: "Below 0: to subtract, down to 0.",
-          "x-must-be": `a whole number other than 0, from -${units_max} to ${units_max}`,
+          "x-must-be": `a whole number other than 0, from -${nanos_max} to ${nanos_max}`,
         },
       ),
       reason: name("For the audit log."),
     }),
     answers: UsageAdjustment,
     example: {
-      takes: { organization: "acme", window: "session", units: -250_000, reason: "outage of 3 May" },
+      takes: { organization: "acme", window: "session", nanos: -250_000, reason: "outage of 3 May" },
       answer: {
         organizationId: examples.organization,
         organization: "acme",
         reason: "outage of 3 May",
-        entries: [{ id: examples.request, window: "session", units: -125_000 }],
+        entries: [{ id: examples.request, window: "session", nanos: -125_000 }],
       },
     },
     command: {
       words: "usage adjust",
-      description: "add units to the current usage of an organization, or subtract them",
+      description: "add nanos to the current usage of an organization, or subtract them",
       takes: {
         organization: flag("<org>", "slug or ID of the organization"),
         window: {
           ...required("--window <window>", "window to adjust; all means session, week, and month"),
           hasChoices: true,
         },
-        units: required("--units <±n>", "units to add, or to subtract, such as -250000; usage stops at 0"),
+        nanos: required("--nanos <±n>", "nanos to add, or to subtract, such as -250000; usage stops at 0"),
         reason: required("--reason <text>", "reason for the audit log"),
       },
       says: ({ organization, entries }) =>
         entries
-          .map(({ window, units }) =>
-            units === null
+          .map(({ window, nanos }) =>
+            nanos === null
               ? `${organization}, ${window}: no open session.\n`
-              : `${organization}, ${window}: ${units > 0 ? "+" : ""}${grouped(units)} units.\n`,
+              : `${organization}, ${window}: ${nanos > 0 ? "+" : ""}${grouped(nanos)} nanos.\n`,
           )
           .join(""),
       help: `
@@ -160,16 +160,16 @@ is part of reports and their costs, and one for session or week only changes
 what a limit leaves.
 
 Examples:
-  $ sluice usage adjust acme --window all --units -250000 --reason "outage of 3 May"
-  $ sluice usage adjust acme --window month --units 1000000 --reason "offline batch"`,
+  $ sluice usage adjust acme --window all --nanos -250000 --reason "outage of 3 May"
+  $ sluice usage adjust acme --window month --nanos 1000000 --reason "offline batch"`,
     },
-    async act({ administration, actor, newUuid, organizationOf }, { organization: given, window, units, reason }) {
+    async act({ administration, actor, newUuid, organizationOf }, { organization: given, window, nanos, reason }) {
       const { id, slug } = await organizationOf(given);
       const kinds = window === "all" ? windowKinds : ([window] as const);
       const entries = await administration.adjustUsage({
         organizationId: id,
         entries: kinds.map((kind) => ({ entryId: idOf(newUuid(), "req_"), kind })),
-        units,
+        nanos,
         reason,
         actor,
       });
@@ -186,7 +186,7 @@ Examples:
         entries: entries.map(({ entryId, kind, added }) => ({
           id: added === null ? null : entryId,
           window: kind,
-          units: added,
+          nanos: added,
         })),
       };
     },
@@ -206,7 +206,7 @@ Examples:
       answer: {
         differences: [],
         trusted: { windows: 12, records: 3400, days: 2, dayRecords: 900 },
-        lost: { receipts: 0, units: 0, noticedAt: null, movedAt: null },
+        lost: { receipts: 0, nanos: 0, noticedAt: null, movedAt: null },
       },
     },
     command: {

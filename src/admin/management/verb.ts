@@ -8,7 +8,7 @@ import Type from "typebox";
 import type { FaultCode } from "../../core/inference/fault.ts";
 import { type Contract, contract } from "../../core/protocol/contract.ts";
 import { decode, encode, type Given, type Value } from "../../core/schema/codec.ts";
-import { units_max } from "../../core/store/ledger.ts";
+import { nanos_max } from "../../core/store/ledger.ts";
 import type { CallerRole } from "./caller.ts";
 import type { Command, Confirmation, Question } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
@@ -38,7 +38,7 @@ export type Tag =
   | "Console";
 
 const versionRead = {
-  version: Type.Optional(Type.Integer({ minimum: 1, maximum: units_max, description: "The version that was read." })),
+  version: Type.Optional(Type.Integer({ minimum: 1, maximum: nanos_max, description: "The version that was read." })),
 };
 /** All that the verb takes: a change also the version that was read. */
 type Input<How extends Kind, Takes extends TProperties> = TObject<

@@ -78,7 +78,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
   /** If it is turned off, the cap stays: it still bounds running requests. */
   setExtraUsage(
     id: string,
-    extra: { enabled: true; capUnits: number } | { enabled: false },
+    extra: { enabled: true; capNanos: number } | { enabled: false },
     actor: Actor,
     version?: number | null,
   ): Promise<Changed>;
@@ -90,7 +90,7 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
   adjustUsage(input: {
     organizationId: string;
     entries: readonly { entryId: string; kind: WindowKind | "extra" }[];
-    units: number;
+    nanos: number;
     reason: string;
     actor: Actor;
   }): Promise<UsageEntry[]>;

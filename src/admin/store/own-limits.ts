@@ -26,7 +26,7 @@ export interface CountingLimits {
 
 /**
  * Whether something that counted before no longer does, or is higher, also when a raise has ended. Another team with the
- * same limits is no substitute: it has used other units. A new key is compared with what a key to come would have had.
+ * same limits is no substitute: it has used other nanos. A new key is compared with what a key to come would have had.
  */
 export function isAnyRaised(before: readonly CountingLimits[], after: readonly CountingLimits[]): boolean {
   const was = Map.groupBy(before, ({ entrance }) => entrance);

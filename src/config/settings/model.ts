@@ -1,7 +1,7 @@
 /** A public model of sluice.yaml, and the engines that serve it. */
 import { modelKinds } from "../../core/inference/model.ts";
 import type { Capability } from "../../core/inference/request.ts";
-import { units_max } from "../../core/store/ledger.ts";
+import { nanos_max } from "../../core/store/ledger.ts";
 import { tokenizerNames } from "../../core/tokens/tokenizers.ts";
 import { instantMessage, instantPattern } from "../instant.ts";
 import { choice, flag, group, list, text, type Written, whole } from "./row.ts";
@@ -21,7 +21,7 @@ export const capabilities = [
 const context_tokens_max = 100_000_000;
 const tokens = { minimum: 1, maximum: context_tokens_max };
 /** A whole context at this price is still an exact number. */
-const price_max = units_max / context_tokens_max;
+const price_max = nanos_max / context_tokens_max;
 const price = { minimum: 0, maximum: price_max };
 
 const route = group(
@@ -69,7 +69,7 @@ const prices = group(
       "A search, for the kind `rerank`: up to 100 documents of a request. It is charged beside the tokens.",
     ),
   },
-  "Micro-units per token: whole numbers, 0 for free.",
+  "Micro-nanos per token: whole numbers, 0 for free.",
   { isRequired: true },
 );
 

@@ -1,14 +1,14 @@
 /** A plan of sluice.yaml. */
-import { units_max } from "../../core/store/ledger.ts";
+import { nanos_max } from "../../core/store/ledger.ts";
 import { group, type Written, whole } from "./row.ts";
 
-const units = (window: string) => whole({ minimum: 1, maximum: units_max }, `Micro-units in ${window}.`);
+const nanos = (window: string) => whole({ minimum: 1, maximum: nanos_max }, `Micro-nanos in ${window}.`);
 
 export const Plan = group(
   {
-    session: units("a session of five hours"),
-    week: units("a week"),
-    month: units("a billing month"),
+    session: nanos("a session of five hours"),
+    week: nanos("a week"),
+    month: nanos("a billing month"),
     requests_per_minute: whole({ minimum: 1, maximum: 1_000_000_000 }, "Requests in any 60 seconds."),
     tokens_per_minute: whole({ minimum: 1, maximum: 1_000_000_000_000 }, "Tokens in any 60 seconds."),
     concurrent_requests: whole({ minimum: 1, maximum: 1_000_000 }, "Requests that run at the same time."),

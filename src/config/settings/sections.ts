@@ -252,7 +252,7 @@ const metrics = group(
   {
     organizations_max: whole(
       { minimum: 0, maximum: 1000, default: 0 },
-      "How many organizations `usage_organization_units` and `usage_organization_requests` show by their ids: the largest of the last hour, and all others together as `other`. Needs `SLUICE_OPERATOR_PORT`, since clients must not read who the others are.",
+      "How many organizations `usage_organization_nanos` and `usage_organization_requests` show by their ids: the largest of the last hour, and all others together as `other`. Needs `SLUICE_OPERATOR_PORT`, since clients must not read who the others are.",
     ),
   },
   "What the metrics have.",
@@ -354,9 +354,9 @@ const reports = group(
       },
       "The currency, by ISO 4217, such as `EUR`.",
     ),
-    price_per_million_units: number(
+    price_per_million_nanos: number(
       { isRequired: true, minimum: 0, maximum: 1_000_000 },
-      "What a million units cost, with nine decimals at most.",
+      "What a million nanos cost, with nine decimals at most.",
     ),
     provider: text(
       {
@@ -369,7 +369,7 @@ const reports = group(
       "The name of the provider in FOCUS reports.",
     ),
   },
-  "What units cost in reports. Nothing else depends on it.",
+  "What nanos cost in reports. Nothing else depends on it.",
 );
 
 export const sections = {

@@ -20,7 +20,7 @@ export interface Admission extends Entrance {
    * at their last checkpoint.
    */
   stop(within_ms?: number): Promise<number>;
-  /** The requests of this node that hold units. */
+  /** The requests of this node that hold nanos. */
   holds(): number;
   /** Settlements that the store has not confirmed yet. */
   waitingSettlements(): number;

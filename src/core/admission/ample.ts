@@ -10,8 +10,8 @@ export interface AmpleQuestion {
   organizationId: string;
   keyId: string;
   plan: Plan;
-  /** The units that the request will hold. */
-  units: number;
+  /** The nanos that the request will hold. */
+  nanos: number;
   /** The requests that run on this node. */
   running: number;
 }
@@ -33,15 +33,15 @@ export class Ample {
     this.#now_ms = now_ms;
   }
 
-  isAmple({ organizationId, keyId, plan, units, running }: AmpleQuestion): boolean {
+  isAmple({ organizationId, keyId, plan, nanos, running }: AmpleQuestion): boolean {
     const organization = this.#organizations.get(organizationId);
     if (!organization || this.#isOld(organization.at_ms)) return false;
     const { windows } = organization;
     if (!runningFits(running, plan.concurrentRequests)) return false;
-    if (!windowKinds.every((kind) => fits(windows[kind], plan[kind], units))) return false;
+    if (!windowKinds.every((kind) => fits(windows[kind], plan[kind], nanos))) return false;
     // A key without a reading has no limit, or is new here; then the hint is wrong once.
     const key = this.#keys.get(keyId);
-    return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, units)));
+    return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));
   }
 
   /** Learns from a grant. `subjects` are the key and its team, if they have limits. */
@@ -76,13 +76,13 @@ function remember<Value>(known: Map<string, Value>, id: string, value: Value): v
   known.set(id, value);
 }
 
-function hasRoom({ windows, concurrentRequests, running }: SubjectReading, units: number): boolean {
+function hasRoom({ windows, concurrentRequests, running }: SubjectReading, nanos: number): boolean {
   if (!runningFits(running, concurrentRequests)) return false;
-  return windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, units));
+  return windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos));
 }
 
-function fits({ used, held }: { used: number; held: number }, limit: number | null, units: number): boolean {
-  return limit === null || used + held + holds_fit_min * units <= limit;
+function fits({ used, held }: { used: number; held: number }, limit: number | null, nanos: number): boolean {
+  return limit === null || used + held + holds_fit_min * nanos <= limit;
 }
 
 function runningFits(running: number, limit: number | null): boolean {

@@ -64,7 +64,7 @@ export interface Entrance {
 }
 
 export interface CountedEntrance extends Entrance {
-  /** The requests that hold units: granted, and their settlement not yet confirmed. */
+  /** The requests that hold nanos: granted, and their settlement not yet confirmed. */
   holds(): number;
 }
 
@@ -98,13 +98,13 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       ...(entry.isRepeatable && { isRepeatable: true }),
     };
     const hold = holdFor(entry.inputTokens, model, request);
-    const { inputUnits, outputTokens, outputTokens_min } = hold;
+    const { inputNanos, outputTokens, outputTokens_min } = hold;
     const { lease_ms, checkpoint_ms } = settings;
     const admit: Admit = {
       verb: "admit",
       ...facts,
       limits: plan,
-      inputUnits,
+      inputNanos,
       outputTokens,
       outputTokens_min,
       lease_ms,
@@ -112,23 +112,23 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const limits = new FollowedLimits(plan, lastKnown(entry.planNow, plan), changes);
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, sentAt_ms);
-    const unitsWanted = inputUnits + outputTokens * model.prices.output;
+    const nanosWanted = inputNanos + outputTokens * model.prices.output;
     const { organizationId, keyId } = facts;
-    if (ample.isAmple({ organizationId, keyId, plan, units: unitsWanted, running: holds })) askAhead(entry);
+    if (ample.isAmple({ organizationId, keyId, plan, nanos: nanosWanted, running: holds })) askAhead(entry);
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
-      const refusal = refusalOf(answer, inputUnits + outputTokens_min * model.prices.output, plan);
+      const refusal = refusalOf(answer, inputNanos + outputTokens_min * model.prices.output, plan);
       if (isOwnLimit(refusal)) ample.keyRefused(keyId);
       else ample.forget(organizationId);
       throw refusal;
     }
-    const { units, source, windows, at, teamId, subjects } = answer;
+    const { nanos, source, windows, at, teamId, subjects } = answer;
     const { person } = entry.principal;
     limits.countsIn([organizationId, keyId, ...(teamId === undefined ? [] : [teamId]), ...(person ? [person.id] : [])]);
     ample.granted(facts, answer);
     const grant = {
-      units,
+      nanos,
       outputTokens: answer.outputTokens,
       source,
       windows,
@@ -176,7 +176,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const facts: RequestFacts = { requestId, organizationId, keyId, operation, model, stream, prices };
     const end = {
       usage: noUsage,
-      units: 0,
+      nanos: 0,
       outcome: "failed",
       stoppedBy: null,
       errorCode: fault.code,

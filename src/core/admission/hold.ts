@@ -2,17 +2,17 @@
 import type { Model, Prices } from "../inference/model.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";
-import { units_max } from "../store/ledger.ts";
+import { nanos_max } from "../store/ledger.ts";
 
 /** The output tokens that are held at a time, and the fewest that are worth starting with. */
 export const stepTokens = 4096;
 const leastTokens = 256;
 
-/** The tokens of one request stay below this, and its units below `units_max`, whatever anybody reports. */
+/** The tokens of one request stay below this, and its nanos below `nanos_max`, whatever anybody reports. */
 const tokens_max = 1e9;
 
 export interface HoldPlan {
-  inputUnits: number;
+  inputNanos: number;
   outputTokens: number;
   outputTokens_min: number;
   /** The request's cap or the model's, whichever is less. */
@@ -29,7 +29,7 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
     whole(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
   );
   return {
-    inputUnits: whole(whole(inputTokens, tokens_max) * dearest + searches * (prices.search ?? 0), units_max),
+    inputNanos: whole(whole(inputTokens, tokens_max) * dearest + searches * (prices.search ?? 0), nanos_max),
     // A whole answer that is passed on cannot grow its hold.
     outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
     outputTokens_min: Math.min(outputTokensCap, leastTokens),
@@ -37,12 +37,12 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   };
 }
 
-/** The price of the prompt of a usage, in units. */
-export function promptUnits(usage: Usage, prices: Prices): number {
+/** The price of the prompt of a usage, in nanos. */
+export function promptNanos(usage: Usage, prices: Prices): number {
   const input = whole(usage.inputTokens, tokens_max) * prices.input;
   const cachedInput = whole(usage.cachedInputTokens, tokens_max) * prices.cachedInput;
   const cacheWrite = whole(usage.cacheWriteTokens, tokens_max) * prices.cacheWrite;
-  return whole(input + cachedInput + cacheWrite, units_max);
+  return whole(input + cachedInput + cacheWrite, nanos_max);
 }
 
 /** A usage that the ledger can record, whatever an engine reported: whole counts, none below zero. */

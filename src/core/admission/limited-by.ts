@@ -23,23 +23,23 @@ export interface Limiter extends Shortage {
 type Short = Extract<AdmitAnswer, { answer: "exhausted" | "reserved" }>;
 
 /** Extra usage does not relieve a key or a team. */
-const noExtra: ExtraReading = Object.freeze({ enabled: false, capUnits: null, used: 0, held: 0 });
+const noExtra: ExtraReading = Object.freeze({ enabled: false, capNanos: null, used: 0, held: 0 });
 
-export function limiterOf(answer: Short, leastUnits: number): Limiter {
+export function limiterOf(answer: Short, leastNanos: number): Limiter {
   const withHeld = answer.answer === "reserved";
   const { windows, extra, kinds, at } = answer;
   const owners = (answer.subjects ?? []).map(
     ({ subject, windows }): Limiter => ({
       limitedBy: subject,
       windows,
-      kinds: fullKinds(windows, leastUnits, withHeld),
+      kinds: fullKinds(windows, leastNanos, withHeld),
       extra: noExtra,
       at,
     }),
   );
-  const extraRoom = extra.enabled ? roomIn({ ...extra, limit: extra.capUnits }, withHeld) : Number.NEGATIVE_INFINITY;
+  const extraRoom = extra.enabled ? roomIn({ ...extra, limit: extra.capNanos }, withHeld) : Number.NEGATIVE_INFINITY;
   const organization: Limiter = { limitedBy: "organization", windows, kinds, extra, at };
-  if (extraRoom < leastUnits) owners.push(organization);
+  if (extraRoom < leastNanos) owners.push(organization);
   const full = owners.filter((one) => one.kinds.length > 0);
   return full.reduce((last, one) => (resetsAt_ms(one) > resetsAt_ms(last) ? one : last), full[0] ?? organization);
 }
@@ -48,20 +48,20 @@ export function limiterOf(answer: Short, leastUnits: number): Limiter {
  * The smallest whole window that is below the least hold of the request, so that no reset helps; of equals the
  * narrowest. The organization's windows count only if extra usage cannot take the request either.
  */
-export function smallestBelow({ windows, extra, subjects = [] }: Shortage, leastUnits: number): WholeLimit | null {
+export function smallestBelow({ windows, extra, subjects = [] }: Shortage, leastNanos: number): WholeLimit | null {
   const whole = subjects.flatMap(({ subject, windows }) => wholeLimits(windows, { limitedBy: subject }));
-  if (!extra.enabled || (extra.capUnits ?? Infinity) < leastUnits) {
-    const { enabled, capUnits } = extra;
-    const relief = { enabled, capUnits, available: extraAvailable(extra) };
+  if (!extra.enabled || (extra.capNanos ?? Infinity) < leastNanos) {
+    const { enabled, capNanos } = extra;
+    const relief = { enabled, capNanos, available: extraAvailable(extra) };
     whole.push(...wholeLimits(windows, { limitedBy: "organization", extra: relief }));
   }
-  const below = whole.filter(({ value }) => value < leastUnits);
+  const below = whole.filter(({ value }) => value < leastNanos);
   return below.reduce<WholeLimit | null>((least, one) => (least && least.value <= one.value ? least : one), null);
 }
 
-/** The units that extra usage could still take. */
-export function extraAvailable({ enabled, capUnits, used, held }: ExtraReading): number {
-  return enabled ? Math.max(0, (capUnits ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
+/** The nanos that extra usage could still take. */
+export function extraAvailable({ enabled, capNanos, used, held }: ExtraReading): number {
+  return enabled ? Math.max(0, (capNanos ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
 /** The subject that runs as many requests at a time as it may: the key, its team, or else the organization. */
@@ -79,9 +79,9 @@ function wholeLimits(windows: WindowReadings, owner: Pick<WholeLimit, "limitedBy
 const resetsAt_ms = ({ kinds, windows }: Limiter) => Math.max(...kinds.map((kind) => windows[kind].resetAt.getTime()));
 
 /** The windows without room, the one that resets last first. */
-function fullKinds(windows: WindowReadings, leastUnits: number, withHeld: boolean): WindowKind[] {
+function fullKinds(windows: WindowReadings, leastNanos: number, withHeld: boolean): WindowKind[] {
   return windowKinds
-    .filter((kind) => roomIn(windows[kind], withHeld) < leastUnits)
+    .filter((kind) => roomIn(windows[kind], withHeld) < leastNanos)
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }
 

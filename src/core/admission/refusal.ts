@@ -21,18 +21,18 @@ import { askAdvice, capitalized, windowNames } from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
-/** `leastUnits`: the least that the request must hold to start. */
-export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastUnits: number, plan: Plan): Fault {
+/** `leastNanos`: the least that the request must hold to start. */
+export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastNanos: number, plan: Plan): Fault {
   switch (answer.answer) {
     case "concurrency":
       return concurrencyLimitExceeded(answer, plan);
     case "exhausted": {
-      const whole = smallestBelow(answer, leastUnits);
-      if (whole) return beyondWholeLimit(whole, leastUnits, plan);
-      return exhausted(limiterOf(answer, leastUnits), leastUnits, { plan, windows: answer.windows });
+      const whole = smallestBelow(answer, leastNanos);
+      if (whole) return beyondWholeLimit(whole, leastNanos, plan);
+      return exhausted(limiterOf(answer, leastNanos), leastNanos, { plan, windows: answer.windows });
     }
     case "reserved":
-      return usageReserved(limiterOf(answer, leastUnits), leastUnits, answer.windows);
+      return usageReserved(limiterOf(answer, leastNanos), leastNanos, answer.windows);
     case "over":
     case "unknown":
       return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
@@ -56,19 +56,19 @@ interface Account {
   windows: WindowReadings;
 }
 
-function exhausted(shortage: Limiter, leastUnits: number, account: Account): Fault {
+function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fault {
   const { windows, extra, kinds, limitedBy } = shortage;
-  const tooSmall = windowKinds.find((kind) => infinite(windows[kind].limit) < leastUnits);
+  const tooSmall = windowKinds.find((kind) => infinite(windows[kind].limit) < leastNanos);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
     const isUsedUp = short.every((limit) => leftOf(limit) === 0);
-    const problem = `${isUsedUp ? "The" : `${needs(leastUnits)}, but the`} ${statesOf(short, shortage)}`;
+    const problem = `${isUsedUp ? "The" : `${needs(leastNanos)}, but the`} ${statesOf(short, shortage)}`;
     const window = windows[kinds[0] ?? "session"];
     return usageLimitReached(problem, { window, resets: windowNames[window.kind] }, shortage, account);
   }
   // No reset of the plan's own windows makes room; that of the extra usage does, which is the month's.
   const whole = `${limitedBy}'s ${windowNames[tooSmall]} limit of ${counted(infinite(windows[tooSmall].limit), "unit")}`;
-  const problem = `${needs(leastUnits)}, more than the ${whole}, and the ${statesOf([extraLimit(extra)], shortage)}`;
+  const problem = `${needs(leastNanos)}, more than the ${whole}, and the ${statesOf([extraLimit(extra)], shortage)}`;
   return usageLimitReached(problem, { window: windows.month, resets: "extra usage" }, shortage, account);
 }
 
@@ -100,11 +100,11 @@ function usageLimitReached(
 }
 
 /** The fault if the rest of a window is held by requests that still run. */
-function usageReserved(shortage: Limiter, leastUnits: number, windows: WindowReadings): Fault {
-  const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastUnits);
+function usageReserved(shortage: Limiter, leastNanos: number, windows: WindowReadings): Fault {
+  const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastNanos);
   return new Fault(
     "usage_reserved",
-    `${needs(leastUnits)}, but the ${statesOf(shortOf(shortage, isPlanFull), shortage)}. Try again when one of them ends.`,
+    `${needs(leastNanos)}, but the ${statesOf(shortOf(shortage, isPlanFull), shortage)}. Try again when one of them ends.`,
     { retryAfterSeconds: 1, headers: windowHeaders(windows), body: { limited_by: shortage.limitedBy } },
   );
 }
@@ -133,8 +133,8 @@ interface NamedLimit {
   held: number;
 }
 
-function extraLimit({ capUnits, used, held }: ExtraReading): NamedLimit {
-  return { name: "extra usage", limit: capUnits, used, held };
+function extraLimit({ capNanos, used, held }: ExtraReading): NamedLimit {
+  return { name: "extra usage", limit: capNanos, used, held };
 }
 
 /** The limits that lack room, the one that resets last first, and extra usage if it might have taken the request. */
@@ -143,11 +143,11 @@ function shortOf({ kinds, windows, extra }: Shortage, withExtra = extra.enabled)
   return withExtra ? [...limits, extraLimit(extra)] : limits;
 }
 
-const needs = (leastUnits: number) => `This request needs at least ${counted(leastUnits, "unit")}`;
+const needs = (leastNanos: number) => `This request needs at least ${counted(leastNanos, "unit")}`;
 const statesOf = (limits: readonly NamedLimit[], { limitedBy }: Pick<Limiter, "limitedBy">) =>
   `${limitedBy}'s ${limits.map(stateOf).join(", and its ")}`;
 
-/** `weekly limit of 10,000 units has 3,141 left (68.59% used), of which running requests hold 3,000`. */
+/** `weekly limit of 10,000 nanos has 3,141 left (68.59% used), of which running requests hold 3,000`. */
 function stateOf(named: NamedLimit): string {
   const { name, limit, used } = named;
   const left = leftOf(named);

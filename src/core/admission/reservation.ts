@@ -3,19 +3,19 @@
  * sliding rates (rates.ts), and its end, which is sent to the ledger once.
  */
 import { promptTokens, type Usage } from "../inference/usage.ts";
-import { type Granted, type RequestFacts, type Settle, type SettleAnswer, units_max } from "../store/ledger.ts";
+import { type Granted, nanos_max, type RequestFacts, type Settle, type SettleAnswer } from "../store/ledger.ts";
 import type { RateReadings, RateTaken } from "../store/rates.ts";
 import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits } from "./followed-limits.ts";
-import { bookable, type HoldPlan, promptUnits, whole } from "./hold.ts";
+import { bookable, type HoldPlan, promptNanos, whole } from "./hold.ts";
 import { Lease } from "./lease.ts";
 import { Room } from "./room.ts";
 
 export type Settlement = Pick<
   Settle,
-  "usage" | "searches" | "units" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
+  "usage" | "searches" | "nanos" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
 >;
 
 export interface Reservation {
@@ -90,7 +90,7 @@ export class HeldReservation implements Reservation {
 
   progress(usage: Usage, isDelivered: boolean): void {
     if (isDelivered) this.#lease.count(usage);
-    this.#room.countPrompt(promptUnits(usage, this.#parts.facts.prices));
+    this.#room.countPrompt(promptNanos(usage, this.#parts.facts.prices));
   }
 
   restart(): void {
@@ -106,7 +106,7 @@ export class HeldReservation implements Reservation {
     return this.#settled;
   }
 
-  async #settle({ usage, units, ...ending }: Settlement): Promise<void> {
+  async #settle({ usage, nanos, ...ending }: Settlement): Promise<void> {
     this.#lease.end();
     const { batcher, facts, limits, taken, settled } = this.#parts;
     const booked = bookable(usage);
@@ -115,7 +115,7 @@ export class HeldReservation implements Reservation {
       ...facts,
       limits: limits.now().plan,
       usage: booked,
-      units: whole(units, units_max),
+      nanos: whole(nanos, nanos_max),
       ...ending,
     });
     void taken?.correct(promptTokens(booked) + booked.outputTokens);

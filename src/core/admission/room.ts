@@ -3,7 +3,7 @@
  * before tokens beyond it leave; if it cannot grow, a window is used to its end, and generation ends. When limits have
  * changed, it is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
  */
-import { type Granted, type GrowAnswer, type RequestFacts, units_max } from "../store/ledger.ts";
+import { type Granted, type GrowAnswer, nanos_max, type RequestFacts } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits, Limits } from "./followed-limits.ts";
 import { type HoldPlan, stepTokens, whole } from "./hold.ts";
@@ -24,8 +24,8 @@ const beyondCapTokens = 256;
 export class Room {
   readonly #parts: RoomParts;
   readonly #lease: Lease;
-  #promptUnits: number;
-  #heldUnits: number;
+  #promptNanos: number;
+  #heldNanos: number;
   #covered: number;
   #wanted = 0;
   /** The number of growths that were sent. */
@@ -39,8 +39,8 @@ export class Room {
   constructor(parts: RoomParts, lease: Lease) {
     this.#parts = parts;
     this.#lease = lease;
-    this.#promptUnits = parts.hold.inputUnits;
-    this.#heldUnits = parts.grant.units;
+    this.#promptNanos = parts.hold.inputNanos;
+    this.#heldNanos = parts.grant.nanos;
     this.#covered = this.#coveredTokens();
     this.#reviewed = parts.limits.first;
   }
@@ -60,16 +60,16 @@ export class Room {
   }
 
   /** Sets the price of the prompt by the latest count. If it is more than was held, less is left for the output. */
-  countPrompt(units: number): void {
-    if (units <= this.#promptUnits) return;
-    this.#promptUnits = units;
+  countPrompt(nanos: number): void {
+    if (nanos <= this.#promptNanos) return;
+    this.#promptNanos = nanos;
     this.#covered = this.#coveredTokens();
   }
 
   /** None of the counted tokens has left: the hold stays, and covers the answer that begins again. */
   restart(): void {
     this.#wanted = 0;
-    this.#promptUnits = this.#parts.hold.inputUnits;
+    this.#promptNanos = this.#parts.hold.inputNanos;
     this.#covered = this.#coveredTokens();
   }
 
@@ -79,11 +79,11 @@ export class Room {
 
   #coveredTokens(): number {
     const price = this.#price;
-    return price === 0 ? Number.POSITIVE_INFINITY : Math.floor((this.#heldUnits - this.#promptUnits) / price);
+    return price === 0 ? Number.POSITIVE_INFINITY : Math.floor((this.#heldNanos - this.#promptNanos) / price);
   }
 
-  #unitsFor(tokens: number): number {
-    return whole(this.#promptUnits + tokens * this.#price, units_max);
+  #nanosFor(tokens: number): number {
+    return whole(this.#promptNanos + tokens * this.#price, nanos_max);
   }
 
   /** The tokens that the next growth is to cover: one step more, and the cap at most. */
@@ -95,9 +95,9 @@ export class Room {
 
   /** `least` is the number of tokens that it must cover to be of use. */
   async #grow(least: number): Promise<void> {
-    await this.#ask(this.#unitsFor(Math.max(this.#target(), least)), this.#unitsFor(least), (answer) => {
-      if (answer.answer === "full" || answer.units <= this.#heldUnits) this.#full = true;
-      else this.#holds(answer.units);
+    await this.#ask(this.#nanosFor(Math.max(this.#target(), least)), this.#nanosFor(least), (answer) => {
+      if (answer.answer === "full" || answer.nanos <= this.#heldNanos) this.#full = true;
+      else this.#holds(answer.nanos);
     });
   }
 
@@ -106,20 +106,20 @@ export class Room {
    */
   async #review(left: number): Promise<void> {
     const current = this.#parts.limits.now();
-    await this.#ask(this.#heldUnits, Math.min(this.#heldUnits, this.#unitsFor(left)), (answer) => {
+    await this.#ask(this.#heldNanos, Math.min(this.#heldNanos, this.#nanosFor(left)), (answer) => {
       this.#reviewed = current;
-      if (answer.answer === "granted") this.#holds(answer.units);
+      if (answer.answer === "granted") this.#holds(answer.nanos);
     });
   }
 
-  #holds(units: number): void {
-    this.#heldUnits = units;
+  #holds(nanos: number): void {
+    this.#heldNanos = nanos;
     this.#covered = this.#coveredTokens();
   }
 
   async #ask(
-    unitsTotal: number,
-    unitsTotal_min: number,
+    nanosTotal: number,
+    nanosTotal_min: number,
     answered: (answer: Exclude<GrowAnswer, { answer: "gone" }>) => void,
   ): Promise<void> {
     const { batcher, facts, limits } = this.#parts;
@@ -127,7 +127,7 @@ export class Room {
     const { requestId, organizationId } = facts;
     try {
       this.#sent += 1;
-      const amounts = { limits: limits.now().plan, unitsTotal, unitsTotal_min };
+      const amounts = { limits: limits.now().plan, nanosTotal, nanosTotal_min };
       const command = { verb: "grow", requestId, organizationId, number: this.#sent, ...amounts } as const;
       const answer = await batcher.submit(command, lease.deadline_ms());
       if (answer.answer === "gone") lease.lose();

@@ -17,7 +17,7 @@ export interface WholeLimit {
   /** Units of a window, or tokens of a minute. */
   value: number;
   /** The extra usage that relieves the organization's windows; absent for every other limit. */
-  extra?: { enabled: boolean; capUnits: number | null; available: number };
+  extra?: { enabled: boolean; capNanos: number | null; available: number };
 }
 
 /** `needed` is in the unit of the limit. */
@@ -25,7 +25,7 @@ export function beyondWholeLimit(whole: WholeLimit, needed: number, plan: Pick<P
   const { limit, limitedBy, value, extra } = whole;
   const isMinute = limit === "tokens_per_minute";
   const asked = counted(needed, isMinute ? "token" : "unit");
-  const nor = extra?.enabled ? ` and the extra usage limit of ${counted(extra.capUnits ?? 0, "unit")}` : "";
+  const nor = extra?.enabled ? ` and the extra usage limit of ${counted(extra.capNanos ?? 0, "unit")}` : "";
   const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
   const message = `This request needs at least ${asked}, more than the ${limitedBy}'s ${namedWhole(whole)}${nor}. ${less}, or ${askAdvice(limitedBy, extra)}.`;
   return new Fault("usage_limit_reached", message, {

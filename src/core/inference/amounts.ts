@@ -5,12 +5,12 @@ export function grouped(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** `1 unit`, `1,000 units`. */
+/** `1 unit`, `1,000 nanos`. */
 export function counted(value: number, unit: string): string {
   return `${grouped(value)} ${unit}${value === 1 ? "" : "s"}`;
 }
 
-/** 100 × used ÷ limit, rounded down to two decimals, at most 100. A limit of null shows 0. Exact below 2^53 units. */
+/** 100 × used ÷ limit, rounded down to two decimals, at most 100. A limit of null shows 0. Exact below 2^53 nanos. */
 export function percentOf(used: number, limit: number | null): number {
   if (limit === null || used <= 0) return 0;
   if (used >= limit) return 100;

@@ -28,7 +28,7 @@ export interface Model {
   bounds?: "engine";
 }
 
-/** Prices in whole micro-units for each token. */
+/** Prices in whole micro-nanos for each token. */
 export interface Prices {
   input: number;
   cachedInput: number;

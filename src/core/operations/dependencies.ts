@@ -40,7 +40,7 @@ export interface Dependencies extends FrameDependencies {
   stored: StoredResponses;
   sinks: AnswerSinks;
   tokenCounter: Pick<TokenCounter, "examine">;
-  /** The price of units. Null if the configuration has none. */
+  /** The price of nanos. Null if the configuration has none. */
   pricing(): Pricing | null;
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */

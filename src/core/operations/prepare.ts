@@ -1,6 +1,6 @@
 /**
  * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up to
- * the point at which units would be held, and throws the Fault of a refusal. For a request that repeats an earlier one, the
+ * the point at which nanos would be held, and throws the Fault of a refusal. For a request that repeats an earlier one, the
  * result is the earlier answer.
  */
 

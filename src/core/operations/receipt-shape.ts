@@ -54,7 +54,7 @@ export const RequestReceipt = Type.Object(
     }),
     settled_late_at: nullable(
       instant(
-        "When the node that ran it, which had been cut off, booked what was delivered beyond that checkpoint. `usage` and `units` are the sums.",
+        "When the node that ran it, which had been cut off, booked what was delivered beyond that checkpoint. `usage` and `nanos` are the sums.",
       ),
     ),
     detached: Type.Boolean({
@@ -84,10 +84,10 @@ export const RequestReceipt = Type.Object(
     prices: nullable(
       Type.Object(
         { input: count(), cached_input: count(), cache_write: count(), output: count(), search: count() },
-        { description: "Micro-units per token and per search, at admission." },
+        { description: "Micro-nanos per token and per search, at admission." },
       ),
     ),
-    units: Type.Object({ held: count(), charged: count(), uncharged: count() }, { description: "Micro-units." }),
+    nanos: Type.Object({ held: count(), charged: count(), uncharged: count() }, { description: "Micro-nanos." }),
     billing_source: nullable(Type.Enum(["plan", "extra"], { type: "string" })),
     windows: nullable(
       Type.Object(

@@ -6,7 +6,7 @@ import type { RefusedRequest } from "../store/refused.ts";
 import type { RequestReceipt } from "./receipt-shape.ts";
 
 export function receiptShown(receipt: Receipt): RequestReceipt {
-  const { usage, searches, prices, units, windows } = receipt;
+  const { usage, searches, prices, nanos, windows } = receipt;
   return {
     object: "service.request",
     id: receipt.requestId,
@@ -35,7 +35,7 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
       output: prices.output,
       search: prices.search ?? 0,
     },
-    units: { held: units.held, charged: units.charged, uncharged: units.uncharged },
+    nanos: { held: nanos.held, charged: nanos.charged, uncharged: nanos.uncharged },
     billing_source: receipt.source,
     windows: windows && {
       session: windowShown(windows.session),
@@ -78,7 +78,7 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     input_count: null,
     usage: usageShown(noUsage, 0),
     prices: null,
-    units: { held: 0, charged: 0, uncharged: 0 },
+    nanos: { held: 0, charged: 0, uncharged: 0 },
     billing_source: null,
     windows: null,
   };

@@ -40,7 +40,7 @@ const example = {
     source: "reported",
   },
   prices: { input: 100, cached_input: 10, cache_write: 125, output: 400, search: 0 },
-  units: { held: 1720000, charged: 213440, uncharged: 0 },
+  nanos: { held: 1720000, charged: 213440, uncharged: 0 },
   billing_source: "plan",
   windows: { session: window, week: window, month: window },
 };

@@ -53,7 +53,7 @@ export const ModelDetails = Type.Object(
         output: unitPrice(),
         search: Type.Optional(Type.Integer({ minimum: 0, description: "For a search: 100 documents of a rank." })),
       },
-      { description: "Micro-units per token." },
+      { description: "Micro-nanos per token." },
     ),
     canonical_id: Type.Optional(
       Type.String({ description: "Present if the model has aliases: its id, whichever name you asked for." }),

@@ -7,7 +7,7 @@ import { noLimits, type PlanLimits } from "./plan.ts";
 /** The kinds of subjects that have limits. */
 export type LimitedBy = "organization" | "team" | "person" | "key";
 
-/** Limits in the units of a plan. Null means no limit. */
+/** Limits in the nanos of a plan. Null means no limit. */
 export type Budget = PlanLimits;
 
 const { name: _, ...unlimited } = noLimits;

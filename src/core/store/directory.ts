@@ -24,7 +24,7 @@ export interface Organization {
   anchorAt: Date;
   /** An anchor that was set and is not in force yet: months are counted from it from then on. */
   nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
-  extraUsage: { enabled: boolean /** micro-units a billing month */; capUnits: number | null };
+  extraUsage: { enabled: boolean /** micro-nanos a billing month */; capNanos: number | null };
   /** How long a secret works after its creation, in days; null: until its key ends. */
   keyLifetimeMaxDays: number | null;
   /** How long a key works after its last use, in days; null: it need not be used. */

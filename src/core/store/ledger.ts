@@ -2,7 +2,7 @@
  * The ledger: holds of running requests, and records of ended ones. Postgres decides (docs/design/metering.md, Who
  * decides); this is the interface to it. Commands are sent in batches, and each answer is in its command's place. A
  * batch that rejects is sent again, and every verb is idempotent by request id. A refused command never fails its
- * batch. Units are micro-units, whole numbers, exact to 10^15. Tokens are whole numbers.
+ * batch. Units are micro-nanos, whole numbers, exact to 10^15. Tokens are whole numbers.
  */
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
@@ -11,9 +11,9 @@ import type { Lost } from "./lost.ts";
 import type { ReportQuery, UsageReport } from "./report.ts";
 
 /** Units are exact up to here, also in sums. */
-export const units_max = 1e15;
+export const nanos_max = 1e15;
 /** The most that one window takes, whatever its limit: beyond it, no total could be read exactly. */
-export const window_units_max = Number.MAX_SAFE_INTEGER;
+export const window_nanos_max = Number.MAX_SAFE_INTEGER;
 
 export const meteredOperations = [
   "chat.completions",
@@ -28,7 +28,7 @@ export type WindowKind = "session" | "week" | "month";
 export const windowKinds: readonly WindowKind[] = ["session", "week", "month"];
 export type BillingSource = "plan" | "extra";
 
-/** The limits of windows. Null means no limit: the window then takes up to `window_units_max`. */
+/** The limits of windows. Null means no limit: the window then takes up to `window_nanos_max`. */
 export interface UsageLimits {
   session: number | null;
   week: number | null;
@@ -36,7 +36,7 @@ export interface UsageLimits {
   concurrentRequests: number | null;
 }
 
-/** One window as a decision saw it: settled and held units, without this request. */
+/** One window as a decision saw it: settled and held nanos, without this request. */
 export interface WindowReading {
   kind: WindowKind;
   limit: number | null;
@@ -60,7 +60,7 @@ export interface SubjectReading {
 /** The extra usage of the billing month. A null cap means no limit. */
 export interface ExtraReading {
   enabled: boolean;
-  capUnits: number | null;
+  capNanos: number | null;
   used: number;
   held: number;
 }
@@ -97,7 +97,7 @@ export interface Admit extends RequestFacts {
   verb: "admit";
   limits: UsageLimits;
   /** An upper estimate of the input, at the highest input price. */
-  inputUnits: number;
+  inputNanos: number;
   /**
    * The output step, and the least to which it may shrink if a window has less left; both in tokens at the output
    * price.
@@ -118,9 +118,9 @@ export interface Grow {
   /** 1, 2, … for one request. A command that arrives twice, or after a later one, takes nothing back. */
   number: number;
   limits: UsageLimits;
-  unitsTotal: number;
+  nanosTotal: number;
   /** A total below this is of no use: then the answer is `full`. */
-  unitsTotal_min: number;
+  nanosTotal_min: number;
 }
 /** Absolute counts that only rise. It extends the lease of a row that exists. */
 export interface Checkpoint {
@@ -141,7 +141,7 @@ export interface Settle extends RequestFacts {
   /** The searches that are charged; absent: none. */
   searches?: number;
   /** The price of usage and searches, as it was at admission. The ledger charges the part that fits under every limit. */
-  units: number;
+  nanos: number;
   outcome: Outcome;
   stoppedBy: "usage_window" | null;
   errorCode: string | null;
@@ -166,8 +166,8 @@ export interface Settle extends RequestFacts {
 export type Command = Admit | Grow | Checkpoint | Settle;
 
 export interface Granted {
-  /** The units held in all. */
-  units: number;
+  /** The nanos held in all. */
+  nanos: number;
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
@@ -204,7 +204,7 @@ export interface Shortage {
   extra: ExtraReading;
   at: Date;
 }
-export type GrowAnswer = { answer: "granted"; units: number } | { answer: "full" } | { answer: "gone" };
+export type GrowAnswer = { answer: "granted"; nanos: number } | { answer: "full" } | { answer: "gone" };
 export type CheckpointAnswer = { answer: "extended" } | { answer: "gone" };
 export type SettleAnswer =
   | { answer: "settled"; charged: number; uncharged: number }
@@ -271,11 +271,11 @@ export interface Ledger {
    */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
-   * A compensating entry of an operator: adds units to one current window, or takes some away, down to zero. Returns
+   * A compensating entry of an operator: adds nanos to one current window, or takes some away, down to zero. Returns
    * what was added; null if there is no such organization, or no session is open. `entryId` has the form of a request
    * id; sent twice, it counts once.
    */
-  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): Promise<number | null>;
+  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): Promise<number | null>;
   /**
    * Makes room for the records of coming months, and drops those that are no longer kept, without keeping anybody
    * waiting.
@@ -365,7 +365,7 @@ export interface Receipt {
   errorCode: string | null;
   recovered: boolean;
   /**
-   * When its own node, which had been cut off, booked what the recovery had not known. Usage and units have both. Null if
+   * When its own node, which had been cut off, booked what the recovery had not known. Usage and nanos have both. Null if
    * nothing was.
    */
   settledLateAt: Date | null;
@@ -380,7 +380,7 @@ export interface Receipt {
   searches: number;
   /** Null for a replay. */
   prices: Prices | null;
-  units: { held: number; charged: number; uncharged: number };
+  nanos: { held: number; charged: number; uncharged: number };
   /** Null for a replay. */
   source: BillingSource | null;
   /** Null if the request was given up before it was admitted, or is a replay. */

@@ -43,7 +43,7 @@ export interface ReceiptMemory {
 /** The losses that were recorded within a year. */
 export interface Lost {
   receipts: number;
-  units: number;
+  nanos: number;
   /** Null if there is none. */
   noticedAt: Date | null;
   /** The last time that the database was found on another server or timeline; null: never. */

@@ -1,7 +1,7 @@
 /** The limits of an organization. Null means no limit. */
 export interface Plan {
   name: string;
-  /** Micro-units in a window. */
+  /** Micro-nanos in a window. */
   session: number | null;
   week: number | null;
   month: number | null;

@@ -27,7 +27,7 @@ export interface ReportQuery {
   organizationId: string | null;
   /** Only what was used with keys of this person; absent or null: with any. */
   personId?: string | null;
-  /** Only so many rows, those with the most units; absent: all. */
+  /** Only so many rows, those with the most nanos; absent: all. */
   largest?: number | undefined;
   rows_max: number;
 }
@@ -41,16 +41,16 @@ export interface ReportMeasures {
   outputTokens: number;
   /** The part of the output tokens that was reasoning. */
   reasoningTokens: number;
-  /** The charged units, including an operator's entries for the month. */
-  units: number;
-  /** The part of the units that was extra usage. */
-  extraUnits: number;
-  unchargedUnits: number;
-  /** The units by the kind of token that they were charged for. */
-  inputUnits: number;
-  cachedInputUnits: number;
-  cacheWriteUnits: number;
-  outputUnits: number;
+  /** The charged nanos, including an operator's entries for the month. */
+  nanos: number;
+  /** The part of the nanos that was extra usage. */
+  extraNanos: number;
+  unchargedNanos: number;
+  /** The nanos by the kind of token that they were charged for. */
+  inputNanos: number;
+  cachedInputNanos: number;
+  cacheWriteNanos: number;
+  outputNanos: number;
 }
 
 /** A group is null unless the report is by it. */
@@ -79,9 +79,9 @@ export interface UsageReport {
   total: ReportMeasures | null;
   rowsLeftOut: number;
   /**
-   * The requests that were admitted in the span and have not ended, and the units that they hold. They are in no row.
+   * The requests that were admitted in the span and have not ended, and the nanos that they hold. They are in no row.
    */
-  running: { requests: number; heldUnits: number };
+  running: { requests: number; heldNanos: number };
 }
 
 export const measures = [
@@ -91,13 +91,13 @@ export const measures = [
   "cacheWriteTokens",
   "outputTokens",
   "reasoningTokens",
-  "units",
-  "extraUnits",
-  "unchargedUnits",
-  "inputUnits",
-  "cachedInputUnits",
-  "cacheWriteUnits",
-  "outputUnits",
+  "nanos",
+  "extraNanos",
+  "unchargedNanos",
+  "inputNanos",
+  "cachedInputNanos",
+  "cacheWriteNanos",
+  "outputNanos",
 ] as const satisfies readonly (keyof ReportMeasures)[];
 
 /** Pure. */

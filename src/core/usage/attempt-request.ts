@@ -33,7 +33,7 @@ export interface ForEngines {
 }
 
 export interface AttemptRequest extends ForEngines, Signals {
-  /** The output tokens that an answer may have, by the model, its context, and the units held so far. */
+  /** The output tokens that an answer may have, by the model, its context, and the nanos held so far. */
   room: { allowed: number; held: number };
   /** Resolves when the ledger has decided. A request waits for a slot only after that. */
   granted: Promise<void>;

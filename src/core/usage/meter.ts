@@ -64,7 +64,7 @@ export interface Fetched {
 export class Meter {
   readonly #metering: Metering;
   /**
-   * The engine's events, as far as units are held for them. They end in `response-end` or `response-failed`; nothing is
+   * The engine's events, as far as nanos are held for them. They end in `response-end` or `response-failed`; nothing is
    * thrown.
    */
   readonly events: AsyncGenerator<Batch, void, void>;

@@ -1,4 +1,4 @@
-/** The price of tokens, in whole micro-units: docs/design/usage.md, Units and prices. */
+/** The price of tokens, in whole micro-nanos: docs/design/usage.md, Units and prices. */
 import type { Prices } from "../inference/model.ts";
 import type { Usage } from "../inference/usage.ts";
 

@@ -1,32 +1,32 @@
-/** The cost of units in money: exact decimals, so that the costs of a report's rows add up to that of the whole. Pure. */
+/** The cost of nanos in money: exact decimals, so that the costs of a report's rows add up to that of the whole. Pure. */
 
 export interface Pricing {
   /** ISO 4217. */
   currency: string;
   /** With nine decimals at most. */
-  price_per_million_units: number;
+  price_per_million_nanos: number;
   /** The name of the biller, for FOCUS. */
   provider: string;
 }
 
 const price_decimals = 9;
-/** A million units, as a power of ten. */
+/** A million nanos, as a power of ten. */
 const unit_decimals = 6;
 
-/** Returns a function of units that calculates their cost, as a decimal number. */
-export function costsAt(price_per_million_units: number): (units: number) => string {
-  const price = scaled(price_per_million_units);
+/** Returns a function of nanos that calculates their cost, as a decimal number. */
+export function costsAt(price_per_million_nanos: number): (nanos: number) => string {
+  const price = scaled(price_per_million_nanos);
   const price_number = Number(price);
-  return (units) => {
+  return (nanos) => {
     // Most products are exact as a number, which is several times as fast.
-    const cost = units * price_number;
-    return decimal(Number.isSafeInteger(cost) ? cost : BigInt(units) * price, price_decimals + unit_decimals);
+    const cost = nanos * price_number;
+    return decimal(Number.isSafeInteger(cost) ? cost : BigInt(nanos) * price, price_decimals + unit_decimals);
   };
 }
 
 /** The price of one unit, as a decimal number. */
-export function unitPrice(price_per_million_units: number): string {
-  return decimal(scaled(price_per_million_units), price_decimals + unit_decimals);
+export function unitPrice(price_per_million_nanos: number): string {
+  return decimal(scaled(price_per_million_nanos), price_decimals + unit_decimals);
 }
 
 function scaled(price: number): bigint {

@@ -64,7 +64,7 @@ export interface Ended extends Ending {
   organizationId: string;
   stream: boolean;
   /** The price of its usage, whether or not the windows had room for all of it. */
-  units: number;
+  nanos: number;
   /** The likely size of its whole prompt. */
   inputTokensExpected: number;
   /** The engine's name in the configuration; null if none was tried. */
@@ -278,8 +278,8 @@ class GrantedRun implements Run {
     const { usage } = ending;
     // Searches cost nothing where no engine has read the request.
     const searches = promptTokens(usage) > 0 ? (asked.request.passed?.searches ?? 0) : 0;
-    const units = priceOf(usage, asked.model.prices, searches);
-    this.#settleWithLedger(ending, searches, units);
+    const nanos = priceOf(usage, asked.model.prices, searches);
+    this.#settleWithLedger(ending, searches, nanos);
     const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
     if (usage.source !== "estimated")
       inputEstimate.observe(asked.model, asked.inputBytes * inputShare, asked.media, usage);
@@ -290,7 +290,7 @@ class GrantedRun implements Run {
       model: asked.model.id,
       organizationId: asked.principal.organization.id,
       stream: asked.request.stream,
-      units,
+      nanos,
       inputTokensExpected: asked.inputTokensExpected,
       upstream: route?.upstream.name ?? null,
       replica: route?.upstream.address ?? null,
@@ -304,12 +304,12 @@ class GrantedRun implements Run {
     watcher.ended(ended);
   }
 
-  #settleWithLedger({ divergence: _, ...ending }: Ending, searches: number, units: number): void {
+  #settleWithLedger({ divergence: _, ...ending }: Ending, searches: number, nanos: number): void {
     const recorded = this.#caller.trace?.settlement();
     this.#confirmed = this.#reservation.settle({
       ...ending,
       ...(searches > 0 && { searches }),
-      units,
+      nanos,
       route: this.#servedBy(),
     });
     if (recorded) void this.#confirmed.finally(recorded);

@@ -70,7 +70,7 @@ export async function endedAsGone(
 ): Promise<ResponseObject | null> {
   const receipt = await ledger.receipt(organizationId, requestId);
   if (receipt !== null && receipt.endedAt === null) return null;
-  const isCharged = receipt !== null && !receipt.recovered && receipt.units.charged > 0;
+  const isCharged = receipt !== null && !receipt.recovered && receipt.nanos.charged > 0;
   const failed = failedResponse(begun, isCharged ? endLost() : gone(), requestId);
   const text = JSON.stringify(failed);
   await answers.end(requestId, { state: "ended", bytes: text.length, response: text, freesClaim: !isCharged });

@@ -183,14 +183,14 @@ export class Follower {
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
     if (kept.state === "ended") {
       if (!this.#isLate(now_ms)) return null;
-      return receipt?.recovered && receipt.units.charged === 0 ? "dead" : "lost";
+      return receipt?.recovered && receipt.nanos.charged === 0 ? "dead" : "lost";
     }
     if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
     if (receipt.endedAt === null) return null;
-    if (receipt.recovered) return receipt.units.charged === 0 || kept.responseId !== null ? "dead" : "lost";
+    if (receipt.recovered) return receipt.nanos.charged === 0 || kept.responseId !== null ? "dead" : "lost";
     // Its node has settled it, and is about to say how it ended.
     if (!this.#isLate(now_ms)) return null;
-    return receipt.units.charged === 0 ? "dead" : "lost";
+    return receipt.nanos.charged === 0 ? "dead" : "lost";
   }
 
   /** Whether the end of the log has been missing for too long. */

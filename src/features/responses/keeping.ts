@@ -278,7 +278,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   async #isCharged(): Promise<boolean> {
     const { kept, ledger } = this.#needs;
     const receipt = await answered(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
-    return receipt !== null && receipt.units.charged > 0;
+    return receipt !== null && receipt.nanos.charged > 0;
   }
 
   /** This node has settled the run after all, so its failure is part of the answer. */

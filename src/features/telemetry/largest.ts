@@ -1,13 +1,13 @@
 /** The use of organizations in the last hour. Only the largest are reported by name, so that labels stay bounded. */
 
 export interface Used {
-  units: number;
+  nanos: number;
   requests: number;
 }
 
 export interface Largest {
-  add(organizationId: string, units: number): void;
-  /** The largest by units, at most as many as may be reported by name; and all others together, as `other`. */
+  add(organizationId: string, nanos: number): void;
+  /** The largest by nanos, at most as many as may be reported by name; and all others together, as `other`. */
   read(): (Used & { organization: string })[];
 }
 
@@ -30,18 +30,18 @@ export function largest(named_max: () => number, now_ms: () => number, other: st
     const last = slots.at(-1);
     if (last && last.number >= number) return last;
     slots = slots.filter((slot) => slot.number > number - slots_max);
-    const slot = { number, organizations: new Map(), rest: { units: 0, requests: 0 } };
+    const slot = { number, organizations: new Map(), rest: { nanos: 0, requests: 0 } };
     slots.push(slot);
     return slot;
   }
 
   return {
-    add(organizationId, units) {
+    add(organizationId, nanos) {
       if (named_max() === 0) return;
       const slot = current();
       const used = slot.organizations.get(organizationId);
-      if (used) into(used, { units, requests: 1 });
-      else slot.organizations.set(organizationId, { units, requests: 1 });
+      if (used) into(used, { nanos, requests: 1 });
+      else slot.organizations.set(organizationId, { nanos, requests: 1 });
       if (slot.organizations.size > organizations_remembered) shrink(slot);
     },
     read() {
@@ -49,11 +49,11 @@ export function largest(named_max: () => number, now_ms: () => number, other: st
       if (most === 0) return [];
       current();
       const totals = new Map<string, Used>();
-      const rest: Used = { units: 0, requests: 0 };
+      const rest: Used = { nanos: 0, requests: 0 };
       for (const slot of slots) {
         into(rest, slot.rest);
         for (const [organization, used] of slot.organizations) {
-          const total = totals.get(organization) ?? { units: 0, requests: 0 };
+          const total = totals.get(organization) ?? { nanos: 0, requests: 0 };
           into(total, used);
           totals.set(organization, total);
         }
@@ -74,10 +74,10 @@ function shrink(slot: Slot): void {
 }
 
 function bySize(of: Map<string, Used>): [string, Used][] {
-  return [...of].sort(([, a], [, b]) => b.units - a.units || b.requests - a.requests);
+  return [...of].sort(([, a], [, b]) => b.nanos - a.nanos || b.requests - a.requests);
 }
 
 function into(total: Used, more: Used): void {
-  total.units += more.units;
+  total.nanos += more.nanos;
   total.requests += more.requests;
 }

@@ -62,7 +62,7 @@ export interface Metrics extends Observer, StoreWatcher {
   recovered(requests: number): void;
   /** Counts confirmed settlements that the database no longer had. */
   receiptsLost(count: number): void;
-  /** Counts the units that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
+  /** Counts the nanos that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
   settled(answer: SettleAnswer): void;
   /** The function that reads the value of a metric for each scrape. */
   read: Instruments["read"];
@@ -87,8 +87,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
   const diverged = divergence();
   const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
   read("build_info", () => [[{ version }, 1]]);
-  read("usage_organization_units", () =>
-    organizations.read().map(({ organization, units }) => [{ organization }, units]),
+  read("usage_organization_nanos", () =>
+    organizations.read().map(({ organization, nanos }) => [{ organization }, nanos]),
   );
   read("usage_organization_requests", () =>
     organizations.read().map(({ organization, requests }) => [{ organization }, requests]),
@@ -112,7 +112,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
           inc("upstream_tokens_total", { model, upstream: named(upstream), class: of }, ended.usage[field]);
       for (const { upstream, outcome, inputTokens } of unchargedAttempts(ended))
         inc("upstream_uncharged_tokens_total", { upstream: named(upstream), outcome }, inputTokens);
-      organizations.add(ended.organizationId, ended.units);
+      organizations.add(ended.organizationId, ended.nanos);
       if (divergence !== null) diverged.observe(model, divergence);
       for (const half of ["input", "output"] as const) {
         const kind = reportRejected?.[half];
@@ -142,8 +142,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     settled(answer) {
       if (answer.answer === "already") return;
       if (answer.answer === "late") inc("usage_settled_late_total", {});
-      inc("usage_units_total", { class: "charged" }, answer.charged);
-      inc("usage_units_total", { class: "uncharged" }, answer.uncharged);
+      inc("usage_nanos_total", { class: "charged" }, answer.charged);
+      inc("usage_nanos_total", { class: "uncharged" }, answer.uncharged);
     },
     recovered: (requests) => inc("usage_recovered_total", {}, requests),
     receiptsLost: (count) => inc("usage_receipts_lost_total", {}, count),

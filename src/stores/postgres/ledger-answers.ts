@@ -14,7 +14,7 @@ import {
   type WindowKind,
   type WindowReading,
   type WindowReadings,
-  window_units_max,
+  window_nanos_max,
   windowKinds,
 } from "../../core/store/ledger.ts";
 import { raisedTo } from "../../core/store/raise.ts";
@@ -26,10 +26,10 @@ type Numbers = (number | null)[];
  * plan's windows and of requests at a time.
  */
 type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null, raise?: Numbers];
-type Grant = [units: number, outputTokens: number, source: BillingSource, team?: string];
-/** An organization by its number in the batch; held units of the four kinds; the limited key, person and team. */
+type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
+/** An organization by its number in the batch; held nanos of the four kinds; the limited key, person and team. */
 type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
-type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, units: number];
+type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, nanos: number];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
 export interface Answered {
@@ -56,21 +56,21 @@ function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[
       return admitAnswer(command, word, rest as unknown as Admitted, organizations, at);
     case "grow":
       return word === "granted"
-        ? { answer: word, units: exact(rest[0] as number) }
+        ? { answer: word, nanos: exact(rest[0] as number) }
         : { answer: word === "full" ? word : "gone" };
     case "checkpoint":
       return { answer: word === "extended" ? word : "gone" };
     case "settle": {
       if (word !== "settled") return { answer: "already" };
       const charged = exact(rest[0] as number);
-      return { answer: word, charged, uncharged: command.units - charged };
+      return { answer: word, charged, uncharged: command.nanos - charged };
     }
   }
 }
 
 function admitAnswer(command: Admit, word: string, admitted: Admitted, organizations: Batch[2], at: Date): AdmitAnswer {
   if (word === "over" || word === "unknown") return { answer: word };
-  const [reference, held, rows, units, outputTokens, source, team] = admitted;
+  const [reference, held, rows, nanos, outputTokens, source, team] = admitted;
   const organization = typeof reference === "number" ? organizations[reference - 1]! : reference;
   const windows = {
     session: windowOf(command, organization, held, "session", 0),
@@ -82,7 +82,7 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
     const teamId = team === undefined ? {} : { teamId: idOf(team, "team_") };
     return {
       answer: word,
-      units: exact(units),
+      nanos: exact(nanos),
       outputTokens: exact(outputTokens),
       source,
       windows,
@@ -98,10 +98,10 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
   }
   const answer = word === "reserved" ? word : "exhausted";
   const kinds = fullKinds(command, answer, windows);
-  for (const kind of kinds) windows[kind].limit ??= window_units_max;
+  for (const kind of kinds) windows[kind].limit ??= window_nanos_max;
   const [, used, isExtra, extraCap] = organization;
-  const capUnits = extraCap === null ? null : exact(extraCap);
-  const extra: ExtraReading = { enabled: isExtra, capUnits, used: exact(used[3]!), held: exact(held[3]!) };
+  const capNanos = extraCap === null ? null : exact(extraCap);
+  const extra: ExtraReading = { enabled: isExtra, capNanos, used: exact(used[3]!), held: exact(held[3]!) };
   return { answer, kinds, windows, ...subjects, extra, at };
 }
 
@@ -127,7 +127,7 @@ const subjectNames = ["key", "person", "team"] as const;
 
 /** A limited key, person or team. Its windows begin and end with the organization's. */
 function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
-  const limitOf = (place: number) => (row[place] === window_units_max ? null : row[place]!);
+  const limitOf = (place: number) => (row[place] === window_nanos_max ? null : row[place]!);
   const reading = (kind: WindowKind, place: number) => ({
     ...windows[kind],
     limit: limitOf(1 + place),
@@ -144,18 +144,18 @@ function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
 
 /** The windows that lack room for the least hold. If extra usage is only reserved, they may be full of settled use. */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
-  const least = command.inputUnits + command.outputTokens_min * command.prices.output;
+  const least = command.inputNanos + command.outputTokens_min * command.prices.output;
   return windowKinds
     .filter((kind) => {
       const { limit, used, held } = windows[kind];
-      return (limit ?? window_units_max) - used - (answer === "reserved" ? held : 0) < least;
+      return (limit ?? window_nanos_max) - used - (answer === "reserved" ? held : 0) < least;
     })
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }
 
 /** JSON rounds numbers beyond 2^53. */
-function exact(units: number): number {
-  if (!Number.isSafeInteger(units))
-    throw new DatabaseError(`the ledger answered ${units}, which is not exact`, "22003");
-  return units;
+function exact(nanos: number): number {
+  if (!Number.isSafeInteger(nanos))
+    throw new DatabaseError(`the ledger answered ${nanos}, which is not exact`, "22003");
+  return nanos;
 }

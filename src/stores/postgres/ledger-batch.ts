@@ -6,7 +6,7 @@ import {
   type RequestFacts,
   type Settle,
   type UsageLimits,
-  window_units_max,
+  window_nanos_max,
   windowKinds,
 } from "../../core/store/ledger.ts";
 import { compositeArray, compositeRow, field } from "./composite.ts";
@@ -54,24 +54,24 @@ function numbers<Named>(textOf: (one: Named) => string) {
 }
 
 function limitsOf(limits: UsageLimits): string {
-  return `{${windowKinds.map((kind) => limits[kind] ?? window_units_max).join(",")}}`;
+  return `{${windowKinds.map((kind) => limits[kind] ?? window_nanos_max).join(",")}}`;
 }
 
 /** Fields as text: an array of them would cost more than the fields. */
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {
-      const { limits, inputUnits, outputTokens, outputTokens_min, lease_ms } = command;
-      const least = `${inputUnits},${outputTokens},${outputTokens_min},${lease_ms}`;
+      const { limits, inputNanos, outputTokens, outputTokens_min, lease_ms } = command;
+      const least = `${inputNanos},${outputTokens},${outputTokens_min},${lease_ms}`;
       return `${facts(command)},${numberOf(limits)},${field(limits.concurrentRequests)},${least}`;
     }
     case "grow":
-      return `${command.number},${numberOf(command.limits)},${command.unitsTotal},${command.unitsTotal_min}`;
+      return `${command.number},${numberOf(command.limits)},${command.nanosTotal},${command.nanosTotal_min}`;
     case "checkpoint":
       return `${command.number},${usage(command.usage)},${command.lease_ms}`;
     case "settle": {
-      const { limits, searches, units, outcome, stoppedBy, errorCode, route, reportRejected } = command;
-      const charge = `${facts(command)},${numberOf(limits)},${usage(command.usage)},${field(searches)},${units}`;
+      const { limits, searches, nanos, outcome, stoppedBy, errorCode, route, reportRejected } = command;
+      const charge = `${facts(command)},${numberOf(limits)},${usage(command.usage)},${field(searches)},${nanos}`;
       const end = `${outcome},${field(stoppedBy)},${field(errorCode)}`;
       return `${charge},${end},${routeFields(route)},${field(reportRejected && JSON.stringify(reportRejected))}`;
     }

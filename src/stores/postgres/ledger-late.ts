@@ -42,9 +42,9 @@ export async function settledLate(
 
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
-/** Without units, nothing is lacking. A request that can be repeated costs nothing if its node is gone. */
+/** Without nanos, nothing is lacking. A request that can be repeated costs nothing if its node is gone. */
 function mayBeLate(command: Command, { answer }: Answer): command is Settle {
-  return command.verb === "settle" && answer === "already" && command.units > 0 && !command.isRepeatable;
+  return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;
 }
 
 /** The entry of a late settlement: what it adds to its request. */

@@ -9,7 +9,7 @@ import {
   type Outcome,
   type Receipt,
   type WindowKind,
-  window_units_max,
+  window_nanos_max,
   windowKinds,
 } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
@@ -89,7 +89,7 @@ function replayReceipt(row: NoteRow): Receipt {
     inputs: null,
     searches: 0,
     prices: null,
-    units: { held: 0, charged: 0, uncharged: 0 },
+    nanos: { held: 0, charged: 0, uncharged: 0 },
     source: null,
     windows: null,
   };
@@ -105,7 +105,7 @@ function recordReceipt(row: RecordRow): Receipt {
     recovered: row.recovered,
     usage: usageOf(row, row.outputTokens),
     searches: row.searches ?? 0,
-    units: { held: row.held, charged: row.charged, uncharged: row.uncharged },
+    nanos: { held: row.held, charged: row.charged, uncharged: row.uncharged },
     windows: windowsOf(row, (kind) => ({
       usedBefore: row[`${kind}UsedBefore`] ?? 0,
       usedAfter: row[`${kind}UsedAfter`],
@@ -125,13 +125,13 @@ function recordReceipt(row: RecordRow): Receipt {
 
 /** The receipt of a request that was recovered and then settled by its own node: the sums of both. */
 function withLate(receipt: Receipt, late: LateEntry): Receipt {
-  const { usage, units, windows } = receipt;
+  const { usage, nanos, windows } = receipt;
   const read = (kind: WindowKind) => ({ ...windows![kind], usedAfter: late[`${kind}_used_after`] });
   return {
     ...receipt,
     settledLateAt: late.ended_at,
     usage: { ...tokensWithLate(usage, late), source: late.usage_source as UsageSource },
-    units: { ...units, charged: units.charged + late.charged, uncharged: units.uncharged + late.uncharged },
+    nanos: { ...nanos, charged: nanos.charged + late.charged, uncharged: nanos.uncharged + late.uncharged },
     windows: windows && { session: read("session"), week: read("week"), month: read("month") },
   };
 }
@@ -143,7 +143,7 @@ function holdReceipt(row: HoldRow): Receipt {
     outcome: "running",
     usage: usageOf(row, row.producedTokens),
     searches: 0,
-    units: { held: row.units, charged: 0, uncharged: 0 },
+    nanos: { held: row.nanos, charged: 0, uncharged: 0 },
     windows: windowsOf(row, (kind) => ({ usedBefore: row[`${kind}Used`], usedAfter: null })),
   };
 }
@@ -195,8 +195,8 @@ function usageOf(row: RecordRow | HoldRow, outputTokens: number): Usage {
 }
 
 /** A window without a limit was admitted up to the most that a window takes. */
-function limitOf(units: number | null): number | null {
-  return units === window_units_max ? null : units;
+function limitOf(nanos: number | null): number | null {
+  return nanos === window_nanos_max ? null : nanos;
 }
 
 type Uses = (kind: WindowKind) => { usedBefore: number; usedAfter: number | null };

@@ -88,11 +88,11 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
     budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
     async reading(organizationId, limits: UsageLimits) {
       const rows = await now(organizationId);
-      const { running, raisedRequests, at, extraEnabled: enabled, extraCapUnits: capUnits } = rows[0]!;
+      const { running, raisedRequests, at, extraEnabled: enabled, extraCapNanos: capNanos } = rows[0]!;
       const { used, held } = rows.find((row) => row.kind === "extra")!;
       const concurrentRequests = raisedTo(limits.concurrentRequests, raisedRequests);
       const windows = readingsOf(rows, limits);
-      return { windows, extra: { enabled, capUnits, used, held }, running, concurrentRequests, at };
+      return { windows, extra: { enabled, capNanos, used, held }, running, concurrentRequests, at };
     },
     receipt: find,
     receiptOfAny: (requestId) => find(null, requestId),
@@ -104,7 +104,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
     now: () => storeNow(db),
     report: (query) => report(db, query),
     setAnchor: (organizationId, anchorAt) => setAnchor(db, organizationId, anchorAt),
-    adjust: (entryId, organizationId, kind, units) => adjust(db, entryId, organizationId, kind, units),
+    adjust: (entryId, organizationId, kind, nanos) => adjust(db, entryId, organizationId, kind, nanos),
     async maintain() {
       await sumAllEarlier(db);
       return keepUpPartitions(db);
@@ -129,9 +129,9 @@ export async function adjust(
   entryId: string,
   organizationId: string,
   kind: WindowKind | "extra",
-  units: number,
+  nanos: number,
 ): Promise<number | null> {
-  const parameters = [bare(entryId, "req_"), bare(organizationId, "org_"), kind, units];
+  const parameters = [bare(entryId, "req_"), bare(organizationId, "org_"), kind, nanos];
   const [row] = await on.query<{ added: number | null }>("select usage_adjust($1, $2, $3, $4) as added", parameters);
   return row!.added;
 }
@@ -140,8 +140,8 @@ type WindowNow = typeof usageWindowNow.$inferSelect;
 
 function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => {
-    const { startsAt, endsAt: resetAt, used, held, raisedUnits } = rows.find((row) => row.kind === kind)!;
-    return { kind, limit: raisedTo(limits[kind], raisedUnits), used, held, startsAt, resetAt };
+    const { startsAt, endsAt: resetAt, used, held, raisedNanos } = rows.find((row) => row.kind === kind)!;
+    return { kind, limit: raisedTo(limits[kind], raisedNanos), used, held, startsAt, resetAt };
   };
   return { session: reading("session"), week: reading("week"), month: reading("month") };
 }

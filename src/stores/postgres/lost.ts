@@ -24,7 +24,7 @@ export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
 /** Reads the losses of a year. Nodes write `usage_lost` and `usage_timeline`. */
 export async function lostOf(db: Pick<Database, "query">): Promise<Lost> {
   const [row] = await db.query<Lost>(`
-    select count(*) as receipts, coalesce(sum(charged), 0)::bigint as units, max(noticed_at) as "noticedAt",
+    select count(*) as receipts, coalesce(sum(charged), 0)::bigint as nanos, max(noticed_at) as "noticedAt",
       (select max(t.seen_at) from usage_timeline t having count(*) > 1) as "movedAt"
     from usage_lost where noticed_at > store_now() - interval '12 months'`);
   return row!;

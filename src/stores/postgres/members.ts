@@ -114,12 +114,12 @@ export async function memberBudgets(
 
 const reading = `
   select s.person_id as person, s.organization_id as organization, s.subject_id as member, l.person_id is not null as is_own,
-    s.session_units as session, s.week_units as week, s.month_units as month,
+    s.session_nanos as session, s.week_nanos as week, s.month_nanos as month,
     s.concurrent_requests as "concurrentRequests", s.requests_per_minute as "requestsPerMinute",
     s.tokens_per_minute as "tokensPerMinute"
   from unnest($1::uuid[]) p (id)
   join usage_subject s on s.person_id = p.id
   left join member_limit l on l.person_id = s.person_id and l.organization_id = s.organization_id
-  where coalesce(s.session_units, s.week_units, s.month_units, s.concurrent_requests, s.requests_per_minute,
+  where coalesce(s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests, s.requests_per_minute,
     s.tokens_per_minute) is not null
   order by s.organization_id`;

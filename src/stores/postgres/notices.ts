@@ -138,19 +138,19 @@ const prefixes = Object.entries({ ...standingSubjects, person: "per_" }).map(
  */
 const shares = `
   with reached as materialized (
-    select s.organization_id, share, w.used::numeric / w.units as used_share,
+    select s.organization_id, share, w.used::numeric / w.nanos as used_share,
       concat_ws(':', nullif(s.subject, 'organization'), case when s.subject <> 'organization' then s.subject_id end,
         w.kind, extract(epoch from w.starts_at)::bigint, share) as about,
       jsonb_build_object('subject', s.subject,
         'subject_id', case s.subject ${prefixes.join(" ")} end || replace(coalesce(s.person_id, s.subject_id)::text, '-', ''),
-        'name', s.name, 'window', w.kind, 'share_percent', share, 'used', w.used, 'limit', w.units, 'plan', s.plan,
+        'name', s.name, 'window', w.kind, 'share_percent', share, 'used', w.used, 'limit', w.nanos, 'plan', s.plan,
         'starts_at', to_json(w.starts_at), 'reset_at', to_json(w.ends_at)) as details
     from (${standingsWithHook}) s
     join notice_hook h on h.organization_id = s.organization_id
     cross join unnest(array['session', 'week', 'month'], s.used[1:3], s.starts_at[1:3], s.ends_at[1:3],
-      array[s.session_units, s.week_units, s.month_units]) w (kind, used, starts_at, ends_at, units)
+      array[s.session_nanos, s.week_nanos, s.month_nanos]) w (kind, used, starts_at, ends_at, nanos)
     cross join unnest(h.shares) share
-    where w.used::numeric * 100 >= w.units::numeric * share
+    where w.used::numeric * 100 >= w.nanos::numeric * share
   ), missing as (
     select r.*, row_number() over (partition by r.organization_id order by r.used_share desc, r.about) as place
     from reached r

@@ -112,25 +112,25 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
 
     setExtraUsage: (id, extra, actor, version) =>
       change(db, changeableOrganization, { id, actor, version }, async (tx, row) => {
-        const capUnits = extra.enabled ? extra.capUnits : row.extraUsageCapUnits;
-        if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapUnits === capUnits) return null;
-        await setOrganization(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapUnits: capUnits });
+        const capNanos = extra.enabled ? extra.capNanos : row.extraUsageCapNanos;
+        if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapNanos === capNanos) return null;
+        await setOrganization(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapNanos: capNanos });
         await extraUsageChanged(tx, id);
-        const before = { enabled: row.extraUsageEnabled, cap_units: row.extraUsageCapUnits };
-        const details = { enabled: extra.enabled, cap_units: capUnits, before };
+        const before = { enabled: row.extraUsageEnabled, cap_nanos: row.extraUsageCapNanos };
+        const details = { enabled: extra.enabled, cap_nanos: capNanos, before };
         return { action: "organization.extra_usage", details };
       }),
 
-    adjustUsage: ({ organizationId, entries, units, reason, actor }) =>
+    adjustUsage: ({ organizationId, entries, nanos, reason, actor }) =>
       act(db, async (tx) => {
         const owner = bare(organizationId, "org_");
         const done = [];
         for (const { entryId, kind } of entries) {
-          done.push({ entryId, kind, added: await adjust(tx, entryId, organizationId, kind, units) });
+          done.push({ entryId, kind, added: await adjust(tx, entryId, organizationId, kind, nanos) });
         }
         for (const { entryId, kind, added } of done) {
           if (added === null) continue;
-          const details = { window: kind, units, added, reason };
+          const details = { window: kind, nanos, added, reason };
           await audit(tx, await storeNow(tx), { actor, action: "usage.adjust", owner, subject: entryId, details });
         }
         return done;

@@ -46,9 +46,9 @@ function countingFor(tx: Pick<Transaction, "query">, organization: string, perso
 }
 
 const names = [
-  "session_units",
-  "week_units",
-  "month_units",
+  "session_nanos",
+  "week_nanos",
+  "month_nanos",
   "concurrent_requests",
   "requests_per_minute",
   "tokens_per_minute",

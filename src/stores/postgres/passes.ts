@@ -21,7 +21,7 @@ const sealing: Pace = { quick_ms: 20, slow_ms: 80 };
 /** The sums of an entry over the records whose ids are of one month. */
 interface Sum {
   records: number;
-  units: number;
+  nanos: number;
   /** SHA-256 over the digests of their transactions, in hexadecimal digits. */
   hash: string;
 }
@@ -65,18 +65,18 @@ async function passOver(
   pace: Pace,
   ended: string | null = null,
 ): Promise<Pass> {
-  const sums = new Map<string, { records: number; units: number; hasher: Bun.CryptoHasher }>();
+  const sums = new Map<string, { records: number; nanos: number; hasher: Bun.CryptoHasher }>();
   let last: string | null = null;
   const read = (since: number, until: number) =>
-    db.query<{ month: string; records: number; units: number; last_ended_at: string; digests: string }>(
+    db.query<{ month: string; records: number; nanos: number; last_ended_at: string; digests: string }>(
       "select * from usage_digests($1, $2, $3::text::timestamptz)",
       [since, until, ended],
     );
   await inPieces(span, pace, read, (rows) => {
-    for (const { month, records, units, last_ended_at, digests } of rows) {
-      const sum = sums.get(month) ?? { records: 0, units: 0, hasher: new Bun.CryptoHasher("sha256") };
+    for (const { month, records, nanos, last_ended_at, digests } of rows) {
+      const sum = sums.get(month) ?? { records: 0, nanos: 0, hasher: new Bun.CryptoHasher("sha256") };
       sum.records += records;
-      sum.units += units;
+      sum.nanos += nanos;
       sum.hasher.update(digests);
       sums.set(month, sum);
       if (last === null || last < last_ended_at) last = last_ended_at;
@@ -149,9 +149,9 @@ function monthDifferences(
   });
 }
 
-const noSum: Sum = { records: 0, units: 0, hash: "" };
+const noSum: Sum = { records: 0, nanos: 0, hash: "" };
 
 function difference(kind: "pass" | "chain", { number, at }: Named, was: Sum, is: Sum): LedgerDifference {
-  const sums = { used: was.units, recorded: is.units, held: was.records, holding: is.records };
+  const sums = { used: was.nanos, recorded: is.nanos, held: was.records, holding: is.records };
   return { organizationId: null, subjectId: null, kind, startsAt: at, entry: number, ...sums };
 }

@@ -56,13 +56,13 @@ const sums: Record<keyof ReportMeasures, string> = {
   cacheWriteTokens: "cache_write_tokens",
   outputTokens: "output_tokens",
   reasoningTokens: "reasoning_tokens",
-  units: "units",
-  extraUnits: "extra_units",
-  unchargedUnits: "uncharged_units",
-  inputUnits: "input_units",
-  cachedInputUnits: "cached_input_units",
-  cacheWriteUnits: "cache_write_units",
-  outputUnits: "output_units",
+  nanos: "nanos",
+  extraNanos: "extra_nanos",
+  unchargedNanos: "uncharged_nanos",
+  inputNanos: "input_nanos",
+  cachedInputNanos: "cached_input_nanos",
+  cacheWriteNanos: "cache_write_nanos",
+  outputNanos: "output_nanos",
 };
 
 export function report(db: Database, query: ReportQuery): Promise<UsageReport> {
@@ -77,14 +77,14 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
   const { from, to, rows_max, largest } = query;
   const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query), await rolledMonths(tx)));
   const found = await tx.query<Row>(text, values);
-  const [open] = await tx.query<{ at: Date; requests: number; units: number }>(
-    `select store_now() as at, count(h.*) as requests, coalesce(sum(h.units), 0)::bigint as units
+  const [open] = await tx.query<{ at: Date; requests: number; nanos: number }>(
+    `select store_now() as at, count(h.*) as requests, coalesce(sum(h.nanos), 0)::bigint as nanos
      from (select 1) one left join usage_hold h
        on h.admitted_at >= $1 and h.admitted_at < $2 and ($3::uuid is null or h.organization_id = $3)
        and ${isOfPerson("h", "$4")}`,
     [from, to, organizationIn(query), personIn(query)],
   );
-  const running = { requests: open!.requests, heldUnits: open!.units };
+  const running = { requests: open!.requests, heldNanos: open!.nanos };
   if (largest === undefined && found.length > rows_max)
     return { at: open!.at, rows: null, total: null, rowsLeftOut: 0, running };
   const sum = found.find(({ groups }) => groups !== null);
@@ -182,7 +182,7 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
     const report = summedOf(addedAgain, `(${all})`);
     return { text: `select null as groups, r.* from (${report}) r limit ${value(rows_max + 1)}`, values };
   }
-  const order = `order by ${['"units" desc', ...names].join(", ")}`;
+  const order = `order by ${['"nanos" desc', ...names].join(", ")}`;
   const isFirst = () => `where (${names.map((name) => `u.${name}`).join(", ")}) in
     (select ${names.join(", ")} from ranked ${order} limit ${value(Math.min(largest, rows_max))})`;
   const first = summedOf(addedAgain, "parts", names.length > 0 ? isFirst() : "");
@@ -190,7 +190,7 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   // Units alone say which rows are the first, so the other sums are made of those only, and of all together.
   return {
     text: `with parts as materialized (${all}),
-      ranked as materialized (${summedOf(['usage_sum(u."units") as "units"'], "parts")})
+      ranked as materialized (${summedOf(['usage_sum(u."nanos") as "nanos"'], "parts")})
       (select null::bigint as groups, r.* from (${first}) r ${order})
       union all
       select ${["(select count(*) from ranked)", ...names.map(() => "null"), ...totals].join(", ")} from parts u`,

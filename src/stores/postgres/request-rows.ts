@@ -34,7 +34,7 @@ export interface RequestRow {
   held: number;
   charged: number;
   uncharged: number;
-  units: number;
+  nanos: number;
 }
 
 export function listedRecord(row: RequestRow): ListedRequest {
@@ -76,7 +76,7 @@ export function listedHold(row: RequestRow): ListedRequest {
     createdAt: row.admitted_at,
     endedAt: null,
     ...tokens(row, row.produced_tokens),
-    held: row.units,
+    held: row.nanos,
   };
 }
 

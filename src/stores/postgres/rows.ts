@@ -43,7 +43,7 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
     name: row.name,
     status: row.status,
     plan: row.plan,
-    extraUsage: { enabled: row.extraUsageEnabled, capUnits: row.extraUsageCapUnits },
+    extraUsage: { enabled: row.extraUsageEnabled, capNanos: row.extraUsageCapNanos },
     keyLifetimeMaxDays: row.keyLifetimeMaxDays,
     keyUnusedMaxDays: row.keyUnusedMaxDays,
     keepsContent: row.keepsContent,

@@ -14,7 +14,7 @@ import type { Database } from "./database.ts";
 
 type Querying = Pick<Database, "query">;
 
-const limitColumns = ["session_units", "week_units", "month_units", "concurrent_requests"];
+const limitColumns = ["session_nanos", "week_nanos", "month_nanos", "concurrent_requests"];
 
 /** The limits of the rows of `table` under the raise in force of each, `r`. */
 const raisedLimits = (table: string) =>
@@ -47,7 +47,7 @@ const standingRows = (subjects: string, condition: string): string => `
     cross join lateral (select * from usage_windows_at(o.organization_id, clock.at) offset 0) w
   )
   select s.*, t.running, f.starts_at, f.ends_at, t.used, t.held, f.at,
-    greatest(t.used[1] * 100.0 / s.session_units, t.used[2] * 100.0 / s.week_units, t.used[3] * 100.0 / s.month_units)
+    greatest(t.used[1] * 100.0 / s.session_nanos, t.used[2] * 100.0 / s.week_nanos, t.used[3] * 100.0 / s.month_nanos)
       as percent
   from s join f on f.organization_id = s.organization_id
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
@@ -74,9 +74,9 @@ export const standingsWithHook = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
-  session_units: number | null;
-  week_units: number | null;
-  month_units: number | null;
+  session_nanos: number | null;
+  week_nanos: number | null;
+  month_nanos: number | null;
   concurrent_requests: number | null;
   running: number;
   starts_at: Date[];
@@ -173,7 +173,7 @@ function readingOf(row: StandingRow): Pick<Standing, "windows" | "concurrentRequ
     const place = windowKinds.indexOf(kind);
     return {
       kind,
-      limit: row[`${kind}_units`],
+      limit: row[`${kind}_nanos`],
       used: row.used[place]!,
       held: row.held[place]!,
       startsAt: row.starts_at[place]!,

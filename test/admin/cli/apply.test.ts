@@ -44,7 +44,7 @@ const nothing = { code: 0, out: asTheFile, err: "" };
 
 describe("apply", () => {
   test("shows the difference, makes it, and then has nothing to do", async () => {
-    const text = "organizations: { made: { name: Made, plan: pro, status: suspended, extra_usage_cap_units: 9 } }";
+    const text = "organizations: { made: { name: Made, plan: pro, status: suspended, extra_usage_cap_nanos: 9 } }";
     const before = await here.manage.auditHead();
     const dry = await apply(text, "--dry-run", "--exit-code");
     expect(dry.code).toBe(3);
@@ -52,7 +52,7 @@ describe("apply", () => {
       "+ organization made",
       "    name: Made",
       "    plan: pro",
-      "    extra_usage_cap_units: 9",
+      "    extra_usage_cap_nanos: 9",
       "    status: suspended",
       "1 to add. Nothing was changed: this was a dry run.",
       "",
@@ -61,12 +61,12 @@ describe("apply", () => {
     expect(await here.manage.auditHead()).toEqual(before);
     expect((await apply(text)).out).toEndWith("Applied: 1 added.\n");
     const made = await here.manage.findOrganization({ organization: "made" });
-    expect(made).toMatchObject({ plan: "pro", status: "suspended", extraUsage: { enabled: true, capUnits: 9 } });
+    expect(made).toMatchObject({ plan: "pro", status: "suspended", extraUsage: { enabled: true, capNanos: 9 } });
     const after = await here.manage.auditHead();
     expect((await apply(text)).out).toBe(asTheFile);
     expect(await apply(text, "--dry-run", "--exit-code")).toMatchObject({ code: 0, out: asTheFile });
     expect(await here.manage.auditHead()).toEqual(after);
-    await apply("organizations: { made: { plan: null, status: active, extra_usage_cap_units: null } }");
+    await apply("organizations: { made: { plan: null, status: active, extra_usage_cap_nanos: null } }");
     expect(await here.manage.findOrganization({ organization: "made" })).toMatchObject({
       ...{ plan: null, status: "active", name: "Made" },
       extraUsage: { enabled: false },
@@ -245,7 +245,7 @@ organizations:
       [acme("status: closed, keys: { a: {} }"), "take them out"],
       ["organizations: { fine: {}, No_Slug: {} }", "must be a slug"],
       ["plans: { pro: { week: 7 } }\norganizations: { fine: {} }", "plans.pro: stands in sluice.yaml"],
-      [acme("extra_usage_cap_units: -1"), "extra_usage_cap_units"],
+      [acme("extra_usage_cap_nanos: -1"), "extra_usage_cap_nanos"],
       [
         "plans: { low: { week: 5 } }\norganizations: { f: { plan: low, keys: { a: { limits: { week: 6 } } } } }",
         "above",
@@ -474,7 +474,7 @@ const organizationArbitrary = fc.record({
   name: nameArbitrary,
   plan: fc.constantFrom("pro", "own", null),
   anchor: optional(fc.constantFrom("2026-11-01", "2030-02-28T12:00:00Z")),
-  capUnits: optional(fc.integer({ min: 1, max: 1e12 })),
+  capNanos: optional(fc.integer({ min: 1, max: 1e12 })),
   policies: fc.record({ keyLifetimeMaxDays: optional(fc.constantFrom(30, 365)), keepsContent: fc.boolean() }),
   keyLimits: limitsArbitrary,
   memberLimits: limitsArbitrary,
@@ -524,7 +524,7 @@ async function build(manage: Management, organization: string, one: Built): Prom
   await manage.createOrganization({ slug: organization, name: one.name });
   await manage.setPlan({ organization, plan: one.plan === "own" ? `plan-${organization}` : one.plan });
   if (one.anchor) await manage.setAnchor({ organization, anchor: one.anchor });
-  if (one.capUnits) await manage.setExtraUsage({ organization, capUnits: one.capUnits });
+  if (one.capNanos) await manage.setExtraUsage({ organization, capNanos: one.capNanos });
   await manage.updatePolicies({ organization, ...one.policies });
   await manage.updateKeyDefault({ organization, limits: one.keyLimits });
   await manage.updateMemberDefault({ organization, limits: one.memberLimits });

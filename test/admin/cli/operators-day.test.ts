@@ -60,12 +60,12 @@ interface Refused {
   message: string;
 }
 interface Charged {
-  units: { charged: number };
+  nanos: { charged: number };
 }
 interface Standing {
   standing: { session: { used: number } };
 }
-const kinds = ["input_units", "cached_input_units", "cache_write_units", "output_units"] as const;
+const kinds = ["input_nanos", "cached_input_nanos", "cache_write_nanos", "output_nanos"] as const;
 
 test("is done with commands over HTTP, and ends with a report that adds up to the receipts", async () => {
   const say = async (words: string | string[]) => {
@@ -132,7 +132,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(await say("org list --over 100")).toBe("There are no such organizations.\n");
   let itsCharges = 0;
   for (const id of receipts.get(of("umbrella")[0]!.id)!)
-    itsCharges += ((await laptop.json(`request show ${id} --json`)) as unknown as Charged).units.charged;
+    itsCharges += ((await laptop.json(`request show ${id} --json`)) as unknown as Charged).nanos.charged;
   const shown = (await laptop.json(`key show ${of("umbrella")[0]!.id} --json`)) as unknown as Standing;
   expect(shown.standing.session.used).toBe(itsCharges);
 
@@ -177,38 +177,38 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   const charged = new Map<string, number>();
   for (const [id, requests] of receipts) {
     for (const request of requests) {
-      const { units, outcome } = (await laptop.json(`request show ${request} --json`)) as unknown as {
-        units: { charged: number };
+      const { nanos, outcome } = (await laptop.json(`request show ${request} --json`)) as unknown as {
+        nanos: { charged: number };
         outcome: string;
       };
       expect(outcome).toBe("completed");
-      charged.set(id, (charged.get(id) ?? 0) + units.charged);
+      charged.set(id, (charged.get(id) ?? 0) + nanos.charged);
     }
   }
   const report = (await laptop.json("usage report --by organization,key --json")) as unknown as {
     rows: (Record<(typeof kinds)[number], number> & {
       organization: string;
       key_id: string;
-      units: number;
+      nanos: number;
       requests: number;
       standing: { session: { used: number; limit: number | null } } | null;
     })[];
-    total: { units: number };
+    total: { nanos: number };
     running: { requests: number };
   };
-  expect(new Map(report.rows.map(({ key_id, units }) => [key_id, units]))).toEqual(charged);
-  expect(report.total.units).toBe([...charged.values()].reduce((sum, units) => sum + units, 0));
+  expect(new Map(report.rows.map(({ key_id, nanos }) => [key_id, nanos]))).toEqual(charged);
+  expect(report.total.nanos).toBe([...charged.values()].reduce((sum, nanos) => sum + nanos, 0));
   expect(report.running.requests).toBe(0);
   // Every unit was charged for a kind of token.
-  for (const row of report.rows) expect(kinds.reduce((sum, kind) => sum + row[kind], 0)).toBe(row.units);
+  for (const row of report.rows) expect(kinds.reduce((sum, kind) => sum + row[kind], 0)).toBe(row.nanos);
   // The list of requests has the same sums, and the report says how near the noisy key is to its limit.
   const listed = (await laptop.json("request list --limit 1000 --json")) as unknown as {
     key_id: string;
-    charged_units: number;
+    charged_nanos: number;
   }[];
   const sums = new Map<string, number>();
-  for (const { key_id, charged_units } of listed) {
-    if (charged_units > 0) sums.set(key_id, (sums.get(key_id) ?? 0) + charged_units);
+  for (const { key_id, charged_nanos } of listed) {
+    if (charged_nanos > 0) sums.set(key_id, (sums.get(key_id) ?? 0) + charged_nanos);
   }
   expect(sums).toEqual(charged);
   expect(report.rows.find(({ key_id }) => key_id === of("umbrella")[0]!.id)!.standing).toMatchObject({
@@ -222,16 +222,16 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
     organizations.flatMap((slug) => of(slug).map(({ id }, index) => [id, teams[slug]?.[index] ?? null])),
   );
   const paid = new Map<string, number>();
-  for (const [id, units] of charged) {
+  for (const [id, nanos] of charged) {
     const { organization } = report.rows.find(({ key_id }) => key_id === id)!;
     const payer = JSON.stringify([organization, teamOf.get(id)]);
-    paid.set(payer, (paid.get(payer) ?? 0) + units);
+    paid.set(payer, (paid.get(payer) ?? 0) + nanos);
   }
   const byTeam = (await laptop.json("usage report --by organization,team --json")) as unknown as {
-    rows: { organization: string; team: string | null; units: number }[];
+    rows: { organization: string; team: string | null; nanos: number }[];
   };
   const told = byTeam.rows.map(
-    ({ organization, team, units }) => [JSON.stringify([organization, team]), units] as const,
+    ({ organization, team, nanos }) => [JSON.stringify([organization, team]), nanos] as const,
   );
   expect(new Map(told)).toEqual(paid);
   expect(told).toHaveLength(8);

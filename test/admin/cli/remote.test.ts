@@ -38,7 +38,7 @@ beforeAll(async () => {
   const socket = await adminSocket({ dataDir: folder, actAs: () => port.act });
   ends.push(socket.stop, () => book.close());
   const { configuration } = shell().services;
-  const reports = { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" };
+  const reports = { currency: "EUR", price_per_million_nanos: 0.04, provider: "Example AI" };
   near = shell({
     now_ms: Date.now,
     // The price that the node has.
@@ -73,7 +73,7 @@ describe("every verb", () => {
     const { manage } = port;
     const key = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
     await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
-    await manage.adjustUsage({ organization: "acme", window: "month", units: 7, reason: "test" });
+    await manage.adjustUsage({ organization: "acme", window: "month", nanos: 7, reason: "test" });
     const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: 7 } });
     await manage.createTeam({ organization: "globex", name: "ü 1", keyLimits: { session: 3 } });
     await manage.updateKey({ id: key.id, team: team.id, limits: { concurrentRequests: 2 } });
@@ -135,9 +135,9 @@ describe("every verb", () => {
         "version 2 now",
       );
       expect(await way.setPlan({ organization: slug, plan: null })).toMatchObject({ plan: null });
-      const on = { enabled: true, capUnits: 5 };
-      expect(await way.setExtraUsage({ organization: slug, capUnits: 5 })).toMatchObject({ extraUsage: on });
-      expect(await way.setExtraUsage({ organization: slug, capUnits: null })).toMatchObject({
+      const on = { enabled: true, capNanos: 5 };
+      expect(await way.setExtraUsage({ organization: slug, capNanos: 5 })).toMatchObject({ extraUsage: on });
+      expect(await way.setExtraUsage({ organization: slug, capNanos: null })).toMatchObject({
         extraUsage: { enabled: false },
       });
       expect(await way.suspendOrganization({ organization: slug })).toMatchObject({ status: "suspended" });
@@ -145,8 +145,8 @@ describe("every verb", () => {
       expect((await way.setAnchor({ organization: slug, anchor: "2027-01-01" })).nextAnchor).toMatchObject({
         anchorAt: new Date("2027-01-01"),
       });
-      const adjusted = await way.adjustUsage({ organization: slug, window: "week", units: 9, reason: "test" });
-      expect(adjusted).toMatchObject({ organization: slug, entries: [{ window: "week", units: 9 }] });
+      const adjusted = await way.adjustUsage({ organization: slug, window: "week", nanos: 9, reason: "test" });
+      expect(adjusted).toMatchObject({ organization: slug, entries: [{ window: "week", nanos: 9 }] });
       const { key: secret, ...key } = await way.createKey({ organization: slug, name: "k", scopes: ["usage:read"] });
       expect(secret).toStartWith("slk_");
       const rotated = await way.rotateKey({ id: key.id, grace: "1h" });

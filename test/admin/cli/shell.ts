@@ -83,9 +83,9 @@ export function shell(overrides: Partial<Services> = {}): Shell {
   };
 }
 
-function plan(name: string, units: number | null): Plan {
+function plan(name: string, nanos: number | null): Plan {
   const rates = { requestsPerMinute: null, tokensPerMinute: null, concurrentRequests: null };
-  return { name, session: units, week: units, month: units, ...rates };
+  return { name, session: nanos, week: nanos, month: nanos, ...rates };
 }
 
 function model(id: string): CatalogModel {

@@ -12,7 +12,7 @@ import { type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
-const pricing = { currency: "EUR", price_per_million_units: 0.04, provider: "Example AI" };
+const pricing = { currency: "EUR", price_per_million_nanos: 0.04, provider: "Example AI" };
 
 describe("what is wrong", () => {
   test("in form is wrong use", async () => {
@@ -64,7 +64,7 @@ describe("what is wrong", () => {
           rows: null,
           total: null,
           rowsLeftOut: 0,
-          running: { requests: 0, heldUnits: 0 },
+          running: { requests: 0, heldNanos: 0 },
         }),
       },
     });
@@ -96,18 +96,18 @@ test("costs are exact: those of parts add up to that of the whole", () => {
     const value = BigInt(integer) * nano + BigInt(fraction.padEnd(15, "0"));
     return text.startsWith("-") ? -value : value;
   };
-  const units = fc.integer({ min: -1e15, max: 1e15 });
+  const nanos = fc.integer({ min: -1e15, max: 1e15 });
   const price = fc.integer({ min: 0, max: 1e12 }).map((one) => one / 1e6);
   fc.assert(
-    fc.property(units, units, price, (one, other, price_per_million_units) => {
-      const cost = (count: number) => whole(costsAt(price_per_million_units)(count));
+    fc.property(nanos, nanos, price, (one, other, price_per_million_nanos) => {
+      const cost = (count: number) => whole(costsAt(price_per_million_nanos)(count));
       expect(cost(one) + cost(other)).toBe(cost(one + other));
     }),
   );
-  expect(costsAt(pricing.price_per_million_units)(213_440)).toBe("0.0085376");
-  expect(costsAt(pricing.price_per_million_units)(-1_000_000)).toBe("-0.04");
-  expect(costsAt(pricing.price_per_million_units)(0)).toBe("0");
-  expect(unitPrice(pricing.price_per_million_units)).toBe("0.00000004");
+  expect(costsAt(pricing.price_per_million_nanos)(213_440)).toBe("0.0085376");
+  expect(costsAt(pricing.price_per_million_nanos)(-1_000_000)).toBe("-0.04");
+  expect(costsAt(pricing.price_per_million_nanos)(0)).toBe("0");
+  expect(unitPrice(pricing.price_per_million_nanos)).toBe("0.00000004");
 });
 
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {
@@ -165,12 +165,12 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
 
     test("JSON has every measure, exact costs, the total, its moment, and what still runs", async () => {
       const report = await it.json(`usage report --org ${slug} --by key,model --json`);
-      const measured = { requests: 1, input_tokens: 12, output_tokens: 7, extra_units: 0, uncharged_units: 0 };
+      const measured = { requests: 1, input_tokens: 12, output_tokens: 7, extra_nanos: 0, uncharged_nanos: 0 };
       expect(report).toMatchObject({
         organization: slug,
         by: ["key", "model"],
         as_of: expect.stringMatching(/^20.*Z$/),
-        price: { currency: "EUR", per_million_units: 0.04 },
+        price: { currency: "EUR", per_million_nanos: 0.04 },
         rows: [
           {
             key_id: key,
@@ -178,14 +178,14 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
             labels: { stage: "test" },
             model: "acme/writer-1",
             ...measured,
-            units: 700,
+            nanos: 700,
             cost: "0.000028",
           },
-          { key_id: key, key: "builder", model: "acme/painter-1", ...measured, units: 300, cost: "0.000012" },
-          { key_id: null, key: null, labels: {}, model: "", requests: 0, units: -100, cost: "-0.000004" },
+          { key_id: key, key: "builder", model: "acme/painter-1", ...measured, nanos: 300, cost: "0.000012" },
+          { key_id: null, key: null, labels: {}, model: "", requests: 0, nanos: -100, cost: "-0.000004" },
         ],
-        total: { requests: 2, input_tokens: 24, output_tokens: 14, units: 900, cost: "0.000036" },
-        running: { requests: 1, held_units: 1000 },
+        total: { requests: 2, input_tokens: 24, output_tokens: 14, nanos: 900, cost: "0.000036" },
+        running: { requests: 1, held_nanos: 1000 },
       });
       const shown = (await it.json(`usage show ${slug} --json`)) as { month: { used: number } };
       expect(shown.month.used).toBe(900);
@@ -193,8 +193,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
 
     test("by team, a request is its key's team's of that moment; a team that is gone keeps its name", async () => {
       const rows = [
-        { team_id: null, team: null, requests: 1, units: 600 },
-        { team_id: team, team: "research", requests: 1, units: 300 },
+        { team_id: null, team: null, requests: 1, nanos: 600 },
+        { team_id: team, team: "research", requests: 1, nanos: 300 },
       ];
       expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ by: ["team"], rows });
       const { out } = await it.typed(`usage report --org ${slug} --by team,key --csv`);
@@ -215,8 +215,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         Object.assign(it.services.terminal, { width });
         const { out } = await it.typed(`usage report --org ${slug} --by model`);
         expect(out).toContain("█".repeat(width < 110 ? 8 : 20));
-        expect(out).toContain("In all: 2 requests, 900 units, 0.000036 EUR.");
-        expect(out).toContain("Still running, and not counted yet: 1 request, which hold 1,000 units.");
+        expect(out).toContain("In all: 2 requests, 900 nanos, 0.000036 EUR.");
+        expect(out).toContain("Still running, and not counted yet: 1 request, which hold 1,000 nanos.");
         if (width >= 80) {
           const table = out.split("\n\n")[1]!.split("\n");
           for (const line of table) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
@@ -229,7 +229,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const { out } = await it.typed(`usage report --org ${slug} --by day,operation --csv`);
       const [names, ...lines] = out.trimEnd().split("\r\n");
       expect(names).toBe(
-        "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,units,extra_units,uncharged_units,input_units,cached_input_units,cache_write_units,output_units,cost",
+        "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,nanos,extra_nanos,uncharged_nanos,input_nanos,cached_input_nanos,cache_write_nanos,output_nanos,cost",
       );
       expect(lines).toHaveLength(2);
       expect(lines[0]).toMatch(/^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,1000,0,0,24,0,0,140,0\.00004$/);
@@ -297,9 +297,9 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const report = "usage report --org counted";
       const standing = { usage_percent: 29, month: { used: 290, held: 300, limit: 1000, usage_percent: 29 } };
       const rows = async (words: string) =>
-        ((await it.json(`${report} ${words} --json`)) as { rows: { units: number; standing?: unknown }[] }).rows;
+        ((await it.json(`${report} ${words} --json`)) as { rows: { nanos: number; standing?: unknown }[] }).rows;
       for (const by of ["key", "organization,team,key"]) {
-        expect(await rows(`--by ${by}`)).toMatchObject([{ units: 290, standing }]);
+        expect(await rows(`--by ${by}`)).toMatchObject([{ nanos: 290, standing }]);
       }
       // No team and no organization of it has a limit.
       for (const by of ["team", "organization"]) expect(await rows(`--by ${by}`)).toMatchObject([{ standing: null }]);
@@ -316,7 +316,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     test("an organization without usage, or one that is suspended, has a report too", async () => {
       expect((await it.typed("usage report --org idle")).out).toContain("Nothing was used.");
       await it.typed(`org suspend ${slug}`);
-      expect(await it.json(`usage report --org ${slug} --json`)).toMatchObject({ total: { units: 900 } });
+      expect(await it.json(`usage report --org ${slug} --json`)).toMatchObject({ total: { nanos: 900 } });
       const past = "usage report --from 2020-01 --to 2020-02 --json";
       expect(await it.json(past)).toMatchObject({ rows: [], total: { requests: 0 }, running: { requests: 0 } });
     });

@@ -31,12 +31,12 @@ describe("what is wrong", () => {
       "org extra-usage acme maybe --cap 5",
       "usage",
       "usage show",
-      "usage adjust acme --window week --units 5",
+      "usage adjust acme --window week --nanos 5",
       "usage adjust acme --window week --reason x",
-      "usage adjust acme --units 5 --reason x",
-      "usage adjust acme --window year --units 5 --reason x",
-      "usage adjust acme --window week --units many --reason x",
-      "usage adjust acme --window week --units --reason x",
+      "usage adjust acme --nanos 5 --reason x",
+      "usage adjust acme --window year --nanos 5 --reason x",
+      "usage adjust acme --window week --nanos many --reason x",
+      "usage adjust acme --window week --nanos --reason x",
       "request",
       "request show",
     ]) {
@@ -58,8 +58,8 @@ describe("what is wrong", () => {
       ["org anchor acme 1970-01-01", "between the years"],
       ["org extra-usage nobody off", "no organization"],
       ["usage show nobody", "no organization"],
-      ["usage adjust acme --window week --units 0 --reason x", "other than 0"],
-      ["usage adjust nobody --window week --units 5 --reason x", "no organization"],
+      ["usage adjust acme --window week --nanos 0 --reason x", "other than 0"],
+      ["usage adjust nobody --window week --nanos 5 --reason x", "no organization"],
       ["request show org_1", "begins with 'req_'"],
       [`request show req_${"0".repeat(32)}`, "no request"],
     ] as const) {
@@ -104,12 +104,12 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const slug = `org-${++made}`;
       return it.json(`org create ${slug} --plan ${plan} --json`) as Promise<{ id: string; slug: string }>;
     }
-    /** Holds 1,000 units, and when it is settled, costs so many. */
-    async function used(organizationId: string, units: number, change: Partial<Admit> = {}): Promise<Admit> {
+    /** Holds 1,000 nanos, and when it is settled, costs so many. */
+    async function used(organizationId: string, nanos: number, change: Partial<Admit> = {}): Promise<Admit> {
       const book = ledger(owned.db, { recovery: "checkpoint" });
       const admit = admitOf(organizationId, change);
       expect((await book.run([admit]))[0]).toMatchObject({ answer: "granted" });
-      if (units > 0) await book.run([settleOf(admit, units)]);
+      if (nanos > 0) await book.run([settleOf(admit, nanos)]);
       await book.close();
       return admit;
     }
@@ -126,9 +126,9 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       });
       expect((await it.typed(`org anchor ${slug} 2026-01-30`)).out).toContain("2026-01-30 00:00:00 UTC when");
       const on = await it.json(`org extra-usage ${slug} on --cap 20000000 --json`);
-      expect(on.extra_usage).toEqual({ enabled: true, cap_units: 20_000_000 });
+      expect(on.extra_usage).toEqual({ enabled: true, cap_nanos: 20_000_000 });
       const shown = (await it.typed(`org show ${slug}`)).out;
-      expect(shown).toContain("on, up to 20,000,000 units a billing month");
+      expect(shown).toContain("on, up to 20,000,000 nanos a billing month");
       expect(shown).toMatch(/next anchor +2026-01-30 00:00:00 UTC, from 20/);
       expect((await it.typed(`org extra-usage ${slug} off`)).out).toBe(`Extra usage of ${slug} is off.\n`);
       const acts = (await it.json(`audit list --org ${slug} --json`)) as unknown as { action: string }[];
@@ -141,8 +141,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
 
     test("usage is shown as bars for people, as numbers for scripts, on every width of screen", async () => {
       const { id, slug } = await organization();
-      await used(id, 250_000, { inputUnits: 300_000 });
-      await used(id, 0, { inputUnits: 99_100 });
+      await used(id, 250_000, { inputNanos: 300_000 });
+      await used(id, 0, { inputNanos: 99_100 });
       const shown = await it.json(`usage show ${slug} --json`);
       const window = { usage_percent: 25, used: 250_000, held: 100_000, limit: 1_000_000 };
       const bounds = { starts_at: expect.stringMatching(instant), reset_at: expect.stringMatching(instant) };
@@ -154,7 +154,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         session: { ...window, ...bounds },
         week: { ...window, ...bounds },
         month: { ...window, ...bounds },
-        extra_usage: { enabled: false, cap_units: null, used: 0, held: 0 },
+        extra_usage: { enabled: false, cap_nanos: null, used: 0, held: 0 },
         running_requests: 1,
         concurrent_requests: null,
       });
@@ -175,24 +175,24 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const { id, slug } = await organization();
       const adjust = (words: string[]) =>
         it.json([...["usage", "adjust", slug, "--reason", "outage of 3 May", "--json"], ...words]);
-      const early = await it.typed(["usage", "adjust", slug, "--window", "session", "--units", "5", "--reason", "x"]);
+      const early = await it.typed(["usage", "adjust", slug, "--window", "session", "--nanos", "5", "--reason", "x"]);
       expect([early.code, early.err]).toEqual([1, expect.stringContaining("No session")]);
       await used(id, 700);
-      expect(await adjust(["--window", "week", "--units", "-200"])).toEqual({
+      expect(await adjust(["--window", "week", "--nanos", "-200"])).toEqual({
         organization_id: id,
         organization: slug,
         reason: "outage of 3 May",
-        entries: [{ id: expect.stringMatching(/^req_/), window: "week", units: -200 }],
+        entries: [{ id: expect.stringMatching(/^req_/), window: "week", nanos: -200 }],
       });
-      const all = await adjust(["--window", "all", "--units=-600"]);
+      const all = await adjust(["--window", "all", "--nanos=-600"]);
       expect(all.entries).toMatchObject([
-        { window: "session", units: -600 },
-        { window: "week", units: -500 },
-        { window: "month", units: -600 },
+        { window: "session", nanos: -600 },
+        { window: "week", nanos: -500 },
+        { window: "month", nanos: -600 },
       ]);
       expect(
-        (await it.typed(["usage", "adjust", slug, "--window", "month", "--units", "+7", "--reason", "x"])).out,
-      ).toBe(`${slug}, month: +7 units.\n`);
+        (await it.typed(["usage", "adjust", slug, "--window", "month", "--nanos", "+7", "--reason", "x"])).out,
+      ).toBe(`${slug}, month: +7 nanos.\n`);
       expect(await it.json(`usage show ${slug} --json`)).toMatchObject({
         session: { used: 100 },
         week: { used: 0 },
@@ -203,7 +203,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(entry).toMatchObject({
         actor: "cli:ann",
         action: "usage.adjust",
-        details: { window: "month", units: 7, added: 7, reason: "x" },
+        details: { window: "month", nanos: 7, added: 7, reason: "x" },
       });
       // It is an entry, and no request.
       const { subject } = entry as { subject: string };
@@ -268,7 +268,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(await it.json(`request show ${ended.requestId} --json`)).toMatchObject({
         id: ended.requestId,
         outcome: "completed",
-        units: { held: 1_000, charged: 700, uncharged: 0 },
+        nanos: { held: 1_000, charged: 700, uncharged: 0 },
         route: { upstream: "main", attempts: 1, first_part_ms: 12, tried: [] },
         duration_ms: expect.any(Number),
       });

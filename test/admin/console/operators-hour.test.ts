@@ -12,7 +12,7 @@ const model = "qwen/qwen3-coder";
 const more = `    - { claim: groups, has: globex, organization: globex, role: member }
 reports:
   currency: EUR
-  price_per_million_units: 0.04
+  price_per_million_nanos: 0.04
   provider: Example
 `;
 

@@ -52,17 +52,17 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     const cells = await tab.page
       .locator("main table tr td[data-head=Units] span")
       .evaluateAll((spans) => spans.map((span) => Number(span.getAttribute("title")!.replaceAll(/\D/g, ""))));
-    const report = await node.sluice.json<{ total: { units: number }; rows: object[] }>(
+    const report = await node.sluice.json<{ total: { nanos: number }; rows: object[] }>(
       "usage",
       "report",
       "--by",
       "model",
     );
     const foot = cells.pop();
-    expect(report.total.units).toBeGreaterThan(0);
+    expect(report.total.nanos).toBeGreaterThan(0);
     expect(cells.length).toBe(report.rows.length);
-    expect(cells.reduce((sum, units) => sum + units, 0)).toBe(foot!);
-    expect(foot).toBe(report.total.units);
+    expect(cells.reduce((sum, nanos) => sum + nanos, 0)).toBe(foot!);
+    expect(foot).toBe(report.total.nanos);
   });
 
   test("do what the command that they show does, and the audit log has who did it", async () => {

@@ -75,11 +75,11 @@ describe(`the totals of random views, seed ${seed}`, () => {
 
   test("the largest rows of a report, with the total of all", async () => {
     const path = "/usage/report?by=key&from=2026-01-01";
-    type Cut = { rows: { units: number }[]; total: object; rows_left_out: number };
+    type Cut = { rows: { nanos: number }[]; total: object; rows_left_out: number };
     const all = (await books.read(path)) as unknown as Cut;
     const some = (await books.read(`${path}&largest=3`)) as unknown as Cut;
-    const most = all.rows.map(({ units }) => units).toSorted((one, other) => other - one);
-    expect(some.rows.map(({ units }) => units)).toEqual(most.slice(0, 3));
+    const most = all.rows.map(({ nanos }) => nanos).toSorted((one, other) => other - one);
+    expect(some.rows.map(({ nanos }) => nanos)).toEqual(most.slice(0, 3));
     expect([some.total, some.rows_left_out]).toEqual([all.total, all.rows.length - 3]);
   });
 
@@ -101,6 +101,6 @@ describe(`the totals of random views, seed ${seed}`, () => {
   });
 });
 
-const bareSums = ({ requests, input, output, units }: Sums): Sums => ({ requests, input, output, units });
+const bareSums = ({ requests, input, output, nanos }: Sums): Sums => ({ requests, input, output, nanos });
 
 const ordered = (some: readonly Sums[]): string[] => some.map((one) => JSON.stringify(one)).toSorted();

@@ -8,7 +8,7 @@ import { plainSum } from "../../core/store/report-model.ts";
 import type { Books } from "./books.ts";
 import type { Tab } from "./chromium.ts";
 
-export const sums = ["requests", "input", "output", "units"] as const;
+export const sums = ["requests", "input", "output", "nanos"] as const;
 export type Sums = Record<(typeof sums)[number], number>;
 
 export interface Report {
@@ -21,11 +21,11 @@ export interface Report {
 export interface Reader {
   report(address: string): Promise<Report>;
   requests(address: string): Promise<Sums>;
-  /** The used units of the windows of an organization. */
+  /** The used nanos of the windows of an organization. */
   windows(address: string): Promise<number[]>;
 }
 
-const nothing = (): Sums => ({ requests: 0, input: 0, output: 0, units: 0 });
+const nothing = (): Sums => ({ requests: 0, input: 0, output: 0, nanos: 0 });
 
 export function sumOf(some: readonly Sums[]): Sums {
   const total = nothing();
@@ -39,14 +39,14 @@ interface Listed {
   cached_input_tokens: number;
   cache_write_tokens: number;
   output_tokens: number;
-  charged_units: number;
+  charged_nanos: number;
 }
-interface Row extends Omit<Listed, "outcome" | "charged_units"> {
+interface Row extends Omit<Listed, "outcome" | "charged_nanos"> {
   requests: number;
-  units: number;
+  nanos: number;
 }
 
-const inputOf = (one: Omit<Row, "requests" | "units" | "output_tokens">) =>
+const inputOf = (one: Omit<Row, "requests" | "nanos" | "output_tokens">) =>
   one.input_tokens + one.cached_input_tokens + one.cache_write_tokens;
 
 /** What is in the books of what the list shows: it also has requests that run, and those that were refused. */
@@ -70,7 +70,7 @@ export function interfaceReader({ read }: Books): Reader {
         requests: row.requests,
         input: inputOf(row),
         output: row.output_tokens,
-        units: row.units,
+        nanos: row.nanos,
         href: wayDown(row as object, place),
       }));
       return { rows, foot: rows.length === 0 ? null : sumOf(rows) };
@@ -93,7 +93,7 @@ export function interfaceReader({ read }: Books): Reader {
           requests: 1,
           input: inputOf(one),
           output: one.output_tokens,
-          units: one.charged_units,
+          nanos: one.charged_nanos,
         })),
       );
     },
@@ -122,7 +122,7 @@ export function pageReader(tab: Tab): Reader {
     requests: numberIn(cells.Requests!),
     input: numberIn(cells["Input tokens"]!),
     output: numberIn(cells["Output tokens"]!),
-    units: numberIn(cells.Units!),
+    nanos: numberIn(cells.Units!),
   });
   return {
     async report(address) {
@@ -138,9 +138,9 @@ export function pageReader(tab: Tab): Reader {
         for (const { cells } of await rowsOf("tbody")) {
           const [outcome = ""] = cells.Outcome!.trim().split(" ");
           const [input = "", output = ""] = cells.Tokens!.split("tokens in,");
-          const units = numberIn(cells.Units!);
+          const nanos = numberIn(cells.Units!);
           if (isInBooks({ outcome }))
-            all.push({ requests: 1, input: numberIn(input), output: numberIn(output), units });
+            all.push({ requests: 1, input: numberIn(input), output: numberIn(output), nanos });
         }
         const [next] = await tab.page
           .locator("a[rel=next]")
@@ -154,7 +154,7 @@ export function pageReader(tab: Tab): Reader {
       const titles = await tab.page
         .locator(".windows .window-figure[title]")
         .evaluateAll((figures) => figures.map((figure) => figure.getAttribute("title")!));
-      return titles.map((title) => numberIn(title.split(" units used")[0]!));
+      return titles.map((title) => numberIn(title.split(" nanos used")[0]!));
     },
   };
 }
@@ -176,7 +176,7 @@ export async function bookedReport({ db, organizations }: Books, address: string
     requests: one.requests,
     input: one.inputTokens + one.cachedInputTokens + one.cacheWriteTokens,
     output: one.outputTokens,
-    units: one.units,
+    nanos: one.nanos,
   }));
 }
 
@@ -196,7 +196,7 @@ async function bookedRecords({ db, organizations }: Books, address: string, cond
   const idIn = (name: string, prefix: "team_" | "key_") => (asked(name) === null ? null : bare(asked(name)!, prefix));
   const owner = organizations.find(({ slug }) => slug === asked("organization"));
   const [row] = await db.query<Sums>(
-    `select count(*)::int as requests, coalesce(sum(charged), 0)::bigint as units,
+    `select count(*)::int as requests, coalesce(sum(charged), 0)::bigint as nanos,
        coalesce(sum(input_tokens + cached_input_tokens + cache_write_tokens), 0)::bigint as input,
        coalesce(sum(output_tokens), 0)::bigint as output
      from usage_record where ${condition} and ($1::uuid is null or organization_id = $1)
@@ -211,8 +211,8 @@ async function bookedRecords({ db, organizations }: Books, address: string, cond
       ...["model", "operation", "outcome", "upstream", "from", "to"].map(asked),
     ],
   );
-  const { requests, input, output, units } = row!;
-  return { requests, input: Number(input), output: Number(output), units: Number(units) };
+  const { requests, input, output, nanos } = row!;
+  return { requests, input: Number(input), output: Number(output), nanos: Number(nanos) };
 }
 
 export async function bookedWindows({ db, organizations }: Books, address: string): Promise<number[]> {

@@ -12,14 +12,14 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       reading: async (_organization, limits) => ({ ...emptyReading, windows: windowsWith(limits) }),
       check: async () => [],
       sealed: async () => ({ windows: 0, records: 0, days: 0, dayRecords: 0 }),
-      lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
+      lost: async () => ({ receipts: 0, nanos: 0, noticedAt: null, movedAt: null }),
       now: async () => at,
       report: async () => ({
         at,
         rows: [],
         total: totalOf([]),
         rowsLeftOut: 0,
-        running: { requests: 0, heldUnits: 0 },
+        running: { requests: 0, heldNanos: 0 },
       }),
       receiptOfAny: async () => null,
       ...overrides,
@@ -82,7 +82,7 @@ function windowsWith(limits: Record<WindowKind, number | null>): UsageReading["w
 
 const emptyReading: UsageReading = {
   windows: windowsWith({ session: null, week: null, month: null }),
-  extra: { enabled: false, capUnits: null, used: 0, held: 0 },
+  extra: { enabled: false, capNanos: null, used: 0, held: 0 },
   running: 0,
   concurrentRequests: null,
   at,

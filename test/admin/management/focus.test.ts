@@ -19,13 +19,13 @@ const row: Row = {
   cacheWriteTokens: 3,
   outputTokens: 40,
   reasoningTokens: 10,
-  units: 2_500_000,
-  extraUnits: 0,
-  unchargedUnits: 0,
-  inputUnits: 1_000_000,
-  cachedInputUnits: 500_000,
-  cacheWriteUnits: 0,
-  outputUnits: 1_000_000,
+  nanos: 2_500_000,
+  extraNanos: 0,
+  unchargedNanos: 0,
+  inputNanos: 1_000_000,
+  cachedInputNanos: 500_000,
+  cacheWriteNanos: 0,
+  outputNanos: 1_000_000,
   cost: "10",
 };
 
@@ -48,7 +48,7 @@ function read(rows: Partial<Row>[], price: Report["price"] = euros) {
     );
   });
 }
-const euros = { currency: "EUR", perMillionUnits: 4, provider: "Acme Inference" };
+const euros = { currency: "EUR", perMillionNanos: 4, provider: "Acme Inference" };
 
 describe("the periods of a FOCUS report", () => {
   for (const [by, from, to, month] of [
@@ -108,7 +108,7 @@ describe("a row of a FOCUS report", () => {
   });
 
   test("whose kinds nobody knows is one line with all tokens; a part of it that is of no kind is a line of its own", () => {
-    const unsplit = { inputUnits: 0, cachedInputUnits: 0, cacheWriteUnits: 0, outputUnits: 0 };
+    const unsplit = { inputNanos: 0, cachedInputNanos: 0, cacheWriteNanos: 0, outputNanos: 0 };
     const [whole, ...others] = read([{ ...unsplit }]);
     expect(whole).toMatchObject({
       SkuMeter: "Tokens",
@@ -117,10 +117,10 @@ describe("a row of a FOCUS report", () => {
       x_OutputTokens: "40",
     });
     expect(others).toEqual([]);
-    expect(read([{ outputUnits: 900_000 }]).at(-1)).toMatchObject({
+    expect(read([{ outputNanos: 900_000 }]).at(-1)).toMatchObject({
       ...{ SkuMeter: "Tokens", BilledCost: "0.4", ConsumedQuantity: "0", PricingQuantity: "100000", x_Requests: "0" },
     });
-    const failed = { ...unsplit, units: 0, inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
+    const failed = { ...unsplit, nanos: 0, inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
     expect(read([failed])).toMatchObject([{ SkuMeter: "Tokens", BilledCost: "0", x_Requests: "2" }]);
   });
 
@@ -133,26 +133,26 @@ describe("a row of a FOCUS report", () => {
       cacheWriteTokens: amount,
       outputTokens: amount,
       reasoningTokens: amount,
-      extraUnits: amount,
-      unchargedUnits: amount,
-      inputUnits: amount,
-      cachedInputUnits: amount,
-      cacheWriteUnits: amount,
-      outputUnits: amount,
+      extraNanos: amount,
+      unchargedNanos: amount,
+      inputNanos: amount,
+      cachedInputNanos: amount,
+      cacheWriteNanos: amount,
+      outputNanos: amount,
     });
     fc.assert(
       fc.property(measured, fc.oneof(fc.constant(0), fc.integer({ min: -1000, max: 1000 })), (one, unsplit) => {
-        const units = one.inputUnits + one.cachedInputUnits + one.cacheWriteUnits + one.outputUnits + unsplit;
-        const lines = read([{ ...one, units }]);
+        const nanos = one.inputNanos + one.cachedInputNanos + one.cacheWriteNanos + one.outputNanos + unsplit;
+        const lines = read([{ ...one, nanos }]);
         const sum = (name: string) => lines.reduce((total, line) => total + Number(line[name]), 0);
         const tokens = one.inputTokens + one.cachedInputTokens + one.cacheWriteTokens + one.outputTokens;
         expect({
           ConsumedQuantity: sum("ConsumedQuantity"),
           PricingQuantity: sum("PricingQuantity"),
-          x_Units: sum("x_Units"),
-          // At 4 for a million units, six decimals are exact.
+          x_Nanos: sum("x_Nanos"),
+          // At 4 for a million nanos, six decimals are exact.
           cost: Math.round(sum("BilledCost") * 1e6),
-        }).toEqual({ ConsumedQuantity: tokens, PricingQuantity: units, x_Units: units, cost: units * 4 });
+        }).toEqual({ ConsumedQuantity: tokens, PricingQuantity: nanos, x_Nanos: nanos, cost: nanos * 4 });
         for (const [column, measure] of Object.entries(measureColumns)) expect(sum(column)).toBe(one[measure]);
       }),
     );
@@ -180,7 +180,7 @@ describe("a row of a FOCUS report", () => {
       { keyId: "key_1", key: "one", operation: "messages" },
       { keyId: "key_1", key: "one", day: "2026-11-24" },
       { keyId: "key_1", key: "one" },
-    ].map((one) => ({ day: "2026-11-23", ...one, outputUnits: 0, cachedInputUnits: 0, inputUnits: 0 }));
+    ].map((one) => ({ day: "2026-11-23", ...one, outputNanos: 0, cachedInputNanos: 0, inputNanos: 0 }));
     expect(
       read(rows).map(({ ResourceName, SkuId, x_Operation, ChargePeriodStart }) => [
         ResourceName,
@@ -200,10 +200,10 @@ describe("a row of a FOCUS report", () => {
 
   test("of an operator's entry has a cost, and nothing that was consumed", () => {
     const entry = {
-      ...{ day: "2026-11-23", operation: "adjustment", model: null, units: -1_000_000, cost: "-4", requests: 0 },
+      ...{ day: "2026-11-23", operation: "adjustment", model: null, nanos: -1_000_000, cost: "-4", requests: 0 },
       keyId: null,
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
-      ...{ inputUnits: 0, cachedInputUnits: 0, cacheWriteUnits: 0, outputUnits: 0 },
+      ...{ inputNanos: 0, cachedInputNanos: 0, cacheWriteNanos: 0, outputNanos: 0 },
     };
     expect(read([entry])).toMatchObject([
       {
@@ -216,7 +216,7 @@ describe("a row of a FOCUS report", () => {
         SkuId: "",
         SkuMeter: "",
         SkuPriceId: "",
-        x_Units: "-1000000",
+        x_Nanos: "-1000000",
       },
     ]);
   });
@@ -225,7 +225,7 @@ describe("a row of a FOCUS report", () => {
     const late = {
       ...{ day: "2026-11-23", operation: "adjustment", model: "acme/writer-1", keyId: "key_1", requests: 0 },
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 33, reasoningTokens: 0 },
-      ...{ units: 330, cost: "0.00132", inputUnits: 0, cachedInputUnits: 0, cacheWriteUnits: 0, outputUnits: 330 },
+      ...{ nanos: 330, cost: "0.00132", inputNanos: 0, cachedInputNanos: 0, cacheWriteNanos: 0, outputNanos: 330 },
     };
     expect(read([late])).toMatchObject([
       { ChargeCategory: "Usage", ConsumedQuantity: "33", PricingQuantity: "330", ResourceId: "key_1", x_Requests: "0" },
@@ -244,8 +244,8 @@ const measureColumns = {
   x_CacheWriteTokens: "cacheWriteTokens",
   x_OutputTokens: "outputTokens",
   x_ReasoningTokens: "reasoningTokens",
-  x_ExtraUnits: "extraUnits",
-  x_UnchargedUnits: "unchargedUnits",
+  x_ExtraNanos: "extraNanos",
+  x_UnchargedNanos: "unchargedNanos",
 } as const;
 
 test("a FOCUS report is by one period; days where none is named", () => {

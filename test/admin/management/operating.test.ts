@@ -34,7 +34,7 @@ const receipt: Receipt = {
     reasoningTokens: 0,
   },
   prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 2 },
-  units: { held: 100, charged: 20, uncharged: 0 },
+  nanos: { held: 100, charged: 20, uncharged: 0 },
   source: "plan",
   windows: {
     session: { startsAt: at(0), resetAt: at(5), limit: 1_000, usedBefore: 250, usedAfter: 270 },
@@ -45,7 +45,7 @@ const receipt: Receipt = {
   reportRejected: null,
 } as Receipt;
 
-test("a request shows each window in percent and in units, before and after", async () => {
+test("a request shows each window in percent and in nanos, before and after", async () => {
   const verb = verbNamed("findRequest");
   const context = {
     ledger: { receiptOfAny: async () => receipt },
@@ -78,7 +78,7 @@ test("a check says what it took on trust: the sealed windows, or nothing where i
     ledger: {
       check: async () => [],
       sealed: async () => sealed,
-      lost: async () => ({ receipts: 0, units: 0, noticedAt: null, movedAt: null }),
+      lost: async () => ({ receipts: 0, nanos: 0, noticedAt: null, movedAt: null }),
     },
   } as unknown as ManagementContext;
   const check = (full: boolean) => verbNamed("checkUsage").act(context, { full });

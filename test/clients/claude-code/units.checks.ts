@@ -1,5 +1,5 @@
 /**
- * What Claude Code takes of a plan: units of one task, on a model whose engine reports cached tokens and on one whose
+ * What Claude Code takes of a plan: nanos of one task, on a model whose engine reports cached tokens and on one whose
  * engine does not. README.md and docs/clients.md name the figures.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
@@ -30,7 +30,7 @@ const reading = (folder: string): Turn[] =>
   }));
 
 /** Units that one run of Claude Code takes of a starter plan. */
-async function unitsOf(kind: "cached" | "uncached", turnsIn: (folder: string) => Turn[]): Promise<number> {
+async function nanosOf(kind: "cached" | "uncached", turnsIn: (folder: string) => Turn[]): Promise<number> {
   const engine = startScriptedEngine(await usageReport(kind === "cached"));
   const service = await startSluice({ env: { SLUICE_UPSTREAM_URL: engine.url } });
   try {
@@ -51,14 +51,14 @@ async function unitsOf(kind: "cached" | "uncached", turnsIn: (folder: string) =>
     });
     expect(done).toMatchObject({ failed: false, result: "It is all done." });
     expect(engine.asked).toHaveLength(played.length);
-    return await settledUnits(service);
+    return await settledNanos(service);
   } finally {
     await service.stop();
     engine.stop();
   }
 }
 
-async function settledUnits(service: Sluice): Promise<number> {
+async function settledNanos(service: Sluice): Promise<number> {
   let month = { used: 0, held: 1 };
   await until(
     async () => {
@@ -71,25 +71,25 @@ async function settledUnits(service: Sluice): Promise<number> {
   return month.used;
 }
 
-/** The units that one task takes, by the document. */
+/** The nanos that one task takes, by the document. */
 function figures(): { cached: number; uncached: number } {
   const text = readFileSync(join(root, "docs/clients.md"), "utf8");
-  const said = /about (\d+) million units [^.]*? and (\d+) million/.exec(text);
+  const said = /about (\d+) million nanos [^.]*? and (\d+) million/.exec(text);
   return { cached: Number(said?.[1]) * 1e6, uncached: Number(said?.[2]) * 1e6 };
 }
 
 test.each(["cached", "uncached"] as const)(
   "a task of 50 turns, its input %s, takes what the document says",
   async (kind) => {
-    const units = await unitsOf(kind, reading);
-    console.log(`50 turns, input ${kind}: ${units} units`);
+    const nanos = await nanosOf(kind, reading);
+    console.log(`50 turns, input ${kind}: ${nanos} nanos`);
     const said = figures()[kind];
-    expect(units).toBeWithin(0.85 * said, 1.15 * said);
+    expect(nanos).toBeWithin(0.85 * said, 1.15 * said);
   },
 );
 
 test("a greeting takes less than half a percent of a starter session", async () => {
-  const units = await unitsOf("uncached", () => []);
-  console.log(`a greeting: ${units} units`);
-  expect(units).toBeWithin(1, 5_000_000);
+  const nanos = await nanosOf("uncached", () => []);
+  console.log(`a greeting: ${nanos} nanos`);
+  expect(nanos).toBeWithin(1, 5_000_000);
 });

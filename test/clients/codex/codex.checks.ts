@@ -306,7 +306,7 @@ describe("a refusal", () => {
   test("for a limit that is reached ends it at once, and it says until when", async () => {
     await service.json("org", "create", "weekly", "--plan", "weekly");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
-    const used = ["--window", "week", "--units", "+9000000", "--reason", "test"];
+    const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     const ended = await run([done], { key });
     expect(ended.code).not.toBe(0);
@@ -317,7 +317,7 @@ describe("a refusal", () => {
 
   test.each([
     ["tokens_per_minute=1000", /more than the key's whole limit of 1,000 tokens a minute/],
-    ["week=100000", /more than the key's whole weekly limit of 100,000 units/],
+    ["week=100000", /more than the key's whole weekly limit of 100,000 nanos/],
   ])("of what can never pass (%s) ends it at once, and it says why", async (limit, why) => {
     const org = `never-${limit.slice(0, 4)}`;
     await service.json("org", "create", org, "--plan", "weekly");
@@ -328,7 +328,7 @@ describe("a refusal", () => {
     expect(requestsOf(ended)).toEqual(["POST 429"]);
     expect(engine.asked).toHaveLength(0);
     expect(ended.errors).toMatch(why);
-    expect(ended.errors).toMatch(/This request needs at least [\d,]+ (?:tokens|units), /);
+    expect(ended.errors).toMatch(/This request needs at least [\d,]+ (?:tokens|nanos), /);
   });
 
   test("of a model that there is not says so", async () => {

@@ -46,14 +46,14 @@ const prompt = words(2_000);
 const why: Record<Refusal, RegExp> = {
   "a request that can never pass":
     /needs at least [\d,]+ tokens, more than the key's whole limit of 300 tokens a minute/,
-  "a window that is used up for days": /weekly limit of 100,000,000 units .*resets at 2/,
+  "a window that is used up for days": /weekly limit of 100,000,000 nanos .*resets at 2/,
 };
 /** Opens the week with an answer, and takes what it leaves. */
 async function usedUp({ organization, key }: { organization: string; key: string }): Promise<void> {
   const messages = [{ role: "user", content: "hello" }];
   const answer = await service.post("/v1/chat/completions", { model, messages, max_tokens: 8 }, { key });
-  const { units } = await endedReceipt(service, requestIdOf(answer), { key });
-  const rest = ["--window", "week", `--units=${100_000_000 - units.charged}`, "--reason", "test"];
+  const { nanos } = await endedReceipt(service, requestIdOf(answer), { key });
+  const rest = ["--window", "week", `--nanos=${100_000_000 - nanos.charged}`, "--reason", "test"];
   await service.json("usage", "adjust", organization, ...rest);
 }
 const statuses = () => watch.asked.filter(({ path }) => path.startsWith("/v1/")).map(({ status }) => status);

@@ -68,9 +68,9 @@ const scores = (text: string) => written(text, /"relevance_score":\s*([-+.\deE]+
 
 /** The record of a request says the engine's count, and its charge is that count's. */
 async function expectCharge(response: Response, said: Usage, told: Usage): Promise<void> {
-  const { usage, units } = await endedReceipt(service, requestIdOf(response));
+  const { usage, nanos } = await endedReceipt(service, requestIdOf(response));
   const tokens = told.prompt_tokens + (told.completion_tokens ?? 0);
-  expect(units?.charged).toBe(tokens * price);
+  expect(nanos?.charged).toBe(tokens * price);
   expect((usage?.input_tokens ?? 0) + (usage?.cached_input_tokens ?? 0)).toBe(told.prompt_tokens);
   if (isInfinity) {
     expect(usage?.source).toBe("estimated");
@@ -165,7 +165,7 @@ describe.if(has("embeddings"))(`${server.engine}: embeddings`, () => {
   test.skipIf(isInfinity)("a text that is too long is the client's error, and costs nothing", async () => {
     const response = await service.post(path, { model, input: ["hello", "word ".repeat(700)] });
     expect((await refusalOf(response)).slice(0, 2)).toEqual([400, "context_length_exceeded"]);
-    expect((await endedReceipt(service, requestIdOf(response))).units?.charged).toBe(0);
+    expect((await endedReceipt(service, requestIdOf(response))).nanos?.charged).toBe(0);
   });
 });
 
@@ -217,7 +217,7 @@ describe.if(has("rerank"))(`${server.engine}: rerank`, () => {
   test.skipIf(isInfinity)("a document that is too long is the client's error, and costs nothing", async () => {
     const response = await service.post("/v1/rerank", { model, query, documents: ["hello", "word ".repeat(700)] });
     expect((await refusalOf(response)).slice(0, 2)).toEqual([400, "context_length_exceeded"]);
-    expect((await endedReceipt(service, requestIdOf(response))).units?.charged).toBe(0);
+    expect((await endedReceipt(service, requestIdOf(response))).nanos?.charged).toBe(0);
   });
 });
 
@@ -347,7 +347,7 @@ describe.if(has("completions"))(`${server.engine}: completions`, () => {
   test.skipIf(isTransformers)("a prompt that is too long is the client's error, and costs nothing", async () => {
     const response = await service.post(path, { model, prompt: "word ".repeat(70_000), max_tokens: 8 });
     expect((await refusalOf(response)).slice(0, 2)).toEqual([400, "context_length_exceeded"]);
-    expect((await endedReceipt(service, requestIdOf(response))).units?.charged).toBe(0);
+    expect((await endedReceipt(service, requestIdOf(response))).nanos?.charged).toBe(0);
   });
 
   test.skipIf(isLlama)("a suffix is refused by name", async () => {

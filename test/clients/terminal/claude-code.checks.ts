@@ -15,9 +15,9 @@ import { openTerminal, type Terminal } from "./terminal.ts";
 
 setDefaultTimeout(400_000);
 
-/** As much as an agent sends; with it, a request costs some 400,000 units, or 20 cents. */
+/** As much as an agent sends; with it, a request costs some 400,000 nanos, or 20 cents. */
 const inputTokens = 20_000;
-const budget_units = 3_160_000;
+const budget_nanos = 3_160_000;
 const euros_unit = 0.5 / 1_000_000;
 
 const engine = startScriptedEngine((_asked, turn) => ({
@@ -56,13 +56,13 @@ const shell = (command: string): Turn => ({
 });
 /** What each of Ann's requests was charged, by its receipt. */
 const charged = async () => {
-  const rows = await sluice<{ outcome: string; charged_units: number }[]>("request", "list", "--person", person);
-  return rows.filter(({ outcome }) => outcome === "completed").map(({ charged_units }) => charged_units);
+  const rows = await sluice<{ outcome: string; charged_nanos: number }[]>("request", "list", "--person", person);
+  return rows.filter(({ outcome }) => outcome === "completed").map(({ charged_nanos }) => charged_nanos);
 };
 const sum = (numbers: number[]) => numbers.reduce((all, one) => all + one, 0);
-const limit = (units: number | "none") =>
-  sluice("person", "limit", person, "--org", node.sluice.organization, "--limit", `session=${units}`);
-const money = (units: number) => `€${(units * euros_unit).toFixed(2)}`;
+const limit = (nanos: number | "none") =>
+  sluice("person", "limit", person, "--org", node.sluice.organization, "--limit", `session=${nanos}`);
+const money = (nanos: number) => `€${(nanos * euros_unit).toFixed(2)}`;
 const credentials = () => join(place.home.folder, ".claude/.credentials.json");
 const token = () => JSON.parse(readFileSync(credentials(), "utf8")).enterpriseGateway.jwt as string;
 const asAnn = async (path: string) =>
@@ -108,7 +108,7 @@ test("signs in by itself, from nothing to the first answer", async () => {
 });
 
 test("works: runs a command that its person allows, and answers", async () => {
-  await limit(budget_units);
+  await limit(budget_nanos);
   engine.play([shell("echo tulip >flower.txt"), { text: "It is written." }]);
   await terminal.say("Write the flower down.");
   await terminal.shows("Do you want to proceed?");
@@ -128,8 +128,8 @@ test("shows in /usage what the ledger has: the sum of the receipts, and the rese
   await terminal.say("/usage");
   const screen = await terminal.shows(/spent · Resets/);
   await terminal.keep("07-usage");
-  expect(screen).toContain(`${money(used)} / ${money(budget_units)} spent`);
-  expect(screen).toContain(`${Math.floor((used / budget_units) * 100)}% used`);
+  expect(screen).toContain(`${money(used)} / ${money(budget_nanos)} spent`);
+  expect(screen).toContain(`${Math.floor((used / budget_nanos) * 100)}% used`);
   const { limits } = (await asAnn("/api/oauth/usage")) as { limits: { is_active: boolean; resets_at: string }[] };
   const { person: own } = (await asAnn("/v1/service/usage")) as { person: { session: { reset_at: string } } };
   const second = (instant: string) => Math.ceil(Date.parse(instant) / 1000);

@@ -18,11 +18,11 @@ const windows = (used: number, held = 0): WindowReadings => ({
   month: reading(used, held),
 });
 
-const request = (organizationId: string, units: number, running: number, plan = noLimits) => ({
+const request = (organizationId: string, nanos: number, running: number, plan = noLimits) => ({
   organizationId,
   keyId: "key_1",
   plan,
-  units,
+  nanos,
   running,
 });
 const organization = { organizationId: "org_1", keyId: "key_1" };

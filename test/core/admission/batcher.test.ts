@@ -133,7 +133,7 @@ test("a stop sends every settlement that waits, and says how many the store did 
   expect((await settlement).answer).toBe("settled");
   expect(commands.submit(admit())).rejects.toMatchObject({ code: "storage_unavailable" });
   const { requestId, limits } = other;
-  const amounts = { limits, unitsTotal: 900, unitsTotal_min: 0 };
+  const amounts = { limits, nanosTotal: 900, nanosTotal_min: 0 };
   const grow = { verb: "grow", requestId, organizationId, number: 1, ...amounts } as const;
   const growth = commands.submit(grow);
   await clock.advance(10);

@@ -32,7 +32,7 @@ const own = (
   running = 0,
   concurrentRequests: number | null = null,
 ) => ({ subject, windows: windows(totals), running, concurrentRequests }) satisfies SubjectReading;
-const noExtra: ExtraReading = { enabled: false, capUnits: null, used: 0, held: 0 };
+const noExtra: ExtraReading = { enabled: false, capNanos: null, used: 0, held: 0 };
 function short(
   answer: "exhausted" | "reserved",
   kinds: WindowKind[],
@@ -56,7 +56,7 @@ test("of several that lack room it is the one whose window resets last; of equal
 
 test("an organization whose extra usage has room is not what is full", () => {
   const full: Totals = { month: [100, 100, 0] };
-  const extra = { enabled: true, capUnits: 1_000, used: 0, held: 0 };
+  const extra = { enabled: true, capNanos: 1_000, used: 0, held: 0 };
   const shortage = short("exhausted", ["month"], full, [own("key", { session: [100, 95, 0] })], extra);
   expect(limiterOf(shortage, 10)).toMatchObject({ limitedBy: "key", kinds: ["session"] });
 });
@@ -68,7 +68,7 @@ test("what only others hold for the moment is no settled use", () => {
   expect(fault).toMatchObject({
     code: "usage_reserved",
     message:
-      "This request needs at least 10 units, but the key's weekly limit of 100 units has 50 left (50% used), of which running requests hold 45. Try again when one of them ends.",
+      "This request needs at least 10 nanos, but the key's weekly limit of 100 nanos has 50 left (50% used), of which running requests hold 45. Try again when one of them ends.",
     details: { retryAfterSeconds: 1, body: { limited_by: "key" } },
   });
 });
@@ -82,7 +82,7 @@ test("a refusal names the owner's window, reset and number, beside the organizat
   expect(fault).toMatchObject({
     code: "usage_limit_reached",
     message:
-      "This request needs at least 10 units, but the team's weekly limit of 10,000 units has 5 left (99.95% used). Send less input, choose a cheaper model, wait until the weekly limit resets at 2026-11-25T00:00:00.000Z, or ask your administrator for a higher limit of the team.",
+      "This request needs at least 10 nanos, but the team's weekly limit of 10,000 nanos has 5 left (99.95% used). Send less input, choose a cheaper model, wait until the weekly limit resets at 2026-11-25T00:00:00.000Z, or ask your administrator for a higher limit of the team.",
     details: {
       headers: { "x-service-usage-week-percent": "25", "x-should-retry": "false" },
       body: {
@@ -109,8 +109,8 @@ test("the hint of ample room looks at the key's own limits, and a key's refusal 
   const ample = new Ample(() => now_ms);
   const grant = (keyId: string, subjects?: SubjectReading[]) =>
     ample.granted({ organizationId: "org_1", keyId }, { windows: windows({}), subjects });
-  const isAmple = (keyId: string, units: number) =>
-    ample.isAmple({ organizationId: "org_1", keyId, plan: noLimits, units, running: 0 });
+  const isAmple = (keyId: string, nanos: number) =>
+    ample.isAmple({ organizationId: "org_1", keyId, plan: noLimits, nanos, running: 0 });
   grant("key_2");
   expect(isAmple("key_1", 10)).toBe(true);
   grant("key_1", [own("key", { week: [1_000, 500, 299] })]);

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 const empty = { limit: null, used: 0, held: 0 };
-const granted = { answer: "granted", units: 500, outputTokens: 400, source: "plan", at: new Date(0) };
+const granted = { answer: "granted", nanos: 500, outputTokens: 400, source: "plan", at: new Date(0) };
 const batcher = {
   async submit({ verb }: Command) {
     if (verb === "admit" && refuses) throw refuses;
@@ -58,7 +58,7 @@ const faultOf = async (limits: Partial<Plan>) => {
   return thrown as Fault;
 };
 const end = {
-  units: 0,
+  nanos: 0,
   outcome: "completed",
   stoppedBy: null,
   errorCode: null,

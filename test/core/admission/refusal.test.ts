@@ -24,7 +24,7 @@ interface Total {
 interface Case {
   totals: Record<WindowKind, Total>;
   extra: ExtraReading;
-  inputUnits: number;
+  inputNanos: number;
   outputTokens_min: number;
   price: number;
 }
@@ -39,8 +39,8 @@ const totals = fc
   });
 const cases: fc.Arbitrary<Case> = fc.record({
   totals: fc.record({ session: totals, week: totals, month: totals }),
-  extra: fc.record({ enabled: fc.boolean(), capUnits: fc.option(amount, { freq: 6 }), used: amount, held: amount }),
-  inputUnits: amount,
+  extra: fc.record({ enabled: fc.boolean(), capNanos: fc.option(amount, { freq: 6 }), used: amount, held: amount }),
+  inputNanos: amount,
   outputTokens_min: fc.nat(256),
   price: fc.nat(400),
 });
@@ -58,7 +58,7 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
     ...facts,
     prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: asked.price },
     limits: { ...limits, concurrentRequests: null },
-    inputUnits: asked.inputUnits,
+    inputNanos: asked.inputNanos,
     outputTokens: asked.outputTokens_min,
     outputTokens_min: asked.outputTokens_min,
     lease_ms: 60_000,
@@ -66,7 +66,7 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
   });
   const answerTo = (one: Admit) => ledger.run([one])[0]!;
   // A first request of nothing opens the session, so that its window is one of now.
-  answerTo(admit({ inputUnits: 0, outputTokens: 0, outputTokens_min: 0, limits: noLimits }));
+  answerTo(admit({ inputNanos: 0, outputTokens: 0, outputTokens_min: 0, limits: noLimits }));
   for (const { kind, total } of ledger.windows(organizationId)) {
     const { used, held } = kind === "extra" ? extra : totals[kind];
     Object.assign(total, { used, held });
@@ -77,7 +77,7 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
   return { clock, admit, answerTo, release };
 }
 const plan: Plan = { ...noLimits, name: "pro" };
-const leastOf = ({ inputUnits, outputTokens_min, price }: Case) => inputUnits + outputTokens_min * price;
+const leastOf = ({ inputNanos, outputTokens_min, price }: Case) => inputNanos + outputTokens_min * price;
 const leftOf = ({ limit, used }: Pick<Total, "limit" | "used">) => Math.max(0, (limit ?? Infinity) - used);
 const number = (written: string) => Number(written.replaceAll(",", ""));
 
@@ -92,14 +92,14 @@ function readIn({ message }: Fault) {
   const name = "(?<name>five-hour session|weekly|monthly|extra usage)";
   const grouped = "\\d{1,3}(?:,\\d{3})*";
   const held = `(?:, of which running requests hold (?<held>${grouped})|, (?<all>all) held by running requests)?`;
-  const needs = all(new RegExp(`needs at least (?<units>${grouped}) units?`, "g"));
+  const needs = all(new RegExp(`needs at least (?<nanos>${grouped}) nanos?`, "g"));
   const left = all(
     new RegExp(
-      `${name} limit of (?<limit>${grouped}) units? (?:has (?<left>${grouped}) left \\((?<percent>[\\d.]+)% used\\)${held}|is (?<over>used up))`,
+      `${name} limit of (?<limit>${grouped}) nanos? (?:has (?<left>${grouped}) left \\((?<percent>[\\d.]+)% used\\)${held}|is (?<over>used up))`,
       "g",
     ),
   );
-  const whole = all(new RegExp(`the (?:organization's )?(?:whole )?${name} limit of (?<limit>${grouped}) units?`, "g"));
+  const whole = all(new RegExp(`the (?:organization's )?(?:whole )?${name} limit of (?<limit>${grouped}) nanos?`, "g"));
   const resets = all(new RegExp(`${name} limit resets at (?<at>\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z)`, "g"));
   return { needs, left, whole, resets, rest };
 }
@@ -136,9 +136,9 @@ describe.each(["exhausted", "reserved"] as const)("a request of which the ledger
       const { needs, left, whole, resets, rest } = readIn(fault);
       const totalOf = (name: string): Total =>
         kindOf[name] === "extra"
-          ? { limit: one.extra.capUnits, used: one.extra.used, held: one.extra.held }
+          ? { limit: one.extra.capNanos, used: one.extra.used, held: one.extra.held }
           : one.totals[kindOf[name] as WindowKind];
-      for (const { units } of needs) expect(number(units!)).toBe(leastOf(one));
+      for (const { nanos } of needs) expect(number(nanos!)).toBe(leastOf(one));
       for (const said of left) {
         const total = totalOf(said.name!);
         expect(number(said.limit!)).toBe(total.limit!);
@@ -160,8 +160,8 @@ describe.each(["exhausted", "reserved"] as const)("a request of which the ledger
       }
       expect(left.length + whole.length).toBeGreaterThan(0);
       expect(rest).not.toMatch(/\d|undefined|null|Infinity/);
-      // One unit, two units; a sentence begins with a capital and ends with a full stop.
-      expect(fault.message).not.toMatch(/(?<![\d,])1 units|(?:[\d,]\d|[02-9]) unit\b/);
+      // One unit, two nanos; a sentence begins with a capital and ends with a full stop.
+      expect(fault.message).not.toMatch(/(?<![\d,])1 nanos|(?:[\d,]\d|[02-9]) unit\b/);
       expect(fault.message).toMatch(/^[A-Z].*\.$/);
     });
   });
@@ -209,7 +209,7 @@ describe("the advice", () => {
 
   test("to send less is given where it helps now, and to whom nothing else helps ever", () => {
     eachRefused("exhausted", (_, _shortage, fault, { admit, answerTo }) => {
-      const { answer } = answerTo(admit({ inputUnits: 1, outputTokens: 0, outputTokens_min: 0 }));
+      const { answer } = answerTo(admit({ inputNanos: 1, outputTokens: 0, outputTokens_min: 0 }));
       const isTooLargeEver = fault.details.body?.limit !== undefined;
       expect(fault.message.includes("end less input")).toBe(isTooLargeEver || answer !== "exhausted");
     });

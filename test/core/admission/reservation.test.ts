@@ -36,7 +36,7 @@ const request: InferenceRequest = {
 };
 const ending: Settlement = {
   usage: noUsage,
-  units: 0,
+  nanos: 0,
   outcome: "completed",
   stoppedBy: null,
   errorCode: null,
@@ -101,8 +101,8 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
 describe("the hold", () => {
   test("is input at the dearest input price, and an output step: the cap, the model's cap or 4,096 tokens", async () => {
     const { entered } = node();
-    expect((await entered()).grant).toMatchObject({ units: 300 + 40_960, outputTokens: 4096, source: "plan" });
-    expect((await entered({ cap: 50 })).grant).toMatchObject({ units: 300 + 500 });
+    expect((await entered()).grant).toMatchObject({ nanos: 300 + 40_960, outputTokens: 4096, source: "plan" });
+    expect((await entered({ cap: 50 })).grant).toMatchObject({ nanos: 300 + 500 });
     expect((await entered({ model: { ...model, outputTokens_max: 64 } })).grant).toMatchObject({ outputTokens: 64 });
   });
 
@@ -143,7 +143,7 @@ describe("the hold", () => {
     await it.clock.advance(50);
     expect(await room).toBe(true);
     // Of the input's 300 alone, though 4,000 tokens had been counted.
-    expect(it.sent("grow").at(-1)).toMatchObject({ limits: { session: 3_000 }, unitsTotal_min: 300 });
+    expect(it.sent("grow").at(-1)).toMatchObject({ limits: { session: 3_000 }, nanosTotal_min: 300 });
   });
 
   test("of what nobody streams is extended by checkpoints that say nothing was delivered", async () => {
@@ -170,7 +170,7 @@ describe("the hold", () => {
     expect(room).toBeInstanceOf(Promise);
     await it.clock.advance(50);
     expect(await room).toBe(true);
-    expect(it.sent("grow")[0]).toMatchObject({ limits: { session: 3_000 }, unitsTotal: 41_260, unitsTotal_min: 1_300 });
+    expect(it.sent("grow")[0]).toMatchObject({ limits: { session: 3_000 }, nanosTotal: 41_260, nanosTotal_min: 1_300 });
     expect(reservation.permits(270)).toBe(true);
     const beyond = reservation.permits(271);
     await it.clock.advance(50);
@@ -243,7 +243,7 @@ describe("the hold", () => {
     expect(room).toBeInstanceOf(Promise);
     await clock.advance(10);
     expect(await room).toBe(true);
-    expect(sent("grow").at(-1)).toMatchObject({ unitsTotal_min: 300 + 90_000 });
+    expect(sent("grow").at(-1)).toMatchObject({ nanosTotal_min: 300 + 90_000 });
   });
 
   test("never grows past the request's cap ahead of need", async () => {
@@ -255,7 +255,7 @@ describe("the hold", () => {
     const large = await entered({ cap: 5000 });
     expect(large.permits(4096)).toBe(true);
     await clock.advance(10);
-    expect(sent("grow").map((one: Grow) => one.unitsTotal)).toEqual([300 + 50_000]);
+    expect(sent("grow").map((one: Grow) => one.nanosTotal)).toEqual([300 + 50_000]);
     const beyond = large.permits(5100); // the engine, or our count, runs over
     await clock.advance(10);
     expect(await beyond).toBe(true);
@@ -271,7 +271,7 @@ describe("the hold", () => {
     await clock.advance(10);
     expect(await over).toBe(false);
     await Promise.all([
-      reservation.settle({ ...ending, units: 300 + 50_000, stoppedBy: "usage_window" }),
+      reservation.settle({ ...ending, nanos: 300 + 50_000, stoppedBy: "usage_window" }),
       clock.advance(10),
     ]);
     expect([...ledger.model.records.values()]).toMatchObject([{ charged: 50_300, uncharged: 0 }]);
@@ -313,7 +313,7 @@ describe("the hold", () => {
     await clock.advance(60_000);
     expect(await room).toBe(false);
     expect(sent("grow").length).toBeLessThan(4);
-    const settled = reservation.settle({ ...ending, units: Number.POSITIVE_INFINITY });
+    const settled = reservation.settle({ ...ending, nanos: Number.POSITIVE_INFINITY });
     await clock.advance(10);
     await settled;
     expect(clock.timers).toBe(0);
@@ -327,7 +327,7 @@ describe("the hold", () => {
     expect(room).toBeInstanceOf(Promise);
     await clock.advance(10);
     expect(await room).toBe(true);
-    expect(sent("grow")[0]).toMatchObject({ unitsTotal_min: 20_000 + 22_000 });
+    expect(sent("grow")[0]).toMatchObject({ nanosTotal_min: 20_000 + 22_000 });
   });
 });
 
@@ -429,8 +429,8 @@ describe("the lease", () => {
     await clock.advance(2_000);
     expect(one.signal.aborted).toBe(true);
     expect(room).rejects.toMatchObject({ code: "storage_unavailable" });
-    await Promise.all([one.settle({ ...ending, units: 700 }), clock.advance(100)]);
-    // The first had forwarded for 700 units: they are settled late, in an entry of their own.
+    await Promise.all([one.settle({ ...ending, nanos: 700 }), clock.advance(100)]);
+    // The first had forwarded for 700 nanos: they are settled late, in an entry of their own.
     expect([...ledger.model.records.values()].map((record) => record.charged)).toEqual([0, 0, 700]);
   });
 });
@@ -439,8 +439,8 @@ describe("the settlement", () => {
   test("is reported with its charge to the metrics, once, when the ledger has confirmed it", async () => {
     const { clock, entered, confirmed } = node();
     const reservation = await entered();
-    void reservation.settle({ ...ending, units: 700 });
-    void reservation.settle({ ...ending, units: 900 });
+    void reservation.settle({ ...ending, nanos: 700 });
+    void reservation.settle({ ...ending, nanos: 900 });
     expect(confirmed).toEqual([]);
     await clock.advance(10);
     expect(confirmed).toEqual([{ answer: "settled", charged: 700, uncharged: 0 }]);
@@ -450,15 +450,15 @@ describe("the settlement", () => {
     const { clock, ledger, commands, entered, sent } = node();
     const reservation = await entered();
     ledger.wire = () => "down";
-    const settling = reservation.settle({ ...ending, units: 120, usage: { ...noUsage, outputTokens: 12 } });
-    expect(reservation.settle({ ...ending, units: 999 })).toBe(settling);
+    const settling = reservation.settle({ ...ending, nanos: 120, usage: { ...noUsage, outputTokens: 12 } });
+    expect(reservation.settle({ ...ending, nanos: 999 })).toBe(settling);
     await clock.advance(600_000);
     expect(commands.waiting()).toBe(1);
     ledger.wire = () => "well";
     await clock.advance(2_000);
     await settling;
     expect([...ledger.model.records.values()]).toMatchObject([{ charged: 120 }]);
-    expect(new Set(sent("settle").map((one) => one.units))).toEqual(new Set([120]));
+    expect(new Set(sent("settle").map((one) => one.nanos))).toEqual(new Set([120]));
     expect(reservation.signal.aborted).toBe(false);
   });
 
@@ -475,7 +475,7 @@ describe("the settlement", () => {
     reservation.progress(mad, true);
     await clock.advance(2_000);
     await Promise.all([
-      reservation.settle({ ...ending, usage: mad, units: Number.POSITIVE_INFINITY }),
+      reservation.settle({ ...ending, usage: mad, nanos: Number.POSITIVE_INFINITY }),
       clock.advance(10),
     ]);
     const [record] = ledger.model.records.values();
@@ -491,14 +491,14 @@ describe("a refusal", () => {
     const { clock, ledger, entered, refused } = node();
     const plan = { session: 1000, month: 900 };
     const reservation = await entered({ plan, inputTokens: 1, cap: 50 });
-    await Promise.all([reservation.settle({ ...ending, units: 900 }), clock.advance(10)]);
-    ledger.organization.extra = { enabled: true, capUnits: 400 };
+    await Promise.all([reservation.settle({ ...ending, nanos: 900 }), clock.advance(10)]);
+    ledger.organization.extra = { enabled: true, capNanos: 400 };
     const fault = await refused({ plan, inputTokens: 1, cap: 50 });
     const resetAt = new Date(Date.UTC(1970, 1, 1));
     const seconds = Math.ceil((resetAt.getTime() - clock.now_ms()) / 1000);
     expect(fault.code).toBe("usage_limit_reached");
     expect(fault.message).toBe(
-      "This request needs at least 503 units, but the organization's monthly limit of 900 units is used up, and its five-hour session limit of 1,000 units has 100 left (90% used), and its extra usage limit of 400 units has 400 left (0% used). Send less input, choose a cheaper model, wait until the monthly limit resets at 1970-02-01T00:00:00.000Z, or ask your administrator for a higher plan or a higher extra usage limit.",
+      "This request needs at least 503 nanos, but the organization's monthly limit of 900 nanos is used up, and its five-hour session limit of 1,000 nanos has 100 left (90% used), and its extra usage limit of 400 nanos has 400 left (0% used). Send less input, choose a cheaper model, wait until the monthly limit resets at 1970-02-01T00:00:00.000Z, or ask your administrator for a higher plan or a higher extra usage limit.",
     );
     expect(fault.details).toMatchObject({
       retryAfterSeconds: seconds,
@@ -523,9 +523,9 @@ describe("a refusal", () => {
     const { clock, entered, refused } = node();
     const plan = { session: 900 };
     const reservation = await entered({ plan, inputTokens: 1, cap: 50 });
-    await Promise.all([reservation.settle({ ...ending, units: 900 }), clock.advance(10)]);
+    await Promise.all([reservation.settle({ ...ending, nanos: 900 }), clock.advance(10)]);
     const { message } = await refused({ plan, inputTokens: 1, cap: 50 });
-    expect(message).toStartWith("The organization's five-hour session limit of 900 units is used up");
+    expect(message).toStartWith("The organization's five-hour session limit of 900 nanos is used up");
   });
 
   test("for what others hold, or for concurrency, is worth trying again", async () => {
@@ -544,7 +544,7 @@ describe("a refusal", () => {
     const fault = await refused({ plan: { session: 2000 } });
     expect(fault.code).toBe("usage_limit_reached");
     expect(fault.message).toContain(
-      "needs at least 2,860 units, more than the organization's whole five-hour session limit of 2,000 units.",
+      "needs at least 2,860 nanos, more than the organization's whole five-hour session limit of 2,000 nanos.",
     );
     expect(fault.details).toEqual({
       headers: { "x-should-retry": "false" },

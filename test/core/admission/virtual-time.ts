@@ -62,7 +62,7 @@ export class CutLedger implements Pick<Ledger, "run" | "recover"> {
   readonly model: LedgerModel;
   readonly organization: ModelOrganization = {
     anchors: [{ at_ms: 0, weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY }],
-    extra: { enabled: false, capUnits: null },
+    extra: { enabled: false, capNanos: null },
   };
   readonly batches: Command[][] = [];
   /** What becomes of a batch: done and answered, refused before it is done, done with its answer lost, or silence. */

@@ -77,7 +77,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy |
           name: "Acme",
           status: "active",
           plan: "pro",
-          extraUsage: { enabled: false, capUnits: null },
+          extraUsage: { enabled: false, capNanos: null },
           keyLifetimeMaxDays: null,
           keyUnusedMaxDays: null,
           keepsContent: true,

@@ -107,7 +107,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     },
     async createOrganization({ id, slug, name, plan, actor }) {
       if (isTaken(slug)) return "slug_taken";
-      const extraUsage = { enabled: false, capUnits: null };
+      const extraUsage = { enabled: false, capNanos: null };
       const organization: Organization = {
         ...{ id, slug, formerSlugs: [], name, status: "active", plan, extraUsage, createdAt: now(), closedAt: null },
         ...{ keyLifetimeMaxDays: null, keyUnusedMaxDays: null, keepsContent: true },
@@ -160,12 +160,12 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     setExtraUsage: async (id, extra, actor) =>
       changed(id, actor, "organization.extra_usage", ({ extraUsage }) => {
         extraUsage.enabled = extra.enabled;
-        if (extra.enabled) extraUsage.capUnits = extra.capUnits;
+        if (extra.enabled) extraUsage.capNanos = extra.capNanos;
       }),
-    async adjustUsage({ organizationId, entries, units, reason, actor }) {
+    async adjustUsage({ organizationId, entries, nanos, reason, actor }) {
       for (const { entryId, kind } of entries)
-        note(actor, "usage.adjust", organizationId, entryId, { window: kind, units, added: units, reason });
-      return entries.map((entry) => ({ ...entry, added: units }));
+        note(actor, "usage.adjust", organizationId, entryId, { window: kind, nanos, added: nanos, reason });
+      return entries.map((entry) => ({ ...entry, added: nanos }));
     },
     async createKey({ id, organizationId, name, scopes, models, expiresAt, secret, actor, ...input }) {
       if (organizations.get(organizationId)?.status === "closed") return "closed";

@@ -28,7 +28,7 @@ function credential(name: string, change: Partial<Credential["organization"]> = 
       name: "Acme",
       status: "active",
       plan: "pro",
-      extraUsage: { enabled: false, capUnits: null },
+      extraUsage: { enabled: false, capNanos: null },
       keyLifetimeMaxDays: null,
       keyUnusedMaxDays: null,
       keepsContent: true,

@@ -28,9 +28,9 @@ const bodies: Record<string, object> = {
   "/v1/messages": { messages: saying(directives), max_tokens: 16_000 },
   "/v1/responses": { input: saying(directives) },
 };
-/** The units of a limit: more than a test's streams use before it is in force. */
+/** The nanos of a limit: more than a test's streams use before it is in force. */
 const limit = 12_000;
-/** The units of a limit that comes with a new file: a reload takes longer. */
+/** The nanos of a limit that comes with a new file: a reload takes longer. */
 const reloaded = 40_000;
 /** That many streams together come to the limit in a second, however many nodes have them. */
 const towardsLimit = (streams: number) => ({ messages: saying(`tokens=16000 ${pace(1200 / streams)}`) });
@@ -173,8 +173,8 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       expect(data.at(-1)).toBe("[DONE]");
       expect(text).toContain('"finish_reason":"length"');
       const receipt = await receiptOf(node, key, id);
-      expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
-      charged += receipt.units.charged;
+      expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
+      charged += receipt.nanos.charged;
     }
     expect(charged).toBeLessThanOrEqual(reloaded);
     expect(charged).toBeGreaterThan(reloaded * 0.9);
@@ -199,7 +199,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     for (const { ended, node } of running) {
       const { id, text } = await ended;
       expect(text).toContain('"finish_reason":"length"');
-      charged += (await receiptOf(node, key, id)).units.charged;
+      charged += (await receiptOf(node, key, id)).nanos.charged;
     }
     expect(charged).toBeLessThanOrEqual(limit);
     expect(charged).toBeGreaterThan(limit * 0.9);
@@ -243,37 +243,37 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
 
   const chat = "/v1/chat/completions";
   const { json } = { json: (...words: string[]) => fleet.nodes[0]!.json<{ id: string }>(...words) };
-  const sessionOf = (units: number) => ["--limit", `session=${units}`];
+  const sessionOf = (nanos: number) => ["--limit", `session=${nanos}`];
   const team = ({ organization }: Member, name: string) =>
     json("team", "create", "--org", organization, "--name", name);
 
   /** Whose limits there are: how one is set for what runs, having been none or high. */
   const limited: Record<
     string,
-    (isFirst: boolean) => Promise<{ member: Member; set(units: number): Promise<unknown> }>
+    (isFirst: boolean) => Promise<{ member: Member; set(nanos: number): Promise<unknown> }>
   > = {
     key: async (isFirst) => {
       const member = await fleet.member("limitless", ...(isFirst ? [] : sessionOf(1e9)));
-      return { member, set: (units) => json("key", "update", member.keyId, ...sessionOf(units)) };
+      return { member, set: (nanos) => json("key", "update", member.keyId, ...sessionOf(nanos)) };
     },
     team: async (isFirst) => {
       const member = await fleet.member("limitless");
       const { id } = await team(member, "writers");
       await json("key", "update", member.keyId, "--team", id);
       if (!isFirst) await json("team", "update", id, ...sessionOf(1e9));
-      return { member, set: (units) => json("team", "update", id, ...sessionOf(units)) };
+      return { member, set: (nanos) => json("team", "update", id, ...sessionOf(nanos)) };
     },
     organization: async (isFirst) => {
       const name = `of-one-${Bun.randomUUIDv7().slice(-12)}`;
       await json("plan", "create", name, ...(isFirst ? [] : sessionOf(1e9)));
       const member = await fleet.member(name);
-      return { member, set: (units) => json("plan", "update", name, ...sessionOf(units)) };
+      return { member, set: (nanos) => json("plan", "update", name, ...sessionOf(nanos)) };
     },
     "extra usage": async () => {
       const name = `full-${Bun.randomUUIDv7().slice(-12)}`;
       await json("plan", "create", name, ...sessionOf(1));
       const member = await fleet.member(name);
-      const set = (units: number) => json("org", "extra-usage", member.organization, "on", "--cap", `${units}`);
+      const set = (nanos: number) => json("org", "extra-usage", member.organization, "on", "--cap", `${nanos}`);
       await set(1e9);
       return { member, set };
     },
@@ -298,8 +298,8 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
           expect(text).toContain('"finish_reason":"length"');
           expect(dataOf(text).at(-1)).toBe("[DONE]");
           const receipt = await receiptOf(node, member.otherKey, id);
-          expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
-          charged += receipt.units.charged;
+          expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
+          charged += receipt.nanos.charged;
         }
         expect(charged).toBeLessThanOrEqual(limit);
         expect(charged).toBeGreaterThan(limit * 0.9);
@@ -337,7 +337,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       await set(1e9);
       const { id, text } = await running.ended;
       expect(text).toContain('"finish_reason":"stop"');
-      expect((await receiptOf(running.node, member.otherKey, id)).units.charged).toBeGreaterThan(13_000);
+      expect((await receiptOf(running.node, member.otherKey, id)).nanos.charged).toBeGreaterThan(13_000);
     });
   }
 
@@ -424,7 +424,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
         if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
         // Of what nobody streamed, nothing was delivered.
-        expect(receipt.units.charged > 0).toBe(stream);
+        expect(receipt.nanos.charged > 0).toBe(stream);
       }
       // Nobody else noticed, until its own plan is gone.
       await fleet.nodes[0]!.json("org", "plan", bystander.organization, "--none");

@@ -50,9 +50,9 @@ const produced = () => service.engine.requests.at(-1)?.tokens ?? 0;
 /** What its GET says once it has ended and was settled, beside what it was charged for. */
 async function settled({ id, request }: Begun) {
   await until(async () => (await fetched(id)).status !== "in_progress", 10_000, "the end of the response");
-  const { outcome, usage, units } = await endedReceipt(service, request);
+  const { outcome, usage, nanos } = await endedReceipt(service, request);
   const got = await fetched(id);
-  return { status: got.status, outcome, text: textOf(got), charged: units.charged, output_tokens: usage.output_tokens };
+  return { status: got.status, outcome, text: textOf(got), charged: nanos.charged, output_tokens: usage.output_tokens };
 }
 
 describe.each([false, true])("streamed: %p", (stream) => {

@@ -156,7 +156,7 @@ describe("with an idempotency key", () => {
     const over = await repeated(key, "tokens=30 tps=30");
     expect(await over.json()).toMatchObject({ id: begun.id, status: "completed", output: [{ type: "message" }] });
     expect(service.engine.counts.requests).toBe(before + 1);
-    expect((await receiptOf(requestIdOf(over))).units.charged).toBe(0);
+    expect((await receiptOf(requestIdOf(over))).nanos.charged).toBe(0);
     const other = await repeated(key, "tokens=31 tps=30");
     expect([other.status, (await errorOf(other)).code]).toEqual([400, "idempotency_key_reused"]);
   });

@@ -6,7 +6,7 @@ import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(60_000);
 
-// A short request that asks for 256 tokens holds some 110,000 units: 100 a token of input, 400 of output.
+// A short request that asks for 256 tokens holds some 110,000 nanos: 100 a token of input, 400 of output.
 const plans = {
   wide: "{ session: 100000000, week: 200000000, concurrent_requests: 50 }",
   minute: "{ requests_per_minute: 50, tokens_per_minute: 5000 }",
@@ -45,7 +45,7 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
   expect((await first).status).toBe(200);
   const reserved = await refused(await chat(limited.key, "hello"));
   expect(reserved).toMatchObject({ code: "usage_reserved", limited_by: "key" });
-  expect(reserved.message).toMatch(/but the key's five-hour session limit of 150,000 units has 150,000 left/);
+  expect(reserved.message).toMatch(/but the key's five-hour session limit of 150,000 nanos has 150,000 left/);
   expect((await chat(neighbour.key, "hello")).status).toBe(200);
   running.abort();
   await until(
@@ -66,7 +66,7 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
   const whole = await refused(await chat(limited.key, "hello"));
   expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "key", limit: "session", limit_value: 1000 });
   expect(whole.message).toMatch(
-    /more than the key's whole five-hour session limit of 1,000 units\. .* higher limit of the key\.$/,
+    /more than the key's whole five-hour session limit of 1,000 nanos\. .* higher limit of the key\.$/,
   );
 });
 
@@ -87,7 +87,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   await service.json("team", "update", team.id, "--limit", "week=111000");
   const full = await refused(await chat(two.key, "hello"));
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
-  expect(full.message).toMatch(/the team's weekly limit of 111,000 units has [\d,]+ left/);
+  expect(full.message).toMatch(/the team's weekly limit of 111,000 nanos has [\d,]+ left/);
 
   // Out of the team it is as before.
   await service.json("key", "update", two.id, "--no-team");
@@ -152,7 +152,7 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
       { id: team.id },
     ]);
     const receipt = answer.headers.get("x-service-request-id")!;
-    expect(await service.json("request", "show", receipt)).toMatchObject({ units: { charged: used } });
+    expect(await service.json("request", "show", receipt)).toMatchObject({ nanos: { charged: used } });
     expect(await service.json("key", "show", id)).toMatchObject({ standing: null });
   } finally {
     await receiver.stop(true);

@@ -69,7 +69,7 @@ describe("a conversation that ends in a trigger", () => {
       if (stream) expect(done).toEqual(whole.output);
       const receipt = await receiptOf(response);
       expect(receipt).toMatchObject({ operation: "responses", outcome: "completed", usage: { source: "reported" } });
-      expect(receipt.units.charged).toBeGreaterThan(0);
+      expect(receipt.nanos.charged).toBeGreaterThan(0);
     },
   );
 
@@ -140,8 +140,8 @@ describe("a model that writes no summary", () => {
       play(turn, turn);
       const response = await post(body, at);
       expect(await refusalOf(response)).toEqual([503, "upstream_unavailable", null]);
-      const { outcome, units } = await receiptOf(response);
-      expect([outcome, units.charged]).toEqual(["failed", 0]);
+      const { outcome, nanos } = await receiptOf(response);
+      expect([outcome, nanos.charged]).toEqual(["failed", 0]);
     }
   });
 
@@ -200,7 +200,7 @@ describe("a conversation beyond the context", () => {
     for (const stream of [false, true]) {
       const response = await post({ input: [user(line), trigger], stream });
       expect(await refusalOf(response)).toEqual([400, "context_length_exceeded", "input"]);
-      expect((await receiptOf(response)).units.charged).toBe(0);
+      expect((await receiptOf(response)).nanos.charged).toBe(0);
     }
     expect(engine.asked).toHaveLength(2);
     const far = await post({ model: smallModel, input: [user(line.repeat(2_000)), trigger] });

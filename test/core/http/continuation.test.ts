@@ -83,7 +83,7 @@ describe("a text goes on at another engine", () => {
       const receipt = await receiptOf(response);
       expect(receipt).toMatchObject({ outcome: "completed", attempts: 2, continued: true, error_code: null });
       const { input_tokens, output_tokens } = receipt.usage;
-      expect(receipt.units.charged).toBe(100 * input_tokens + 400 * output_tokens);
+      expect(receipt.nanos.charged).toBe(100 * input_tokens + 400 * output_tokens);
       // The engine that went on was also sent what the first one had said; the caller's input has not grown by it.
       expect(Math.abs(input_tokens - 18)).toBeLessThan(12);
       expect(Math.abs(output_tokens - 40)).toBeLessThan(15);

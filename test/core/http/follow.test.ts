@@ -86,7 +86,7 @@ describe("over HTTP", () => {
     const { manage } = port;
     await manage.createPlan({ name: "small", month: 1_000, week: 10_000 });
     const ids: Record<string, string> = {};
-    for (const [slug, units] of [
+    for (const [slug, nanos] of [
       ["near", 924],
       ["nearer", 990],
       ["far", 0],
@@ -94,7 +94,7 @@ describe("over HTTP", () => {
       const id = idOf(Bun.randomUUIDv7(), "org_");
       await administration(owned.db).createOrganization({ id, slug, name: slug, plan: "small", actor: "cli:test" });
       ids[slug] = id;
-      if (units > 0) await manage.adjustUsage({ organization: slug, window: "month", units, reason: "test" });
+      if (nanos > 0) await manage.adjustUsage({ organization: slug, window: "month", nanos, reason: "test" });
     }
     const nearest = await nearestOrganizations({
       administration: administration(owned.db),

@@ -69,13 +69,13 @@ describe.each(paths)("%s", (path) => {
           stream,
           model,
           outcome: "completed",
-          units: { held: 0, charged: 0, uncharged: 0 },
+          nanos: { held: 0, charged: 0, uncharged: 0 },
         });
       }
       expect(service.engine.counts.requests).toBe(before + 1);
       const receipt = await receiptOf(requestIdOf(first));
       expect(receipt).toMatchObject({ replay_of: null, detached: false, outcome: "completed" });
-      expect(receipt.units.charged).toBeGreaterThan(0);
+      expect(receipt.nanos.charged).toBeGreaterThan(0);
     });
 
     test(`${kind} is joined while it is written`, async () => {

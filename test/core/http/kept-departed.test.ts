@@ -99,7 +99,7 @@ describe("is ended", () => {
         const receipt = await onlyRecord(leaver.organization);
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false, stream });
         // Of what nobody streamed, nothing was delivered.
-        expect(receipt.units.charged > 0).toBe(stream);
+        expect(receipt.nanos.charged > 0).toBe(stream);
       });
     }
   }

@@ -96,8 +96,8 @@ test("one whose log is gone is refused for good, and never charged again", async
   const key = idempotencyKey();
   const first = await ask(key, "tokens=9");
   await first.text();
-  const { units } = await receiptOf(requestIdOf(first));
-  expect(units.charged).toBeGreaterThan(0);
+  const { nanos } = await receiptOf(requestIdOf(first));
+  expect(nanos.charged).toBeGreaterThan(0);
   const db = await serverDatabase(database.url);
   await db.query("delete from kept_answer_entry");
   await db.close();

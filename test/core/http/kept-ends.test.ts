@@ -44,7 +44,7 @@ function stores() {
     read: async (_: unknown, from: number) => log.read("log", from),
     remove: async () => log.remove("log"),
   };
-  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, nanos: { charged: 0 } };
   const settings = () => ({ open_max: 1, answer_bytes_max: 100_000 });
   const parts = {
     answers,
@@ -105,7 +105,7 @@ test("a node that was frozen past its lease ends its log only if its own settlem
     const { disposed, confirm } = await thawed(it);
     await new Promise(setImmediate);
     expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([[], false]);
-    Object.assign(it.receipt, { recovered: charged === 0, units: { charged } });
+    Object.assign(it.receipt, { recovered: charged === 0, nanos: { charged } });
     confirm();
     await disposed;
     if (charged === 0) expect([it.done, it.entries().some(({ isEnd }) => isEnd)]).toEqual([["free"], false]);

@@ -172,7 +172,7 @@ test("a background response that was charged, and whose end was lost, is never c
       Object.assign(kept, { state: "ended", response, ...(freesClaim ? { body: null } : {}) });
     },
   };
-  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, units: { charged: 5 } };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: false, nanos: { charged: 5 } };
   const logs = { read: async () => [] };
   const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } } as unknown as KeepingNeeds;
   for (let time = 0; time < 2; time++)
@@ -189,7 +189,7 @@ test("the log of a background response whose node died before it began stays emp
     end: async () => void Object.assign(kept, { state: "ended", body: null }),
   };
   const logs = { read: async () => [], append: async (...entry: unknown[]) => void appended.push(entry) };
-  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, units: { charged: 0 } };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, nanos: { charged: 0 } };
   const needs = { kept: { answers, logs, clock }, ledger: { receipt: async () => receipt } };
   const follower = new Follower(needs as unknown as KeepingNeeds, waitingCall, { ...kept });
   expect(await follower.begun()).toBe(false);
@@ -203,7 +203,7 @@ test("a background response whose node was only slow goes on, and keeps its key"
   const answers = { find: async () => ({ ...kept }), end: async (...end: unknown[]) => void ends.push(end) };
   let isGranted = false;
   const receipt = async () => {
-    const seen = isGranted ? { createdAt: new Date(0), endedAt: null, recovered: false, units: { charged: 0 } } : null;
+    const seen = isGranted ? { createdAt: new Date(0), endedAt: null, recovered: false, nanos: { charged: 0 } } : null;
     // The node wakes up once it was taken for gone: it is granted, and begins its response.
     isGranted = true;
     Object.assign(kept, { responseId: "resp_1", response: '{"id":"resp_1","status":"in_progress"}' });

@@ -55,7 +55,7 @@ for (const path of paths) {
     expect(engine).toMatchObject({ ended: "complete", tokens: 30 });
     const receipt = await receiptOf(service, path, logged);
     expect(receipt).toMatchObject({ outcome: "cancelled", usage: { output_tokens: 30, source: "reported" } });
-    expect(receipt.units.charged).toBe(receipt.usage.input_tokens * 100 + 30 * 400);
+    expect(receipt.nanos.charged).toBe(receipt.usage.input_tokens * 100 + 30 * 400);
   });
 
   test(`${path}: one that breaks is paid nothing`, async () => {
@@ -63,7 +63,7 @@ for (const path of paths) {
     await left(service, path, "slow-headers=1000 status=500");
     const receipt = await receiptOf(service, path, logged);
     expect(receipt).toMatchObject({ outcome: "cancelled", usage: { input_tokens: 0, output_tokens: 0 } });
-    expect(receipt.units.charged).toBe(0);
+    expect(receipt.nanos.charged).toBe(0);
   });
 }
 
@@ -74,10 +74,10 @@ test("an engine that takes longer is let go after ten seconds, and its input alo
   const now_ms = performance.now();
   for (const { left_ms } of running) expect(now_ms - left_ms).toBeGreaterThan(9_500);
   for (const path of paths) {
-    const { usage, units } = await receiptOf(service, path, logged);
+    const { usage, nanos } = await receiptOf(service, path, logged);
     expect(usage).toMatchObject({ output_tokens: 0, source: "estimated" });
-    expect(units.charged).toBe(usage.input_tokens * 100);
-    expect(units.charged).toBeGreaterThan(0);
+    expect(nanos.charged).toBe(usage.input_tokens * 100);
+    expect(nanos.charged).toBeGreaterThan(0);
   }
 });
 
@@ -99,9 +99,9 @@ test("a key that is revoked ends it, and its input alone is charged", async () =
   const { engine } = await left(service, paths[0]!, "ttft=30000", made.key);
   await service.json("key", "revoke", made.id);
   await until(() => engine.ended === "client-left", 3_000, "the engine to be let go");
-  const { usage, units } = await receiptOf(service, paths[0]!, logged);
+  const { usage, nanos } = await receiptOf(service, paths[0]!, logged);
   expect(usage).toMatchObject({ output_tokens: 0, source: "estimated" });
-  expect(units.charged).toBe(usage.input_tokens * 100);
+  expect(nanos.charged).toBe(usage.input_tokens * 100);
 });
 
 test("a drain waits for it no longer than for others, and its input alone is charged", async () => {

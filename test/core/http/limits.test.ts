@@ -11,7 +11,7 @@ const plans = {
   three: "{ requests_per_minute: 3 }",
   tokens: "{ tokens_per_minute: 1000 }",
   single: "{ requests_per_minute: 3, concurrent_requests: 1 }",
-  // A request of 10 output tokens holds some 10,000 units, and costs less.
+  // A request of 10 output tokens holds some 10,000 nanos, and costs less.
   small: "{ session: 14000, requests_per_minute: 100 }",
 };
 

@@ -195,7 +195,7 @@ describe("to an organization-admin", () => {
 
   test("a report is of the own organization, also where none is named", async () => {
     for (const organization of ["acme", "globex"])
-      await port.manage.adjustUsage({ organization, window: "month", units: 70, reason: "test" });
+      await port.manage.adjustUsage({ organization, window: "month", nanos: 70, reason: "test" });
     const slugsFor = async (token: string) => {
       const { body } = await port.ask("/usage/report?by=organization", { token });
       return [body.organization, (body.rows as { organization: string }[]).map((row) => row.organization).sort()];
@@ -212,14 +212,14 @@ describe("a report for a spreadsheet", () => {
     });
 
   test("is the same report as CSV", async () => {
-    await port.manage.adjustUsage({ organization: "acme", window: "month", units: 5, reason: "test" });
+    await port.manage.adjustUsage({ organization: "acme", window: "month", nanos: 5, reason: "test" });
     const answer = await report("by=organization&organization=acme&format=csv");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(answer.headers.get("content-disposition")).toContain(".csv");
-    const asJson = (await (await report("by=organization&organization=acme")).json()) as { rows: { units: number }[] };
+    const asJson = (await (await report("by=organization&organization=acme")).json()) as { rows: { nanos: number }[] };
     const [names, row, rest] = (await answer.text()).split("\r\n").map((line) => line.split(","));
-    expect(Number(row![names!.indexOf("units")])).toBe(asJson.rows[0]!.units);
+    expect(Number(row![names!.indexOf("nanos")])).toBe(asJson.rows[0]!.nanos);
     expect(rest).toEqual([""]);
   });
 
@@ -468,7 +468,7 @@ test("what is revoked cannot be rotated", async () => {
 
 test("every act stands in the log with who did it, from where, and what it was before; no secret does", async () => {
   await port.manage.createOrganization({ slug: "logged" });
-  await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap_units: 5 } });
+  await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap_nanos: 5 } });
   const made = await port.ask("/keys", { method: "POST", body: { organization: "logged", name: "logged" } });
   const { body } = await port.ask("/audit?organization=logged");
   expect(body.data!.map(({ actor, address, action }) => [actor, address, action])).toEqual([
@@ -476,7 +476,7 @@ test("every act stands in the log with who did it, from where, and what it was b
     ["operator:a-admin", "127.0.0.1", "organization.extra_usage"],
     ["cli:test", null, "organization.create"],
   ]);
-  expect(body.data![1]!.details).toMatchObject({ cap_units: 5, before: { enabled: false } });
+  expect(body.data![1]!.details).toMatchObject({ cap_nanos: 5, before: { enabled: false } });
   expect(JSON.stringify(body)).not.toContain(made.body.key as string);
 });
 

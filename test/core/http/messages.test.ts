@@ -457,6 +457,6 @@ test("usage equals that of chat for the same request, in the receipt to the last
   const streamedToo = await receiptOf(await post(asks(directives, "hello there", { stream: true })));
   expect(messages).toMatchObject({ operation: "messages", outcome: "completed" });
   expect(messages.usage).toEqual(chat.usage);
-  expect(messages.units.charged).toBe(chat.units.charged);
+  expect(messages.nanos.charged).toBe(chat.nanos.charged);
   expect(streamedToo.usage).toEqual(chat.usage);
 });

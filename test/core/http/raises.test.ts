@@ -12,7 +12,7 @@ import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(180_000);
 
-// A short request that asks for 256 tokens holds some 110,000 units: 100 a token of input, 400 of output.
+// A short request that asks for 256 tokens holds some 110,000 nanos: 100 a token of input, 400 of output.
 const plans = { wide: "{ week: 10000000, requests_per_minute: 1000 }", bare: "{}" };
 
 const service = await startService({ plans, engine: { directives: "", namesModel: false } });

@@ -46,8 +46,8 @@ describe("a record", () => {
       });
       const { input_tokens, cached_input_tokens, output_tokens, source } = receipt.usage;
       expect([cached_input_tokens, output_tokens, source]).toEqual([4, 30, "reported"]);
-      expect(receipt.units.charged).toBe(input_tokens * 100 + 4 * 10 + 30 * 400);
-      expect(receipt.units.uncharged).toBe(0);
+      expect(receipt.nanos.charged).toBe(input_tokens * 100 + 4 * 10 + 30 * 400);
+      expect(receipt.nanos.uncharged).toBe(0);
     }
   });
 
@@ -72,7 +72,7 @@ describe("a record", () => {
       expect(receipt).toMatchObject({
         outcome: "failed",
         error_code: (await errorOf(response)).code,
-        units: { charged: 0 },
+        nanos: { charged: 0 },
       });
     }
   });
@@ -86,7 +86,7 @@ describe("a record", () => {
     expect(received).toBeGreaterThan(0);
     expect(received).toBeLessThanOrEqual(7);
     expect(receipt.usage.output_tokens).toBe(received);
-    expect(receipt.units.charged).toBeGreaterThanOrEqual(received * 400);
+    expect(receipt.nanos.charged).toBeGreaterThanOrEqual(received * 400);
   });
 });
 

@@ -98,7 +98,7 @@ describe("a conversation goes on from a response", () => {
       const response = await post({ ...body, max_output_tokens: 1 });
       await response.text();
       const path = `/v1/service/requests/${response.headers.get("x-service-request-id")}`;
-      return ((await (await service.fetch(path)).json()) as { units: { held: number } }).units.held;
+      return ((await (await service.fetch(path)).json()) as { nanos: { held: number } }).nanos.held;
     };
     const long = "水が流れる。".repeat(400);
     const first = await answered({ input: long });

@@ -24,10 +24,10 @@ test("usage above every limit is in the receipt and in a metric, and the window 
   expect(await endedReceipt(service, requestIdOf(response), { key })).toMatchObject({
     outcome: "completed",
     usage: { input_tokens: 5000, output_tokens: 1 },
-    units: { charged: limit, uncharged: whole - limit },
+    nanos: { charged: limit, uncharged: whole - limit },
     windows: { session: { usage_percent_after: 100 } },
   });
   const metrics = await (await service.fetch("/metrics")).text();
-  expect(metrics).toMatch(new RegExp(`^usage_units_total\\{class="charged"\\} ${limit}$`, "m"));
-  expect(metrics).toMatch(new RegExp(`^usage_units_total\\{class="uncharged"\\} ${whole - limit}$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^usage_nanos_total\\{class="charged"\\} ${limit}$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^usage_nanos_total\\{class="uncharged"\\} ${whole - limit}$`, "m"));
 });

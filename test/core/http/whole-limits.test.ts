@@ -9,7 +9,7 @@ import { newKey, newMember, newOrganization } from "../../harness/organizations.
 
 setDefaultTimeout(60_000);
 
-// A request of 2,000 words and 10 tokens of output holds at least 200,000 units: 100 a token of input, 400 of output.
+// A request of 2,000 words and 10 tokens of output holds at least 200,000 nanos: 100 a token of input, 400 of output.
 const plans = {
   wide: "{ session: 100000000 }",
   minute: "{ tokens_per_minute: 1000 }",
@@ -68,18 +68,18 @@ async function saidBy(response: Response): Promise<Said> {
 
 const limits: [string, string, string, () => Promise<string>][] = [
   ["organization", "tokens_per_minute", "limit of 1,000 tokens a minute", async () => keyOn("minute")],
-  ["organization", "session", "five-hour session limit of 100,000 units", async () => keyOn("session")],
-  ["organization", "week", "weekly limit of 100,000 units", async () => keyOn("week")],
-  ["organization", "month", "monthly limit of 100,000 units", async () => keyOn("month")],
+  ["organization", "session", "five-hour session limit of 100,000 nanos", async () => keyOn("session")],
+  ["organization", "week", "weekly limit of 100,000 nanos", async () => keyOn("week")],
+  ["organization", "month", "monthly limit of 100,000 nanos", async () => keyOn("month")],
   ["team", "tokens_per_minute", "limit of 1,000 tokens a minute", () => keyOfTeam("tokens_per_minute=1000")],
-  ["team", "week", "weekly limit of 100,000 units", () => keyOfTeam("week=100000")],
+  ["team", "week", "weekly limit of 100,000 nanos", () => keyOfTeam("week=100000")],
   [
     "key",
     "tokens_per_minute",
     "limit of 1,000 tokens a minute",
     async () => keyOn("wide", "--limit", "tokens_per_minute=1000"),
   ],
-  ["key", "month", "monthly limit of 100,000 units", async () => keyOn("wide", "--limit", "month=100000")],
+  ["key", "month", "monthly limit of 100,000 nanos", async () => keyOn("wide", "--limit", "month=100000")],
 ];
 
 describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) => {
@@ -104,7 +104,7 @@ describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) =
       expect(Object.keys(fields).filter((field) => /reset|window/.test(field))).toEqual([]);
       const needed = fields.needed as number;
       expect(needed).toBeGreaterThan(limit_value);
-      const unit = limit === "tokens_per_minute" ? "tokens" : "units";
+      const unit = limit === "tokens_per_minute" ? "tokens" : "nanos";
       expect(message).toStartWith(
         `This request needs at least ${needed.toLocaleString("en-US")} ${unit}, more than the ${limited_by}'s whole ${named}. Send less input, `,
       );
@@ -148,7 +148,7 @@ describe("extra usage", () => {
     const { message, fields } = await saidBy(await ask("chat", key));
     expect(fields).toMatchObject({ limit: "session", extra_usage: { enabled: true, available: 120_000 } });
     expect(message).toContain(
-      "whole five-hour session limit of 100,000 units and the extra usage limit of 120,000 units.",
+      "whole five-hour session limit of 100,000 nanos and the extra usage limit of 120,000 nanos.",
     );
     expect(message).toEndWith("a higher plan or a higher extra usage limit.");
   });
@@ -162,7 +162,7 @@ describe("extra usage", () => {
   test("that is used up has a reset, which is told", async () => {
     const { org, key } = await withExtra("1000000");
     await (await ask("chat", key)).text();
-    const used = ["--window", "extra", "--units", "+900000", "--reason", "test"];
+    const used = ["--window", "extra", "--nanos", "+900000", "--reason", "test"];
     expect((await service.cli("usage", "adjust", org, ...used)).code).toBe(0);
     const response = await ask("chat", key);
     const { fields } = await saidBy(response);

@@ -46,15 +46,15 @@ interface Refused {
 }
 
 const tooLittle =
-  /^This request needs at least (?<needs>[\d,]+) units, but the organization's five-hour session limit of 1,000,000 units has 314,100 left \(68\.59% used\)\. Send less input, choose a cheaper model, wait until the five-hour session limit resets at (?<at>\S+), or ask your administrator for a higher plan or for extra usage\.$/;
+  /^This request needs at least (?<needs>[\d,]+) nanos, but the organization's five-hour session limit of 1,000,000 nanos has 314,100 left \(68\.59% used\)\. Send less input, choose a cheaper model, wait until the five-hour session limit resets at (?<at>\S+), or ask your administrator for a higher plan or for extra usage\.$/;
 const protocols: [path: string, asks: (content: string) => object][] = [
   ["/v1/chat/completions", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
   ["/v1/messages", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
   ["/v1/responses", (input) => ({ input, max_output_tokens: 16 })],
 ];
 
-/** Brings the session that is open to so many units, once nothing runs any more. */
-async function usedExactly({ organization }: Client, units: number): Promise<void> {
+/** Brings the session that is open to so many nanos, once nothing runs any more. */
+async function usedExactly({ organization }: Client, nanos: number): Promise<void> {
   type Shown = { session: { used: number; held: number } };
   let session: Shown["session"] = { used: 0, held: 1 };
   await until(
@@ -65,7 +65,7 @@ async function usedExactly({ organization }: Client, units: number): Promise<voi
     10_000,
     "what was asked to be settled",
   );
-  const change = ["--window", "session", `--units=${units - session.used}`, "--reason", "test"];
+  const change = ["--window", "session", `--nanos=${nanos - session.used}`, "--reason", "test"];
   await service.json("usage", "adjust", organization, ...change);
 }
 
@@ -79,7 +79,7 @@ const known = (holds: () => Promise<boolean>) => until(holds, 1_000, "the change
 const percentIs = (client: Client, percent: number) =>
   known(async () => (await usageOf(client)).session.usage_percent === percent);
 
-/** Leaves too little of 150,000 units for a request that asks for 256 tokens, and settled. */
+/** Leaves too little of 150,000 nanos for a request that asks for 256 tokens, and settled. */
 async function usedUp(client: Client): Promise<RequestReceipt> {
   const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
   expect(response.status).toBe(200);
@@ -99,7 +99,7 @@ describe("without a plan", () => {
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([402, "false"]);
     expect(await errorOf(response)).toMatchObject({ code: "no_active_plan", type: "billing_error" });
     await service.json("org", "plan", client.organization, "short");
-    await percentIs(client, Math.floor((used.units.charged * 10_000) / 200_000) / 100);
+    await percentIs(client, Math.floor((used.nanos.charged * 10_000) / 200_000) / 100);
     expect((await client.chat(asksLittle)).status).toBe(200);
   }, 30_000);
 });
@@ -184,7 +184,7 @@ describe("a window that is full of settled use", () => {
       const { reset_at } = (await usageOf(client)).session;
       for (const stream of [false, true]) {
         expect((await errorOf(await ask("hello", stream))).message).toBe(
-          `The organization's five-hour session limit of 1,000,000 units is used up. Wait until the five-hour session limit resets at ${reset_at}, or ask your administrator for a higher plan or for extra usage.`,
+          `The organization's five-hour session limit of 1,000,000 nanos is used up. Wait until the five-hour session limit resets at ${reset_at}, or ask your administrator for a higher plan or for extra usage.`,
         );
       }
     },
@@ -197,7 +197,7 @@ describe("a window that is full of settled use", () => {
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([429, "false"]);
     expect(await errorOf(response)).toMatchObject({
       code: "usage_limit_reached",
-      message: expect.stringContaining("more than the organization's whole weekly limit of 100 units"),
+      message: expect.stringContaining("more than the organization's whole weekly limit of 100 nanos"),
     });
   }, 30_000);
 });
@@ -243,11 +243,11 @@ describe("extra usage", () => {
     const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
     expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
     const receipt = await receiptOf(client, requestIdOf(response));
-    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", units: { uncharged: 0 } });
+    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", nanos: { uncharged: 0 } });
     expect(await usageOf(client)).toEqual(before);
     const shown = await service.json<{ extra_usage: object }>("usage", "show", client.organization);
-    const { charged } = receipt.units;
-    expect(shown.extra_usage).toEqual({ enabled: true, cap_units: 120_000, used: charged, held: 0 });
+    const { charged } = receipt.nanos;
+    expect(shown.extra_usage).toEqual({ enabled: true, cap_nanos: 120_000, used: charged, held: 0 });
 
     const refused = await client.chat(asksMuch);
     expect(await errorOf(refused)).toMatchObject({
@@ -312,8 +312,8 @@ describe("an answer without a cap ends with length where its window ends, never 
   /** What was held for the input, estimated at the dearest price, is not there for the output. */
   async function expectUsedToTheEnd(client: Client, id: string): Promise<RequestReceipt> {
     const receipt = await receiptOf(client, id);
-    expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", units: { uncharged: 0 } });
-    const { held, charged } = receipt.units;
+    expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
+    const { held, charged } = receipt.nanos;
     expect(held).toBeWithin(200_000 - 400, 200_001);
     const spare = held - charged;
     const inputHeld = held - Math.floor(receipt.usage.output_tokens) * 400;
@@ -361,7 +361,7 @@ describe("a refused request", () => {
         input_count: null,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,
-        units: { held: 0, charged: 0, uncharged: 0 },
+        nanos: { held: 0, charged: 0, uncharged: 0 },
         billing_source: null,
         windows: null,
       });
@@ -411,7 +411,7 @@ describe("for operators", () => {
     const { windows, ...rest } = receipt;
     const { windows: own, ...others } = ran as typeof receipt;
     expect(rest).toEqual(others);
-    // What its owner reads, and the units, which only operators do.
+    // What its owner reads, and the nanos, which only operators do.
     expect(windows).toMatchObject(own as object);
     expect(windows).toMatchObject({ session: { used_before: 0, used_after: expect.any(Number) } });
     expect(organization).toBe(client.organization);
@@ -445,8 +445,8 @@ describe("for operators", () => {
     await usedUp(client);
     expect((await client.chat(asksMuch)).status).toBe(429);
     const { session } = await usageOf(client);
-    const words = ["--units", "-150000", "--reason", "an outage of ours"];
-    const done = await service.json<{ entries: { window: string; units: number }[] }>(
+    const words = ["--nanos", "-150000", "--reason", "an outage of ours"];
+    const done = await service.json<{ entries: { window: string; nanos: number }[] }>(
       ...["usage", "adjust", client.organization, "--window", "all", ...words],
     );
     expect(done.entries.map(({ window }) => window)).toEqual(["session", "week", "month"]);

@@ -12,7 +12,7 @@ test("numbers are grouped, and one thing is one", () => {
     "1,000,000,000,000,000",
   ]);
   expect([counted(0, "unit"), counted(1, "unit"), counted(2000, "token")]).toEqual([
-    "0 units",
+    "0 nanos",
     "1 unit",
     "2,000 tokens",
   ]);

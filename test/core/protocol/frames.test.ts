@@ -59,7 +59,7 @@ const unit = fc.oneof(
     '{"a":1}',
   ),
 );
-const text = fc.array(unit, { maxLength: 5 }).map((units) => units.join(""));
+const text = fc.array(unit, { maxLength: 5 }).map((nanos) => nanos.join(""));
 
 const head: fc.Arbitrary<PartHead> = fc.oneof(
   fc.constantFrom<PartHead>({ kind: "text" }, { kind: "text" }, { kind: "refusal" }, { kind: "reasoning" }),

@@ -115,10 +115,10 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     await Promise.all(
       found.flatMap(({ id }) => [
         stores[0]!.setOrganizationPlan(id, "starter", "cli:bob"),
-        stores[1]!.setExtraUsage(id, { enabled: true, capUnits: 7 }, "cli:eve"),
+        stores[1]!.setExtraUsage(id, { enabled: true, capNanos: 7 }, "cli:eve"),
         stores[0]!.setOrganizationStatus(id, "suspended", "cli:ann"),
         stores[0]!.adjustUsage({
-          ...{ organizationId: id, units: 5, reason: "test", actor: "cli:bob" },
+          ...{ organizationId: id, nanos: 5, reason: "test", actor: "cli:bob" },
           entries: (["week", "month"] as const).map((kind) => ({ entryId: idOf(Bun.randomUUIDv7(), "req_"), kind })),
         }),
       ]),

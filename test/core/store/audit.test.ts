@@ -39,8 +39,8 @@ for (const name of databaseKinds(import.meta.path)) {
       await book.run([command]);
       return command;
     };
-    const served = async (units: number, change: Partial<Admit> = {}) =>
-      book.run([settleOf(await admitted(change), units)]);
+    const served = async (nanos: number, change: Partial<Admit> = {}) =>
+      book.run([settleOf(await admitted(change), nanos)]);
     /** A batch that finds a window ended moves it to the past. */
     const moveOn = async (count: number) => {
       await store.setClock(hours(count));
@@ -220,7 +220,7 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("records are read once each, however small the pieces are", async () => {
       await audited();
-      for (const units of [1, 20, 300]) await served(units);
+      for (const nanos of [1, 20, 300]) await served(nanos);
       while ((await store.db.query(unread)).length > 0) await store.db.query("select usage_audit_read(1)");
       await moveOn(6);
       expect(await audited()).toMatchObject({ differing: 0 });

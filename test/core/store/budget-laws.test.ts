@@ -43,13 +43,13 @@ const limits: fc.Arbitrary<UsageLimits> = fc.record({
   concurrentRequests: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 3 })),
 });
 const which = fc.integer({ min: 0, max: 9 });
-const unitsOf = (max: number) => fc.integer({ min: 0, max });
+const nanosOf = (max: number) => fc.integer({ min: 0, max });
 const command = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
       ...{ verb: fc.constant("admit" as const), which, key: fc.integer({ min: 0, max: 3 }) },
-      inputUnits: unitsOf(800),
+      inputNanos: nanosOf(800),
       outputTokens: fc.integer({ min: 1, max: 200 }),
       least: fc.integer({ min: 1, max: 200 }),
       lease_ms: fc.constantFrom(1_000, hour_ms, 100 * hour_ms),
@@ -59,10 +59,10 @@ const command = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       ...{ verb: fc.constant("grow" as const), which, number: fc.integer({ min: 1, max: 4 }) },
-      ...{ unitsTotal: unitsOf(4000), least: unitsOf(4000) },
+      ...{ nanosTotal: nanosOf(4000), least: nanosOf(4000) },
     }),
   },
-  { weight: 3, arbitrary: fc.record({ verb: fc.constant("settle" as const), which, units: unitsOf(3000) }) },
+  { weight: 3, arbitrary: fc.record({ verb: fc.constant("settle" as const), which, nanos: nanosOf(3000) }) },
 );
 const step = fc.oneof(
   {
@@ -84,7 +84,7 @@ const step = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capUnits: amount }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capNanos: amount }) },
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant("limit" as const), subject: fc.integer({ min: 0, max: 3 }), limits }),
@@ -294,7 +294,7 @@ for (const name of databaseKinds(import.meta.path)) {
           const whole = { weekFrom_ms: Number.NEGATIVE_INFINITY, monthFrom_ms: Number.NEGATIVE_INFINITY };
           const organization: ModelOrganization = {
             anchors: [{ at_ms: Date.UTC(2026, 0, 31, 10), ...whole }],
-            extra: { enabled: false, capUnits: null },
+            extra: { enabled: false, capNanos: null },
             subjectsOf: (keyId) => staff.of(keyId),
           };
           const model = new LedgerModel(new Map([[id, organization]]), () => now_ms);
@@ -318,10 +318,10 @@ for (const name of databaseKinds(import.meta.path)) {
                 break;
               }
               case "extra":
-                organization.extra = { enabled: one.enabled, capUnits: one.capUnits };
+                organization.extra = { enabled: one.enabled, capNanos: one.capNanos };
                 await store.db.query(
-                  "update organization set extra_usage_enabled = $2, extra_usage_cap_units = $3 where id = $1",
-                  [uuidOf(id, "org_"), one.enabled, one.capUnits],
+                  "update organization set extra_usage_enabled = $2, extra_usage_cap_nanos = $3 where id = $1",
+                  [uuidOf(id, "org_"), one.enabled, one.capNanos],
                 );
                 break;
               case "limit":
@@ -396,18 +396,18 @@ function commandOf(
   const { requestId, organizationId } = facts;
   switch (asked.verb) {
     case "admit": {
-      const { inputUnits, outputTokens, lease_ms } = asked;
+      const { inputNanos, outputTokens, lease_ms } = asked;
       const outputTokens_min = Math.min(outputTokens, asked.least);
       const keyId = staff.keys[asked.key]!;
-      const held = { inputUnits, outputTokens, outputTokens_min, lease_ms };
+      const held = { inputNanos, outputTokens, outputTokens_min, lease_ms };
       return admitOf(organizationId, { ...facts, keyId, limits: plan, ...held });
     }
     case "grow": {
-      const unitsTotal_min = Math.min(asked.least, asked.unitsTotal);
-      const { number, unitsTotal } = asked;
-      return { verb: "grow", requestId, organizationId, number, limits: plan, unitsTotal, unitsTotal_min };
+      const nanosTotal_min = Math.min(asked.least, asked.nanosTotal);
+      const { number, nanosTotal } = asked;
+      return { verb: "grow", requestId, organizationId, number, limits: plan, nanosTotal, nanosTotal_min };
     }
     case "settle":
-      return settleOf({ ...facts, limits: plan }, asked.units, { usage: noUsage });
+      return settleOf({ ...facts, limits: plan }, asked.nanos, { usage: noUsage });
   }
 }

@@ -28,7 +28,7 @@ for (const name of databaseKinds(import.meta.path)) {
       if (isUnsummed) await sumEarlier(store.db, uuid);
       return isUnsummed;
     }
-    /** A thousand units each: ten tokens of ten and nine hundred more. */
+    /** A thousand nanos each: ten tokens of ten and nine hundred more. */
     const asked = (organization: string, keyId: string, change: Partial<Admit> = {}) => ({
       ...admitOf(organization, change),
       keyId,
@@ -96,7 +96,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("extra usage counts in the key's limit, and relieves the organization alone", async () => {
-      const organization = await store.newOrganization({ extra: { enabled: true, capUnits: 50_000 } });
+      const organization = await store.newOrganization({ extra: { enabled: true, capNanos: 50_000 } });
       const key = newKey();
       await limit(organization, key, { session: 3_000 });
       const limits = { ...unlimited, session: 1_000 };
@@ -125,7 +125,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const key = newKey();
       await limit(organization, key, { session: 1_500 });
       const command = asked(organization, key, { outputTokens: 200, outputTokens_min: 10 });
-      expect(await admit(command)).toMatchObject({ answer: "granted", units: 1_500, outputTokens: 140 });
+      expect(await admit(command)).toMatchObject({ answer: "granted", nanos: 1_500, outputTokens: 140 });
       const grow = {
         verb: "grow",
         requestId: command.requestId,
@@ -133,17 +133,17 @@ for (const name of databaseKinds(import.meta.path)) {
         number: 1,
         limits: unlimited,
       } as const;
-      expect(await run<GrowAnswer>({ ...grow, unitsTotal: 2_000, unitsTotal_min: 1_600 })).toEqual({ answer: "full" });
+      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 2_000, nanosTotal_min: 1_600 })).toEqual({ answer: "full" });
       await limit(organization, key, { session: 1_800 });
-      expect(await run<GrowAnswer>({ ...grow, unitsTotal: 2_000, unitsTotal_min: 1_600 })).toEqual({
+      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 2_000, nanosTotal_min: 1_600 })).toEqual({
         answer: "granted",
-        units: 1_800,
+        nanos: 1_800,
       });
       // Lowered below what is held: what is not needed is given back, and what is used beyond it is uncharged.
       await limit(organization, key, { session: 1_200 });
-      expect(await run<GrowAnswer>({ ...grow, number: 2, unitsTotal: 1_800, unitsTotal_min: 500 })).toEqual({
+      expect(await run<GrowAnswer>({ ...grow, number: 2, nanosTotal: 1_800, nanosTotal_min: 500 })).toEqual({
         answer: "granted",
-        units: 1_200,
+        nanos: 1_200,
       });
       expect(await run(settleOf(command, 1_700))).toEqual({ answer: "settled", charged: 1_200, uncharged: 500 });
       expect(await admit(asked(organization, key))).toMatchObject({ answer: "exhausted" });
@@ -257,7 +257,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
       expect(await book.receipt(organization, requestId)).toMatchObject({
         recovered: true,
-        units: { charged: 300, uncharged: 600 },
+        nanos: { charged: 300, uncharged: 600 },
       });
       expect(await book.budgets(organization, key)).toMatchObject([
         { running: 0, windows: { session: { used: 300, held: 0 } } },

@@ -75,7 +75,7 @@ function contract(open: Open): void {
     test("one is found by slug and by id, as it was made", async () => {
       const made = await organization();
       expect(made).toMatchObject({ name: "Acmé — 株", status: "active", plan: "pro" });
-      expect(made.extraUsage).toEqual({ enabled: false, capUnits: null });
+      expect(made.extraUsage).toEqual({ enabled: false, capNanos: null });
       expect(made.anchorAt).toEqual(made.createdAt);
       expect(await admin.findOrganization(made.slug)).toEqual(made);
       expect(await admin.findOrganization(made.id)).toEqual(made);
@@ -96,16 +96,16 @@ function contract(open: Open): void {
       expect(await admin.setOrganizationPlan(id, "starter", "cli:ann")).toMatchObject({ plan: "starter" });
       await admin.setOrganizationPlan(id, "starter", "cli:ann");
       expect(await admin.setOrganizationPlan(id, null, "cli:ann")).toMatchObject({ plan: null });
-      const on = { enabled: true, capUnits: 5_000 } as const;
+      const on = { enabled: true, capNanos: 5_000 } as const;
       expect(await admin.setExtraUsage(id, on, "cli:ann")).toMatchObject({ extraUsage: on });
       await admin.setExtraUsage(id, on, "cli:ann");
       const off = await admin.setExtraUsage(id, { enabled: false }, "cli:ann");
       // What runs on it is still bounded by it.
-      expect(off).toMatchObject({ extraUsage: { enabled: false, capUnits: 5_000 } });
+      expect(off).toMatchObject({ extraUsage: { enabled: false, capNanos: 5_000 } });
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
       expect(log.map(({ action, details }) => [action, details])).toEqual([
-        ["organization.extra_usage", { enabled: false, cap_units: 5_000, before: { enabled: true, cap_units: 5_000 } }],
-        ["organization.extra_usage", { enabled: true, cap_units: 5_000, before: { enabled: false, cap_units: null } }],
+        ["organization.extra_usage", { enabled: false, cap_nanos: 5_000, before: { enabled: true, cap_nanos: 5_000 } }],
+        ["organization.extra_usage", { enabled: true, cap_nanos: 5_000, before: { enabled: false, cap_nanos: null } }],
         ["organization.plan", { plan: null, before: "starter" }],
         ["organization.plan", { plan: "starter", before: "pro" }],
         ["organization.create", expect.anything()],
@@ -140,8 +140,8 @@ function contract(open: Open): void {
       const book = ledger(owned.db, { recovery: "checkpoint" });
       const newEntry = () => idOf(Bun.randomUUIDv7(), "req_");
       const entries = (["session", "week", "month"] as const).map((kind) => ({ entryId: newEntry(), kind }));
-      const adjust = (units: number, of = entries) =>
-        admin.adjustUsage({ organizationId: id, entries: of, units, reason: "outage", actor: "cli:ann" });
+      const adjust = (nanos: number, of = entries) =>
+        admin.adjustUsage({ organizationId: id, entries: of, nanos, reason: "outage", actor: "cli:ann" });
       const [week, month] = entries.slice(1);
       expect(await adjust(700)).toEqual([
         { ...entries[0]!, added: null },
@@ -160,7 +160,7 @@ function contract(open: Open): void {
       expect(await book.check(true)).toEqual([]);
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
       expect(log.map(({ action }) => action)).toEqual([...Array(3).fill("usage.adjust"), "organization.create"]);
-      expect(log[0]?.details).toEqual({ window: "week", units: -1_000, added: -700, reason: "outage" });
+      expect(log[0]?.details).toEqual({ window: "week", nanos: -1_000, added: -700, reason: "outage" });
     });
 
     test("what is not there is null, whatever is asked for", async () => {

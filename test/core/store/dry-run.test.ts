@@ -56,7 +56,7 @@ for (const name of databaseKinds(import.meta.path)) {
           const names = { requestId: admit.requestId, organizationId: me.organizationId, number: 1 };
           const answers = await run([
             admit,
-            { verb: "grow", ...names, limits: admit.limits, unitsTotal: 2000, unitsTotal_min: 2000 },
+            { verb: "grow", ...names, limits: admit.limits, nanosTotal: 2000, nanosTotal_min: 2000 },
             { verb: "checkpoint", ...names, usage: noUsage, lease_ms: 1000 },
             settleOf(admit, 700),
           ]);

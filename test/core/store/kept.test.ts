@@ -160,7 +160,7 @@ for (const kind of databaseKinds(import.meta.path)) {
       expect(await book.receipt(organizationId, replay)).toMatchObject({
         replayOf: first,
         keyId,
-        units: { charged: 0 },
+        nanos: { charged: 0 },
         outcome: "completed",
       });
       expect(await book.receipt(await store.newOrganization(), replay)).toBeNull();

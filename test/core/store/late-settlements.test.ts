@@ -31,7 +31,7 @@ for (const name of databaseKinds(import.meta.path)) {
     }, 30_000);
     beforeEach(() => store.setClock(noon));
 
-    /** At its checkpoint: 100 units of input, and 70 of output. */
+    /** At its checkpoint: 100 nanos of input, and 70 of output. */
     const checkpointed = { ...noUsage, inputTokens: 100, outputTokens: 7 };
     /** Admits, checkpoints, and recovers by another node one lease later. */
     async function recovered(organization: string, change: Partial<Admit> = {}, node = book): Promise<Admit> {
@@ -46,7 +46,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect((await node.recover(1_000)).settled).toBe(1);
       return command;
     }
-    /** What its own node forwarded in the end: 500 units. */
+    /** What its own node forwarded in the end: 500 nanos. */
     const usage = { ...noUsage, inputTokens: 60, cachedInputTokens: 40, outputTokens: 40, reasoningTokens: 3 };
     const settlement = (command: Admit, change: Partial<Settle> = {}) =>
       settleOf(command, 500, { usage: { ...usage, source: "reported" }, outcome: "cancelled", ...change });
@@ -78,7 +78,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const { requestId } = command;
       expect(await book.receipt(organization, requestId)).toMatchObject({
         settledLateAt: null,
-        units: { charged: 170 },
+        nanos: { charged: 170 },
       });
       await store.setClock(after(300));
       const { entryId } = await run<SettleAnswer & { answer: "late" }>(settlement(command));
@@ -92,7 +92,7 @@ for (const name of databaseKinds(import.meta.path)) {
         endedAt: after(60),
         settledLateAt: after(300),
         usage: { ...usage, source: "reported" },
-        units: { held: 1000, charged: 500, uncharged: 0 },
+        nanos: { held: 1000, charged: 500, uncharged: 0 },
         windows: { session: { usedBefore: 0, usedAfter: 500 }, month: { usedAfter: 500 } },
       });
       expect(await book.receiptOfAny(entryId)).toBeNull();
@@ -103,7 +103,7 @@ for (const name of databaseKinds(import.meta.path)) {
       ]);
     });
 
-    test("reports count one request with all of its tokens and units, for its key, team, model and hour, before a roll-up and after", async () => {
+    test("reports count one request with all of its tokens and nanos, for its key, team, model and hour, before a roll-up and after", async () => {
       const organization = await store.newOrganization();
       const [keyId, team] = [`key_${newHex()}`, Bun.randomUUIDv7()];
       const subject = { id: bare(keyId, "key_"), organization: bare(organization, "org_"), team, budget: noBudget };
@@ -119,10 +119,10 @@ for (const name of databaseKinds(import.meta.path)) {
       for (const roll of [async () => {}, () => book.rollUp()]) {
         await roll();
         for (const by of ["organization", "team", "key", "model", "outcome", "hour"] as const)
-          expect(await rowsBy(by)).toMatchObject([{ requests: 1, units: 500, ...usage, source: undefined }].map(plain));
+          expect(await rowsBy(by)).toMatchObject([{ requests: 1, nanos: 500, ...usage, source: undefined }].map(plain));
         expect(await rowsBy("operation")).toMatchObject([
-          { operation: "adjustment", requests: 0, units: 330, outputTokens: 33 },
-          { operation: "chat.completions", requests: 1, units: 170, outputTokens: 7 },
+          { operation: "adjustment", requests: 0, nanos: 330, outputTokens: 33 },
+          { operation: "chat.completions", requests: 1, nanos: 170, outputTokens: 7 },
         ]);
       }
       for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
@@ -151,10 +151,10 @@ for (const name of databaseKinds(import.meta.path)) {
       const other = await recovered(organization, { limits });
       // 340 are used. Another holds 900 of the 960 that are left.
       const runs = admitOf(organization, { limits, outputTokens: 80 });
-      expect(await run(runs)).toMatchObject({ answer: "granted", units: 900 });
+      expect(await run(runs)).toMatchObject({ answer: "granted", nanos: 900 });
       expect(await book.run([settlement(one), settlement(other)])).toEqual([late(60, 270), late(0, 330)]);
       expect(await book.receipt(organization, one.requestId)).toMatchObject({
-        units: { charged: 230, uncharged: 270 },
+        nanos: { charged: 230, uncharged: 270 },
       });
       expect(await run(settleOf(runs, 900))).toMatchObject({ charged: 900, uncharged: 0 });
       expect((await book.windows(organization, limits)).week).toMatchObject({ used: 1_300, held: 0 });
@@ -205,7 +205,7 @@ for (const name of databaseKinds(import.meta.path)) {
     }
 
     test("extra usage goes on as extra usage", async () => {
-      const organization = await store.newOrganization({ extra: { enabled: true, capUnits: 1_200 } });
+      const organization = await store.newOrganization({ extra: { enabled: true, capNanos: 1_200 } });
       const command = await recovered(organization, { limits: { ...unlimited, session: 1 } });
       expect(await run(settlement(command))).toEqual(late(330));
       const { extra, windows } = await book.reading(organization, unlimited);

@@ -38,7 +38,7 @@ const command = fc.oneof(
       verb: fc.constant("admit" as const),
       which,
       plan: fc.integer({ min: 0, max: 1 }),
-      inputUnits: fc.integer({ min: 0, max: 800 }),
+      inputNanos: fc.integer({ min: 0, max: 800 }),
       price: fc.constantFrom(0, 1, 7),
       outputTokens: fc.integer({ min: 1, max: 200 }),
       least: fc.integer({ min: 1, max: 200 }),
@@ -52,7 +52,7 @@ const command = fc.oneof(
       which,
       number: fc.integer({ min: 1, max: 4 }),
       plan: fc.integer({ min: 0, max: 1 }),
-      unitsTotal: fc.integer({ min: 0, max: 4000 }),
+      nanosTotal: fc.integer({ min: 0, max: 4000 }),
       least: fc.integer({ min: 0, max: 4000 }),
     }),
   },
@@ -73,7 +73,7 @@ const command = fc.oneof(
       which,
       plan: fc.integer({ min: 0, max: 1 }),
       usage,
-      units: fc.integer({ min: 0, max: 3000 }),
+      nanos: fc.integer({ min: 0, max: 3000 }),
     }),
   },
 );
@@ -115,10 +115,10 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("adjust" as const),
       window: fc.constantFrom("session" as const, "week", "month", "extra"),
-      units: fc.integer({ min: -3000, max: 3000 }),
+      nanos: fc.integer({ min: -3000, max: 3000 }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capUnits: limit }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("extra" as const), enabled: fc.boolean(), capNanos: limit }) },
 );
 const history = fc.record({
   anchorAt_ms: fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2026, 0, 31) }),
@@ -148,7 +148,7 @@ for (const name of databaseKinds(import.meta.path)) {
           };
           const organizations = [await newOrganization(anchorAt_ms), await newOrganization(anchorAt_ms)];
           const known = new Map<string, ModelOrganization>(
-            organizations.map((id) => [id, { anchors: [first], extra: { enabled: false, capUnits: null } }]),
+            organizations.map((id) => [id, { anchors: [first], extra: { enabled: false, capNanos: null } }]),
           );
           const model = new LedgerModel(known, () => now_ms);
           const requests = Array.from({ length: 12 }, (_, index) =>
@@ -183,17 +183,17 @@ for (const name of databaseKinds(import.meta.path)) {
               }
               case "adjust": {
                 const entryId = newRequestId();
-                const added = () => book.adjust(entryId, organizations[0]!, one.window, one.units);
-                const expected = model.adjust(entryId, organizations[0]!, one.window, one.units);
+                const added = () => book.adjust(entryId, organizations[0]!, one.window, one.nanos);
+                const expected = model.adjust(entryId, organizations[0]!, one.window, one.nanos);
                 // Sent twice, it counts once.
                 expect([await added(), await added()]).toEqual([expected, expected]);
                 break;
               }
               case "extra": {
-                known.get(organizations[0]!)!.extra = { enabled: one.enabled, capUnits: one.capUnits };
+                known.get(organizations[0]!)!.extra = { enabled: one.enabled, capNanos: one.capNanos };
                 await store.db.query(
-                  "update organization set extra_usage_enabled = $2, extra_usage_cap_units = $3 where id = $1",
-                  [uuidOf(organizations[0]!, "org_"), one.enabled, one.capUnits],
+                  "update organization set extra_usage_enabled = $2, extra_usage_cap_nanos = $3 where id = $1",
+                  [uuidOf(organizations[0]!, "org_"), one.enabled, one.capNanos],
                 );
                 break;
               }
@@ -208,7 +208,7 @@ for (const name of databaseKinds(import.meta.path)) {
             const record = model.records.get(requestId);
             const late = model.records.get(lateIdOf(requestId));
             const charged = record && record.charged + (late?.charged ?? 0);
-            expect(receipt?.endedAt ? receipt.units.charged : null).toBe(charged ?? null);
+            expect(receipt?.endedAt ? receipt.nanos.charged : null).toBe(charged ?? null);
             expect(receipt?.settledLateAt !== null && receipt?.settledLateAt !== undefined).toBe(late !== undefined);
             expect(receipt?.endedAt ? receipt.recovered : null).toBe(record?.recovered ?? null);
             if (receipt?.endedAt)
@@ -240,14 +240,14 @@ function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>
   const { requestId, organizationId } = facts;
   switch (asked.verb) {
     case "admit": {
-      const { inputUnits, outputTokens, lease_ms } = asked;
+      const { inputNanos, outputTokens, lease_ms } = asked;
       const prices = { ...facts.prices, output: asked.price };
       const outputTokens_min = Math.min(outputTokens, asked.least);
       const change: Partial<Admit> = {
         ...facts,
         prices,
         limits: plans[asked.plan]!,
-        inputUnits,
+        inputNanos,
         outputTokens,
         outputTokens_min,
         lease_ms,
@@ -255,15 +255,15 @@ function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>
       return admitOf(organizationId, change);
     }
     case "grow": {
-      const unitsTotal_min = Math.min(asked.least, asked.unitsTotal);
+      const nanosTotal_min = Math.min(asked.least, asked.nanosTotal);
       return {
         verb: "grow",
         requestId,
         organizationId,
         number: asked.number,
         limits: plans[asked.plan]!,
-        unitsTotal: asked.unitsTotal,
-        unitsTotal_min,
+        nanosTotal: asked.nanosTotal,
+        nanosTotal_min,
       };
     }
     case "checkpoint":
@@ -276,6 +276,6 @@ function commandOf(asked: GeneratedCommand, requests: ReturnType<typeof factsOf>
         lease_ms: asked.lease_ms,
       };
     case "settle":
-      return settleOf({ ...facts, limits: plans[asked.plan]! }, asked.units, { usage: asked.usage });
+      return settleOf({ ...facts, limits: plans[asked.plan]! }, asked.nanos, { usage: asked.usage });
   }
 }

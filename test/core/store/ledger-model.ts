@@ -17,7 +17,7 @@ import type {
   WindowKind,
   WindowReadings,
 } from "../../../src/core/store/ledger.ts";
-import { window_units_max } from "../../../src/core/store/ledger.ts";
+import { window_nanos_max } from "../../../src/core/store/ledger.ts";
 import {
   BudgetModel,
   isCrowded,
@@ -34,7 +34,7 @@ import { type Anchor, type Interval, monthAt, session_ms, sessionAt, weekAt } fr
 
 export interface ModelOrganization {
   anchors: Anchor[];
-  extra: { enabled: boolean; capUnits: number | null };
+  extra: { enabled: boolean; capNanos: number | null };
   /** On top of its plan. */
   raise?: ModelRaise | null;
   /** Of its plan in force, where one is: what a recovery charges by. */
@@ -58,7 +58,7 @@ interface Window extends Interval {
 interface Hold {
   facts: RequestFacts;
   limits: UsageLimits;
-  units: number;
+  nanos: number;
   outputTokens: number;
   source: BillingSource;
   windows: Record<WindowKind | "extra", Window>;
@@ -147,24 +147,24 @@ export class LedgerModel {
       .sort((a, b) => a.leaseUntil_ms - b.leaseUntil_ms)
       .slice(0, limit);
     for (const hold of lapsed) {
-      const cost = this.chargeHolds && hold.facts.stream ? hold.units : costOf(hold.usage, hold);
-      const units = this.isClaimed(hold.facts.requestId) ? 0 : cost;
+      const cost = this.chargeHolds && hold.facts.stream ? hold.nanos : costOf(hold.usage, hold);
+      const nanos = this.isClaimed(hold.facts.requestId) ? 0 : cost;
       const { limits } = this.organizations.get(hold.facts.organizationId)!;
-      this.#end(hold, limits ?? hold.limits, hold.usage, units, "failed", true);
-      if (units === costOf(hold.usage, hold)) this.#recovered.set(hold.facts.requestId, hold);
+      this.#end(hold, limits ?? hold.limits, hold.usage, nanos, "failed", true);
+      if (nanos === costOf(hold.usage, hold)) this.#recovered.set(hold.facts.requestId, hold);
     }
     return lapsed.length;
   }
 
   /** An operator's entry in a window of now; null: no session is open. */
-  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", units: number): number | null {
+  adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): number | null {
     const known = this.records.get(entryId);
     if (known) return known.charged;
     const windows = this.#windowsNow(organizationId);
     if (kind === "session" && sessionAt(this.#account(organizationId).sessionOpenedAt_ms, this.now_ms()) === null)
       return null;
     const { total } = windows[kind];
-    const charged = Math.max(0 - total.used, Math.min(units, window_units_max - total.used));
+    const charged = Math.max(0 - total.used, Math.min(nanos, window_nanos_max - total.used));
     total.used += charged;
     const entry = { usage: noUsage, uncharged: 0, recovered: false, outcome: "completed", windows: null } as const;
     const source = kind === "extra" ? "extra" : "plan";
@@ -208,25 +208,25 @@ export class LedgerModel {
     const at = new Date(this.now_ms());
     const already = this.holds.get(admit.requestId);
     if (already) {
-      const { units, outputTokens, source, windows, usedBefore } = already;
+      const { nanos, outputTokens, source, windows, usedBefore } = already;
       const seen = readings(windows, admit.limits);
       for (const kind of kinds) {
         seen[kind].used = usedBefore[kind];
-        if (source === "plan") seen[kind].held -= units;
+        if (source === "plan") seen[kind].held -= nanos;
       }
-      return { answer: "granted", units, outputTokens, source, windows: seen, ...teamOf(already.own), at };
+      return { answer: "granted", nanos, outputTokens, source, windows: seen, ...teamOf(already.own), at };
     }
     const windows = this.#windowsNow(admit.organizationId);
     const seen = readings(windows, admit.limits);
     const price = admit.prices.output;
-    const whole = admit.inputUnits + admit.outputTokens * price;
-    const least = admit.inputUnits + admit.outputTokens_min * price;
+    const whole = admit.inputNanos + admit.outputTokens * price;
+    const least = admit.inputNanos + admit.outputTokens_min * price;
     const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
     const own = this.budgets.of(organization.subjectsOf?.(admit.keyId) ?? [], windows);
     const ownRoom = roomOf(own);
     const planRoom = Math.min(ownRoom.free, ...kinds.map(roomIn));
     const { enabled } = organization.extra;
-    const cap = infinite(organization.extra.capUnits);
+    const cap = infinite(organization.extra.capNanos);
     const extraTotal = windows.extra.total;
     const extraRoom = enabled
       ? Math.min(ownRoom.free, cap - extraTotal.used - extraTotal.held)
@@ -262,13 +262,13 @@ export class LedgerModel {
     }
 
     const room = source === "plan" ? planRoom : extraRoom;
-    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputUnits) / price);
-    const units = admit.inputUnits + outputTokens * price;
+    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputNanos) / price);
+    const nanos = admit.inputNanos + outputTokens * price;
     this.#account(admit.organizationId).sessionOpenedAt_ms = windows.session.startsAt_ms;
     const hold: Hold = {
       facts: admit,
       limits: admit.limits,
-      units,
+      nanos,
       outputTokens,
       source,
       windows,
@@ -281,8 +281,8 @@ export class LedgerModel {
       usage: noUsage,
     };
     this.holds.set(admit.requestId, hold);
-    for (const window of this.#billed(hold)) window.total.held += units;
-    return { answer: "granted", units, outputTokens, source, windows: seen, ...subjects, ...teamOf(own), at };
+    for (const window of this.#billed(hold)) window.total.held += nanos;
+    return { answer: "granted", nanos, outputTokens, source, windows: seen, ...subjects, ...teamOf(own), at };
   }
 
   #grow(grow: Grow): Answer {
@@ -295,14 +295,14 @@ export class LedgerModel {
     );
     const { extra } = this.organizations.get(grow.organizationId)!;
     const allowed = hold.source === "extra" && !extra.enabled ? Math.min(0, room) : room;
-    const wanted = Math.min(Math.max(grow.unitsTotal, hold.units), hold.units + allowed);
-    const least = grow.number > hold.growth ? Math.min(grow.unitsTotal_min, hold.units) : hold.units;
-    const units = Math.max(wanted, least);
-    if (units < grow.unitsTotal_min) return { answer: "full" };
+    const wanted = Math.min(Math.max(grow.nanosTotal, hold.nanos), hold.nanos + allowed);
+    const least = grow.number > hold.growth ? Math.min(grow.nanosTotal_min, hold.nanos) : hold.nanos;
+    const nanos = Math.max(wanted, least);
+    if (nanos < grow.nanosTotal_min) return { answer: "full" };
     hold.growth = Math.max(hold.growth, grow.number);
-    for (const window of this.#billed(hold)) window.total.held += units - hold.units;
-    hold.units = units;
-    return { answer: "granted", units };
+    for (const window of this.#billed(hold)) window.total.held += nanos - hold.nanos;
+    hold.nanos = nanos;
+    return { answer: "granted", nanos };
   }
 
   #checkpoint(checkpoint: Checkpoint): Answer {
@@ -322,11 +322,11 @@ export class LedgerModel {
   #settle(settle: Settle): Answer {
     if (this.records.has(settle.requestId)) return { answer: "already" };
     const hold = this.holds.get(settle.requestId);
-    if (hold) return this.#end(hold, settle.limits, settle.usage, settle.units, settle.outcome, false);
-    const { requestId, organizationId, usage, units, outcome } = settle;
-    const ending = { source: "plan", charged: 0, uncharged: units, recovered: false, windows: null } as const;
+    if (hold) return this.#end(hold, settle.limits, settle.usage, settle.nanos, settle.outcome, false);
+    const { requestId, organizationId, usage, nanos, outcome } = settle;
+    const ending = { source: "plan", charged: 0, uncharged: nanos, recovered: false, windows: null } as const;
     this.records.set(requestId, { requestId, organizationId, usage, outcome, ...ending });
-    return { answer: "settled", charged: 0, uncharged: units };
+    return { answer: "settled", charged: 0, uncharged: nanos };
   }
 
   /** What a record lacks that another node had written, booked once, under the limits in force. */
@@ -334,13 +334,13 @@ export class LedgerModel {
     const { requestId, organizationId, usage } = settle;
     const entryId = lateIdOf(requestId);
     const hold = this.#recovered.get(requestId);
-    const units = settle.units - record.charged - record.uncharged;
-    if (!hold?.facts.stream || settle.isRepeatable || units <= 0 || this.records.has(entryId))
+    const nanos = settle.nanos - record.charged - record.uncharged;
+    if (!hold?.facts.stream || settle.isRepeatable || nanos <= 0 || this.records.has(entryId))
       return { answer: "already" };
     const { limits } = this.organizations.get(organizationId)!;
-    const entry = { ...hold, units: 0, facts: { ...hold.facts, requestId: entryId } };
+    const entry = { ...hold, nanos: 0, facts: { ...hold.facts, requestId: entryId } };
     const rest = lessUsage(usage, record.usage);
-    const { charged, uncharged } = this.#end(entry, limits ?? hold.limits, rest, units, record.outcome, false);
+    const { charged, uncharged } = this.#end(entry, limits ?? hold.limits, rest, nanos, record.outcome, false);
     this.records.get(entryId)!.lateOf = requestId;
     return { answer: "late", entryId, charged, uncharged };
   }
@@ -349,20 +349,20 @@ export class LedgerModel {
     hold: Hold,
     limits: UsageLimits,
     usage: Usage,
-    units: number,
+    nanos: number,
     outcome: Settle["outcome"],
     recovered: boolean,
   ): SettleAnswer & { answer: "settled" } {
     const { requestId, organizationId } = hold.facts;
     const room = this.#billed(hold).map((window) => {
       const left = this.#limit(hold, limits, window) - window.total.used;
-      const others = Math.max(0, Math.min(window.total.held - hold.units, left - hold.units));
+      const others = Math.max(0, Math.min(window.total.held - hold.nanos, left - hold.nanos));
       return left - others;
     });
-    const charged = Math.max(0, Math.min(units, ...room));
+    const charged = Math.max(0, Math.min(nanos, ...room));
     for (const window of this.#billed(hold)) {
       window.total.used += charged;
-      window.total.held -= hold.units;
+      window.total.held -= hold.nanos;
     }
     this.holds.delete(requestId);
     const { source, windows } = hold;
@@ -371,13 +371,13 @@ export class LedgerModel {
       organizationId,
       source,
       charged,
-      uncharged: units - charged,
+      uncharged: nanos - charged,
       usage,
       recovered,
       outcome,
       windows,
     });
-    return { answer: "settled", charged, uncharged: units - charged };
+    return { answer: "settled", charged, uncharged: nanos - charged };
   }
 
   /** The organization's windows, and those of the key and the team, also where extra usage is billed. */
@@ -389,7 +389,7 @@ export class LedgerModel {
   #limit(hold: Hold, limits: UsageLimits, window: Window): number {
     if (window.limit) return window.limit();
     if (window.kind !== "extra") return infinite(this.#inForce(hold.facts.organizationId, limits)[window.kind]);
-    return infinite(this.organizations.get(hold.facts.organizationId)!.extra.capUnits);
+    return infinite(this.organizations.get(hold.facts.organizationId)!.extra.capNanos);
   }
 
   #account(organizationId: string): Account {

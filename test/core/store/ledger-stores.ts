@@ -23,7 +23,7 @@ export interface Store {
   setClock(at: Date | null): Promise<void>;
   newOrganization(options?: {
     anchorAt?: Date;
-    extra?: { enabled: boolean; capUnits: number | null };
+    extra?: { enabled: boolean; capNanos: number | null };
   }): Promise<string>;
   close(): Promise<void>;
 }
@@ -95,9 +95,9 @@ async function open(db: Database, rest: Pick<Store, "another" | "close">): Promi
     async newOrganization({ anchorAt = new Date("2026-01-31T10:00:00Z"), extra } = {}) {
       const id = `org_${newHex()}`;
       await db.query(
-        `insert into organization (id, slug, name, plan, anchor_at, extra_usage_enabled, extra_usage_cap_units)
+        `insert into organization (id, slug, name, plan, anchor_at, extra_usage_enabled, extra_usage_cap_nanos)
          values ($1, $2, 'Test', 'test', $3, $4, $5)`,
-        [uuidOf(id, "org_"), id.slice(4, 40), anchorAt, extra?.enabled ?? false, extra?.capUnits ?? null],
+        [uuidOf(id, "org_"), id.slice(4, 40), anchorAt, extra?.enabled ?? false, extra?.capNanos ?? null],
       );
       return id;
     },
@@ -121,13 +121,13 @@ export function factsOf(organizationId: string, requestId = newRequestId()): Req
   };
 }
 
-/** Holds 100 units of input and 10 a token. */
+/** Holds 100 nanos of input and 10 a token. */
 export function admitOf(organizationId: string, change: Partial<Admit> = {}): Admit {
   return {
     verb: "admit",
     ...factsOf(organizationId),
     limits: unlimited,
-    inputUnits: 100,
+    inputNanos: 100,
     outputTokens: 90,
     outputTokens_min: 90,
     lease_ms: 60_000,
@@ -137,15 +137,15 @@ export function admitOf(organizationId: string, change: Partial<Admit> = {}): Ad
 
 export function settleOf(
   admit: RequestFacts & { limits: UsageLimits },
-  units: number,
+  nanos: number,
   change: Partial<Settle> = {},
 ): Settle {
   const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
   return {
     verb: "settle",
     ...{ requestId, organizationId, keyId, operation, model, stream, prices, limits },
-    usage: { ...noUsage, outputTokens: Math.floor(units / 10) },
-    units,
+    usage: { ...noUsage, outputTokens: Math.floor(nanos / 10) },
+    nanos,
     outcome: "completed",
     stoppedBy: null,
     errorCode: null,

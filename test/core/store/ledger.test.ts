@@ -8,10 +8,10 @@ import {
   type AdmitAnswer,
   type Answer,
   type Ledger,
+  nanos_max,
   type Recovered,
   type UsageLimits,
-  units_max,
-  window_units_max,
+  window_nanos_max,
 } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
@@ -49,7 +49,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect((await book.windows(organization, unlimited)).session.resetAt).toEqual(hours(6));
 
       const first = admitOf(organization);
-      expect(await admit(first)).toMatchObject({ answer: "granted", units: 1000, outputTokens: 90, source: "plan" });
+      expect(await admit(first)).toMatchObject({ answer: "granted", nanos: 1000, outputTokens: 90, source: "plan" });
       await store.setClock(hours(3));
       const later = await admit(admitOf(organization));
       expect(later).toMatchObject({
@@ -79,37 +79,37 @@ for (const name of databaseKinds(import.meta.path)) {
       });
     });
 
-    test("no sum of units shuts an organization out: a window takes 2^53 - 1 and no more, also where no plan limits it", async () => {
+    test("no sum of nanos shuts an organization out: a window takes 2^53 - 1 and no more, also where no plan limits it", async () => {
       const organization = await store.newOrganization();
-      const dear = { inputUnits: units_max, outputTokens: 0, outputTokens_min: 0 };
+      const dear = { inputNanos: nanos_max, outputTokens: 0, outputTokens_min: 0 };
       const admitted: [Admit, string][] = [];
       for (let request = 0; request < 10; request++) {
         const command = admitOf(organization, dear);
         admitted.push([command, (await admit(command)).answer]);
       }
       expect(admitted.map(([, answer]) => answer)).toEqual([...Array(9).fill("granted"), "reserved"]);
-      for (const [command] of admitted.slice(0, 9)) await run(settleOf(command, units_max));
+      for (const [command] of admitted.slice(0, 9)) await run(settleOf(command, nanos_max));
       expect(await admit(admitOf(organization, dear))).toMatchObject({
         answer: "exhausted",
         kinds: ["month", "week", "session"],
-        windows: { session: { used: 9 * units_max, limit: window_units_max } },
+        windows: { session: { used: 9 * nanos_max, limit: window_nanos_max } },
       });
       // What an engine made of a small hold is charged as far as there is room.
-      const small = admitOf(organization, { inputUnits: 1, outputTokens: 0, outputTokens_min: 0 });
+      const small = admitOf(organization, { inputNanos: 1, outputTokens: 0, outputTokens_min: 0 });
       expect(await admit(small)).toMatchObject({ answer: "granted", windows: { month: { limit: null } } });
-      const room = window_units_max - 9 * units_max;
-      expect(await run(settleOf(small, units_max))).toEqual({
+      const room = window_nanos_max - 9 * nanos_max;
+      expect(await run(settleOf(small, nanos_max))).toEqual({
         answer: "settled",
         charged: room,
-        uncharged: units_max - room,
+        uncharged: nanos_max - room,
       });
       expect(await book.receipt(organization, small.requestId)).toMatchObject({
         windows: { session: { limit: null } },
       });
-      expect(await book.adjust(newRequestId(), organization, "month", units_max)).toBe(0);
-      expect((await book.windows(organization, unlimited)).month).toMatchObject({ used: window_units_max, held: 0 });
+      expect(await book.adjust(newRequestId(), organization, "month", nanos_max)).toBe(0);
+      expect((await book.windows(organization, unlimited)).month).toMatchObject({ used: window_nanos_max, held: 0 });
       // What is beyond it ends with an adjustment, or with the window.
-      expect(await book.adjust(newRequestId(), organization, "month", -units_max)).toBe(-units_max);
+      expect(await book.adjust(newRequestId(), organization, "month", -nanos_max)).toBe(-nanos_max);
       expect(await book.check()).toEqual([]);
     });
 
@@ -143,7 +143,7 @@ for (const name of databaseKinds(import.meta.path)) {
         outcome: "running",
         endedAt: null,
         createdAt: noon,
-        units: { held: 1000, charged: 0 },
+        nanos: { held: 1000, charged: 0 },
         windows: { session: { limit: 10_000, usedBefore: 0, usedAfter: null, resetAt: hours(5) } },
       });
       await store.setClock(hours(1));
@@ -170,7 +170,7 @@ for (const name of databaseKinds(import.meta.path)) {
         recovered: false,
         usage,
         prices: command.prices,
-        units: { held: 1000, charged: 105, uncharged: 0 },
+        nanos: { held: 1000, charged: 105, uncharged: 0 },
         source: "plan",
         windows: { session: { usedBefore: 0, usedAfter: 105 }, week: { limit: null, usedAfter: 105 } },
         route: { upstream: "main", attempts: 1, firstPart_ms: 12 },
@@ -198,10 +198,10 @@ for (const name of databaseKinds(import.meta.path)) {
         ...checkpoint,
         verb: "grow",
         limits: command.limits,
-        unitsTotal: 1000,
-        unitsTotal_min: 1000,
+        nanosTotal: 1000,
+        nanosTotal_min: 1000,
       } as const;
-      expect(await run(grow)).toEqual({ answer: "granted", units: 1000 });
+      expect(await run(grow)).toEqual({ answer: "granted", nanos: 1000 });
       expect(await run(checkpoint)).toEqual({ answer: "extended" });
       expect(await run(settle)).toEqual({ answer: "settled", charged: 400, uncharged: 0 });
       expect(await run(settle)).toEqual({ answer: "already" });
@@ -215,20 +215,20 @@ for (const name of databaseKinds(import.meta.path)) {
       const organization = await store.newOrganization();
       const command = admitOf(organization, { limits: limited({ session: 2000 }) });
       const other = admitOf(organization, { limits: command.limits });
-      const { units } = (await admit(command)) as { units: number };
+      const { nanos } = (await admit(command)) as { nanos: number };
       const review = (number: number, session: number) =>
         run({
           ...{ verb: "grow", requestId: command.requestId, organizationId: organization, number },
-          ...{ limits: limited({ session }), unitsTotal: units, unitsTotal_min: 10 },
+          ...{ limits: limited({ session }), nanosTotal: nanos, nanosTotal_min: 10 },
         });
       // Under a lowered plan the hold is what there is room for; then others take that room.
-      expect(await review(1, 800)).toEqual({ answer: "granted", units: 800 });
+      expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
       await admit(other);
-      expect(await review(1, 800)).toEqual({ answer: "granted", units: 800 });
+      expect(await review(1, 800)).toEqual({ answer: "granted", nanos: 800 });
       // It was overtaken by one that took nothing.
-      expect(await review(3, 2000)).toEqual({ answer: "granted", units: 1000 });
-      expect(await review(2, 800)).toEqual({ answer: "granted", units: 1000 });
-      expect(await review(4, 800)).toEqual({ answer: "granted", units: 10 });
+      expect(await review(3, 2000)).toEqual({ answer: "granted", nanos: 1000 });
+      expect(await review(2, 800)).toEqual({ answer: "granted", nanos: 1000 });
+      expect(await review(4, 800)).toEqual({ answer: "granted", nanos: 10 });
       await book.run([settleOf(command, 5), settleOf(other, 5)]);
       expect(await book.check()).toEqual([]);
     });
@@ -276,13 +276,13 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("a hold shrinks to what is left, down to its least; a refusal then distinguishes settled use from others' holds", async () => {
       const organization = await store.newOrganization();
-      // Five units are too few for one more token, and are left.
+      // Five nanos are too few for one more token, and are left.
       const limits = limited({ session: 2005, week: 5000 });
       const shrinking = () => admitOf(organization, { limits, outputTokens: 150, outputTokens_min: 20 });
       const first = shrinking();
-      expect(await admit(first)).toMatchObject({ answer: "granted", outputTokens: 150, units: 1600 });
+      expect(await admit(first)).toMatchObject({ answer: "granted", outputTokens: 150, nanos: 1600 });
       const second = shrinking();
-      expect(await admit(second)).toMatchObject({ answer: "granted", outputTokens: 30, units: 400 });
+      expect(await admit(second)).toMatchObject({ answer: "granted", outputTokens: 30, nanos: 400 });
       expect(await admit(shrinking())).toMatchObject({ answer: "reserved", kinds: ["session"] });
       await book.run([settleOf(first, 1500), settleOf(second, 300)]);
       expect(await admit(shrinking())).toMatchObject({
@@ -290,8 +290,8 @@ for (const name of databaseKinds(import.meta.path)) {
         kinds: ["session"],
         extra: { enabled: false },
       });
-      const small = admitOf(organization, { limits, inputUnits: 0, outputTokens: 20, outputTokens_min: 20 });
-      expect(await admit(small)).toMatchObject({ answer: "granted", units: 200 });
+      const small = admitOf(organization, { limits, inputNanos: 0, outputTokens: 20, outputTokens_min: 20 });
+      expect(await admit(small)).toMatchObject({ answer: "granted", nanos: 200 });
       await run(settleOf(small, 200));
       // Used to its end; another organization is not touched by it.
       expect((await book.windows(organization, limits)).session).toMatchObject({ used: 2000, held: 0 });
@@ -320,20 +320,20 @@ for (const name of databaseKinds(import.meta.path)) {
       const limits = limited({ week: 3000 });
       const command = admitOf(organization, { limits });
       await admit(command);
-      const grow = (unitsTotal: number, unitsTotal_min: number) =>
+      const grow = (nanosTotal: number, nanosTotal_min: number) =>
         run({
           verb: "grow",
           requestId: command.requestId,
           organizationId: organization,
           number: 1,
           limits,
-          unitsTotal,
-          unitsTotal_min,
+          nanosTotal,
+          nanosTotal_min,
         });
-      expect(await grow(2000, 2000)).toEqual({ answer: "granted", units: 2000 });
-      expect(await grow(2000, 2000)).toEqual({ answer: "granted", units: 2000 });
-      expect(await grow(4000, 2100)).toEqual({ answer: "granted", units: 3000 });
-      expect(await grow(4000, 2100)).toEqual({ answer: "granted", units: 3000 });
+      expect(await grow(2000, 2000)).toEqual({ answer: "granted", nanos: 2000 });
+      expect(await grow(2000, 2000)).toEqual({ answer: "granted", nanos: 2000 });
+      expect(await grow(4000, 2100)).toEqual({ answer: "granted", nanos: 3000 });
+      expect(await grow(4000, 2100)).toEqual({ answer: "granted", nanos: 3000 });
       expect(await grow(4000, 3001)).toEqual({ answer: "full" });
       expect((await book.windows(organization, limits)).week).toMatchObject({ held: 3000 });
       await run(settleOf(command, 2500));
@@ -349,7 +349,7 @@ for (const name of databaseKinds(import.meta.path)) {
         expect(await run(settleOf(one, 2000))).toEqual({ answer: "settled", charged: 1500, uncharged: 500 });
         expect(await run(settleOf(other, 1000))).toEqual({ answer: "settled", charged: 1000, uncharged: 0 });
         expect(await book.receipt(organization, one.requestId)).toMatchObject({
-          units: { held: 1000, charged: 1500, uncharged: 500 },
+          nanos: { held: 1000, charged: 1500, uncharged: 500 },
         });
       });
     }
@@ -365,16 +365,16 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("extra usage takes what the plan cannot, up to its cap; it consumes no window, and opens the session as any grant does", async () => {
-      const organization = await store.newOrganization({ extra: { enabled: true, capUnits: 1500 } });
+      const organization = await store.newOrganization({ extra: { enabled: true, capNanos: 1500 } });
       const limits = limited({ week: 999 });
       const command = admitOf(organization, { limits });
-      expect(await admit(command)).toMatchObject({ answer: "granted", source: "extra", units: 1000 });
+      expect(await admit(command)).toMatchObject({ answer: "granted", source: "extra", nanos: 1000 });
       expect(await admit(admitOf(organization, { limits }))).toMatchObject({ answer: "reserved" });
       expect(await run(settleOf(command, 900))).toMatchObject({ charged: 900 });
       const refused = await admit(admitOf(organization, { limits }));
       expect(refused).toMatchObject({
         answer: "exhausted",
-        extra: { enabled: true, capUnits: 1500, used: 900, held: 0 },
+        extra: { enabled: true, capNanos: 1500, used: 900, held: 0 },
       });
       await store.setClock(hours(1));
       expect(await book.windows(organization, limits)).toMatchObject({
@@ -383,7 +383,7 @@ for (const name of databaseKinds(import.meta.path)) {
       });
       expect(await book.receipt(organization, command.requestId)).toMatchObject({
         source: "extra",
-        units: { charged: 900 },
+        nanos: { charged: 900 },
       });
       // Its cap is per month of the anchor.
       await store.setClock(new Date("2026-03-31T10:00:00Z"));
@@ -391,25 +391,25 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("extra usage that is off has no room for more, and what is held beyond its cap is given back", async () => {
-      const organization = await store.newOrganization({ extra: { enabled: true, capUnits: null } });
+      const organization = await store.newOrganization({ extra: { enabled: true, capNanos: null } });
       const command = admitOf(organization, { limits: limited({ week: 999 }) });
-      expect(await admit(command)).toMatchObject({ answer: "granted", source: "extra", units: 1000 });
-      const switchOff = (capUnits: number | null) =>
+      expect(await admit(command)).toMatchObject({ answer: "granted", source: "extra", nanos: 1000 });
+      const switchOff = (capNanos: number | null) =>
         store.db.query(
-          "update organization set extra_usage_enabled = false, extra_usage_cap_units = $2 where id = $1",
-          [uuidOf(organization, "org_"), capUnits],
+          "update organization set extra_usage_enabled = false, extra_usage_cap_nanos = $2 where id = $1",
+          [uuidOf(organization, "org_"), capNanos],
         );
       const grow = (number: number) =>
         run({
           ...{ verb: "grow", requestId: command.requestId, organizationId: organization, number },
-          ...{ limits: command.limits, unitsTotal: 2000, unitsTotal_min: 500 },
+          ...{ limits: command.limits, nanosTotal: 2000, nanosTotal_min: 500 },
         });
       await switchOff(null);
-      expect(await grow(1)).toEqual({ answer: "granted", units: 1000 });
+      expect(await grow(1)).toEqual({ answer: "granted", nanos: 1000 });
       await switchOff(700);
-      expect(await grow(2)).toEqual({ answer: "granted", units: 700 });
+      expect(await grow(2)).toEqual({ answer: "granted", nanos: 700 });
       await switchOff(1);
-      expect(await grow(3)).toEqual({ answer: "granted", units: 500 });
+      expect(await grow(3)).toEqual({ answer: "granted", nanos: 500 });
     });
 
     test("a request belongs to the windows it was admitted in, also when it ends in later ones", async () => {
@@ -439,7 +439,7 @@ for (const name of databaseKinds(import.meta.path)) {
         "settled",
         "settled",
       ]);
-      await run({ ...commands[2]!, verb: "grow", number: 1, unitsTotal: 1500, unitsTotal_min: 1500 });
+      await run({ ...commands[2]!, verb: "grow", number: 1, nanosTotal: 1500, nanosTotal_min: 1500 });
       expect(await book.check()).toEqual([]);
       await run(settleOf(commands[2]!, 1500));
       expect(await book.receipt(organization, commands[2]!.requestId)).toMatchObject({
@@ -451,10 +451,10 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("a store whose clock steps back finds the windows again that it had left, and each sum still agrees", async () => {
       const organization = await store.newOrganization();
-      const spend = async (units: number) => {
+      const spend = async (nanos: number) => {
         const command = admitOf(organization);
         await admit(command);
-        await run(settleOf(command, units));
+        await run(settleOf(command, nanos));
       };
       await spend(100);
       const [first] = [await book.windows(organization, unlimited)];
@@ -481,11 +481,11 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("a window that nobody has used yet is empty, whatever the earlier ones hold", async () => {
       const organization = await store.newOrganization();
-      for (const [week, units] of [500, 60].entries()) {
+      for (const [week, nanos] of [500, 60].entries()) {
         await store.setClock(hours(24 * 7 * week));
         const command = admitOf(organization);
         await admit(command);
-        await run(settleOf(command, units));
+        await run(settleOf(command, nanos));
       }
       await store.setClock(hours(24 * 7 * 2));
       const unused = { used: 0, held: 0 };
@@ -538,11 +538,11 @@ for (const name of databaseKinds(import.meta.path)) {
         recovered: true,
         outcome: "failed",
         usage,
-        units: { charged: 170 },
+        nanos: { charged: 170 },
       });
       expect(await book.receipt(organization, silent.requestId)).toMatchObject({
         recovered: true,
-        units: { charged: 0 },
+        nanos: { charged: 0 },
       });
       expect(await run(settleOf(gone, 170))).toEqual({ answer: "already" });
       expect((await book.windows(organization, unlimited)).session).toMatchObject({ used: 170, held: 1000 });
@@ -557,7 +557,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await store.setClock(new Date(noon.getTime() + 60_000));
       const charging = ledger(store.db, { recovery: "hold" });
       expect((await charging.recover(100)).settled).toBe(2);
-      const charged = async ({ requestId }: Admit) => (await book.receipt(organization, requestId))?.units.charged;
+      const charged = async ({ requestId }: Admit) => (await book.receipt(organization, requestId))?.nanos.charged;
       expect([await charged(streamed), await charged(collected)]).toEqual([1000, 0]);
       expect((await book.windows(organization, unlimited)).session).toMatchObject({ used: 1000, held: 0 });
     });
@@ -653,7 +653,7 @@ for (const name of databaseKinds(import.meta.path)) {
       expect((await ledger(store.db, { recovery: "hold" }).recover(100)).settled).toBe(1);
       expect(await book.receipt(organization, command.requestId)).toMatchObject({
         recovered: true,
-        units: { charged: 1000 },
+        nanos: { charged: 1000 },
       });
     });
 
@@ -681,8 +681,8 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("an operator's entry moves what was used of one window, down to nothing, and no boundary; the sums still agree", async () => {
       const organization = await store.newOrganization();
-      const adjust = (kind: "session" | "week" | "extra", units: number, id = newRequestId()) =>
-        book.adjust(id, organization, kind, units);
+      const adjust = (kind: "session" | "week" | "extra", nanos: number, id = newRequestId()) =>
+        book.adjust(id, organization, kind, nanos);
       expect(await adjust("session", -5)).toBeNull();
       const command = admitOf(organization);
       await book.run([command]);
@@ -720,7 +720,7 @@ for (const name of databaseKinds(import.meta.path)) {
         expect(await book.receipt(organization, command.requestId)).toMatchObject({
           model: kept,
           errorCode: kept,
-          units: { charged: 1e15 },
+          nanos: { charged: 1e15 },
           route: { upstream: kept, attempts: 2, firstPart_ms: null },
         });
       }

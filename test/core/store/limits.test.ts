@@ -49,7 +49,7 @@ for (const name of databaseKinds(import.meta.path)) {
         actor: "cli:test",
       });
       const between = await number();
-      await acts.setExtraUsage(organization, { enabled: true, capUnits: 9 }, "cli:test");
+      await acts.setExtraUsage(organization, { enabled: true, capNanos: 9 }, "cli:test");
       const { subjects } = await told.changes(since);
       expect(subjects?.toSorted()).toEqual([key, organization, teamId].toSorted());
       expect((await told.changes(between)).subjects).toEqual([organization]);

@@ -28,7 +28,7 @@ for (const name of databaseKinds(import.meta.path))
     let book: Ledger;
     const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
     const admit = (command: Admit) => run<AdmitAnswer>(command);
-    /** A thousand units each. */
+    /** A thousand nanos each. */
     const asked = (organization: string, keyId: string) => ({ ...admitOf(organization), keyId });
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
 

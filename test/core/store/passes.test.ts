@@ -21,9 +21,9 @@ const empty = `truncate usage_record, usage_hold, usage_now, usage_past, usage_s
   update audit_head set number = 0, hash = decode(repeat('00', 32), 'hex');
   update usage_audit set looked_at = null, sealed_until = read_until`;
 
-/** The units by kind follow the charge that a record has now. */
+/** The nanos by kind follow the charge that a record has now. */
 function asRecorded(table: string, span: string): string {
-  const kinds = ["input_units", "cached_input_units", "cache_write_units", "output_units"];
+  const kinds = ["input_nanos", "cached_input_nanos", "cache_write_nanos", "output_nanos"];
   const sums = kinds.map((kind) => `sum(h.${kind})::bigint as ${kind}`).join(", ");
   return (
     `update ${table} u set ${kinds.map((kind) => `${kind} = r.${kind}`).join(", ")} from (` +
@@ -48,10 +48,10 @@ for (const name of databaseKinds(import.meta.path)) {
       organization = await store.newOrganization();
     });
 
-    const served = async (units: number) => {
+    const served = async (nanos: number) => {
       const command = admitOf(organization, { lease_ms: 100 * 3_600_000 });
       await book.run([command]);
-      await book.run([settleOf(command, units)]);
+      await book.run([settleOf(command, nanos)]);
       return command.requestId;
     };
     let looks = 0;
@@ -86,9 +86,9 @@ for (const name of databaseKinds(import.meta.path)) {
           "week_used_after = week_used_after + $1, month_used_after = month_used_after + $1 where request_id = $2",
         "update usage_now set used = array[used[1] + $1, used[2] + $1, used[3] + $1, used[4]] where subject_id = $3",
         "update usage_tally set recorded = recorded + $1 where subject_id = $3 and kind <> 'extra'",
-        "update usage_hour set units = units + $1 where organization_id = $3 and " +
+        "update usage_hour set nanos = nanos + $1 where organization_id = $3 and " +
           "starts_at = (select date_bin('1 hour', admitted_at, '2000-01-01Z') from usage_record where request_id = $2)",
-        "update usage_day set units = units + $1 where organization_id = $3",
+        "update usage_day set nanos = nanos + $1 where organization_id = $3",
         asRecorded("usage_hour", "1 hour"),
         asRecorded("usage_day", "1 day"),
         "delete from usage_total",
@@ -111,8 +111,8 @@ for (const name of databaseKinds(import.meta.path)) {
       await pass();
       const said = (await entries()).map(({ details }) => details as { from: number; until: number; months: object });
       expect(said.map(({ months }) => Object.values(months))).toEqual([
-        [{ records: 2, units: 730, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
-        [{ records: 1, units: 5, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+        [{ records: 2, nanos: 730, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+        [{ records: 1, nanos: 5, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
       ]);
       expect(said[1]!.from).toBe(said[0]!.until);
       expect(await book.check(true)).toEqual([]);

@@ -54,25 +54,25 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const organization = await store.newOrganization();
     const book = ledger(store.db, { recovery: "hold" });
     const limits = { session: 1_000_000, week: null, month: null, concurrentRequests: null };
-    const admit = { ...admitOf(organization, { limits, inputUnits: 0, outputTokens: 1_000 }), lease_ms: 60_000 };
+    const admit = { ...admitOf(organization, { limits, inputNanos: 0, outputTokens: 1_000 }), lease_ms: 60_000 };
     const [granted] = await book.run([admit]);
-    const units = (granted as { units: number }).units;
+    const nanos = (granted as { nanos: number }).nanos;
     const { requestId, organizationId } = admit;
     let number = 0;
-    const grow = (session: number, unitsTotal_min: number) => {
+    const grow = (session: number, nanosTotal_min: number) => {
       number += 1;
-      const amounts = { limits: { ...limits, session }, unitsTotal: units, unitsTotal_min };
+      const amounts = { limits: { ...limits, session }, nanosTotal: nanos, nanosTotal_min };
       return book.run([{ verb: "grow", requestId, organizationId, number, ...amounts }]);
     };
-    expect(await grow(1_000_000, 10)).toEqual([{ answer: "granted", units }]);
-    expect(await grow(units - 5, 10)).toEqual([{ answer: "granted", units: units - 5 }]);
-    expect(await grow(5, 10)).toEqual([{ answer: "granted", units: 10 }]);
+    expect(await grow(1_000_000, 10)).toEqual([{ answer: "granted", nanos }]);
+    expect(await grow(nanos - 5, 10)).toEqual([{ answer: "granted", nanos: nanos - 5 }]);
+    expect(await grow(5, 10)).toEqual([{ answer: "granted", nanos: 10 }]);
     expect(await grow(5, 11)).toEqual([{ answer: "full" }]);
 
     await published.publish([named("test", 7)], 0);
     await store.setClock(new Date(Date.now() + hour_ms));
     expect((await book.recover(10)).settled).toBe(1);
-    expect((await book.receipt(organization, requestId))?.units).toEqual({ held: 10, charged: 7, uncharged: 3 });
+    expect((await book.receipt(organization, requestId))?.nanos).toEqual({ held: 10, charged: 7, uncharged: 3 });
     await store.setClock(null);
     await book.close();
   });

@@ -317,7 +317,7 @@ function contract(open: Open): void {
       const secret = newSecret();
       const [one, two] = [await key(owner, secret), await key(owner)];
       await admin.revokeKey({ id: two.id, old: false, actor });
-      await admin.setExtraUsage(owner.id, { enabled: true, capUnits: 9 }, actor);
+      await admin.setExtraUsage(owner.id, { enabled: true, capNanos: 9 }, actor);
       const hook = { url: "https://example.test/", shares: [80], keyExpiryDays: 14 };
       await admin.setNoticeHook(owner.id, hook, { secret: "whsec_x", renews: true }, actor);
       expect(await admin.closeOrganization(owner.id, actor, 1)).toHaveProperty("stale");

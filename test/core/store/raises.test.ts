@@ -37,10 +37,10 @@ for (const name of databaseKinds(import.meta.path))
     const admit = (command: Admit) => run<AdmitAnswer>(command);
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
     const newKey = () => `key_${newHex()}`;
-    /** A thousand units each. */
+    /** A thousand nanos each. */
     const asked = (keyId: string, change: Partial<Admit> = {}) => ({ ...admitOf(organization, change), keyId });
-    const growth = ({ requestId }: Admit, number: number, unitsTotal: number, limits = unlimited) => {
-      const amounts = { limits, unitsTotal, unitsTotal_min: unitsTotal };
+    const growth = ({ requestId }: Admit, number: number, nanosTotal: number, limits = unlimited) => {
+      const amounts = { limits, nanosTotal, nanosTotal_min: nanosTotal };
       return { verb: "grow", requestId, organizationId: organization, number, ...amounts } as const;
     };
     async function limit(id: string, budget: Partial<Budget>, team: string | null = null) {
@@ -99,12 +99,12 @@ for (const name of databaseKinds(import.meta.path))
       const [running, other] = [asked(key, { lease_ms: 10 * hour_ms }), asked(key, { lease_ms: 10 * hour_ms })];
       expect(await answersOf([running, other])).toEqual(["granted", "granted"]);
       await store.setClock(before);
-      expect(await run<GrowAnswer>(growth(running, 1, 4_000))).toEqual({ answer: "granted", units: 4_000 });
+      expect(await run<GrowAnswer>(growth(running, 1, 4_000))).toEqual({ answer: "granted", nanos: 4_000 });
       await store.setClock(end);
       expect(await run<GrowAnswer>(growth(running, 2, 4_500))).toEqual({ answer: "full" });
       // Reviewed: 3,000 of 4,000 have left already, and stay held.
-      const review = { ...growth(running, 3, 4_000), unitsTotal_min: 3_000 };
-      expect(await run<GrowAnswer>(review)).toEqual({ answer: "granted", units: 3_000 });
+      const review = { ...growth(running, 3, 4_000), nanosTotal_min: 3_000 };
+      expect(await run<GrowAnswer>(review)).toEqual({ answer: "granted", nanos: 3_000 });
       expect(await run(settleOf(other, 800))).toMatchObject({ charged: 800, uncharged: 0 });
       expect(await run(settleOf(running, 3_000))).toEqual({ answer: "settled", charged: 1_200, uncharged: 1_800 });
       expect((await shown(key))?.windows.session).toMatchObject({ limit: 2_000, used: 2_000, held: 0 });
@@ -151,7 +151,7 @@ for (const name of databaseKinds(import.meta.path))
       });
       for (const one of [1, 3, 5, 6]) await run(settleOf({ ...(all[one] as Admit), limits }, 900));
       expect((await book.windows(organization, limits)).session).toMatchObject({ used: 2_000, held: 0 });
-      expect(await book.receipt(organization, all[1]!.requestId)).toMatchObject({ units: { charged: 900 } });
+      expect(await book.receipt(organization, all[1]!.requestId)).toMatchObject({ nanos: { charged: 900 } });
     });
 
     test("a raise never lowers, and what is not limited stays so", async () => {
@@ -182,7 +182,7 @@ for (const name of databaseKinds(import.meta.path))
         await store.setClock(noon);
         organization = await store.newOrganization();
         await store.db.query(
-          "insert into plan (name, source, version, session_units, changed_at) values ('test', 'file', 1, 300, now()) on conflict do nothing",
+          "insert into plan (name, source, version, session_nanos, changed_at) values ('test', 'file', 1, 300, now()) on conflict do nothing",
         );
         await raise("organization", organization, { session: 5_000 });
         const command = asked(newKey(), { limits: { ...unlimited, session: 300 }, lease_ms: 1_000 });
@@ -196,7 +196,7 @@ for (const name of databaseKinds(import.meta.path))
         await store.setClock(clock);
         expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
         expect(await book.receipt(organization, requestId)).toMatchObject({
-          units: { charged, uncharged: 900 - charged },
+          nanos: { charged, uncharged: 900 - charged },
         });
         // The node is back, and had delivered more.
         const late = charged === 900 ? 600 : 0;

@@ -34,13 +34,13 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
       cacheWriteTokens: add("cacheWriteTokens", record.cache_write_tokens),
       outputTokens: add("outputTokens", record.output_tokens),
       reasoningTokens: add("reasoningTokens", record.reasoning_tokens),
-      units: add("units", record.charged),
-      extraUnits: add("extraUnits", record.source === "extra" ? record.charged : 0),
-      unchargedUnits: add("unchargedUnits", record.uncharged),
-      inputUnits: add("inputUnits", paid.input),
-      cachedInputUnits: add("cachedInputUnits", paid.cached_input),
-      cacheWriteUnits: add("cacheWriteUnits", paid.cache_write),
-      outputUnits: add("outputUnits", paid.output),
+      nanos: add("nanos", record.charged),
+      extraNanos: add("extraNanos", record.source === "extra" ? record.charged : 0),
+      unchargedNanos: add("unchargedNanos", record.uncharged),
+      inputNanos: add("inputNanos", paid.input),
+      cachedInputNanos: add("cachedInputNanos", paid.cached_input),
+      cacheWriteNanos: add("cacheWriteNanos", paid.cache_write),
+      outputNanos: add("outputNanos", paid.output),
     });
   }
   return sums;
@@ -50,9 +50,9 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
 function paidByKind(record: RecordRow): Record<"input" | "cached_input" | "cache_write" | "output", number> {
   let left = Math.max(0, Number(record.charged));
   const paid = (kind: string) => {
-    const units = Math.min(left, Number(record[`${kind}_tokens`]) * Number(record[`price_${kind}`]));
-    left -= units;
-    return units;
+    const nanos = Math.min(left, Number(record[`${kind}_tokens`]) * Number(record[`price_${kind}`]));
+    left -= nanos;
+    return nanos;
   };
   return {
     input: paid("input"),

@@ -35,8 +35,8 @@ const step = fc.oneof(
       organization: fc.nat(1),
       key: fc.nat(1),
       model: fc.nat(1),
-      units: fc.integer({ min: 0, max: 2000 }),
-      // Their price may be less than the units, or more.
+      nanos: fc.integer({ min: 0, max: 2000 }),
+      // Their price may be less than the nanos, or more.
       usage: fc.record({
         inputTokens: fc.nat(200),
         cachedInputTokens: fc.nat(200),
@@ -61,7 +61,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("adjust" as const),
       window: fc.constantFrom("session" as const, "week" as const, "month" as const, "extra" as const),
-      units: fc.integer({ min: -500, max: 500 }),
+      nanos: fc.integer({ min: -500, max: 500 }),
     }),
   },
   {
@@ -135,7 +135,7 @@ for (const name of databaseKinds(import.meta.path)) {
       owners = [await owner(), await owner()];
       open = [];
     }
-    const owner = () => store.newOrganization({ extra: { enabled: true, capUnits: 1e9 } });
+    const owner = () => store.newOrganization({ extra: { enabled: true, capNanos: 1e9 } });
     async function at(ms: number): Promise<void> {
       now_ms = ms;
       await store.setClock(new Date(ms));
@@ -143,10 +143,10 @@ for (const name of databaseKinds(import.meta.path)) {
     const node = () => nodes[open.length % 2]!;
     const limits = { session: 30_000, week: 60_000, month: 90_000, concurrentRequests: null };
 
-    async function served(change: Partial<Admit> & { units: number }, settle: Partial<Settle> = {}): Promise<void> {
+    async function served(change: Partial<Admit> & { nanos: number }, settle: Partial<Settle> = {}): Promise<void> {
       const admit = admitOf(owners[0]!, { limits, lease_ms: 2 * hour_ms, ...change });
       const [answer] = await node().run([admit]);
-      if (answer!.answer === "granted") await node().run([settleOf(admit, change.units, settle)]);
+      if (answer!.answer === "granted") await node().run([settleOf(admit, change.nanos, settle)]);
     }
 
     /** One key or team of the first organization; neither has limits. */
@@ -159,7 +159,7 @@ for (const name of databaseKinds(import.meta.path)) {
     async function act(one: Step): Promise<void> {
       switch (one.kind) {
         case "serve": {
-          const { units, outcome, prices } = one;
+          const { nanos, outcome, prices } = one;
           const usage = { ...one.usage, source: "reported" as const };
           const keyId = keys[one.organization * 2 + one.key]!;
           const facts = { organizationId: owners[one.organization]!, keyId, model: models[one.model]!, prices };
@@ -167,7 +167,7 @@ for (const name of databaseKinds(import.meta.path)) {
           if (!one.now) open.push(admit);
           const [answer] = await node().run([admit]);
           // What is given up before it was admitted leaves a record too.
-          if (one.now || answer!.answer !== "granted") await node().run([settleOf(admit, units, { outcome, usage })]);
+          if (one.now || answer!.answer !== "granted") await node().run([settleOf(admit, nanos, { outcome, usage })]);
           break;
         }
         case "late": {
@@ -182,7 +182,7 @@ for (const name of databaseKinds(import.meta.path)) {
           await node().recover(100);
           break;
         case "adjust":
-          await node().adjust(`req_${newHex()}`, owners[0]!, one.window, one.units);
+          await node().adjust(`req_${newHex()}`, owners[0]!, one.window, one.nanos);
           break;
         case "time":
           await at(now_ms + one.by_ms);
@@ -222,8 +222,8 @@ for (const name of databaseKinds(import.meta.path)) {
             expect(report).toMatchObject({ total: totalOf([...plain.values()]), rowsLeftOut: 0 });
             const some = await node().report({ ...query, largest: 2 });
             expect(some).toMatchObject({ total: report.total!, rowsLeftOut: Math.max(0, plain.size - 2) });
-            const units = [...plain.values()].map((one) => one.units).toSorted((one, other) => other - one);
-            expect(some.rows!.map((one) => one.units)).toEqual(units.slice(0, 2));
+            const nanos = [...plain.values()].map((one) => one.nanos).toSorted((one, other) => other - one);
+            expect(some.rows!.map((one) => one.nanos)).toEqual(nanos.slice(0, 2));
           }
         }
       }
@@ -272,25 +272,25 @@ for (const name of databaseKinds(import.meta.path)) {
       await node().run([settleOf(late, 40)]);
       await readAll();
       const { rows } = await node().report({ ...always, by: ["hour"], organizationId: null, rows_max: 10 });
-      expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, units: 40 }]);
+      expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, nanos: 40 }]);
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
     });
 
     test("a request counts in the team that its key was in when it was admitted; requests without a team are a row of their own", async () => {
       const [keyId] = keys as [string];
       const during = admitOf(owners[0]!, { keyId, lease_ms: 99 * hour_ms });
-      await served({ keyId, units: 1 });
+      await served({ keyId, nanos: 1 });
       await moved(0, 0);
       await node().run([during]);
-      await served({ keyId, units: 20 });
+      await served({ keyId, nanos: 20 });
       await moved(0, 1);
       await node().run([settleOf(during, 300)]);
-      await served({ keyId, units: 4000 });
+      await served({ keyId, nanos: 4000 });
       await moved(0, null);
-      await served({ keyId, units: 9_000 });
+      await served({ keyId, nanos: 9_000 });
       const used = async () => {
         const { rows } = await node().report({ ...always, by: ["team"], organizationId: null, rows_max: 10 });
-        return new Map(rows!.map(({ team, units }) => [team!.id, units]));
+        return new Map(rows!.map(({ team, nanos }) => [team!.id, nanos]));
       };
       const [first, second] = teams.map((id) => `team_${id.replaceAll("-", "")}`);
       const all = new Map([
@@ -306,7 +306,7 @@ for (const name of databaseKinds(import.meta.path)) {
     test("a day is sealed once it has ended, no hold points to it, and its roll-ups are its records", async () => {
       const late = admitOf(owners[0]!, { lease_ms: 99 * hour_ms });
       await node().run([late]);
-      await served({ units: 5 });
+      await served({ nanos: 5 });
       await readAll();
       await node().audit();
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
@@ -322,7 +322,7 @@ for (const name of databaseKinds(import.meta.path)) {
 
       // What is recorded of it later, because a clock stepped back, takes the seal off until it agrees again.
       await at(start_ms);
-      await served({ units: 7 });
+      await served({ nanos: 7 });
       await readAll();
       expect(await days()).toEqual([day("2026-02-27", 3, false)]);
       await at(start_ms + 5 * hour_ms);
@@ -333,13 +333,13 @@ for (const name of databaseKinds(import.meta.path)) {
 
     test("a roll-up that is changed is found: of an open day by every check, and of a sealed one by a full check", async () => {
       const usage = { ...noUsage, inputTokens: 1, cachedInputTokens: 20, cacheWriteTokens: 300, outputTokens: 4000 };
-      await served({ units: 5 }, { usage });
+      await served({ nanos: 5 }, { usage });
       await readAll();
       for (const [table, column] of [
         ["usage_hour", "output_tokens"],
-        ["usage_day", "units"],
+        ["usage_day", "nanos"],
         ["usage_day", "requests"],
-        ["usage_hour", "extra_units"],
+        ["usage_hour", "extra_nanos"],
         ["usage_total", "cached_input_tokens"],
       ] as const) {
         await store.db.exec(`update ${table} set ${column} = ${column} + 1`);
@@ -349,7 +349,7 @@ for (const name of databaseKinds(import.meta.path)) {
         expect((await node().check()).map(({ kind }) => kind)).toEqual(kinds[table] as never);
         await store.db.exec(`update ${table} set ${column} = ${column} - 1`);
       }
-      await store.db.exec("update usage_day set units = 9");
+      await store.db.exec("update usage_day set nanos = 9");
       await at(start_ms + 2 * hour_ms);
       const wrong = { kind: "day", used: 9, recorded: 5, startsAt: new Date("2026-02-27T00:00:00Z") } as const;
       const total = { kind: "total", used: 5, recorded: 9, startsAt: new Date("2026-02-01T00:00:00Z") } as const;
@@ -357,15 +357,15 @@ for (const name of databaseKinds(import.meta.path)) {
       const all = [wrong, { ...total, organizationId: null }, total, total].map((one) => ({ ...one, ...tokens }));
       expect(await node().audit()).toMatchObject({ differences: all, differing: 4 });
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
-      await store.db.exec("update usage_day set units = 5; update usage_audit set looked_at = null");
+      await store.db.exec("update usage_day set nanos = 5; update usage_audit set looked_at = null");
       expect(await node().audit()).toMatchObject({ differing: 0 });
-      await store.db.exec("update usage_day set units = 9");
+      await store.db.exec("update usage_day set nanos = 9");
       expect(await node().check()).toEqual([]);
       expect(await node().check(true)).toMatchObject(all);
     });
 
     test("records that were read and stand in no roll-up are found by a full check", async () => {
-      await served({ units: 5 });
+      await served({ nanos: 5 });
       await readAll();
       await store.db.exec("delete from usage_rolled; delete from usage_hour; delete from usage_day");
       expect(await node().check()).toEqual([]);
@@ -373,7 +373,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("one full check runs at a time, and leaves nothing behind", async () => {
-      await served({ units: 5 });
+      await served({ nanos: 5 });
       await readAll();
       if (name === "postgres") {
         const lane = await (await store.another()).lane({});
@@ -389,15 +389,15 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("an operator's entry for the month counts, and is no request; one for a session or a week doesn't count", async () => {
-      await served({ units: 500 });
+      await served({ nanos: 500 });
       for (const kind of ["session", "week", "month"] as const)
         await node().adjust(`req_${newHex()}`, owners[0]!, kind, -100);
       for (const pass of [async () => {}, readAll]) {
         await pass();
         const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
         expect(byOperation(rows)).toMatchObject([
-          { operation: "adjustment", requests: 0, units: -100 },
-          { operation: "chat.completions", requests: 1, units: 500 },
+          { operation: "adjustment", requests: 0, nanos: -100 },
+          { operation: "chat.completions", requests: 1, nanos: 500 },
         ]);
       }
       const { month } = await node().windows(owners[0]!, limits);
@@ -406,23 +406,23 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("running requests stand beside the rows, and extra usage within them", async () => {
-      await served({ units: 90_000, inputUnits: 29_000 });
-      await served({ units: 600, limits: { ...limits, session: 1 } });
+      await served({ nanos: 90_000, inputNanos: 29_000 });
+      await served({ nanos: 600, limits: { ...limits, session: 1 } });
       await node().run([admitOf(owners[0]!, {})]);
       const query = { ...always, by: [], organizationId: owners[0]!, rows_max: 10 };
       const { rows, running } = await node().report(query);
-      expect(rows).toMatchObject([{ requests: 2, extraUnits: 600 }]);
-      expect(running).toEqual({ requests: 1, heldUnits: 1000 });
+      expect(rows).toMatchObject([{ requests: 2, extraNanos: 600 }]);
+      expect(running).toEqual({ requests: 1, heldNanos: 1000 });
       expect(await node().report({ ...query, organizationId: owners[1]! })).toMatchObject({
         rows: [],
-        running: { requests: 0, heldUnits: 0 },
+        running: { requests: 0, heldNanos: 0 },
       });
       expect((await node().report({ ...query, by: ["hour"], rows_max: 0 })).rows).toBeNull();
     });
 
     if (name === "postgres") {
       test("two passes at once add each record once", async () => {
-        await served({ units: 5 });
+        await served({ nanos: 5 });
         // A pass reads no record behind an open transaction, which may be one of another database of this server.
         const readable = `select bool_and(xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint) as ok from usage_record`;
         await until(async () => (await store.db.query<{ ok: boolean }>(readable))[0]!.ok);
@@ -448,7 +448,7 @@ for (const name of databaseKinds(import.meta.path)) {
         await lane.query("begin");
         await lane.query(batchCall, encodeBatch([settleOf(slow, 40)]));
         owners = [owners[1]!, owners[0]!];
-        await served({ units: 1 });
+        await served({ nanos: 1 });
         await node().rollUp();
         await equalsRecords();
         await lane.query("commit");
@@ -461,10 +461,10 @@ for (const name of databaseKinds(import.meta.path)) {
     }
 
     test("a book that was restored on another server is rolled up again from the start", async () => {
-      await served({ units: 5 });
+      await served({ nanos: 5 });
       await readAll();
       await store.db.query("update usage_audit set read_until = read_until + 1000000");
-      await served({ units: 7 });
+      await served({ nanos: 7 });
       await readAll();
       await equalsRecords();
       await agrees();
@@ -479,28 +479,28 @@ for (const name of databaseKinds(import.meta.path)) {
         outputTokens: 9,
         reasoningTokens: 2,
       };
-      const kinds = async (units: number) => {
+      const kinds = async (nanos: number) => {
         await begin();
-        await served({ units, prices }, { usage: { ...usage, source: "reported" } });
+        await served({ nanos, prices }, { usage: { ...usage, source: "reported" } });
         for (const change of [7, -3]) await node().adjust(`req_${newHex()}`, owners[0]!, "month", change);
         const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
-        return byOperation(rows).map(({ units, inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits }) => [
-          units,
-          [inputUnits, cachedInputUnits, cacheWriteUnits, outputUnits],
+        return byOperation(rows).map(({ nanos, inputNanos, cachedInputNanos, cacheWriteNanos, outputNanos }) => [
+          nanos,
+          [inputNanos, cachedInputNanos, cacheWriteNanos, outputNanos],
         ]);
       };
       const entry = [4, [0, 0, 0, 0]];
-      for (const [units, split] of [
+      for (const [nanos, split] of [
         [160, [30, 20, 20, 90]],
         [81, [30, 20, 20, 11]],
         [31, [30, 1, 0, 0]],
         [0, [0, 0, 0, 0]],
         [200, [30, 20, 20, 90]],
       ] as const) {
-        expect(await kinds(units)).toEqual([entry, [units, [...split]]] as never);
+        expect(await kinds(nanos)).toEqual([entry, [nanos, [...split]]] as never);
       }
       await readAll();
-      await store.db.exec("update usage_day set output_units = output_units + 1");
+      await store.db.exec("update usage_day set output_nanos = output_nanos + 1");
       expect(new Set((await node().check()).map(({ kind }) => kind))).toEqual(new Set(["day", "total"]));
     });
 
@@ -516,59 +516,59 @@ for (const name of databaseKinds(import.meta.path)) {
         ...[2, 3, 4, 5].map((month) => Date.UTC(2026, month, 10)),
       ].entries()) {
         await at(month_ms);
-        await served({ units: 5 + number, keyId: keys[number % 2]! });
-        await served({ units: 500, keyId: keys[2]!, organizationId: owners[1]! });
+        await served({ nanos: 5 + number, keyId: keys[number % 2]! });
+        await served({ nanos: 500, keyId: keys[2]!, organizationId: owners[1]! });
         await readAll();
       }
       // All but the first month, and all but the last.
       for (const span of [spanOf(2, 6), spanOf(1, 5)]) await equalsRecords(span);
       await agrees();
 
-      const units = async () => {
+      const nanos = async () => {
         const [first, length] = spanOf(2, 6);
         const from = new Date(Date.UTC(2026, 1, 26) + first * hour_ms);
         const time = { from, to: new Date(from.getTime() + length * hour_ms) };
-        return (await node().report({ ...time, by: ["key"], organizationId: null, rows_max: 10 })).total!.units;
+        return (await node().report({ ...time, by: ["key"], organizationId: null, rows_max: 10 })).total!.nanos;
       };
-      const before = await units();
-      await store.db.exec("update usage_total set units = units + 1 where kind = 'key_all'");
-      expect((await units()) - before).toBe(3);
+      const before = await nanos();
+      await store.db.exec("update usage_total set nanos = nanos + 1 where kind = 'key_all'");
+      expect((await nanos()) - before).toBe(3);
       const wrong = (await node().check(true)).map(({ kind, used, recorded }) => [kind, used - recorded]);
       // Of an organization with two keys, and of one with one.
       expect(wrong.sort()).toEqual([
         ["total", 1],
         ["total", 2],
       ]);
-      await store.db.exec("update usage_total set units = units - 1 where kind = 'key_all'");
+      await store.db.exec("update usage_total set nanos = nanos - 1 where kind = 'key_all'");
       await agrees();
     });
 
     test("what all months of a key add up to loses those that are deleted, and ends with the last", async () => {
-      await served({ units: 5 });
+      await served({ nanos: 5 });
       await readAll();
       await at(Date.UTC(2026, 3, 10));
-      await served({ units: 70 });
+      await served({ nanos: 70 });
       await readAll();
-      await served({ units: 400, keyId: keys[1]! });
+      await served({ nanos: 400, keyId: keys[1]! });
       await readAll();
       const all = async () =>
         (
-          await store.db.query<{ units: number }>("select units from usage_total where kind = 'key_all' order by units")
-        ).map(({ units }) => units);
+          await store.db.query<{ nanos: number }>("select nanos from usage_total where kind = 'key_all' order by nanos")
+        ).map(({ nanos }) => nanos);
       expect(await all()).toEqual([75, 400]);
       await store.db.exec("delete from usage_total where kind = 'key' and starts_at < '2026-03-01Z'");
       expect(await all()).toEqual([70, 400]);
-      await served({ units: 900 });
+      await served({ nanos: 900 });
       await readAll();
       expect(await all()).toEqual([400, 970]);
-      await store.db.query("delete from usage_total where kind = 'key' and units = 400");
+      await store.db.query("delete from usage_total where kind = 'key' and nanos = 400");
       expect(await all()).toEqual([970]);
       await store.db.exec("delete from usage_total");
       expect(await all()).toEqual([]);
     });
 
     test("nothing of another organization is shown", async () => {
-      await served({ units: 5, organizationId: owners[1]! });
+      await served({ nanos: 5, organizationId: owners[1]! });
       await readAll();
       const query = { ...always, by: ["organization" as const], organizationId: owners[0]!, rows_max: 10 };
       expect((await node().report(query)).rows).toEqual([]);

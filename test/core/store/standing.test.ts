@@ -48,11 +48,11 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     if (typeof made === "string" || "repeated" in made) throw new Error("was not made");
     return made.id;
   }
-  async function use(organizationId: string, keyId: string, units: number) {
-    const change = { keyId, limits, inputUnits: units, outputTokens: 0, outputTokens_min: 0 };
+  async function use(organizationId: string, keyId: string, nanos: number) {
+    const change = { keyId, limits, inputNanos: nanos, outputTokens: 0, outputTokens_min: 0 };
     const admit = admitOf(organizationId, change);
     expect(await book.run([admit])).toMatchObject([{ answer: "granted" }]);
-    return { settle: () => book.run([settleOf(admit, units)]), requestId: admit.requestId };
+    return { settle: () => book.run([settleOf(admit, nanos)]), requestId: admit.requestId };
   }
 
   test("equal what admission and the receipts say, of the organization, the team and the key", async () => {
@@ -85,7 +85,7 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     });
 
     const charged = await Promise.all(
-      ended.map(async ({ requestId }) => (await book.receipt(organization, requestId))!.units.charged),
+      ended.map(async ({ requestId }) => (await book.receipt(organization, requestId))!.nanos.charged),
     );
     expect(found.get(organization)!.windows.week).toMatchObject({
       used: charged[0]! + charged[1]! + charged[2]!,
@@ -108,9 +108,9 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     const organization = await store.newOrganization();
     const team = await newTeam(organization, { month: 1_000 });
     const keys = [];
-    for (const units of [799, 800, 801, 1_000]) {
+    for (const nanos of [799, 800, 801, 1_000]) {
       const key = await newKey(organization, { week: 1_000 });
-      await (await use(organization, key, units)).settle();
+      await (await use(organization, key, nanos)).settle();
       keys.push(key);
     }
     await (await use(organization, await newKey(organization, {}, team), 999)).settle();

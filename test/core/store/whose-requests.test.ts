@@ -29,7 +29,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("serve" as const),
       key: fc.nat(4),
-      units: fc.integer({ min: 0, max: 900 }),
+      nanos: fc.integer({ min: 0, max: 900 }),
       // One that is not settled now is settled later, or recovered, or runs on.
       now: fc.boolean(),
     }),
@@ -128,7 +128,7 @@ for (const name of databaseKinds(import.meta.path))
           const [answer] = await book.run([admit]);
           if (answer!.answer !== "granted") break;
           asked.push({ admit, personId: key.personId });
-          if (one.now) await book.run([settleOf(admit, one.units)]);
+          if (one.now) await book.run([settleOf(admit, one.nanos)]);
           else open.push(admit);
           break;
         }
@@ -158,14 +158,14 @@ for (const name of databaseKinds(import.meta.path))
 
     const receiptOf = async (requestId: string) => (await book.receiptOfAny(requestId))!;
 
-    /** The units of ended requests by person, of one organization or of all, as receipts have them. */
+    /** The nanos of ended requests by person, of one organization or of all, as receipts have them. */
     function byPerson(receipts: readonly Receipt[], organizationId: string | null): Map<string | null, number[]> {
       const sums = new Map<string | null, number[]>();
       for (const receipt of receipts) {
         if (receipt.endedAt === null || (organizationId !== null && receipt.organizationId !== organizationId))
           continue;
-        const [requests = 0, units = 0] = sums.get(receipt.personId) ?? [];
-        sums.set(receipt.personId, [requests + 1, units + receipt.units.charged]);
+        const [requests = 0, nanos = 0] = sums.get(receipt.personId) ?? [];
+        sums.set(receipt.personId, [requests + 1, nanos + receipt.nanos.charged]);
       }
       return sums;
     }
@@ -173,9 +173,9 @@ for (const name of databaseKinds(import.meta.path))
     async function reported(organizationId: string | null, by: ("person" | "key" | "team" | "hour")[]) {
       const { rows } = await book.report({ ...always, by, organizationId, rows_max: 10_000 });
       const sums = new Map<string | null, number[]>();
-      for (const { person, requests, units } of rows!) {
-        const [before = 0, unitsBefore = 0] = sums.get(person!.id) ?? [];
-        sums.set(person!.id, [before + requests, unitsBefore + units]);
+      for (const { person, requests, nanos } of rows!) {
+        const [before = 0, nanosBefore = 0] = sums.get(person!.id) ?? [];
+        sums.set(person!.id, [before + requests, nanosBefore + nanos]);
       }
       return sums;
     }
@@ -254,7 +254,7 @@ for (const name of databaseKinds(import.meta.path))
       await book.run([settleOf(after, 20)]);
       const query = { ...always, organizationId: organizations[0], rows_max: 10 };
       const { rows } = await book.report({ ...query, by: ["person", "team"] });
-      const used = rows!.map(({ person, team, units }) => [person!.id, team!.id, units]);
+      const used = rows!.map(({ person, team, nanos }) => [person!.id, team!.id, nanos]);
       expect(used.toSorted((one, two) => Number(two[2]) - Number(one[2]))).toEqual([
         [people[0], teams[0]!, 300],
         [people[0], other, 20],

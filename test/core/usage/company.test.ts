@@ -20,15 +20,15 @@ interface Receipt {
   person_id: string | null;
   model: string;
   outcome: string;
-  units: { charged: number; uncharged: number };
+  nanos: { charged: number; uncharged: number };
   usage: { input_tokens: number; output_tokens: number } | null;
 }
 interface Sums {
   requests: number;
   input_tokens: number;
   output_tokens: number;
-  units: number;
-  uncharged_units: number;
+  nanos: number;
+  uncharged_nanos: number;
 }
 type Row = Sums & { key_id?: string; person_id?: string | null; team_id?: string | null; model?: string };
 
@@ -85,7 +85,7 @@ async function give(name: string, owner: { person?: string; team?: string }, ...
   keys[name] = { ...made, ...ids };
 }
 
-/** A request of this kind holds some 110,000 units while it runs, and costs a few thousand. */
+/** A request of this kind holds some 110,000 nanos while it runs, and costs a few thousand. */
 const content = "[simulator: tps=40] one two three four";
 const asked: { id: string; name: string; limitedBy: string | null }[] = [];
 
@@ -133,7 +133,7 @@ test("every number of every report is the sum of the receipts", async () => {
     const { name, limitedBy } = asked.find(({ id }) => id === receipt.id)!;
     const { id, person: whose } = keys[name]!;
     expect(receipt).toMatchObject({ key_id: id, person_id: whose, outcome: limitedBy ? "refused" : "completed" });
-    if (limitedBy) expect(receipt.units.charged).toBe(0);
+    if (limitedBy) expect(receipt.nanos.charged).toBe(0);
   }
   const settled = receipts.filter(({ outcome }) => outcome !== "refused");
   expect(settled.length).toBeGreaterThan(10);
@@ -167,13 +167,13 @@ const keyById = (id: string) => Object.values(keys).find((one) => one.id === id)
 const keyOf = (request: string) => keys[asked.find(({ id }) => id === request)!.name]!;
 
 function sumOf(receipts: readonly Receipt[]): Sums {
-  const sum = { requests: 0, input_tokens: 0, output_tokens: 0, units: 0, uncharged_units: 0 };
-  for (const { usage, units } of receipts) {
+  const sum = { requests: 0, input_tokens: 0, output_tokens: 0, nanos: 0, uncharged_nanos: 0 };
+  for (const { usage, nanos } of receipts) {
     sum.requests += 1;
     sum.input_tokens += usage?.input_tokens ?? 0;
     sum.output_tokens += usage?.output_tokens ?? 0;
-    sum.units += units.charged;
-    sum.uncharged_units += units.uncharged;
+    sum.nanos += nanos.charged;
+    sum.uncharged_nanos += nanos.uncharged;
   }
   return sum;
 }

@@ -45,7 +45,7 @@ function receiver(answer: (before: number) => Response | Promise<Response> = () 
   return { got, url: `http://127.0.0.1:${server.port}/hook` };
 }
 
-/** A team with 100 units a week, and a key in it with 112 a month. */
+/** A team with 100 nanos a week, and a key in it with 112 a month. */
 async function teamAndKey(
   acts: ReturnType<typeof administration>,
   organizationId: string,
@@ -93,11 +93,11 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     ending.push(() => it.stop());
     return { ...it, given };
   }
-  async function use(organization: string, units: number, keyId = admitOf(organization).keyId) {
+  async function use(organization: string, nanos: number, keyId = admitOf(organization).keyId) {
     const book = ledger(store.db, { recovery: "checkpoint" });
-    const admit = admitOf(organization, { keyId, inputUnits: units, outputTokens: 0, outputTokens_min: 0 });
+    const admit = admitOf(organization, { keyId, inputNanos: nanos, outputTokens: 0, outputTokens_min: 0 });
     await book.run([admit]);
-    await book.run([settleOf(admit, units)]);
+    await book.run([settleOf(admit, nanos)]);
     await book.close();
   }
 

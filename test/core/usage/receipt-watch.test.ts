@@ -25,8 +25,8 @@ function world(memory: ReceiptWatchParts["memory"] = null) {
           return commands.map((command) => {
             const { requestId, organizationId } = command;
             if (command.verb !== "settle" || has.has(requestId)) return { answer: "already" };
-            has.set(requestId, { requestId, organizationId, charged: command.units });
-            return { answer: "settled", charged: command.units, uncharged: 0 };
+            has.set(requestId, { requestId, organizationId, charged: command.nanos });
+            return { answer: "settled", charged: command.nanos, uncharged: 0 };
           });
         },
       },

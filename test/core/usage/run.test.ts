@@ -152,7 +152,7 @@ describe("a run that was granted is settled once", () => {
     await read(await start());
     expect(settlements).toMatchObject([
       {
-        units: 5 * 100 + 20 * 10 + 3 * 1000 + 2 * 1,
+        nanos: 5 * 100 + 20 * 10 + 3 * 1000 + 2 * 1,
         outcome: "completed",
         errorCode: null,
         route: { upstream: "main", firstPart_ms: 7 },
@@ -169,7 +169,7 @@ describe("a run that was granted is settled once", () => {
     leave();
     await run[Symbol.asyncDispose]();
     expect(settlements).toMatchObject([
-      { units: 40 * 100, outcome: "cancelled", errorCode: null, route: { firstPart_ms: null } },
+      { nanos: 40 * 100, outcome: "cancelled", errorCode: null, route: { firstPart_ms: null } },
     ]);
     expect(engine.isOpen).toBe(false);
     expect(learned).toEqual([]);
@@ -186,7 +186,7 @@ describe("a run that was granted is settled once", () => {
       leave();
       await run[Symbol.asyncDispose]();
       expect(settlements).toMatchObject([
-        { units: usage.inputTokens * 100 + 1, outcome: "cancelled", usage: { ...usage, outputTokens: 1 } },
+        { nanos: usage.inputTokens * 100 + 1, outcome: "cancelled", usage: { ...usage, outputTokens: 1 } },
       ]);
     }
   });
@@ -221,21 +221,21 @@ describe("a run that was granted is settled once", () => {
     const starting = start();
     leave();
     await (await starting)[Symbol.asyncDispose]();
-    expect(settlements).toMatchObject([{ units: 0, outcome: "cancelled" }]);
+    expect(settlements).toMatchObject([{ nanos: 0, outcome: "cancelled" }]);
     expect(engine.asked).toBe(0);
   });
 
   test("when it is given up before it is read: a failure of ours, and free", async () => {
     const { start, settlements, caller } = bench(whole);
     await (await start())[Symbol.asyncDispose]();
-    expect(settlements).toMatchObject([{ units: 0, outcome: "failed", errorCode: "internal_error" }]);
+    expect(settlements).toMatchObject([{ nanos: 0, outcome: "failed", errorCode: "internal_error" }]);
     expect(caller.signal.aborted).toBe(true);
   });
 
   test("when its reader stops in the middle, and when whoever owns it throws", async () => {
     const { start, settlements, engine } = bench([[begun, text, token], [token], [close, end]]);
     await read(await start(), 1);
-    expect(settlements).toMatchObject([{ units: 40 * 100 + 1, outcome: "failed" }]);
+    expect(settlements).toMatchObject([{ nanos: 40 * 100 + 1, outcome: "failed" }]);
     expect(engine.isOpen).toBe(false);
     const other = bench(whole);
     const owner = async () => {

@@ -7,7 +7,7 @@ import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(90_000);
 
-const price = "\nreports: { currency: EUR, price_per_million_units: 0.5, provider: Example }\n";
+const price = "\nreports: { currency: EUR, price_per_million_nanos: 0.5, provider: Example }\n";
 const family = "anthropic-ratelimit-unified";
 
 interface Managed {

@@ -148,7 +148,7 @@ describe("metering", () => {
       model,
       outcome: "completed",
       usage: { input_tokens: usage.prompt_tokens, output_tokens: 0, source: "reported" },
-      units: { charged: usage.prompt_tokens * 100 },
+      nanos: { charged: usage.prompt_tokens * 100 },
     });
   });
 
@@ -177,7 +177,7 @@ describe("metering", () => {
   test("charges nothing for a refusal by the engine, which the client reads as its own", async () => {
     const response = await embed({ input: "[simulator: status=503] hello" });
     expect(response.status).toBe(503);
-    expect((await receiptOf(response)).units).toMatchObject({ charged: 0 });
+    expect((await receiptOf(response)).nanos).toMatchObject({ charged: 0 });
   });
 });
 

@@ -60,7 +60,7 @@ describe("an answer that fails, and for which another engine is asked:", () => {
       expect(await refusalOf(failed)).toEqual([503, "upstream_unavailable", null]);
       expect(await endedReceipt(service, requestIdOf(failed))).toMatchObject({
         outcome: "failed",
-        units: { charged: 0 },
+        nanos: { charged: 0 },
       });
       const saved = await embed(spared);
       expect(saved.status).toBe(200);
@@ -90,7 +90,7 @@ describe("with 'dimensions',", () => {
       const response = await asks(dimensions, first, second);
       expect(response.status).toBe(status);
       if (status !== 200)
-        expect(await endedReceipt(service, requestIdOf(response))).toMatchObject({ units: { charged: 0 } });
+        expect(await endedReceipt(service, requestIdOf(response))).toMatchObject({ nanos: { charged: 0 } });
     });
 
   test("base64 of that length passes as it is, with and without padding, and with escapes: 200", async () => {
@@ -114,7 +114,7 @@ test("vectors of another length than was asked for are the request's fault, and 
     said = answer(round % 2 === 0 ? [vector(0), vector(1)] : [vector(0, packed), vector(1, packed)]);
     const refused = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions: 8 });
     expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "dimensions"]);
-    expect((await endedReceipt(service, requestIdOf(refused))).units?.charged).toBe(0);
+    expect((await endedReceipt(service, requestIdOf(refused))).nanos?.charged).toBe(0);
   }
   said = answer([vector(0), vector(1)]);
   expect((await embed(alone)).status).toBe(200);
@@ -157,7 +157,7 @@ test("a large answer passes as it arrives; one that turns out to be wrong ends w
   const body = (await right.json()) as { data: { embedding: number[] }[]; usage: object };
   expect(body.data.map(({ embedding }) => embedding.length)).toEqual([150_000, 150_000]);
   expect(body.usage).toEqual({ prompt_tokens: 7, total_tokens: 7 });
-  expect((await endedReceipt(service, requestIdOf(right))).units?.charged).toBe(700);
+  expect((await endedReceipt(service, requestIdOf(right))).nanos?.charged).toBe(700);
 
   said = answer([vector(0, long)]);
   const wrong = await fetch(`${service.url}/v1/embeddings`, {
@@ -174,7 +174,7 @@ test("a large answer passes as it arrives; one that turns out to be wrong ends w
         () => "broken",
       ),
   ).toBe("broken");
-  expect(await endedReceipt(service, requestIdOf(wrong))).toMatchObject({ outcome: "failed", units: { charged: 0 } });
+  expect(await endedReceipt(service, requestIdOf(wrong))).toMatchObject({ outcome: "failed", nanos: { charged: 0 } });
 }, 60_000);
 
 test("a report that is the number of characters is not believed", async () => {

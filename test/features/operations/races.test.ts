@@ -15,9 +15,9 @@ setDefaultTimeout(240_000);
 
 const [requests, room] = [1000, 5];
 const patience_ms = 100_000;
-/** Token ids are counted exactly: each request holds, and is charged, 10 × 100 units. */
+/** Token ids are counted exactly: each request holds, and is charged, 10 × 100 nanos. */
 const input = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
-const request_units = 1000;
+const request_nanos = 1000;
 const model = "acme/embed-1";
 
 /** The engine answers no request before the gate is open, so that none makes room for another. */
@@ -46,7 +46,7 @@ models:
     routes: [{ upstream: gated, model: embedding }]
 plans:
   few: { concurrent_requests: ${room} }
-  small: { session: ${room * request_units} }
+  small: { session: ${room * request_nanos} }
 `;
 
 interface Answered {
@@ -122,9 +122,9 @@ describe.each([
     await until(async () => (await next(key)).status === 200);
   });
 
-  test("a window's units", async () => {
+  test("a window's nanos", async () => {
     const key = await keyOn("small");
-    await raced(key, "usage_reserved", "5,000 units");
+    await raced(key, "usage_reserved", "5,000 nanos");
     // The window is used up to its last unit.
     const reading = (await (await nodes[0]!.fetch("/v1/service/usage", { key })).json()) as {
       session: { usage_percent: number };

@@ -43,8 +43,8 @@ for (const [what, path, body, inputs, searches] of [
     const receipt = await endedReceipt(service, requestIdOf(response));
     expect(receipt.input_count).toBe(inputs);
     expect(receipt.usage.searches).toBe(searches);
-    expect(receipt.units.charged).toBeGreaterThan(0);
-    expect(receipt.units.charged).toBe(owed(receipt));
+    expect(receipt.nanos.charged).toBeGreaterThan(0);
+    expect(receipt.nanos.charged).toBe(owed(receipt));
     const shown = await service.json<{ input_count: number | null; usage: { searches: number } }>(
       "request",
       "show",
@@ -61,11 +61,11 @@ test("what failed has no searches, and `request show` names the inputs and the s
   });
   expect(failed.status).toBeGreaterThanOrEqual(500);
   const receipt = await endedReceipt(service, requestIdOf(failed));
-  expect(receipt).toMatchObject({ input_count: 1, usage: { searches: 0 }, units: { charged: 0 } });
+  expect(receipt).toMatchObject({ input_count: 1, usage: { searches: 0 }, nanos: { charged: 0 } });
   const ranked = await service.post("/v1/rerank", { model: "acme/rank-2", query: "q", documents });
   const id = requestIdOf(ranked);
   await endedReceipt(service, id);
   const { stdout } = await service.cli("request", "show", id);
   expect(stdout).toMatch(/inputs\s+101\n/);
-  expect(stdout).toMatch(/searches\s+2 at 5,000 units\n/);
+  expect(stdout).toMatch(/searches\s+2 at 5,000 nanos\n/);
 });

@@ -96,7 +96,7 @@ test("the engine's count is charged, and a search where it has a price", async (
     const { usage } = (await response.json()) as Answer;
     const receipt = await endedReceipt(priced, requestIdOf(response));
     expect(receipt).toMatchObject({ operation: "rerank", usage: { source: "reported" } });
-    expect(receipt.units?.charged).toBe(usage.prompt_tokens + 2 * 5000);
+    expect(receipt.nanos?.charged).toBe(usage.prompt_tokens + 2 * 5000);
   } finally {
     await priced.stop();
   }

@@ -5,7 +5,7 @@ import { largest } from "../../../src/features/telemetry/largest.ts";
 
 const minute_ms = 60_000;
 
-test("the largest by units of the last hour, and the others together", () => {
+test("the largest by nanos of the last hour, and the others together", () => {
   let now_ms = 0;
   const told = largest(
     () => 2,
@@ -20,12 +20,12 @@ test("the largest by units of the last hour, and the others together", () => {
   now_ms += 10 * minute_ms;
   told.add("a", 5);
   expect(told.read()).toEqual([
-    { organization: "a", units: 10, requests: 2 },
-    { organization: "b", units: 7, requests: 1 },
-    { organization: "other", units: 3, requests: 1 },
+    { organization: "a", nanos: 10, requests: 2 },
+    { organization: "b", nanos: 7, requests: 1 },
+    { organization: "other", nanos: 3, requests: 1 },
   ]);
   now_ms += 70 * minute_ms;
-  expect(told.read()).toEqual([{ organization: "other", units: 0, requests: 0 }]);
+  expect(told.read()).toEqual([{ organization: "other", nanos: 0, requests: 0 }]);
 });
 
 test("none is told where none may be", () => {
@@ -46,11 +46,11 @@ test("however many come, the sum is what was used, and no more are told than may
         () => 0,
         "other",
       );
-      for (const [id, units] of uses) told.add(`org-${id}`, units);
+      for (const [id, nanos] of uses) told.add(`org-${id}`, nanos);
       const seen = told.read();
       expect(seen.length).toBeLessThanOrEqual(11);
       const sum = (of: (row: (typeof seen)[number]) => number) => seen.reduce((total, row) => total + of(row), 0);
-      expect(sum(({ units }) => units)).toBe(uses.reduce((total, [, units]) => total + units, 0));
+      expect(sum(({ nanos }) => nanos)).toBe(uses.reduce((total, [, nanos]) => total + nanos, 0));
       expect(sum(({ requests }) => requests)).toBe(uses.length);
     }),
     { numRuns: 20 },
@@ -65,8 +65,8 @@ test("the largest is named whoever came first, and of equal ones the one with mo
   );
   told.add("small", 1);
   told.add("large", 9);
-  expect(told.read()[0]).toEqual({ organization: "large", units: 9, requests: 1 });
+  expect(told.read()[0]).toEqual({ organization: "large", nanos: 9, requests: 1 });
   told.add("small", 4);
   told.add("small", 4);
-  expect(told.read()[0]).toEqual({ organization: "small", units: 9, requests: 3 });
+  expect(told.read()[0]).toEqual({ organization: "small", nanos: 9, requests: 3 });
 });

@@ -11,7 +11,7 @@ const rows = Object.entries<MetricRow>(table);
 /** Series that one metric may have on one node, were every value of every label to occur with every other. */
 const series_max = 9_000_000;
 /** What is counted in no base unit. */
-const units = /_(seconds|bytes)$/;
+const nanos = /_(seconds|bytes)$/;
 
 test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, question, buckets }) => {
   expect(name).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)+$/);
@@ -21,7 +21,7 @@ test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, quest
   expect(question).toMatch(/^[A-Z][^\n|]*\?$/);
   expect(buckets !== undefined).toBe(type === "histogram");
   if (/_(duration|wait|delay|time|propagation)(_|$)/.test(name)) expect(name).toMatch(/_seconds(_total)?$/);
-  if (/memory/.test(name)) expect(name).toMatch(units);
+  if (/memory/.test(name)) expect(name).toMatch(nanos);
 });
 
 test.each(rows)("%s has labels that are bounded", (_, { labels = {} }) => {

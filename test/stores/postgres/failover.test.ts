@@ -67,8 +67,8 @@ test("a node that runs while a replica takes over says what was lost, and goes o
   const pair = await pairOf();
   const sluice = await nodeOn(pair);
   const { kept, lost } = await servedApart(pair, sluice);
-  const units = (await sluice.cli("usage", "check")).stderr;
-  expect(units).toBe("");
+  const nanos = (await sluice.cli("usage", "check")).stderr;
+  expect(nanos).toBe("");
 
   await pair.failOver();
   const [said] = await lostBy(sluice);
@@ -84,7 +84,7 @@ test("a node that runs while a replica takes over says what was lost, and goes o
   const check = await sluice.cli("usage", "check");
   expect(check.code).toBe(0);
   expect(check.stderr).toContain("The database was promoted or restored");
-  expect(check.stderr).toContain(`at least 3 settled requests of ${said!.units!.toLocaleString("en-US")} units`);
+  expect(check.stderr).toContain(`at least 3 settled requests of ${said!.nanos!.toLocaleString("en-US")} nanos`);
   expect(linesOf(sluice, "receipts_lost")).toHaveLength(1);
 });
 

@@ -10,7 +10,7 @@ const limits: UsageLimits = { session: 1000, week: 5000, month: 9000, concurrent
 const names = { requestId: newRequestId(), organizationId: organization };
 const admit = admitOf(organization, { limits });
 const settle = settleOf(admitOf(organization), 70);
-const grow: Command = { verb: "grow", ...names, number: 1, limits: unlimited, unitsTotal: 20, unitsTotal_min: 10 };
+const grow: Command = { verb: "grow", ...names, number: 1, limits: unlimited, nanosTotal: 20, nanosTotal_min: 10 };
 
 const at_ms = Date.UTC(2026, 0, 31, 10);
 const hour_ms = 3_600_000;
@@ -25,7 +25,7 @@ test("an answer stands in its command's place, in whatever order they come", () 
   expect(answers).toEqual([
     { answer: "over" },
     { answer: "settled", charged: 60, uncharged: 10 },
-    { answer: "granted", units: 15 },
+    { answer: "granted", nanos: 15 },
   ]);
 });
 
@@ -34,7 +34,7 @@ test("an admission has its windows, and a limited key and team beside them", () 
   const row = [0, "granted", ...seen([10, 20, 30, 40], [1, 2, 3, 4]), [key], 190, 9, "plan"];
   const [answer] = answered([admit], row) as AdmitAnswer[];
   if (answer?.answer !== "granted") throw new Error("it was not granted");
-  expect(answer).toMatchObject({ units: 190, outputTokens: 9, source: "plan", at: new Date(at_ms) });
+  expect(answer).toMatchObject({ nanos: 190, outputTokens: 9, source: "plan", at: new Date(at_ms) });
   expect(answer.windows.week).toEqual({
     ...{ kind: "week", limit: 5000, used: 20, held: 2 },
     ...{ startsAt: new Date(starts[1]!), resetAt: new Date(ends[1]!) },
@@ -50,7 +50,7 @@ test("a refusal says which windows are full, the one that resets last first, and
   expect(answer).toMatchObject({
     answer: "exhausted",
     kinds: ["month", "week", "session"],
-    extra: { enabled: true, capUnits: 400, used: 40, held: 4 },
+    extra: { enabled: true, capNanos: 400, used: 40, held: 4 },
   });
 });
 

@@ -53,7 +53,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         const names = { requestId: grown!.requestId, organizationId: organization };
         const commands: Command[] = [
           admitOf(organization),
-          { verb: "grow", ...names, number: 1, limits: unlimited, unitsTotal: 2000, unitsTotal_min: 2000 },
+          { verb: "grow", ...names, number: 1, limits: unlimited, nanosTotal: 2000, nanosTotal_min: 2000 },
           {
             verb: "checkpoint",
             ...names,

@@ -43,7 +43,7 @@ async function ended(sluice: Sluice, key: string, id: string): Promise<string | 
 }
 
 interface Shown {
-  windows: { month: { used_units: number } };
+  windows: { month: { used_nanos: number } };
 }
 
 /** What must be true of a node on a restored database: it has what the backup had, agrees, and counts on from there. */

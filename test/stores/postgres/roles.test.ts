@@ -91,7 +91,7 @@ async function administers(sluice: Sluice): Promise<void> {
   await until(async () => (await runner.query("select 1 from usage_refusal")).length > 0, 60_000, "the refusal's row");
   await sluice.json("org", "extra-usage", "narrow", "on", "--cap", "1000");
   await sluice.json("org", "anchor", "narrow", new Date(Date.now() + 86_400_000).toISOString());
-  await sluice.json("usage", "adjust", "narrow", "--window", "all", "--units", "7", "--reason", "a test");
+  await sluice.json("usage", "adjust", "narrow", "--window", "all", "--nanos", "7", "--reason", "a test");
   await sluice.json("org", "suspend", "narrow");
   await sluice.json("key", "rotate", id);
   await sluice.json("key", "revoke", id);

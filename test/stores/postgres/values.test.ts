@@ -30,7 +30,7 @@ function contract(open: Open): void {
 
   const text = fc.string({ unit: "grapheme", maxLength: 40 }).filter((one) => !one.includes("\0"));
   const awkward = fc.constantFrom("", "NULL", "null", "{}", '"', "\\", "a,b", " a ", "{a,b}", "\n", "'", "株式");
-  const units = fc.maxSafeInteger();
+  const nanos = fc.maxSafeInteger();
   const instants = fc.date({
     min: new Date("0001-01-01T00:00:00Z"),
     max: new Date("9999-12-31T23:59:59.999Z"),
@@ -38,7 +38,7 @@ function contract(open: Open): void {
   });
 
   returns("text", fc.oneof(text, awkward));
-  returns("int8", units);
+  returns("int8", nanos);
   returns("int4", fc.integer());
   returns(
     "float8",
@@ -50,7 +50,7 @@ function contract(open: Open): void {
   returns("uuid", fc.uuid());
   returns("jsonb", fc.dictionary(text, fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null), fc.array(text))));
   returns("text[]", fc.array(fc.oneof(text, awkward, fc.constant(null)), { maxLength: 8 }));
-  returns("int8[]", fc.array(units, { maxLength: 8 }));
+  returns("int8[]", fc.array(nanos, { maxLength: 8 }));
   returns("timestamptz[]", fc.array(instants, { maxLength: 4 }));
   returns("bytea[]", fc.array(fc.uint8Array({ maxLength: 8 }), { maxLength: 4 }));
 

@@ -95,8 +95,8 @@ export const organizationKind: Kind<WholeOrganization> = {
       read: (one) => (one.nextAnchor ?? one).anchorAt.toISOString(),
       fresh: null,
     }),
-    extra_usage_cap_units: setBy("setExtraUsage", "cap_units", {
-      read: ({ extraUsage }) => (extraUsage.enabled ? extraUsage.capUnits : null),
+    extra_usage_cap_nanos: setBy("setExtraUsage", "cap_nanos", {
+      read: ({ extraUsage }) => (extraUsage.enabled ? extraUsage.capNanos : null),
       fresh: null,
     }),
     key_lifetime_max_days: setBy("updatePolicies", "key_lifetime_max_days", {

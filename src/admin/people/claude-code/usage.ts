@@ -56,8 +56,8 @@ function usageBody(caps: readonly Cap[], pricing: Pricing, month_used: number) {
 
 const percent = (cap: Cap) => Math.floor(shareOf(cap) * 100);
 
-/** Returns the price of units, in whole hundredths of the currency. */
-function centsAt({ price_per_million_units }: Pricing): (units: number) => number {
-  const cost = costsAt(price_per_million_units);
-  return (units) => Math.round(Number(cost(Math.max(0, units))) * 100);
+/** Returns the price of nanos, in whole hundredths of the currency. */
+function centsAt({ price_per_million_nanos }: Pricing): (nanos: number) => number {
+  const cost = costsAt(price_per_million_nanos);
+  return (nanos) => Math.round(Number(cost(Math.max(0, nanos))) * 100);
 }

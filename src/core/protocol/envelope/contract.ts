@@ -42,14 +42,14 @@ export function openaiError($id: string, { types = [], param }: { types?: string
           }),
         ),
         limit_value: Type.Optional(
-          Type.Integer({ minimum: 1, description: "How large that limit is, in units, or in tokens a minute." }),
+          Type.Integer({ minimum: 1, description: "How large that limit is, in nanos, or in tokens a minute." }),
         ),
         needed: Type.Optional(
           Type.Integer({ minimum: 1, description: "What the request needs at least, in the same." }),
         ),
         ...tooLong,
         extra_usage: Type.Optional(
-          Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-units." }) }),
+          Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-nanos." }) }),
         ),
         plan_type: Type.Optional(nullable(Type.String())),
         limited_by: Type.Optional(

@@ -6,15 +6,15 @@ import { bounds, type MetricTable } from "../metric.ts";
 export const organizations_max = 1000;
 
 export const usageMetrics = {
-  usage_units_total: {
+  usage_nanos_total: {
     type: "counter",
-    help: "Micro-units of requests that this node has settled: charged, or not charged because no limit had room for them.",
+    help: "Micro-nanos of requests that this node has settled: charged, or not charged because no limit had room for them.",
     question: "What is earned, and what is given away?",
     labels: { class: ["charged", "uncharged"] },
   },
-  usage_organization_units: {
+  usage_organization_nanos: {
     type: "gauge",
-    help: "Micro-units that ended requests of an organization used on this node in the last hour: the largest by that, and the others together.",
+    help: "Micro-nanos that ended requests of an organization used on this node in the last hour: the largest by that, and the others together.",
     question: "Who uses most?",
     labels: { organization: organizations_max },
   },

@@ -72,7 +72,7 @@ const blank = {
   formerSlugs: [],
   status: "active",
   nextAnchor: null,
-  extraUsage: { enabled: false, capUnits: null },
+  extraUsage: { enabled: false, capNanos: null },
   keyLifetimeMaxDays: null,
   keyUnusedMaxDays: null,
   keepsContent: true,
