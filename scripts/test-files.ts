@@ -17,6 +17,7 @@ const long = [
   "test/stores/postgres/{embedded,failover,migrate,pooler,replica-reports,restore,roles,snapshot,upkeep-pages}.test.ts",
   "test/core/store/{audit-chain,ledger-crash,policies,rollups}.test.ts",
   "test/features/telemetry/otel.test.ts",
+  "test/features/operations/memory.test.ts",
   "test/core/usage/company.test.ts",
 ];
 

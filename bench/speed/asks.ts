@@ -4,10 +4,15 @@
 export const protocols = ["chat", "messages", "responses"] as const;
 export type Protocol = (typeof protocols)[number];
 
-export const pathOf: Record<Protocol, string> = {
+/** All that is asked for: an answer in one of the protocols, or an embedding. */
+export const asked = [...protocols, "embeddings"] as const;
+export type Asked = (typeof asked)[number];
+
+export const pathOf: Record<Asked, string> = {
   chat: "/v1/chat/completions",
   messages: "/v1/messages",
   responses: "/v1/responses",
+  embeddings: "/v1/embeddings",
 };
 
 export interface Behaviour {
@@ -38,8 +43,16 @@ export const word = " word";
 export const tagOf = (count: number) => tagPrefix + count.toString(36).padStart(8, "0");
 export const textOf = (tag: string, { tokens }: Behaviour) => tag + word.repeat(tokens - 1);
 
+/** A vector that says its question's tag: its first numbers are the tag's letters. */
+export const dimensions = 256;
+const scale = 1_000;
+export const vectorOf = (tag: string) =>
+  Array.from({ length: dimensions }, (_, at) => (at < tagLength ? tag.charCodeAt(at) / scale : 0.0182031));
+const tagIn = (vector: readonly number[]) =>
+  String.fromCharCode(...vector.slice(0, tagLength).map((number) => Math.round(number * scale)));
+
 export interface Expected {
-  protocol: Protocol;
+  protocol: Asked;
   isStreamed: boolean;
   tag: string;
   behaviour: Behaviour;
@@ -58,7 +71,8 @@ interface Said {
 export function wrong(body: string, { protocol, isStreamed, tag, behaviour }: Expected): string | null {
   let said: Said;
   try {
-    said = isStreamed ? streamed[protocol](framesOf(body)) : whole[protocol](JSON.parse(body));
+    said =
+      isStreamed && protocol !== "embeddings" ? streamed[protocol](framesOf(body)) : whole[protocol](JSON.parse(body));
   } catch (cause) {
     return `it cannot be read: ${String(cause)}; ${body.slice(0, 200)}`;
   }
@@ -93,7 +107,14 @@ function framesOf(body: string): Frame[] {
 // biome-ignore lint/suspicious/noExplicitAny: what a client without types reads
 type Json = any;
 
-const whole: Record<Protocol, (reply: Json) => Said> = {
+const whole: Record<Asked, (reply: Json) => Said> = {
+  embeddings: ({ data, usage }) => ({
+    text: tagIn(data[0].embedding),
+    ends: data[0].embedding.length / dimensions,
+    inputTokens: usage.prompt_tokens,
+    // One vector stands for one token.
+    outputTokens: data.length,
+  }),
   chat: ({ choices, usage }) => ({
     text: choices[0].message.content,
     ends: choices.filter((choice: Json) => choice.finish_reason === "stop").length,

@@ -4,12 +4,13 @@
 import {
   type Behaviour,
   behaviourOf,
+  asked as everything,
   type Protocol,
   pathOf,
-  protocols,
   tagLength,
   tagPrefix,
   textOf,
+  vectorOf,
   word,
 } from "./asks.ts";
 
@@ -117,6 +118,11 @@ const responses: Wire = {
 
 export const wires: Record<Protocol, Wire> = { chat, messages, responses };
 
+const embedded = (model: string, tag: string, { inputTokens }: Behaviour) => ({
+  ...{ object: "list", model, usage: { prompt_tokens: inputTokens, total_tokens: inputTokens } },
+  data: [{ object: "embedding", index: 0, embedding: vectorOf(tag) }],
+});
+
 export function startEngine() {
   /** The frames of tokens that all streams of a model share. */
   const shared = new Map<string, Uint8Array[]>();
@@ -156,15 +162,16 @@ export function startEngine() {
     ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 120 },
     async fetch(request) {
       const { pathname } = new URL(request.url);
-      const protocol = protocols.find((name) => pathOf[name] === pathname);
+      const protocol = everything.find((name) => pathOf[name] === pathname);
       const asked = await request.text();
       const model = /"model":"([^"]+)"/.exec(asked)?.[1];
       const tagAt = asked.indexOf(tagPrefix);
       if (!protocol || !model || tagAt < 0) return new Response("not of this bench", { status: 404 });
       const tag = asked.slice(tagAt, tagAt + tagLength);
-      if (asked.includes('"stream":true')) return streamed(protocol, model, tag, asked);
+      if (asked.includes('"stream":true') && protocol !== "embeddings") return streamed(protocol, model, tag, asked);
       const behaviour = behaviourOf(model);
       if (behaviour.wait_ms > 0) await Bun.sleep(behaviour.wait_ms);
+      if (protocol === "embeddings") return Response.json(embedded(model, tag, behaviour));
       return Response.json(wires[protocol].whole(model, textOf(tag, behaviour), behaviour, asked));
     },
   });

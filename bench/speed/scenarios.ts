@@ -1,7 +1,7 @@
 // What is measured, as data: what is asked, how, of whom, and which rows of the table come of it, with their budgets.
 
 import { agentBody, type BodyOptions, smallBody } from "../agent-body.ts";
-import { type Behaviour, type Protocol, protocols } from "./asks.ts";
+import { type Asked, type Behaviour, type Protocol, protocols } from "./asks.ts";
 import { percentile } from "./percentile.ts";
 
 export const names = {
@@ -65,13 +65,16 @@ export type Load =
   | { kind: "steadily"; rate: number; length_s: number }
   | { kind: "spread"; count: number; over_s: number };
 
+/** Of a body in any of the ways of asking. */
+export type AskOptions = Omit<BodyOptions, "protocol"> & { protocol: Asked };
+
 export interface Scenario {
   id: string;
-  caller: Protocol;
-  engine: Protocol;
+  caller: Asked;
+  engine: Asked;
   behaviour: Behaviour;
   isStreamed: boolean;
-  body(text: string, options: BodyOptions): string;
+  body(text: string, options: AskOptions): string;
   cap: number | null;
   load: Load;
   rounds: number;
@@ -92,6 +95,9 @@ const thousand: Behaviour = { wait_ms: 20, tokens: 40, every_ms: 100, inputToken
 const fiveThousand: Behaviour = { wait_ms: 20, tokens: 12, every_ms: 500, inputTokens: 20 };
 const large: Behaviour = { ...short, inputTokens: 250_000 };
 export const warmStream: Behaviour = { wait_ms: 0, tokens: 50, every_ms: 1, inputTokens: 20 };
+
+/** Its one token stands for the vector. */
+export const embedding: Behaviour = { ...short, tokens: 1 };
 
 export const behaviours = [short, late, agent, agentStream, stream, thousand, fiveThousand, large, warmStream];
 
@@ -130,6 +136,15 @@ function small(protocol: Protocol): Scenario {
     rows: [cpuRow(id, `CPU a small request, ${protocol}`, perRequest, 3), ...(isChat ? [limits] : [])],
   };
 }
+
+/** Beside it stands `small-chat`: what is passed on should cost no more above bare pass-through. */
+const smallEmbedding: Scenario = {
+  ...{ ...ordinary, id: "small-embeddings", caller: "embeddings", engine: "embeddings", behaviour: embedding },
+  body: (input, { model }) => JSON.stringify({ model, input }),
+  load: { kind: "closely", connections: 64, length_s: 1.5 },
+  targets: [names.passed, names.postgres],
+  rows: [cpuRow("small-embeddings", "CPU a small embedding of 256 numbers", perRequest, 3)],
+};
 
 function agentWhole(protocol: Protocol): Scenario {
   const id = `agent-${protocol}`;
@@ -275,7 +290,7 @@ const workers: Scenario = {
 
 const largeBodies: Scenario = {
   ...{ ...ordinary, ...asChat, id: "large", behaviour: large, rounds: 2 },
-  body: (text, options) => agentBody(text, options, 745),
+  body: (text, options) => agentBody(text, { ...options, protocol: "chat" }, 745),
   load: { kind: "steadily", rate: 100, length_s: 2 },
   targets: both,
   probe: "/livez",
@@ -294,6 +309,7 @@ const largeBodies: Scenario = {
 
 export const scenarios: readonly Scenario[] = [
   ...protocols.map(small),
+  smallEmbedding,
   sparseClosely,
   sparseSteadily,
   ...protocols.map(agentWhole),

@@ -6,18 +6,18 @@ import { join } from "node:path";
 import { freePort } from "../../test/harness/daemon.ts";
 import { debianProgram } from "../../test/harness/debian.ts";
 import { until } from "../../test/harness/until.ts";
-import { type Behaviour, modelOf, type Protocol, protocols } from "./asks.ts";
+import { type Asked, asked, type Behaviour, modelOf, type Protocol, protocols } from "./asks.ts";
 import { pinned } from "./process.ts";
-import { names } from "./scenarios.ts";
+import { embedding, names } from "./scenarios.ts";
 
 export interface Target {
   name: string;
   pid: number;
   url: string;
   /** What it calls an engine's model; the engine's name, where it passes requests on. */
-  modelFor(engine: Protocol, behaviour: Behaviour): string;
+  modelFor(engine: Asked, behaviour: Behaviour): string;
   headers: Record<string, string>;
-  speaks: readonly Protocol[];
+  speaks: readonly Asked[];
   /** Whether any protocol may be asked of an engine of another. */
   translates: boolean;
   /** Whether it is asked for answers that are whole, where others are asked for streams. */
@@ -42,9 +42,9 @@ export async function startPasser(engineUrl: string): Promise<Target> {
 
 export const passing = (name: string) => ({
   name,
-  modelFor: (_: Protocol, behaviour: Behaviour) => modelOf(behaviour),
+  modelFor: (_: Asked, behaviour: Behaviour) => modelOf(behaviour),
   headers: {},
-  speaks: protocols,
+  speaks: asked,
   translates: false,
 });
 
@@ -161,7 +161,7 @@ export async function startNode(options: NodeOptions): Promise<Target[]> {
       url,
       modelFor: publicModel,
       headers: { authorization: `Bearer ${key}` },
-      speaks: protocols,
+      speaks: asked,
       translates: true,
       stop() {
         isStopping = true;
@@ -172,7 +172,7 @@ export async function startNode(options: NodeOptions): Promise<Target[]> {
   return targets;
 }
 
-const publicModel = (engine: Protocol, behaviour: Behaviour) => `${engine}/${modelOf(behaviour)}`;
+const publicModel = (engine: Asked, behaviour: Behaviour) => `${engine}/${modelOf(behaviour)}`;
 
 const engineProtocol: Record<Protocol, string> = {
   chat: "openai-chat",
@@ -190,14 +190,18 @@ function configuration(engineUrl: string, behaviours: readonly Behaviour[], serv
       routes: [{ upstream: engine, model: modelOf(behaviour) }],
     })),
   );
+  const embedder = {
+    ...{ id: publicModel("embeddings", embedding), kind: "embedding", created: 1, context_window: 1_000_000 },
+    ...{ prices: { input: 1 }, routes: [{ upstream: "chat", model: modelOf(embedding) }] },
+  };
   const limits = {
     ...{ session: 1e6, week: 1e6, month: 1e6 },
     ...{ requests_per_minute: 1e9, tokens_per_minute: 1e12, concurrent_requests: 1e6 },
   };
   // JSON is YAML.
   const plans = { off: {}, on: limits };
-  const metering = { currency: "USD" };
-  return JSON.stringify({ server, metering, upstreams: Object.assign({}, ...upstreams), models, plans });
+  const file = { server, metering: { currency: "USD" }, upstreams: Object.assign({}, ...upstreams), plans };
+  return JSON.stringify({ ...file, models: [...models, embedder] });
 }
 
 export async function servingOn(stdout: ReadableStream<Uint8Array>, log: string): Promise<string> {

@@ -2,6 +2,7 @@
 // and everything else is measured after warming.
 
 import { closely, counted } from "../steady.ts";
+import { protocols } from "./asks.ts";
 import type { Pool } from "./client.ts";
 import { cpu_us } from "./process.ts";
 import type { Line } from "./report.ts";
@@ -19,6 +20,7 @@ export interface Driven {
 const cold_requests = 2000;
 const connections_count = 64;
 const small = scenarios[0]!;
+const embeddings = scenarios.find(({ caller }) => caller === "embeddings")!;
 
 /** Of each process, the first requests. */
 export async function coldLine(driven: readonly Driven[], say: (text: string) => void): Promise<Line> {
@@ -52,7 +54,7 @@ export async function warmed(driven: readonly Driven[], length_s: number, say: (
       { behaviour: small.behaviour, isStreamed: false },
       { behaviour: warmStream, isStreamed: true },
     ];
-    const callers = target.speaks;
+    const callers = protocols.filter((protocol) => target.speaks.includes(protocol));
     for (const kind of kinds) {
       for (const caller of callers) {
         const ask = askerOf(target, connections, { ...small, ...kind, caller, engine: caller }, count);
@@ -60,5 +62,8 @@ export async function warmed(driven: readonly Driven[], length_s: number, say: (
         await closely(ask, { length_s: each_s, connections: connections_count, latencies: [] });
       }
     }
+    if (!target.speaks.includes("embeddings")) continue;
+    const embed = askerOf(target, connections, embeddings, count);
+    await closely(embed, { length_s: length_s / 4, connections: connections_count, latencies: [] });
   }
 }

@@ -1,4 +1,4 @@
-/** The engines: routes, breakers, queues and load; drain one, and bring it back. */
+/** The engines: routes, breakers, queues and load; drain one, and bring it back. And the models with their prices. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { useAnswer, useLive } from "../core/use-answer.ts";
@@ -6,6 +6,7 @@ import { Act } from "../parts/act.tsx";
 import { Failed } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Drain, type Engine, EngineTable, nameOf } from "../parts/engine-table.tsx";
+import { Models } from "../parts/model-table.tsx";
 import { Page, Section } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -30,6 +31,7 @@ export function EnginesPage() {
       {fleet && fleet.engines_left_out > 0 && <p class="fine">{fleet.engines_left_out} more are not reported.</p>}
       {drains.length > 0 && <Drains of={drains} />}
       <CommandLine verb={drains.length > 0 ? "listDrains" : "getFleet"} />
+      <Models />
     </Page>
   );
 }

@@ -69,6 +69,7 @@ function factsOf(request: Request) {
     ["person", person_id ? <RequestsOf key="p" by="person" id={person_id} /> : "nobody's key"],
     ["model", model],
     ["operation", `${operation}${stream ? ", streamed" : ""}`],
+    ["inputs", request.input_count === null ? null : grouped(request.input_count)],
     ["admitted", <Time key="c" at={request.created_at} />],
     ["ended", <Time key="e" at={request.ended_at} none="it runs" />],
     ["ran", request.duration_ms === null ? null : `${milliseconds(request.duration_ms)} from admission to end`],
@@ -83,13 +84,14 @@ function factsOf(request: Request) {
 
 type Prices = NonNullable<Request["prices"]>;
 
-/** The tokens and their prices, and what they cost together. */
+/** Tokens and searches, their prices, and what they cost together. */
 function Receipt({ request: { usage, cost }, prices }: { request: Request; prices: Prices }) {
   const lines = [
     { name: "input", tokens: usage.input_tokens, price: prices.input },
     { name: "input from the cache", tokens: usage.cached_input_tokens, price: prices.cached_input },
     { name: "input into the cache", tokens: usage.cache_write_tokens, price: prices.cache_write },
     { name: "output", tokens: usage.output_tokens, price: prices.output },
+    { name: "searches", tokens: usage.searches, price: prices.search },
   ].filter(({ tokens, name }) => tokens > 0 || name === "input" || name === "output");
   return (
     <Section title="Receipt" aside={`tokens ${usage.source}, held ${moneyWritten(cost.held)}`}>
@@ -98,9 +100,18 @@ function Receipt({ request: { usage, cost }, prices }: { request: Request; price
         rows={lines}
         keyOf={({ name }) => name}
         columns={[
-          { head: "Tokens of", cell: ({ name }) => name },
-          { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens) },
-          { head: "Price of a million", isNumber: true, cell: ({ price }) => <Money of={price} /> },
+          { head: "Counted", cell: ({ name }) => name },
+          { head: "Number", isNumber: true, cell: ({ tokens }) => grouped(tokens) },
+          {
+            head: "Price",
+            isNumber: true,
+            cell: ({ price, name }) =>
+              price && (
+                <>
+                  <Money of={price} /> for a {name === "searches" ? "thousand" : "million"}
+                </>
+              ),
+          },
         ]}
       />
       <p class="sum">

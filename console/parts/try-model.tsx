@@ -7,6 +7,7 @@ import { Refusal, send } from "../core/http.ts";
 import { may, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { CommandLine } from "./command-line.tsx";
+import type { Model } from "./model-table.tsx";
 import { Section } from "./section.tsx";
 
 const option = (flag: string) => ({ flag, none: null, words: {} });
@@ -25,14 +26,40 @@ interface Said {
   isRunning: boolean;
 }
 
+type Kind = Model["kind"];
+
 const nothing: Said = { text: "", request: null, failure: null, isRunning: false };
 
+/** The request to a model of each kind. */
+const asks: Record<Kind, { path: string; label: string; body(text: string, documents: string[]): object }> = {
+  chat: {
+    path: "/v1/chat/completions",
+    label: "Message",
+    body: (content) => ({ stream: true, messages: [{ role: "user", content }] }),
+  },
+  completion: {
+    path: "/v1/completions",
+    label: "Prompt",
+    body: (prompt) => ({ stream: true, prompt, max_tokens: 256 }),
+  },
+  embedding: { path: "/v1/embeddings", label: "Text", body: (input) => ({ input }) },
+  rerank: { path: "/v1/rerank", label: "Query", body: (query, documents) => ({ query, documents }) },
+};
+
+/** Who may not see the configuration is taken to chat, and reads in the refusal what the model is for. */
+function useKind(model: string): Kind {
+  const { answer } = useAnswer("showConfiguration", may("showConfiguration") ? {} : null);
+  return answer?.models.find(({ id }) => id === model)?.kind ?? "chat";
+}
+
 export function TryModel({ model }: { model: string }) {
+  const kind = useKind(model);
+  const [documents, setDocuments] = useState("Hello, and welcome.\nThe tide is out at noon.");
   const [message, setMessage] = useState("Say hello in one sentence.");
   const [key, setKey] = useState<string | null>(null);
   const [said, setSaid] = useState(nothing);
   const abort = useRef<AbortController | null>(null);
-  const id = useId();
+  const [id, documentsId] = [useId(), useId()];
   // Nobody reads the rest of an answer on another page, and it would be charged.
   useEffect(() => () => abort.current?.abort(), []);
   if (!may("tryModel")) return null;
@@ -43,7 +70,11 @@ export function TryModel({ model }: { model: string }) {
     setSaid({ ...nothing, isRunning: true });
     const add = (more: Partial<Said>) => setSaid((before) => ({ ...before, ...more }));
     const heard = (text: string) => setSaid((before) => ({ ...before, text: before.text + text }));
-    const failure = await streamed({ model, message, key, signal: abort.current.signal }, add, heard);
+    const failure = await answered(
+      { model, kind, message, documents: lines(documents), key, signal: abort.current.signal },
+      add,
+      heard,
+    );
     add({ failure, isRunning: false });
     announce(failure ?? "The answer is complete.");
   };
@@ -52,9 +83,20 @@ export function TryModel({ model }: { model: string }) {
       <form class="try" onSubmit={ask}>
         {needsKey && <KeyChoice value={key} change={setKey} />}
         <div class="field">
-          <label for={id}>Message</label>
+          <label for={id}>{asks[kind].label}</label>
           <textarea id={id} rows={3} value={message} onInput={(event) => setMessage(event.currentTarget.value)} />
         </div>
+        {kind === "rerank" && (
+          <div class="field">
+            <label for={documentsId}>Documents, one in each line</label>
+            <textarea
+              id={documentsId}
+              rows={3}
+              value={documents}
+              onInput={(event) => setDocuments(event.currentTarget.value)}
+            />
+          </div>
+        )}
         <p>
           <button
             type="submit"
@@ -134,29 +176,37 @@ function KeyChoice({ value, change }: { value: string | null; change: (key: stri
   );
 }
 
+const lines = (text: string) => text.split("\n").filter((line) => line.trim() !== "");
+
 interface Asked {
   model: string;
+  kind: Kind;
   message: string;
+  documents: string[];
   key: string | null;
   signal: AbortSignal;
 }
 
 /** Answers why it failed; null if the answer came whole. */
-async function streamed(
-  { model, message, key, signal }: Asked,
+async function answered(
+  { model, kind, message, documents, key, signal }: Asked,
   add: (more: Partial<Said>) => void,
   heard: (text: string) => void,
 ): Promise<string | null> {
   try {
-    const body = { model, stream: true, messages: [{ role: "user", content: message }] };
-    const path = `/management/v1/try${key === null ? "" : `?key=${encodeURIComponent(key)}`}`;
-    const response = await send({ method: "post", path, body, signal });
+    const body = { model, ...asks[kind].body(message, documents) };
+    const query = new URLSearchParams({ ...(key !== null && { key }), path: asks[kind].path });
+    const response = await send({ method: "post", path: `/management/v1/try?${query}`, body, signal });
     add({ request: response.headers.get("x-service-request-id") });
+    if (kind === "embedding" || kind === "rerank") {
+      heard(wholeText(await response.json(), documents));
+      return null;
+    }
     for await (const data of eventsIn(response.body!)) {
       if (data === "[DONE]") return null;
       const event = JSON.parse(data);
       if (event.error) return event.error.message;
-      heard(event.choices?.[0]?.delta?.content ?? "");
+      heard(event.choices?.[0]?.delta?.content ?? event.choices?.[0]?.text ?? "");
     }
     return "The answer broke off.";
   } catch (failure) {
@@ -164,4 +214,16 @@ async function streamed(
     if (failure instanceof Refusal) add({ request: failure.requestId });
     return failure instanceof Error ? failure.message : String(failure);
   }
+}
+
+const numbers_shown = 8;
+
+/** An answer of numbers, in words. */
+function wholeText(
+  { data, results = [] }: { data?: { embedding: number[] }[]; results?: { index: number; relevance_score: number }[] },
+  documents: readonly string[],
+): string {
+  const vector = data?.[0]?.embedding;
+  if (!vector) return results.map(({ index, relevance_score }) => `${relevance_score}  ${documents[index]}`).join("\n");
+  return `${vector.length} numbers: ${vector.slice(0, numbers_shown).join(", ")}${vector.length > numbers_shown ? ", …" : ""}`;
 }

@@ -54,6 +54,8 @@ const requestFacts = {
   priceCachedInput: nanos("price_cached_input").notNull(),
   priceCacheWrite: nanos("price_cache_write").notNull(),
   priceOutput: nanos("price_output").notNull(),
+  priceSearch: nanos("price_search"),
+  inputCount: integer("input_count"),
   source: usageBilling("source").notNull(),
 };
 
@@ -126,6 +128,7 @@ export const usageRecord = pgTable(
     recovered: boolean("recovered").notNull(),
     ...tokenCounts,
     usageSource: text("usage_source").notNull(),
+    searches: integer("searches"),
     sessionStartsAt: instant("session_starts_at"),
     sessionEndsAt: instant("session_ends_at"),
     sessionLimit: nanos("session_limit"),

@@ -3,6 +3,8 @@
  * Messages and aggregators, and Ollama's own list. The answers are not trusted: they are bounded, and only values of the
  * right form are used.
  */
+
+import type { ModelKind } from "../core/inference/model.ts";
 import { isPlain } from "../core/inference/plain-text.ts";
 import type { Capability } from "../core/inference/request.ts";
 import { dialectBySigns, signPages } from "../core/protocol/dialects/recognize.ts";
@@ -16,6 +18,8 @@ import { checkedUrl } from "./upstream-url.ts";
 export interface EngineModel {
   /** The engine's own name for the model. */
   name: string;
+  /** The kind that the engine says; null if it says none. */
+  kind: ModelKind | null;
   contextTokens: number | null;
   outputTokens_max: number | null;
   /** Null if the engine does not report it. */
@@ -36,7 +40,7 @@ export interface Engine {
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-const answer_ms = 10_000;
+const list_ms = 10_000;
 const answer_bytes_max = 16 * 1024 * 1024;
 const models_max = 1000;
 const details_max = 100;
@@ -72,15 +76,16 @@ export async function probeEngine(
   throw new Error(complaint(checked.url, tried, key !== null));
 }
 
-interface Answer {
+export interface Answer {
   /** Null if nothing answered. */
   status: number | null;
   body: unknown;
 }
 
-type Ask = (url: string, body?: Record<string, unknown>) => Promise<Answer>;
+export type Ask = (url: string, body?: Record<string, unknown>) => Promise<Answer>;
 
-function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol): Ask {
+/** `answer_ms`: a model may be loaded first. */
+export function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol, answer_ms = list_ms): Ask {
   const headers = { accept: "application/json", ...upstreamCodecs[protocol].headers(key || null) };
   return async (url, body) => {
     const signal = AbortSignal.timeout(answer_ms);
@@ -174,8 +179,10 @@ function modelOf(item: unknown): EngineModel | null {
   if (!name || name.length > 512 || !isPlain(name)) return null;
   const meta = record(entry.meta);
   const provider = record(entry.top_provider);
+  const capabilities = capabilitiesOf(entry);
   return {
     name,
+    kind: capabilities ? "chat" : kindOf(entry),
     contextTokens: firstCount(
       entry.max_model_len,
       meta.n_ctx,
@@ -186,10 +193,17 @@ function modelOf(item: unknown): EngineModel | null {
       entry.max_input_tokens,
     ),
     outputTokens_max: firstCount(provider.max_completion_tokens, entry.max_output_tokens, entry.max_tokens),
-    capabilities: capabilitiesOf(entry),
+    capabilities,
     created: createdOf(entry),
     samplingFields: samplingFieldsOf(entry),
   };
+}
+
+/** Infinity and Ollama say which models embed or rank. That others complete, llama.cpp says of each, whatever it is. */
+function kindOf({ capabilities }: Record<string, unknown>): ModelKind | null {
+  if (!Array.isArray(capabilities) || capabilities.includes("completion")) return null;
+  if (capabilities.includes("embedding") || capabilities.includes("embed")) return "embedding";
+  return capabilities.includes("rerank") ? "rerank" : null;
 }
 
 function samplingFieldsOf({ owned_by, supported_parameters }: Record<string, unknown>): readonly SamplingField[] {
@@ -239,12 +253,10 @@ async function detailed(models: EngineModel[], root: string, ask: Ask): Promise<
   if (models.some((model) => model.contextTokens !== null)) return models;
   const tags = modelsOf((await ask(`${root}/api/tags`)).body);
   if (!tags || tags.length === 0) return models;
-  const generating: EngineModel[] = [];
-  for (const model of models.slice(0, details_max)) {
-    const show = record((await ask(`${root}/api/show`, { model: model.name })).body);
-    if (!isEmbedding(show)) generating.push(withShow(model, show));
-  }
-  return [...generating, ...models.slice(details_max)];
+  const described: EngineModel[] = [];
+  for (const model of models.slice(0, details_max))
+    described.push(withShow(model, record((await ask(`${root}/api/show`, { model: model.name })).body)));
+  return [...described, ...models.slice(details_max)];
 }
 
 function withProps(model: EngineModel, props: Record<string, unknown>): EngineModel {
@@ -267,14 +279,13 @@ function withProps(model: EngineModel, props: Record<string, unknown>): EngineMo
   return { ...model, contextTokens, capabilities };
 }
 
-function isEmbedding({ capabilities }: Record<string, unknown>): boolean {
-  return Array.isArray(capabilities) && capabilities.includes("embedding") && !capabilities.includes("completion");
-}
-
-function withShow(model: EngineModel, { capabilities, model_info }: Record<string, unknown>): EngineModel {
+function withShow(model: EngineModel, show: Record<string, unknown>): EngineModel {
+  const { capabilities, model_info } = show;
+  const chats = Array.isArray(capabilities) && capabilities.includes("completion");
+  const kind = chats ? "chat" : kindOf(show);
   const context = Object.entries(record(model_info)).find(([name]) => name.endsWith(".context_length"))?.[1];
   const contextTokens = firstCount(context) ?? model.contextTokens;
-  if (!Array.isArray(capabilities)) return { ...model, contextTokens };
+  if (!Array.isArray(capabilities) || (kind !== null && kind !== "chat")) return { ...model, kind, contextTokens };
   const tools = capabilities.includes("tools");
   const flags = {
     tools,
@@ -286,7 +297,7 @@ function withShow(model: EngineModel, { capabilities, model_info }: Record<strin
     files: false,
     audio_input: capabilities.includes("audio"),
   };
-  return { ...model, contextTokens, capabilities: listed(flags) };
+  return { ...model, kind, contextTokens, capabilities: listed(flags) };
 }
 
 function firstCount(...candidates: unknown[]): number | null {

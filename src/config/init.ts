@@ -9,9 +9,10 @@ import { defaultTimeouts } from "../core/upstream/target.ts";
 import { checkedKey } from "./api-key.ts";
 import { flow } from "./check/amend.ts";
 import { type CheckSettings, type Finding, verdictsOf } from "./check/check.ts";
+import { isKindAsked, kindFindings, kindIn, pathsIn } from "./check/kinds.ts";
 import { capabilitiesOf, modelRows, upstreamRows } from "./check/rows.ts";
 import { dialectOf } from "./dialect.ts";
-import { type EngineModel, type Fetch, probeEngine } from "./engine.ts";
+import { type Ask, asker, type EngineModel, type Fetch, probeEngine } from "./engine.ts";
 import { defaultModels } from "./models.ts";
 import { publicIds } from "./public-id.ts";
 import { schemaText } from "./settings/file.ts";
@@ -65,7 +66,9 @@ export async function initConfiguration(options: InitOptions): Promise<InitDraft
   const { url, models, dialect: name } = await probeEngine(written, key, fetch, protocol);
   const keyVariable = checked ? upstreamKeyVariable : null;
   const dialect = dialectOf(name ?? "generic");
-  const [asked] = models;
+  const ask = asker(key, fetch, protocol, kind_ms);
+  const found = check && protocol === "openai-chat" ? await foundKinds(models, url, ask) : new Map<string, Finding[]>();
+  const asked = models.find((model) => isChat(model, found.get(model.name)));
   let findings: Finding[] = [];
   let unasked: string | null = null;
   if (asked && check) {
@@ -78,7 +81,7 @@ export async function initConfiguration(options: InitOptions): Promise<InitDraft
     }
   }
   const rows = upstreamRows(verdictsOf(findings), dialect, name);
-  const found = new Map(asked ? [[asked.name, findings]] : []);
+  if (asked) found.set(asked.name, [...(found.get(asked.name) ?? []), ...findings]);
   const yaml = draftConfiguration(models, {
     name: "main",
     url,
@@ -90,6 +93,21 @@ export async function initConfiguration(options: InitOptions): Promise<InitDraft
     unasked,
   });
   return { yaml, models: publicIds(models.map((model) => model.name)), schema: schemaText() };
+}
+
+/** How many models are asked what they are for, and how long each may take: it may have to be loaded. */
+const kinds_max = 16;
+export const kind_ms = 60_000;
+
+async function foundKinds(models: readonly EngineModel[], url: string, ask: Ask): Promise<Map<string, Finding[]>> {
+  const found = new Map<string, Finding[]>();
+  for (const { name } of models.filter(({ kind }) => kind === null).slice(0, kinds_max))
+    found.set(name, await kindFindings(ask, url, name));
+  return found;
+}
+
+function isChat({ kind }: EngineModel, findings: readonly Finding[] = []): boolean {
+  return (kind ?? kindIn(findings) ?? "chat") === "chat";
 }
 
 export function draftConfiguration(models: EngineModel[], upstream: DraftUpstream): string {
@@ -140,6 +158,7 @@ function entryOf(
   const guessedContext = model.contextTokens === null && !similar;
   const output = model.outputTokens_max ?? similar?.outputTokens_max ?? context;
   const findings = upstream.found?.get(model.name) ?? [];
+  if (!isChat(model, findings)) return otherEntryOf(model, id, context, upstream, findings);
   const { bounds, extra_params: read = [] } = modelRows(verdictsOf(findings));
   const guess = guessOf(model, similar, findings);
   const prices = similar?.prices ?? { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 };
@@ -148,6 +167,7 @@ function entryOf(
   return [
     `id: ${quoted(id)}`,
     ...(similar ? [`owned_by: ${quoted(similar.ownedBy)}`] : []),
+    ...(isOpen(model, findings) ? ["kind: chat   # a guess: its answers do not tell"] : []),
     `created: ${similar?.created ?? model.created ?? upstream.nowSeconds}`,
     `context_window: ${context}${guessedContext ? "   # a guess: the engine does not report it" : ""}`,
     ...(output < context ? [`max_output_tokens: ${output}`] : []),
@@ -161,6 +181,33 @@ function entryOf(
 
 /** A price of a million tokens, from that of one. */
 const written = (picos: number) => decimalOf(picos, price_decimals).replace(/[.]?0+$/, "");
+
+/** Whether the model was asked what it is for, and its answers leave that open. */
+function isOpen({ kind }: EngineModel, findings: readonly Finding[]): boolean {
+  return kind === null && isKindAsked(findings) && kindIn(findings) === null;
+}
+
+/** The entry of a model that does not chat. */
+function otherEntryOf(
+  { name, kind: said, contextTokens, created }: EngineModel,
+  id: string,
+  context: number,
+  upstream: Omit<DraftUpstream, "url">,
+  findings: readonly Finding[],
+): string[] {
+  const kind = said ?? kindIn(findings);
+  const paths = pathsIn(findings);
+  const why = paths.length > 0 ? `it answers ${paths.join(" and ")}` : "as the engine says";
+  const guess = contextTokens === null ? "   # a guess: the engine does not report it" : "";
+  return [
+    `id: ${quoted(id)}`,
+    `kind: ${kind}   # ${why}`,
+    `created: ${created ?? upstream.nowSeconds}`,
+    `context_window: ${contextTokens ?? Math.min(context, measured_tokens_default)}${guess}`,
+    `prices: { ${kind === "completion" ? "input: 0.1, cached_input: 0.01, output: 0.4" : "input: 0.01"} }`,
+    `routes: [{ upstream: ${upstream.name}, model: ${quoted(name)} }]`,
+  ];
+}
 
 /** The engine's report, else the similar model's, else a guess; then with what its answers showed, and without the refused. */
 function capabilitiesIn(model: EngineModel, similar: Model | null, findings: readonly Finding[]): Capability[] {
@@ -184,6 +231,9 @@ function guessOf(model: EngineModel, similar: Model | null, findings: readonly F
     ? "a guess: the engine does not report it"
     : `${open.join(", ")}: a guess, the engine's answers do not tell`;
 }
+
+/** The least of the usual embedding models; an engine that takes more may be told so. */
+const measured_tokens_default = 8192;
 
 /** Most engines can hold this much. An engine that cannot refuses the request itself. */
 const context_tokens_default = 131_072;

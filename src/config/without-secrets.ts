@@ -47,14 +47,13 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
   };
 }
 
-function modelShown(
-  { id, contextTokens, outputTokens_max, capabilities, prices, routes }: CatalogModel,
-  currency: Currency,
-) {
+function modelShown(model: CatalogModel, currency: Currency) {
+  const { id, kind = "chat", contextTokens, outputTokens_max, capabilities, prices, routes } = model;
   const { input, cachedInput, cacheWrite, output, search } = prices;
   const price = (picos: number) => priceOfMillion(picos, currency);
   return {
     id,
+    kind,
     contextTokens,
     outputTokensLimit: outputTokens_max,
     capabilities: [...capabilities],

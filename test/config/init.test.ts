@@ -108,7 +108,7 @@ describe("sluice init", () => {
     expect(older.models[0]?.contextTokens).toBe(131_072);
   });
 
-  test("Ollama: window and capabilities model by model, without the embedding models; also where only its own API is there", async () => {
+  test("Ollama: window and capabilities model by model, the embedding models with their kind; also where only its own API is there", async () => {
     const show = async (request: Request) => {
       const { model } = (await request.json()) as { model: string };
       if (model.startsWith("nomic")) {
@@ -129,13 +129,20 @@ describe("sluice init", () => {
     };
     const origin = engine({ "/v1/models": list, "/api/tags": tags, "/api/show": show });
     const { models, configuration } = await drafted(origin);
-    expect(models).toMatchObject([{ id: "qwen/qwen3:8b", contextTokens: 40_960, created: 1_794_000_000 }]);
+    expect(models).toMatchObject([
+      { id: "qwen/qwen3:8b", contextTokens: 40_960, created: 1_794_000_000 },
+      { kind: "embedding", contextTokens: 2048 },
+    ]);
     expect(models[0]?.capabilities).toEqual(
       new Set(["tools", "parallel_tools", "vision", "reasoning", "structured_output", "logprobs"]),
     );
-    expect(routesOf(configuration)).toEqual([[`${origin}/v1`, "qwen3:8b"]]);
+    const both = (url: string) => [
+      [`${url}/v1`, "qwen3:8b"],
+      [`${url}/v1`, "nomic-embed-text:latest"],
+    ];
+    expect(routesOf(configuration)).toEqual(both(origin));
     const old = engine({ "/api/tags": tags, "/api/show": show });
-    expect(routesOf((await drafted(old)).configuration)).toEqual([[`${old}/v1`, "qwen3:8b"]]);
+    expect(routesOf((await drafted(old)).configuration)).toEqual(both(old));
   });
 
   test("an aggregator: windows, caps and capabilities as it lists them", async () => {

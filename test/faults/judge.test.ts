@@ -18,6 +18,8 @@ beforeAll(async () => {
   const whole = () => load.received.filter(({ complete }) => complete);
   await until(() => whole().length >= 10, 20_000, "ten answers");
   await until(() => whole().some(({ wanted }) => wanted > stepTokens), 20_000, "one beyond what is held at first");
+  const ranked = () => whole().some(({ searches }) => searches > 0);
+  await until(ranked, 20_000, "a ranking");
   await load.stop();
   received = load.received;
 }, 120_000);
@@ -28,6 +30,9 @@ afterAll(async () => {
 /** Of a record whose answer was complete. */
 const record = `usage_record where request_id = (
   select request_id from usage_record where outcome = 'completed' and output_tokens > 1 order by request_id limit 1)`;
+
+const ranking = `usage_record where request_id = (
+  select request_id from usage_record where outcome = 'completed' and operation = 'rerank' order by request_id limit 1)`;
 
 test("a book that is right is objected to in nothing, of long answers too", async () => {
   const { broken, grown } = await judge(rig, received, nothing);
@@ -46,7 +51,7 @@ const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
     "a charge is not what tokens cost",
     `update ${record.replace("where", "set uncharged = uncharged + 1 where")}`,
     `update ${record.replace("where", "set uncharged = uncharged - 1 where")}`,
-    /are not what its tokens cost/,
+    /are not what its tokens and searches cost/,
   ],
   [
     "a token too few is counted",
@@ -66,6 +71,18 @@ const wrongs: [what: string, wrong: string, right: string, said: RegExp][] = [
       update usage_record set outcome = 'failed' where request_id in (select request_id from was)`,
     "update usage_record set outcome = 'completed' where request_id in (select request_id from was); drop table was",
     /was not streamed and not delivered/,
+  ],
+  [
+    "a search is not charged",
+    `update ${ranking.replace("where", "set charged = charged - 1000 where")}`,
+    `update ${ranking.replace("where", "set charged = charged + 1000 where")}`,
+    /are not what its tokens and searches cost/,
+  ],
+  [
+    "another input than the answer said is charged",
+    `update ${ranking.replace("where", "set input_tokens = input_tokens + 1, charged = charged + 1 where")}`,
+    `update ${ranking.replace("where", "set input_tokens = input_tokens - 1, charged = charged - 1 where")}`,
+    /was told of \d+ input tokens/,
   ],
   [
     "an attempt is not told",

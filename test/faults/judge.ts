@@ -31,6 +31,10 @@ export interface Verdict {
   rerouted: number;
   /** Reports of engines that were not believed. */
   rejected: number;
+  /** Delivered whole. */
+  embeddings: number;
+  rankings: number;
+  completions: number;
   /** That count in a person who is limited. */
   ofPeople: number;
   /** Answers that a failover has forgotten, as the store had not written them anywhere else. */
@@ -108,12 +112,19 @@ export async function compared(rig: Rig, received: readonly Received[], happened
     stopped: rows.filter((row) => row.stopped_by !== null).length,
     rerouted: rows.filter((row) => (row.attempts ?? 0) > 1 && row.outcome === "completed").length,
     rejected: rows.filter((row) => row.is_rejected).length,
+    embeddings: completed(rows, "embeddings"),
+    rankings: completed(rows, "rerank"),
+    completions: completed(rows, "completions"),
     ofPeople: rows.filter(({ subjects }) => subjects?.some((id) => people.has(id))).length,
     forgotten,
     tokens: received.reduce((sum, entry) => sum + entry.tokens, 0),
     charged: rows.reduce((sum, row) => sum + row.charged, 0),
     broken,
   };
+}
+
+function completed(rows: readonly Row[], operation: string): number {
+  return rows.filter((row) => row.operation === operation && row.outcome === "completed").length;
 }
 
 function isUndelivered({ stream, is_background, outcome, recovered }: Row): boolean {
@@ -150,8 +161,9 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   if (!row) return [`${name} was answered and has no record`];
   const broken: string[] = [];
   const most = Math.max(0, ...attempts);
-  if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output)
-    broken.push(`${name}: ${row.charged} and ${row.uncharged} nanos are not what its tokens cost`);
+  const searches = row.input_tokens > 0 ? entry.searches * price.search : 0;
+  if (row.charged + row.uncharged !== row.input_tokens * price.input + row.output_tokens * price.output + searches)
+    broken.push(`${name}: ${row.charged} and ${row.uncharged} nanos are not what its tokens and searches cost`);
   if (isByLetters(entry, row)) return broken;
   if (row.output_tokens > most && !isSingleDelta(row, most))
     broken.push(`${name} is charged ${row.output_tokens} tokens, and its engines made ${attempts}`);
@@ -165,6 +177,8 @@ function objections(entry: Received, row: Row | undefined, attempts: number[], m
   // Of what came whole, the node died between the answer and its settlement.
   if (row.recovered && row.stream && unpaid > checkpointTokens)
     broken.push(`${name} was recovered ${unpaid} tokens short of what was delivered: more than a checkpoint`);
+  if (entry.complete && !row.recovered && entry.inputTokens !== null && entry.inputTokens !== row.input_tokens)
+    broken.push(`${name} was told of ${entry.inputTokens} input tokens, and is charged for ${row.input_tokens}`);
   const isWhole = entry.complete && !row.recovered && row.outcome === "completed" && row.stopped_by === null;
   const made = `its engines made ${attempts} of ${entry.wanted} tokens`;
   if (isWhole && !(attempts.includes(entry.wanted) && row.output_tokens === entry.wanted))

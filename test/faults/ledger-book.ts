@@ -7,6 +7,7 @@ import { ask } from "./stores.ts";
 export interface Row {
   request_id: string;
   organization_id: string;
+  operation: string;
   stream: boolean;
   /** A background response, whose text is delivered as it is produced. */
   is_background: boolean;
@@ -52,7 +53,7 @@ async function readIn(tx: Pick<Transaction, "query">): Promise<{ rows: Row[]; wi
   return {
     rows: [
       ...(await tx.query<Row>(`
-        select r.request_id, r.organization_id, r.stream, r.outcome, r.stopped_by, r.recovered, l.request_id is not null is_late,
+        select r.request_id, r.organization_id, r.operation::text, r.stream, r.outcome, r.stopped_by, r.recovered, l.request_id is not null is_late,
           (r.output_tokens + coalesce(l.output_tokens, 0))::int output_tokens,
           (r.charged + coalesce(l.charged, 0))::int charged, (r.uncharged + coalesce(l.uncharged, 0))::int uncharged,
           (r.input_tokens + coalesce(l.input_tokens, 0))::int input_tokens, r.attempts::int,

@@ -1,10 +1,10 @@
 // Clients of several organizations that go on asking whatever happens, in all three protocols: streams, answers that are
 // collected from one, and answers that engines are asked for whole; short and long, some of thousands of tokens, whose holds
-// grow; and some leave. Each keeps a book of what it received.
+// grow; and some leave. Some ask for embeddings, ranks and completions. Each keeps a book of what it received.
 
 import type { Chance } from "./chance.ts";
-import { protocols, type Spoken } from "./protocols.ts";
-import { model, type Node, unstreamed_tokens_max } from "./rig.ts";
+import type { Node } from "./rig.ts";
+import { type Answer, type Wish, wishOf } from "./wishes.ts";
 
 export interface Received {
   /** Stands in the request, so that the engine's book can be held against ours. */
@@ -15,6 +15,10 @@ export interface Received {
   /** What its engine was asked for, and what came of it. */
   wanted: number;
   tokens: number;
+  /** Its input, as the answer said it; null where it said nothing, or was not passed on. */
+  inputTokens: number | null;
+  /** That are charged by their price. */
+  searches: number;
   /** The answer came whole, with its end. */
   complete: boolean;
   stream: boolean;
@@ -59,44 +63,39 @@ export function startLoad(options: {
   }
 
   async function ask(node: Node): Promise<void> {
-    const stream = chance.next() < 0.7;
-    const isWhole = !stream && chance.next() < 0.4;
-    const isLong = !isWhole && chance.next() < 0.04;
-    const short = isWhole ? 1 + chance.below(unstreamed_tokens_max) : 5 + chance.below(60);
-    const wanted = isLong ? 2_000 + chance.below(5_000) : short;
-    const tokensPerSecond = isLong ? 20 * options.tokensPerSecond : options.tokensPerSecond;
     const marker = `m${(count++).toString(36).padStart(6, "0")}`;
-    const protocol = chance.pick(protocols);
-    const prompt = `[simulator: tps=${tokensPerSecond} tokens=${wanted}] ${marker}`;
+    const wish = wishOf(chance, marker, options.tokensPerSecond);
+    const { spoken, body, stream, isWhole, wanted, tokensPerSecond, passed } = wish;
     const leaves = chance.next() < 0.2;
-    const leavesAfter = leaves ? 1 + chance.below(wanted) : Number.POSITIVE_INFINITY;
+    const leavesAfter = leaves ? 1 + chance.below(wanted + 1) : Number.POSITIVE_INFINITY;
     const leavesAfter_ms = leaves && !stream ? chance.below(600) : patience_ms;
     const entry: Received = {
-      ...{
-        marker,
-        requestId: null,
-        status: null,
-        wanted,
-        tokens: 0,
-        complete: false,
-        stream,
-        isWhole,
-        tokensPerSecond,
-      },
-      ...{ began_ms: Date.now(), ended_ms: Number.POSITIVE_INFINITY },
+      marker,
+      requestId: null,
+      status: null,
+      wanted,
+      tokens: 0,
+      inputTokens: null,
+      searches: passed?.searches ?? 0,
+      complete: false,
+      stream,
+      isWhole,
+      tokensPerSecond,
+      began_ms: Date.now(),
+      ended_ms: Number.POSITIVE_INFINITY,
     };
     received.push(entry);
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), leavesAfter_ms);
     try {
-      const response = await fetch(node.url + protocol.path, {
+      const response = await fetch(node.url + spoken.path, {
         method: "POST",
         headers: {
           authorization: `Bearer ${chance.pick(keys)}`,
           "content-type": "application/json",
           connection: "close",
         },
-        body: JSON.stringify({ model, stream, ...protocol.body(prompt, isWhole ? unstreamed_tokens_max : undefined) }),
+        body: JSON.stringify(body),
         signal: abort.signal,
       });
       entry.requestId = response.headers.get("x-service-request-id");
@@ -106,8 +105,8 @@ export function startLoad(options: {
         await Bun.sleep(response.status === 429 || response.status === 503 ? 50 : 10);
         return;
       }
-      if (stream) await readStream(response, protocol, entry, () => entry.tokens >= leavesAfter && abort.abort());
-      else readWhole((await response.json()) as Whole, protocol, entry);
+      if (stream) await readStream(response, wish, entry, () => entry.tokens >= leavesAfter && abort.abort());
+      else readWhole((await response.json()) as Answer, wish, entry);
     } catch {
       // Its node is gone, or it left.
       await Bun.sleep(10);
@@ -127,17 +126,14 @@ export function startLoad(options: {
   };
 }
 
-interface Whole {
-  usage: Record<string, number>;
-}
-
-function readWhole({ usage }: Whole, protocol: Spoken, entry: Received): void {
-  entry.tokens = protocol.tokensOf(usage);
-  entry.complete = true;
+function readWhole(answer: Answer, { spoken, passed }: Wish, entry: Received): void {
+  entry.tokens = spoken.tokensOf(answer.usage);
+  if (passed) entry.inputTokens = answer.usage.prompt_tokens!;
+  entry.complete = passed?.isWhole(answer) ?? true;
 }
 
 /** `counted`: it has counted some, and the answer is not whole yet. */
-async function readStream(response: Response, protocol: Spoken, entry: Received, counted: () => void): Promise<void> {
+async function readStream(response: Response, { spoken }: Wish, entry: Received, counted: () => void): Promise<void> {
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body!) {
@@ -145,8 +141,8 @@ async function readStream(response: Response, protocol: Spoken, entry: Received,
     const frames = text.split("\n\n");
     text = frames.pop() ?? "";
     for (const frame of frames) {
-      if (protocol.token.test(frame)) entry.tokens += 1;
-      if (protocol.end.test(frame)) entry.complete = true;
+      if (spoken.token.test(frame)) entry.tokens += 1;
+      if (spoken.end.test(frame)) entry.complete = true;
     }
     if (!entry.complete) counted();
   }

@@ -15,7 +15,9 @@ import { faultyPostgres, faultyRedis, faultyRedisCluster, type Store } from "./s
 import { type Wire, wireTo } from "./wire.ts";
 
 export const model = "acme/writer-1";
-export const price = { input: 1, output: 100 };
+/** Models of the other kinds. */
+export const passedModels = { embedding: "acme/embed-1", rerank: "acme/rank-1", completion: "acme/complete-1" };
+export const price = { input: 1, output: 100, search: 1_000 };
 export const lease_s = 2;
 export const checkpoint_s = 0.2;
 /** Few: most of what nobody streams is collected from a stream. */
@@ -125,7 +127,15 @@ const impatient = "{ connect_ms: 1000, first_part_ms: 4000, first_part_spare_ms:
 
 function configTo(urls: string[], { plan, timeouts = impatient }: Pick<RigOptions, "plan" | "timeouts">): string {
   const upstreams = urls.map((url, index) => `  engine-${index}: { url: "${url}" }`);
-  const routes = urls.map((_, index) => `{ upstream: engine-${index}, model: m }`);
+  const routes = urls.map((_, index) => `{ upstream: engine-${index}, model: m }`).join(", ");
+  const ofKind = ([kind, id]: [string, string]) => `
+  - id: ${id}
+    kind: ${kind}
+    created: 1790000000
+    context_window: 131072
+    prices: { ${kindPrices[kind]} }
+    timeouts: ${timeouts}
+    routes: [${routes}]`;
   return `upstreams:
 ${upstreams.join("\n")}
 models:
@@ -135,13 +145,19 @@ models:
     max_output_tokens: 16384
     prices: { input: ${price.input}, output: ${price.output} }
     timeouts: ${timeouts}
-    routes: [${routes.join(", ")}]
+    routes: [${routes}]${Object.entries(passedModels).map(ofKind).join("")}
 plans:
   faults: ${inMoney(plan)}
   kept: {}
 metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
 `;
 }
+
+const kindPrices: Record<string, string> = {
+  embedding: `input: ${price.input}`,
+  rerank: `input: ${price.input}, search: ${price.search}`,
+  completion: `input: ${price.input}, output: ${price.output}`,
+};
 
 async function nodeOf(
   name: string,

@@ -6,7 +6,7 @@ import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
 
 export const engineModel = "canary-engine-model-q4";
 export const engineKey = "canary-engine-key-8c1f";
-const upstreamName = "canary-upstream-name";
+export const upstreamName = "canary-upstream-name";
 
 /** Can everything. */
 export const model = "acme/writer-1";

@@ -6,6 +6,7 @@ import type { Answer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { Interval } from "../core/store/windows-model.ts";
 import type { Node } from "./node.ts";
+import { searchNanosOf } from "./passed.ts";
 import { costOf, heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -91,8 +92,8 @@ export interface Grant {
 }
 
 /** Before an engine has said how long it is. */
-export function promptNanosOf({ inputTokensEstimate }: RequestPlan): number {
-  return costOf(inputTokensEstimate, heldInputPrice);
+export function promptNanosOf(plan: RequestPlan): number {
+  return costOf(plan.inputTokensEstimate, heldInputPrice) + searchNanosOf(plan);
 }
 
 export function accountOf(plan: RequestPlan, node: Node, organization: OrganizationPlan, now_ms: number): Account {

@@ -12,7 +12,17 @@ export function chanceFor(seed: number, kind: number, index: number, number = 0)
 }
 
 /** The kinds of things that have a chance of their own. */
-export const kindOf = { world: 1, node: 2, request: 3, fault: 4, message: 5, retry: 6, change: 7, kept: 8 } as const;
+export const kindOf = {
+  world: 1,
+  node: 2,
+  request: 3,
+  fault: 4,
+  message: 5,
+  retry: 6,
+  change: 7,
+  kept: 8,
+  passed: 9,
+} as const;
 
 export type Between = (from: number, to: number) => number;
 export const betweenOf =

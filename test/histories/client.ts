@@ -10,6 +10,7 @@ import type { Plan } from "../../src/core/store/plan.ts";
 import { Cancellation, type Signal } from "../../src/core/time/cancellation.ts";
 import { passed } from "../../src/core/time/clock.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
+import { engineRequestOf } from "../../src/core/usage/attempt-request.ts";
 import { finishing, type Signals } from "../../src/core/usage/departure.ts";
 import { type EngineProgress, nowhereYet } from "../../src/core/usage/engine-answer.ts";
 import { codeUnitsOf } from "../../src/core/usage/forwarded.ts";
@@ -22,6 +23,7 @@ import type { KeptRun } from "./kept-client.ts";
 import { modelIdOf } from "./models.ts";
 import type { Node } from "./node.ts";
 import { principalOf } from "./office.ts";
+import { isWithoutOutput, passedRequestOf, wholeTokens_max, within } from "./passed.ts";
 import { personOf } from "./people.ts";
 import { prices } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
@@ -68,7 +70,7 @@ const calibration: OutputCalibration = {
   }),
   sums: { recall() {}, changes: () => new Map(), unwritten() {} },
 };
-const longText = "x".repeat(code_units_per_token * 3_000);
+const longText = "x".repeat(code_units_per_token * wholeTokens_max);
 
 function runRequestOf(node: Node, plan: RequestPlan, organization: OrganizationPlan): RunRequest {
   const model = modelOf(plan);
@@ -79,7 +81,7 @@ function runRequestOf(node: Node, plan: RequestPlan, organization: OrganizationP
       organization: { id: organization.id },
       person: { id: personOf(keyIdOf(plan.id)) },
     },
-    operation: "chat.completions",
+    operation: plan.passed?.operation ?? "chat.completions",
     request: {
       model: model.id,
       stream: plan.stream,
@@ -90,6 +92,7 @@ function runRequestOf(node: Node, plan: RequestPlan, organization: OrganizationP
       extra: {},
       needs: [],
       ...compact({ outputTokens_max: plan.outputTokens_max }),
+      ...passedRequestOf(plan),
     },
     model,
     plan: node.knows.plan(organization.id),
@@ -193,7 +196,7 @@ export async function request(
     // Of its own, so that what is counted is what is there: one engine that sends a token a delta misleads no other.
     outputCalibration: calibration,
     watcher: { granted() {}, ended() {} },
-    open(signals) {
+    open(asked) {
       if (account.admittedAt_ms === null) judge.counts["engines asked before the grant"] += 1;
       const progress = {
         ...nowhere,
@@ -201,7 +204,8 @@ export async function request(
           return account.engineAsked;
         },
       };
-      return { progress, events: engines(node, plan, signals, account, judge) };
+      const { wholeTokens } = engineRequestOf(asked, { unstreamed_tokens_max: 0 });
+      return { progress, events: engines(node, within(plan, wholeTokens), asked, account, judge) };
     },
   });
   using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);
@@ -290,7 +294,8 @@ async function* engine(
 ): AsyncGenerator<InferenceEvent[], void, void> {
   const { tokensOf, reports } = account;
   let produced = 0;
-  const delta = (tokens: number): InferenceEvent => {
+  const piece = (tokens: number): InferenceEvent => {
+    if (tokens === 0) return { type: "passed", bytes: new Uint8Array(1) };
     const event = { type: "part-delta", index: 0, delta: longText.slice(0, code_units_per_token * tokens) } as const;
     produced += tokens;
     tokensOf.set(event, produced);
@@ -312,18 +317,18 @@ async function* engine(
       if (index === 0) batch.push({ type: "part-start", index: 0, part: { kind: "text" } });
       // One read may bring several deltas, of which a window may leave room for the first.
       const half = tokens > 1 && index % 3 === 0 ? tokens >> 1 : 0;
-      if (half > 0) batch.push(delta(half));
-      batch.push(delta(tokens - half));
+      if (half > 0) batch.push(piece(half));
+      batch.push(piece(tokens - half));
       const ends = plan.engine === "whole" && index === last;
       if (ends) batch.push({ type: "part-end", index: 0 });
-      if (plan.engine !== "silent") batch.push(reported(batch.at(-1)!));
+      if (plan.engine !== "silent" && (ends || !isWithoutOutput(plan))) batch.push(reported(batch.at(-1)!));
       if (ends) batch.push({ type: "response-end", reason: "stop" });
       yield batch;
       if (ends) return;
     }
     await sleep(node, plan.ends_ms, signal);
     if (plan.breaksOff) throw brokeOff;
-    const end: InferenceEvent[] = produced > 0 ? [{ type: "part-end", index: 0 }] : [];
+    const end: InferenceEvent[] = plan.parts.length > 0 ? [{ type: "part-end", index: 0 }] : [];
     const over: InferenceEvent = { type: "response-end", reason: "stop" };
     if (plan.engine !== "silent") end.push(reported(over));
     yield [...end, over];

@@ -16,6 +16,7 @@ import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Asked } from "./kept-client.ts";
 import { KeptJudge } from "./kept-judge.ts";
 import type { Node } from "./node.ts";
+import { countPassed, judgePassedHold } from "./passed.ts";
 import { costOf, prices } from "./prices.ts";
 import { endedSince } from "./raises.ts";
 import type { Rule, Violation } from "./rules.ts";
@@ -73,6 +74,7 @@ export class Judge {
       const account = this.accounts.get(command.requestId);
       if (!account) continue;
       judgeLimits(this.world, account, command, this.say);
+      judgePassedHold(account.plan, command, this.say);
       if (command.verb === "grow") account.askedNanos = Math.max(account.askedNanos, command.nanosTotal);
       if (command.verb !== "admit") continue;
       const nanos = command.inputNanos + costOf(command.outputTokens, command.prices.output);
@@ -384,6 +386,7 @@ export class Judge {
   }
 
   #recorded(account: Account, record: ModelRecord): void {
+    countPassed(account.plan, record.charged, this.counts);
     if (record.lateOf !== undefined) {
       this.counts["settled late by their node"] += 1;
       judgeLate(this.world, account, record, this.say);

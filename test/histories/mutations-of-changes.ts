@@ -8,7 +8,7 @@ import { withCalendar } from "../core/store/windows-model.ts";
 import { keptMutations } from "./kept-mutations.ts";
 import { modelMutations } from "./model-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
-
+import { passedMutations } from "./passed-mutations.ts";
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
@@ -227,4 +227,5 @@ export const allMutations: Record<string, Mutation> = {
   ...raiseMutations,
   ...modelMutations,
   ...keptMutations,
+  ...passedMutations,
 };

@@ -1,6 +1,6 @@
 // What a token costs in a history, in picos. No price is a whole nano, so that every cost is rounded.
 
-export const prices = { input: 2300, cachedInput: 1100, cacheWrite: 2900, output: 10_700 };
+export const prices = { input: 2300, cachedInput: 1100, cacheWrite: 2900, output: 10_700, search: 301_000 };
 /** A hold takes the dearest input price. */
 export const heldInputPrice = prices.cacheWrite;
 

@@ -20,6 +20,7 @@ export const rules = {
   refusal: "the store alone refuses, and rightly; who is refused is charged nothing",
   windows: "a request is admitted to the windows that the store's clock says",
   plans: "who runs goes by the plan in force, and nothing leaves past a limit of anyone that was lowered",
+  passed: "what is passed on holds its searches, and all of an answer that comes whole, before its engine is asked",
   standing: "what runs by a key that is revoked ends within a second",
   rates: "no more requests a minute than the plan says, and none refused below that",
   available: "whom nothing stands in the way of is served, and ends",

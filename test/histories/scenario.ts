@@ -6,6 +6,7 @@ import { type Anchor, session_ms, withCalendar } from "../core/store/windows-mod
 import type { Chance } from "../faults/chance.ts";
 import { betweenOf, chanceFor, kindOf, spread } from "./chances.ts";
 import { type ChangePlan, calendarOf, changeOf } from "./changes.ts";
+import { type PassedPlan, passedOf } from "./passed.ts";
 import type { NodeClockOptions } from "./time.ts";
 
 export interface OrganizationPlan {
@@ -55,6 +56,8 @@ export interface RequestPlan {
   first: string;
   /** It is a background response. */
   isBackground: boolean;
+  /** Its answer is passed on as its engine wrote it; null: it is a chat. */
+  passed: PassedPlan | null;
 }
 
 /** More output than the model can write, none of what was written, less each time, no output at all, or no such input. */
@@ -134,10 +137,13 @@ export function scenarioOf(seed: number): Scenario {
   );
   const nodes = Array.from({ length: between(2, 3) }, (_, index) => nodeOf(chanceFor(seed, kindOf.node, index)));
   const requests = Array.from({ length: spread(chance, 3, 16) }, (_, index) =>
-    keptOf(
-      chanceFor(seed, kindOf.kept, index),
-      requestOf(chanceFor(seed, kindOf.request, index), index, nodes.length, organizations.length),
-      nodes.length,
+    passedOf(
+      chanceFor(seed, kindOf.passed, index),
+      keptOf(
+        chanceFor(seed, kindOf.kept, index),
+        requestOf(chanceFor(seed, kindOf.request, index), index, nodes.length, organizations.length),
+        nodes.length,
+      ),
     ),
   );
   const ratesMayFail = chance.next() < 0.3;
@@ -243,6 +249,7 @@ function requestOf(chance: Chance, index: number, nodes: number, organizations: 
     repeats: null,
     first: `req_${index + 1}`,
     isBackground: false,
+    passed: null,
   };
   return chance.next() < 0.35 || !plan.stream ? unstreamed(plan, chance, part) : plan;
 }

@@ -7,6 +7,7 @@ import { priceOf } from "../../src/core/usage/price.ts";
 import { lateIdOf, type ModelRecord, sumOf } from "../core/store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import type { Node } from "./node.ts";
+import { searchNanosOf } from "./passed.ts";
 import { costOf, heldInputPrice, prices } from "./prices.ts";
 import type { Say } from "./rules.ts";
 import { checkpoint_ms, lease_ms, sweep_ms } from "./scenario.ts";
@@ -123,7 +124,8 @@ function judgeUsage(account: Account, { usage, charged, uncharged }: ModelRecord
   const inputTokens = nothing ? 0 : reported ? plan.inputTokens : plan.inputTokensEstimate;
   if (usage.inputTokens !== inputTokens)
     say("charge", `${plan.id} had ${inputTokens} input tokens and is charged for ${usage.inputTokens}`);
-  if (charged + uncharged !== priceOf(usage, prices))
+  const searches = isVoid || !engineAsked ? 0 : searchNanosOf(plan);
+  if (charged + uncharged !== priceOf(usage, prices) + searches)
     say("charge", `${plan.id} is charged ${charged} and not charged ${uncharged}, which is not its price`);
 }
 

@@ -118,11 +118,11 @@ create function usage_digests(since bigint, until bigint, ended timestamptz defa
         sum(r.charged) as nanos, max(r.ended_at) as ended_at,
         sha256(convert_to(string_agg(row(
           r.request_id, r.organization_id, r.key_id, r.operation, r.model, r.stream,
-          r.price_input, r.price_cached_input, r.price_cache_write, r.price_output,
+          r.price_input, r.price_cached_input, r.price_cache_write, r.price_output, r.price_search, r.input_count,
           r.source, r.held, r.charged, r.uncharged, r.admitted_at, r.ended_at,
           r.outcome, r.stopped_by, r.error_code, r.recovered,
           r.input_tokens, r.cached_input_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens, r.usage_source,
-          r.session_starts_at, r.session_ends_at, r.session_limit, r.session_used_before, r.session_used_after,
+          r.searches, r.session_starts_at, r.session_ends_at, r.session_limit, r.session_used_before, r.session_used_after,
           r.week_starts_at, r.week_ends_at, r.week_limit, r.week_used_before, r.week_used_after,
           r.month_starts_at, r.month_ends_at, r.month_limit, r.month_used_before, r.month_used_after,
           r.upstream, r.attempts, r.tried, r.first_part_ms, r.report_rejected, r.team_id, r.subjects, r.xact

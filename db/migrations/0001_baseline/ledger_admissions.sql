@@ -246,7 +246,7 @@ create function usage_write_holds(
   begin
     insert into usage_hold
     select c.request_id, book.subjects[c.owner], c.key_id, c.operation, c.model, c.stream,
-      c.price_input, c.price_cached_input, c.price_cache_write, c.price_output,
+      c.price_input, c.price_cached_input, c.price_cache_write, c.price_output, c.price_search, c.input_count,
       g.source, g.nanos, g.tokens, clock, clock + c.lease_ms * interval '1 millisecond',
       book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3],
       usage_raised(limits[c.plan][1], book.raised[4 * c.owner - 3]), book.used[4 * c.owner - 3],

@@ -9,6 +9,7 @@
 create type usage_admit_command as (
   position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
+  price_search bigint, input_count integer,
   plan integer, concurrent_limit bigint,
   input_nanos bigint, output_tokens bigint, output_tokens_min bigint, lease_ms bigint
 );
@@ -24,9 +25,10 @@ create type usage_checkpoint_command as (
 create type usage_settle_command as (
   position integer, request_id uuid, owner integer, key_id uuid, operation text, model text, stream boolean,
   price_input bigint, price_cached_input bigint, price_cache_write bigint, price_output bigint,
+  price_search bigint, input_count integer,
   plan integer,
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
-  reasoning_tokens bigint, usage_source text,
+  reasoning_tokens bigint, usage_source text, searches integer,
   nanos bigint, outcome text, stopped_by text, error_code text,
   upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );

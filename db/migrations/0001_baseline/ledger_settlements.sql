@@ -91,10 +91,12 @@ create function usage_write_records(
     select c.request_id, ids[c.owner], coalesce(h.key_id, c.key_id), coalesce(h.operation, c.operation),
       coalesce(h.model, c.model), coalesce(h.stream, c.stream), coalesce(h.price_input, c.price_input),
       coalesce(h.price_cached_input, c.price_cached_input), coalesce(h.price_cache_write, c.price_cache_write),
-      coalesce(h.price_output, c.price_output), coalesce(h.source, 'plan'), coalesce(h.nanos, 0),
+      coalesce(h.price_output, c.price_output), coalesce(h.price_search, c.price_search),
+      coalesce(h.input_count, c.input_count), coalesce(h.source, 'plan'), coalesce(h.nanos, 0),
       charges[c.n], c.nanos - charges[c.n], coalesce(h.admitted_at, clock), clock,
       c.outcome, c.stopped_by, c.error_code, is_recovery,
       c.input_tokens, c.cached_input_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens, c.usage_source,
+      c.searches,
       h.session_starts_at, h.session_ends_at, h.session_limit, h.session_used, after[c.n][1],
       h.week_starts_at, h.week_ends_at, h.week_limit, h.week_used, after[c.n][2],
       h.month_starts_at, h.month_ends_at, h.month_limit, h.month_used, after[c.n][3],
@@ -179,9 +181,9 @@ create function usage_settle_lapsed(
     select array_agg(
         row(
           n, h.request_id, array_position(organizations, h.organization_id),
-          null, null, null, null, null, null, null, null, n,
+          null, null, null, null, null, null, null, null, null, null, n,
           h.input_tokens, h.cached_input_tokens, h.cache_write_tokens, h.produced_tokens, h.reasoning_tokens,
-          h.usage_source,
+          h.usage_source, null,
           case when k.request_id is not null then 0 when charge_holds and h.stream then h.nanos
             else least(1000000000000000,
               usage_cost(h.input_tokens, h.price_input) + usage_cost(h.cached_input_tokens, h.price_cached_input)

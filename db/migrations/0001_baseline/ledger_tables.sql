@@ -124,6 +124,9 @@ create table usage_hold (
   price_cached_input bigint not null,
   price_cache_write bigint not null,
   price_output bigint not null,
+  -- Null: the model has no such price; the operation has one input.
+  price_search bigint,
+  input_count integer,
   source usage_billing not null,
   nanos bigint not null,
   output_tokens bigint not null,
@@ -173,6 +176,9 @@ create table usage_record (
   price_cached_input bigint not null,
   price_cache_write bigint not null,
   price_output bigint not null,
+  -- Null: the model has no such price; the operation has one input.
+  price_search bigint,
+  input_count integer,
   source usage_billing not null,
   held bigint not null,
   charged bigint not null,
@@ -189,6 +195,8 @@ create table usage_record (
   output_tokens bigint not null,
   reasoning_tokens bigint not null,
   usage_source text not null,
+  -- The searches that its nanos have.
+  searches integer,
   session_starts_at timestamptz,
   session_ends_at timestamptz,
   session_limit bigint,

@@ -54,7 +54,9 @@ interface InitOptions extends JsonFlag {
 }
 
 const examples = `
-The engine is asked some twenty short questions for the first of its models.
+The engine is asked some twenty short questions for the first of its models that
+chats, and four for each of the first 16 that it says nothing of: whether it
+chats, completes prompts, embeds or ranks.
 If the engine needs a key, set SLUICE_UPSTREAM_KEY. The file contains only the
 name of that variable, not the key.
 

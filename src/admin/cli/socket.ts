@@ -8,6 +8,7 @@ import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Connection } from "../../core/http/call.ts";
 import type { Serve } from "../../core/http/frame.ts";
+import { triedQuery } from "../http/try-model.ts";
 import { client, type Transport } from "../management/client.ts";
 import { ManagementError, refusalFrom } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
@@ -81,12 +82,12 @@ export interface SocketCaller {
 export async function socketTry({
   dataDir,
   actor,
-}: SocketCaller): Promise<((keyId: string, body: string) => Promise<Response>) | null> {
+}: SocketCaller): Promise<((keyId: string, asked: string, body: string) => Promise<Response>) | null> {
   const path = await liveSocket(dataDir);
   if (path === null) return null;
   const headers = { [actorHeader]: actor, "content-type": "application/json" };
-  return (keyId, body) =>
-    fetch(`${origin}${tryPath}?key=${encodeURIComponent(keyId)}`, {
+  return (keyId, asked, body) =>
+    fetch(`${origin}${tryPath}?${triedQuery(keyId, asked)}`, {
       method: "POST",
       headers,
       body,

@@ -1,8 +1,10 @@
 /** How `sluice try` sends a message and reads its receipt: as the signed-in caller, with --server, or on the node's machine. */
 
+import type { ModelKind } from "../../core/inference/model.ts";
 import type { RequestReceipt } from "../../core/operations/receipt-shape.ts";
 import { encode } from "../../core/schema/codec.ts";
 import { managementPath } from "../http/gate.ts";
+import { triedQuery, tryPath } from "../http/try-model.ts";
 import { ManagementError } from "../management/error.ts";
 import { Request } from "../management/requests.ts";
 import { agentModels } from "./agents/models.ts";
@@ -17,9 +19,11 @@ import { socketTry } from "./socket.ts";
 export interface TryEntrance {
   /** The server's name in messages. */
   server: string;
-  /** `body`: a chat completion. */
-  complete(body: string): Promise<Response>;
+  /** Sends a request of inference: its path and its body. */
+  ask(path: string, body: string): Promise<Response>;
   receiptOf(id: string): Promise<RequestReceipt | "unsettled" | "forbidden">;
+  /** `chat` if the caller cannot find out. */
+  kindOf(model: string): Promise<ModelKind>;
   /** Null if the caller can list none. */
   firstModel(): Promise<string | null>;
 }
@@ -39,28 +43,35 @@ export async function tryEntrance(services: Services, { key, at }: TryPlace): Pr
   if (server && key === undefined)
     throw new Error("An operator tries a model as a key: name it with --key. To list keys, run: sluice key list");
   if (server) {
-    const completions = `${managementPath}/try?key=${encodeURIComponent(key!)}`;
     const access = { url: server.url.replace(/\/+$/, ""), secret: server.token };
-    return { ...overHttp(access, completions, `${managementPath}/requests/`), firstModel: async () => null };
+    return {
+      ...overHttp(access, (path) => `${tryPath}?${triedQuery(key!, path)}`, `${managementPath}/requests/`),
+      async kindOf(model) {
+        const configuration = await answerAt<Configured>(access, `${managementPath}/configuration`);
+        return kindAmong(configuration?.models, model);
+      },
+      firstModel: async () => null,
+    };
   }
   if (key !== undefined) return onThisMachine(services, key, at);
   const access = await accessTo(services, at === undefined ? undefined : serverAt(at));
   return {
-    ...overHttp(access, "/v1/chat/completions", "/v1/service/requests/"),
+    ...overHttp(access, (path) => path, "/v1/service/requests/"),
+    kindOf: async (model) => kindAmong([await answerAt<Kinded>(access, `/v1/models/${model}`)], model),
     firstModel: async () => (await agentModels({ ...access, kind: "key" }))[0]?.id ?? null,
   };
 }
 
 function overHttp(
   { url, secret }: { url: string; secret: string },
-  completions: string,
+  placeOf: (path: string) => string,
   receipts: string,
-): Pick<TryEntrance, "server" | "complete" | "receiptOf"> {
+): Pick<TryEntrance, "server" | "ask" | "receiptOf"> {
   const authorization = `Bearer ${secret}`;
   const headers = { authorization, "content-type": "application/json" };
   return {
     server: url,
-    complete: (body) => request(url, completions, { method: "POST", headers, body }, answer_ms_max),
+    ask: (path, body) => request(url, placeOf(path), { method: "POST", headers, body }, answer_ms_max),
     async receiptOf(id) {
       const response = await request(url, receipts + id, { headers: { authorization } });
       if (!response.ok) return response.status === 404 ? "unsettled" : "forbidden";
@@ -70,20 +81,39 @@ function overHttp(
   };
 }
 
+interface Kinded {
+  id: string;
+  kind?: ModelKind | undefined;
+}
+interface Configured {
+  models: Kinded[];
+}
+
+function kindAmong(models: readonly (Kinded | null)[] = [], wanted: string): ModelKind {
+  return models.find((one) => one?.id === wanted)?.kind ?? "chat";
+}
+
+/** Null where it may not be read. */
+async function answerAt<T>({ url, secret }: { url: string; secret: string }, path: string): Promise<T | null> {
+  const response = await request(url, path, { headers: { authorization: `Bearer ${secret}` } });
+  return response.ok ? ((await jsonOf(response)) as T) : null;
+}
+
 /** Through the socket of the running server, which needs no token. */
 async function onThisMachine(services: Services, key: string, at: string | undefined): Promise<TryEntrance> {
   const storage = services.storage();
-  const [manage, complete] =
+  const [manage, ask] =
     at === undefined && !storage.databaseUrl
       ? [await runningServer(services, storage), await socketTry(socketCaller(services, storage))]
       : [null, null];
-  if (!manage || !complete)
+  if (!manage || !ask)
     throw new Error(
       "--key is for operators: on the machine of a running server with the embedded database, or with --server.",
     );
   return {
     server: "The server of this machine",
-    complete: (body) => complete(key, body),
+    ask: (path, body) => ask(key, path, body),
+    kindOf: async (model) => kindAmong((await manage.showConfiguration({})).models, model),
     async receiptOf(id) {
       try {
         const found = encode(Request, await manage.findRequest({ id })) as RequestReceipt;

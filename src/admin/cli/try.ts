@@ -10,9 +10,11 @@ import type { CommandContext } from "./context.ts";
 import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 import { facts } from "./table.ts";
 import { type TryEntrance, type TryPlace, tryEntrance } from "./try-entrance.ts";
+import { type Trial, trialOf } from "./try-kinds.ts";
 
 interface TryOptions extends JsonFlag, TryPlace {
   message: string;
+  document: string[];
 }
 
 /** The receipt is complete when the request is settled, a moment after its answer. */
@@ -22,9 +24,10 @@ const again_ms = 100;
 export function addTryCommand(program: Command, { services }: CommandContext): void {
   program
     .command("try")
-    .description("send a message to a model, and show its answer and its receipt")
+    .description("send a text to a model of any kind, and show its answer and its receipt")
     .argument("[model]", "ID of the model (default: the first that the server lists)")
-    .option("--message <text>", "the message", "Say hello in one sentence.")
+    .option("--message <text>", "the message, prompt, query, or text to embed", "Say hello in one sentence.")
+    .option("--document <text>", "a document to rank; repeatable", (one, all: string[]) => [...all, one], [])
     .option("--at <url>", "the server (default: where you signed in last)")
     .option("--key <id>", "ID of the key as which an operator tries the model, here or with --server")
     .addOption(jsonOption())
@@ -33,7 +36,9 @@ export function addTryCommand(program: Command, { services }: CommandContext): v
       const entrance = await tryEntrance(services, options);
       const model = named ?? (await firstModel(entrance));
       const { terminal } = services;
-      const answer = await answered(entrance, { model, ...options }, (text) => {
+      const tried = { model, message: options.message, documents: options.document };
+      const trial = trialOf[await entrance.kindOf(model)](tried);
+      const answer = await answered(entrance, trial, (text) => {
         if (!options.json) terminal.out(text);
       });
       const receipt = await receiptOf(entrance, answer.request);
@@ -59,22 +64,26 @@ interface TryAnswer {
 /** The answer, part by part. Throws an Error where the request is refused. */
 async function answered(
   entrance: TryEntrance,
-  { model, message }: { model: string; message: string },
+  { path, body, isStreamed, textOf }: Trial,
   onText: (text: string) => void,
 ): Promise<TryAnswer> {
-  const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: message }] });
-  const response = await entrance.complete(body);
+  const response = await entrance.ask(path, JSON.stringify(body));
   const request = response.headers.get("x-service-request-id");
   if (!response.ok || !response.body)
     throw new Error(refusalIn(await jsonOf(response), response.status, entrance.server));
+  if (!isStreamed) {
+    const text = textOf(await response.json());
+    onText(text);
+    return { text, request, failure: null };
+  }
   const decoder = new SseDecoder();
   let text = "";
   for await (const chunk of response.body)
     for (const { data } of decoder.push(chunk)) {
       if (data === "[DONE]") return { text, request, failure: null };
-      const { choices, error } = JSON.parse(data);
-      if (error) return { text, request, failure: error.message };
-      const part: string = choices?.[0]?.delta?.content ?? "";
+      const event = JSON.parse(data);
+      if (event.error) return { text, request, failure: event.error.message };
+      const part = textOf(event);
       text += part;
       onText(part);
     }
@@ -113,6 +122,7 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
     ["outcome", [receipt.outcome, receipt.error_code].filter(Boolean).join(": ")],
     ["took", ended_at && `${grouped(Date.parse(ended_at) - Date.parse(created_at))} ms`],
     ["tokens", `${usage.input_tokens + usage.cached_input_tokens} in, ${usage.output_tokens} out${reasoning}`],
+    ["searches", usage.searches > 0 ? grouped(usage.searches) : null],
     ["cost", `${inWords(cost.charged)} charged`],
     ...windowKinds.map((kind) => {
       const { usage_percent_before: before, usage_percent_after: after } = windows?.[kind] ?? {};
@@ -126,9 +136,12 @@ The request counts for the signed-in caller (sluice login): a person, or the
 stored key. With --key, an operator tries a model as a key of an organization,
 without needing its secret: on the machine of a running server with the
 embedded database, or with --server. It is charged like any request.
+A model that embeds, ranks or completes prompts is asked for that.
 
 Examples:
   $ sluice try
   $ sluice try acme/writer-1 --message "What is a token?"
+  $ sluice try acme/embed-1 --message "The tide is out."
+  $ sluice try acme/rank-1 --message "When?" --document "At noon." --document "In Oslo."
   $ sluice try acme/writer-1 --key key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d
   $ sluice --server https://sluice.example:9090 try acme/writer-1 --key key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d`;

@@ -161,7 +161,8 @@ function jsonOf(
 }
 
 const examples = `
-Some forty short questions, each with at most 64 tokens for its answer. The
+Four questions find what the model is for, and of one that chats some forty
+more are asked, each with at most 64 tokens for its answer. The
 verdicts are yes, no and unknown: a model that calls no tool proves nothing.
 --write adds rows for yes and no, and changes and removes nothing.
 

@@ -1,5 +1,5 @@
 /**
- * Tries a model: runs one chat completion for an administrator of a key, as that key, with its limits and a receipt, so that
+ * Tries a model: runs one request of inference for an administrator of a key, as that key, with its limits and a receipt, so that
  * nobody needs the key itself. It is not a verb, because its answer is that of the API.
  */
 import Type from "typebox";
@@ -8,24 +8,36 @@ import { requireScope } from "../../core/auth/authenticate.ts";
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
 import type { Serve } from "../../core/http/frame.ts";
+import { Fault } from "../../core/inference/fault.ts";
 import { chatAdapter, createChatCompletion } from "../../core/operations/chat.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { infer } from "../../core/operations/infer.ts";
 import { inferenceBody } from "../../core/operations/inference-body.ts";
-import { type Operation, operation } from "../../core/operations/operation.ts";
+import { jsonType, type Operation, operation } from "../../core/operations/operation.ts";
 import { queryOf } from "../../core/operations/path.ts";
 import { serveOperation } from "../../core/operations/serve-operation.ts";
 import { ChatCompletionRequest } from "../../core/protocol/openai-chat/contract.ts";
 import { validateChatRequest } from "../../core/protocol/openai-chat/validate.ts";
 import type { Actor } from "../../core/store/directory.ts";
 import { raisedRates } from "../../core/store/raise.ts";
+import { createCompletion } from "../../features/operations/completions.ts";
+import { createEmbeddings } from "../../features/operations/embeddings.ts";
+import { createRerank } from "../../features/operations/rerank.ts";
 import { type CallerRole, localCaller } from "../management/caller.ts";
 import { keepers } from "../management/shapes.ts";
 import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls, type Trying } from "./gate.ts";
 
 export const tryName = "tryModel";
-const tryPath = `${managementPath}/try`;
+export const tryPath = `${managementPath}/try`;
 export const tryRoles: readonly [CallerRole, ...CallerRole[]] = keepers;
+
+/** The operations beside chat by which models are tried, by their paths. */
+const otherOperations = new Map([createEmbeddings, createRerank, createCompletion].map((one) => [one.path, one]));
+
+/** The query by which a request for this path is tried as a key. */
+export function triedQuery(keyId: string, path: string): string {
+  return String(new URLSearchParams({ key: keyId, ...(path !== createChatCompletion.path && { path }) }));
+}
 
 const summary = "Try a model";
 const body = inferenceBody(ChatCompletionRequest, { validate: validateChatRequest });
@@ -37,25 +49,31 @@ export function tryModel(entrance: ManagementEntrance, trying: Trying): Operatio
     path: tryPath,
     tag: "Requests",
     summary,
-    description: "Runs one chat completion as the key that `key` names, which the caller may administer.",
+    description:
+      "Runs one chat completion, or a request for the `path` `/v1/embeddings`, `/v1/rerank` or `/v1/completions`, as the key that `key` names, which the caller may administer.",
     scope: null,
     metered: chatAdapter.operation,
     faults: [...createChatCompletion.faults, "missing_role", "resource_not_found"],
     otherFaults: true,
     examples: [],
     success: {
-      description: "The completion, as the API answers it.",
+      description: "The answer, as the API gives it.",
       headers: [],
-      content: { "text/event-stream": { schema: Type.String() } },
+      content: { "text/event-stream": { schema: Type.String() }, [jsonType]: { schema: Type.Unknown() } },
     },
     async handle(dependencies, call) {
       requireTls(entrance, call);
       const caller = await admitted(entrance, { roles: tryRoles, summary }, call);
       const query = queryOf(call.request);
-      refuseUnknown(query, ["key"]);
+      refuseUnknown(query, ["key", "path"]);
+      const other = operationAt(query.get("path"));
       const principal = await trying.principalFor(caller, query.get("key"), call.client);
       call.identified({ ...caller.noted, organization: principal.organization.id, key: principal.key.id });
       admit(dependencies, call, principal);
+      if (other?.request) {
+        const read = await other.request.read(dependencies, call, principal.organization);
+        return other.handle(dependencies, call, { principal, params: {}, query: {}, headers: {}, body: read });
+      }
       const read = await body.read(dependencies, call, principal.organization);
       return infer(dependencies, call, { principal, body: read }, chatAdapter);
     },
@@ -73,6 +91,15 @@ export function tryingHere(dependencies: Dependencies, entrance: ManagementEntra
     const authenticate = async () => localCaller(actor);
     return serveOperation(dependencies, tryModel({ ...entrance, authenticate }, trying));
   };
+}
+
+/** Null: a chat completion. */
+function operationAt(path: string | null): Operation | null {
+  if (path === null || path === createChatCompletion.path) return null;
+  const known = otherOperations.get(path);
+  if (known) return known;
+  const paths = [createChatCompletion.path, ...otherOperations.keys()].map((one) => `'${one}'`).join(", ");
+  throw new Fault("invalid_value", `'path' must be one of ${paths}.`, { param: "path" });
 }
 
 /** Makes the checks that a request with the key itself would pass (serve-operation.ts). */

@@ -1,7 +1,8 @@
 /** The form of the configuration that may be shown. */
 import Type from "typebox";
+import { modelKinds } from "../../core/inference/model.ts";
 import { ModelPrices } from "../../core/operations/receipt-shape.ts";
-import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 
 const whole = () => Type.Integer({ minimum: 0 });
@@ -25,6 +26,7 @@ export const ShownConfiguration = Type.Object(
     models: Type.Array(
       Type.Object({
         id: Type.String(),
+        kind: oneOf([...modelKinds]),
         context_tokens: whole(),
         output_tokens_limit: whole(),
         capabilities: Type.Array(Type.String()),

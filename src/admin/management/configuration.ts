@@ -23,6 +23,7 @@ const example: ShownConfiguration = {
   models: [
     {
       id: "acme/writer-1",
+      kind: "chat",
       contextTokens: 131_072,
       outputTokensLimit: 8192,
       capabilities: ["tools"],

@@ -7,13 +7,14 @@ import type { CatalogModel } from "../../core/routing/catalog.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
 import type { Configuration } from "../configuration.ts";
 import { dialectOf } from "../dialect.ts";
-import { type Engine, type EngineModel, type Fetch, probeEngine } from "../engine.ts";
-import { modelLines } from "../init.ts";
+import { asker, type Engine, type EngineModel, type Fetch, probeEngine } from "../engine.ts";
+import { kind_ms, modelLines } from "../init.ts";
 import type { ConfigurationFile } from "../settings/file.ts";
 import type { ModelEntry } from "../settings/model.ts";
 import { simulatorName } from "../simulator.ts";
 import type { Addition } from "./amend.ts";
 import { type CheckSettings, type Finding, verdictsOf } from "./check.ts";
+import { kindFindings, kindIn, pathsIn } from "./kinds.ts";
 import { capabilitiesOf, modelRows, upstreamRows } from "./rows.ts";
 
 export interface UpstreamAsked {
@@ -54,7 +55,10 @@ export async function checkUpstream(asked: UpstreamAsked): Promise<UpstreamCheck
   const model = modelAsked(asked, listed.models);
   const contextTokens = listed.models.find((one) => one.name === model)?.contextTokens ?? null;
   const settings: CheckSettings = { upstream, dialect, model, contextTokens, extent };
-  const findings = await asked.check(asks ? { ...settings, asks } : settings);
+  const ask = asker(upstream.apiKey, asked.fetch, upstream.protocol, kind_ms);
+  const kinds = upstream.protocol === "openai-chat" ? await kindFindings(ask, upstream.url, model, asks) : [];
+  const chats = (kindIn(kinds) ?? "chat") === "chat";
+  const findings = [...kinds, ...(chats ? await asked.check(asks ? { ...settings, asks } : settings) : [])];
   const found = entry?.dialect === undefined ? listed.dialect : null;
   const parts = { asked, dialect, found, listed, model, findings };
   return {
@@ -168,6 +172,7 @@ function written({ asked, listed, model, findings }: Parts, into: "models" | nul
   const { protocol } = upstreamNamed(name, configuration);
   const unlisted: EngineModel = {
     name: model,
+    kind: null,
     contextTokens: null,
     outputTokens_max: null,
     capabilities: null,
@@ -189,6 +194,9 @@ function* notesOn({ asked, listed, model, findings }: Parts, said: DialectName |
   const refused = capabilitiesOf(verdictsOf(findings), "no");
   for (const entry of asked.file?.models ?? []) {
     if (!serves(entry, asked.name, model)) continue;
+    const kind = kindIn(findings);
+    if (kind !== null && kind !== (entry.kind ?? "chat"))
+      yield `${entry.id} is of the kind ${entry.kind ?? "chat"}, and the engine answers ${pathsIn(findings).join(" and ")}: set kind: ${kind} and its prices yourself.`;
     const wrong = (entry.capabilities ?? []).filter((name) => refused.includes(name));
     if (wrong.length > 0)
       yield `${entry.id} lists ${wrong.join(", ")}, and the engine has none of it: remove it yourself.`;

@@ -103,6 +103,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       model: model.id,
       stream: request.stream,
       prices: model.prices,
+      ...(request.passed?.makesText === false && { inputs: request.passed.inputs }),
       ...(entry.isRepeatable && { isRepeatable: true }),
     };
     const hold = holdFor(entry.inputTokens, model, request);

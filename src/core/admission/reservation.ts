@@ -15,7 +15,7 @@ import { Room } from "./room.ts";
 
 export type Settlement = Pick<
   Settle,
-  "usage" | "nanos" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
+  "usage" | "searches" | "nanos" | "outcome" | "stoppedBy" | "errorCode" | "route" | "reportRejected"
 >;
 
 export interface Reservation {

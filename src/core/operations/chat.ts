@@ -9,6 +9,7 @@ import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from 
 import { keyHeaders } from "./idempotency.ts";
 import { infer } from "./infer.ts";
 import { inferenceBody } from "./inference-body.ts";
+import { inferenceFaults } from "./inference-faults.ts";
 import { jsonType, operation } from "./operation.ts";
 
 export const chatAdapter: Adapter<ChatCompletionRequest, ChatCompletion> = {
@@ -43,32 +44,7 @@ export const createChatCompletion = operation({
       },
     },
   },
-  faults: [
-    "invalid_json",
-    "invalid_content_type",
-    "invalid_value",
-    "missing_field",
-    "unknown_field",
-    "mutually_exclusive",
-    "unsupported_feature",
-    "context_length_exceeded",
-    "idempotency_key_reused",
-    "idempotency_answer_lost",
-    "no_active_plan",
-    "model_not_allowed",
-    "model_not_found",
-    "rate_limit_exceeded",
-    "concurrency_limit_exceeded",
-    "usage_reserved",
-    "capacity_exceeded",
-    "usage_limit_reached",
-    "internal_error",
-    "upstream_unavailable",
-    "upstream_timeout",
-    "overloaded",
-    "draining",
-    "storage_unavailable",
-  ],
+  faults: [...inferenceFaults, "mutually_exclusive", "idempotency_key_reused", "idempotency_answer_lost"],
   otherFaults: false,
   limitRefusalHeaders: limitRefusalHeaderNames,
   examples: requests,

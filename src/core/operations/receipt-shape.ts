@@ -86,12 +86,19 @@ export const RequestReceipt = Type.Object(
         description: "The request whose answer was repeated. This one cost nothing.",
       }),
     ),
+    input_count: nullable(
+      Type.Integer({
+        minimum: 1,
+        description: "The texts or lists of token ids of an embedding, or the documents that were ranked; else null.",
+      }),
+    ),
     usage: Type.Object({
       input_tokens: Type.Integer({ minimum: 0, description: "Without tokens read from or written to a cache." }),
       cached_input_tokens: count(),
       cache_write_tokens: count(),
       output_tokens: count(),
       reasoning_tokens: count(),
+      searches: Type.Integer({ minimum: 0, description: "A ranking of up to 100 documents is one." }),
       source: Type.Enum(["reported", "counted", "estimated"], { type: "string" }),
     }),
     prices: nullable(ModelPrices),

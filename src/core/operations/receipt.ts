@@ -8,7 +8,7 @@ import type { RefusedRequest } from "../store/refused.ts";
 import type { RequestReceipt } from "./receipt-shape.ts";
 
 export function receiptShown(receipt: Receipt, currency: Currency): RequestReceipt {
-  const { usage, prices, nanos, windows } = receipt;
+  const { usage, searches, prices, nanos, windows } = receipt;
   return {
     object: "service.request",
     id: receipt.requestId,
@@ -30,7 +30,8 @@ export function receiptShown(receipt: Receipt, currency: Currency): RequestRecei
     settled_late_at: receipt.settledLateAt?.toISOString() ?? null,
     detached: receipt.detached,
     replay_of: receipt.replayOf,
-    usage: usageShown(usage),
+    input_count: receipt.inputs,
+    usage: usageShown(usage, searches),
     prices: prices && pricesShown(prices, currency),
     cost: costShown(nanos, currency),
     billing_source: receipt.source,
@@ -92,7 +93,8 @@ export function refusedShown(refused: RefusedRequest, currency: Currency): Reque
     settled_late_at: null,
     detached: false,
     replay_of: null,
-    usage: usageShown(noUsage),
+    input_count: null,
+    usage: usageShown(noUsage, 0),
     prices: null,
     cost: costShown({ held: 0, charged: 0, uncharged: 0 }, currency),
     billing_source: null,
@@ -100,13 +102,14 @@ export function refusedShown(refused: RefusedRequest, currency: Currency): Reque
   };
 }
 
-function usageShown(usage: Usage): RequestReceipt["usage"] {
+function usageShown(usage: Usage, searches: number): RequestReceipt["usage"] {
   return {
     input_tokens: usage.inputTokens,
     cached_input_tokens: usage.cachedInputTokens,
     cache_write_tokens: usage.cacheWriteTokens,
     output_tokens: usage.outputTokens,
     reasoning_tokens: usage.reasoningTokens,
+    searches,
     source: usage.source,
   };
 }

@@ -30,12 +30,14 @@ const example = {
   settled_late_at: null,
   detached: false,
   replay_of: null,
+  input_count: null,
   usage: {
     input_tokens: 812,
     cached_input_tokens: 1024,
     cache_write_tokens: 0,
     output_tokens: 305,
     reasoning_tokens: 120,
+    searches: 0,
     source: "reported",
   },
   prices: {

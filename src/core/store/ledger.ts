@@ -92,6 +92,8 @@ export interface RequestFacts {
   model: string;
   stream: boolean;
   prices: Prices;
+  /** The number of inputs, for operations that take several. */
+  inputs?: number;
   /** It came with an idempotency key: if its node is gone it costs nothing, and its repeat pays. */
   isRepeatable?: true;
 }
@@ -141,7 +143,9 @@ export interface Settle extends RequestFacts {
   verb: "settle";
   limits: UsageLimits;
   usage: Usage;
-  /** The price of the usage, as it was at admission. The ledger charges the part that fits under every limit. */
+  /** The searches that are charged; absent: none. */
+  searches?: number;
+  /** The price of usage and searches, as it was at admission. The ledger charges the part that fits under every limit. */
   nanos: number;
   outcome: Outcome;
   stoppedBy: "usage_window" | null;
@@ -377,6 +381,10 @@ export interface Receipt {
   /** The request whose answer it got; it has no record itself, and cost nothing. */
   replayOf: string | null;
   usage: Usage;
+  /** The number of inputs; null for operations that take one. */
+  inputs: number | null;
+  /** The searches that were charged. */
+  searches: number;
   /** Null for a replay. */
   prices: Prices | null;
   nanos: { held: number; charged: number; uncharged: number };

@@ -9,7 +9,7 @@ import type { AnswerPart } from "../inference/answer-part.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
 import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
-import { noUsage } from "../inference/usage.ts";
+import { noUsage, promptTokens } from "../inference/usage.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
@@ -139,7 +139,7 @@ export function runs(parts: RunParts): Runs {
       const ahead = () => {
         if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
       };
-      const admitted = caller.trace?.admission();
+      const admitted = caller.trace?.admission(asked.operation);
       let reservation: Reservation;
       try {
         reservation = await parts.admission.enter(asked, { planNow, ahead });
@@ -276,9 +276,10 @@ class GrantedRun implements Run {
     const asked = this.#asked;
     const caller = this.#caller;
     const { usage } = ending;
-    const searches = usage === noUsage ? 0 : asked.request.passed?.searches;
+    // Searches cost nothing where no engine has read the request.
+    const searches = promptTokens(usage) > 0 ? (asked.request.passed?.searches ?? 0) : 0;
     const nanos = priceOf(usage, asked.model.prices, searches);
-    this.#settleWithLedger(ending, nanos);
+    this.#settleWithLedger(ending, searches, nanos);
     const { route, tried = [], queued_ms = 0, inputShare = 1 } = this.#answer?.progress ?? {};
     if (usage.source !== "estimated")
       inputEstimate.observe(asked.model, asked.inputBytes * inputShare, asked.media, usage);
@@ -303,9 +304,14 @@ class GrantedRun implements Run {
     watcher.ended(ended);
   }
 
-  #settleWithLedger({ divergence: _, ...ending }: Ending, nanos: number): void {
+  #settleWithLedger({ divergence: _, ...ending }: Ending, searches: number, nanos: number): void {
     const recorded = this.#caller.trace?.settlement();
-    this.#confirmed = this.#reservation.settle({ ...ending, nanos, route: this.#servedBy() });
+    this.#confirmed = this.#reservation.settle({
+      ...ending,
+      ...(searches > 0 && { searches }),
+      nanos,
+      route: this.#servedBy(),
+    });
     if (recorded) void this.#confirmed.finally(recorded);
   }
 

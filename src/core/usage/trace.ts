@@ -1,12 +1,13 @@
 /** Observes a run that is traced. It gets no content. */
+import type { Operation } from "../store/ledger.ts";
 import type { AttemptKind, EngineReport } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/target.ts";
 
 export interface RunTrace {
   /** The id of a sampled trace, which metrics name as an exemplar. */
   readonly sampledId: string | undefined;
-  /** The ledger is asked. The returned function is called with the code of the refusal, or null. */
-  admission(): (code: string | null) => void;
+  /** A run begins, and asks the ledger. The returned function is called with the code of the refusal, or null. */
+  admission(operation: Operation): (code: string | null) => void;
   /** The request was granted, and counts in this team. */
   counted(teamId: string): void;
   /** An engine is asked. */

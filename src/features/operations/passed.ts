@@ -11,6 +11,7 @@ import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
 import { keyHeader } from "../../core/operations/idempotency.ts";
 import { inferenceBody } from "../../core/operations/inference-body.ts";
+import { inferenceFaults } from "../../core/operations/inference-faults.ts";
 import { type Content, type Example, jsonType, type Operation, operation } from "../../core/operations/operation.ts";
 import { contract } from "../../core/protocol/contract.ts";
 import { isObject, type JsonObject } from "../../core/protocol/json.ts";
@@ -63,29 +64,7 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
       headers: [...inferenceHeaderNames, ...limitHeaderNames],
       content: { [jsonType]: answer, ...(streamed && { "text/event-stream": streamed }) },
     },
-    faults: [
-      "invalid_json",
-      "invalid_content_type",
-      "invalid_value",
-      "missing_field",
-      "unknown_field",
-      "unsupported_feature",
-      "context_length_exceeded",
-      "no_active_plan",
-      "model_not_allowed",
-      "model_not_found",
-      "rate_limit_exceeded",
-      "concurrency_limit_exceeded",
-      "usage_reserved",
-      "capacity_exceeded",
-      "usage_limit_reached",
-      "internal_error",
-      "upstream_unavailable",
-      "upstream_timeout",
-      "overloaded",
-      "draining",
-      "storage_unavailable",
-    ],
+    faults: inferenceFaults,
     otherFaults: false,
     limitRefusalHeaders: limitRefusalHeaderNames,
     examples,

@@ -5,6 +5,7 @@
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import type { AnswerReader, ResponseIdentity } from "../../core/protocol/codec.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
+import { beginningOf } from "./choices.ts";
 import type { Checking } from "./passing.ts";
 import { type LeftOut, Sieve } from "./sieve.ts";
 
@@ -72,10 +73,7 @@ export class PassedReader implements AnswerReader {
   #beginning(): InferenceEvent[] {
     if (this.#isBegun) return [];
     this.#isBegun = true;
-    return [
-      { type: "response-start", ...this.#reading.identity },
-      { type: "part-start", index: 0, part: { kind: "text" } },
-    ];
+    return beginningOf(this.#reading.identity);
   }
 
   #passed(): InferenceEvent {

@@ -45,16 +45,23 @@ export function genAiMetrics(meter: Meter): (ended: Ended) => void {
   };
 }
 
-/** The conventions' names of operations; they have none for ranks. */
+/**
+ * The conventions' names of operations. They have none for ranks yet: `rerank` is what is proposed there (issue 253), and
+ * what OpenTelemetry's own eBPF instrumentation says.
+ */
 const operationNames: Partial<Record<Operation, string>> = {
   embeddings: "embeddings",
   rerank: "rerank",
   completions: "text_completion",
 };
 
-export function modelAttributes(model: string, operation?: Operation): Attributes {
+export function operationName(operation: Operation): string {
+  return operationNames[operation] ?? "chat";
+}
+
+export function modelAttributes(model: string, operation: Operation): Attributes {
   return {
-    "gen_ai.operation.name": (operation && operationNames[operation]) ?? "chat",
+    "gen_ai.operation.name": operationName(operation),
     "gen_ai.provider.name": provider,
     "gen_ai.request.model": model,
     "gen_ai.response.model": model,

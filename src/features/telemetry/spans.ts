@@ -9,11 +9,19 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import type { Operation } from "../../core/store/ledger.ts";
 import type { AttemptKind, EngineReport } from "../../core/upstream/attempt.ts";
 import type { Ended } from "../../core/usage/run.ts";
 import type { AttemptTrace, RunTrace } from "../../core/usage/trace.ts";
 import type { RequestTrace, TracedRequest } from "../../core/usage/traces.ts";
-import { modelAttributes, providers, reportAttributes, runAttributes, serverAttributes } from "./gen-ai.ts";
+import {
+  modelAttributes,
+  operationName,
+  providers,
+  reportAttributes,
+  runAttributes,
+  serverAttributes,
+} from "./gen-ai.ts";
 
 export class Spans implements RequestTrace {
   readonly #tracer: Tracer;
@@ -24,6 +32,8 @@ export class Spans implements RequestTrace {
   /** The ids of the caller, for the spans that begin from now on. */
   #callerIds: Attributes = {};
   #stream: Span | null = null;
+
+  #operation: Operation = "chat.completions";
 
   constructor(tracer: Tracer, { id, method, route, words }: TracedRequest, parent: Context, hasCallerIds: boolean) {
     this.#tracer = tracer;
@@ -58,7 +68,8 @@ export class Spans implements RequestTrace {
     this.#addCallerIds({ "sluice.team.id": teamId });
   }
 
-  admission(): (code: string | null) => void {
+  admission(operation: Operation): (code: string | null) => void {
+    this.#operation = operation;
     const span = this.#begin("admission");
     return (code) => {
       if (code !== null) failed(span, code);
@@ -67,8 +78,8 @@ export class Spans implements RequestTrace {
   }
 
   attempt({ name, url, address, protocol }: Parameters<RunTrace["attempt"]>[0], engineModel: string): AttemptTrace {
-    const span = this.#begin(`chat ${engineModel}`, SpanKind.CLIENT, {
-      ...modelAttributes(engineModel),
+    const span = this.#begin(`${operationName(this.#operation)} ${engineModel}`, SpanKind.CLIENT, {
+      ...modelAttributes(engineModel, this.#operation),
       "gen_ai.provider.name": providers[protocol],
       ...serverAttributes(url),
       "sluice.upstream": name,
@@ -101,7 +112,7 @@ export class Spans implements RequestTrace {
 
   answered(ended: Ended): void {
     this.#request.setAttributes(runAttributes(ended));
-    this.#request.updateName(`chat ${ended.model}`);
+    this.#request.updateName(`${operationName(ended.operation)} ${ended.model}`);
     if (ended.errorCode !== null && this.#stream) failed(this.#stream, ended.errorCode);
     this.#stream?.end();
   }

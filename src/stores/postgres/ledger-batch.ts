@@ -70,8 +70,8 @@ function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): 
     case "checkpoint":
       return `${command.number},${usage(command.usage)},${command.lease_ms}`;
     case "settle": {
-      const { limits, nanos, outcome, stoppedBy, errorCode, route, reportRejected } = command;
-      const charge = `${facts(command)},${numberOf(limits)},${usage(command.usage)},${nanos}`;
+      const { limits, searches, nanos, outcome, stoppedBy, errorCode, route, reportRejected } = command;
+      const charge = `${facts(command)},${numberOf(limits)},${usage(command.usage)},${field(searches)},${nanos}`;
       const end = `${outcome},${field(stoppedBy)},${field(errorCode)}`;
       return `${charge},${end},${routeFields(route)},${field(reportRejected && JSON.stringify(reportRejected))}`;
     }
@@ -85,10 +85,10 @@ function routeFields(route: Settle["route"]): string {
   return `${field(upstream)},${field(attempts)},${field(tried && JSON.stringify(tried))},${first_ms}`;
 }
 
-function facts({ keyId, operation, model, stream, prices }: RequestFacts): string {
-  const { input, cachedInput, cacheWrite, output } = prices;
+function facts({ keyId, operation, model, stream, prices, inputs }: RequestFacts): string {
+  const { input, cachedInput, cacheWrite, output, search } = prices;
   const names = `${hexOf(keyId, "key_")},${operation},${field(model)},${field(stream)}`;
-  return `${names},${input},${cachedInput},${cacheWrite},${output}`;
+  return `${names},${input},${cachedInput},${cacheWrite},${output},${field(search)},${field(inputs)}`;
 }
 
 function usage(one: Usage): string {

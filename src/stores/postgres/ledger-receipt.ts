@@ -86,6 +86,8 @@ function replayReceipt(row: NoteRow): Receipt {
     ...blank,
     replayOf: idOf(row.replayOf!, "req_"),
     usage: noUsage,
+    inputs: null,
+    searches: 0,
     prices: null,
     nanos: { held: 0, charged: 0, uncharged: 0 },
     source: null,
@@ -102,6 +104,7 @@ function recordReceipt(row: RecordRow): Receipt {
     errorCode: row.errorCode,
     recovered: row.recovered,
     usage: usageOf(row, row.outputTokens),
+    searches: row.searches ?? 0,
     nanos: { held: row.held, charged: row.charged, uncharged: row.uncharged },
     windows: windowsOf(row, (kind) => ({
       usedBefore: row[`${kind}UsedBefore`] ?? 0,
@@ -139,6 +142,7 @@ function holdReceipt(row: HoldRow): Receipt {
     endedAt: null,
     outcome: "running",
     usage: usageOf(row, row.producedTokens),
+    searches: 0,
     nanos: { held: row.nanos, charged: 0, uncharged: 0 },
     windows: windowsOf(row, (kind) => ({ usedBefore: row[`${kind}Used`], usedAfter: null })),
   };
@@ -168,6 +172,7 @@ function shared(row: RecordRow | HoldRow) {
     model: row.model,
     stream: row.stream,
     createdAt: row.admittedAt,
+    inputs: row.inputCount,
     prices: pricesOf(row),
     source: row.source,
   };
@@ -179,6 +184,7 @@ function pricesOf(row: RecordRow | HoldRow): Prices {
     cachedInput: row.priceCachedInput,
     cacheWrite: row.priceCacheWrite,
     output: row.priceOutput,
+    ...(row.priceSearch !== null && { search: row.priceSearch }),
   };
 }
 

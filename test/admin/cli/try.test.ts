@@ -5,6 +5,15 @@ import { type Sluice, startSluice } from "../../harness/sluice.ts";
 
 setDefaultTimeout(60_000);
 
+const entry = (kind: string) => `
+  - id: acme/${kind}-1
+    kind: ${kind}
+    created: 1790000000
+    context_window: 8192${kind === "chat" ? "\n    capabilities: [tools]" : ""}
+    prices: { input: 10${kind === "chat" || kind === "completion" ? ", output: 40" : ""} }
+    routes: [{ upstream: simulator, model: sim }]`;
+const kinds = ["chat", "completion", "embedding", "rerank"];
+
 let sluice: Sluice;
 let home: Laptop;
 let operatorUrl: string;
@@ -13,11 +22,11 @@ beforeAll(async () => {
   const probe = Bun.serve({ port: 0, fetch: () => new Response() });
   const port = String(probe.port);
   await probe.stop(true);
-  sluice = await startSluice({ env: { SLUICE_OPERATOR_PORT: port } });
+  sluice = await startSluice({ env: { SLUICE_OPERATOR_PORT: port }, config: `models:${kinds.map(entry).join("")}` });
   operatorUrl = `http://127.0.0.1:${port}`;
   home = laptop();
   const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
-  model = data.at(-1)!.id;
+  model = data[0]!.id;
 });
 afterAll(async () => {
   home?.[Symbol.dispose]();
@@ -68,6 +77,40 @@ test("waits for the receipt of a request that is still running there", async () 
   }
 });
 
+const documents = ["--document", "Boats lie in the harbour.", "--document", "The tide is out at noon."];
+const trials: [kind: string, words: string[], said: RegExp, operation: string][] = [
+  ["completion", ["--message", "The tide"], /\S/, "completions"],
+  ["embedding", ["--message", "The tide"], /^256 numbers: -?[\d.e-]+(, -?[\d.e-]+){7}, …$/, "embeddings"],
+  ["rerank", ["--message", "When is the tide out?", ...documents], /^[\d.]+ {2}The tide is out at noon\.\n/, "rerank"],
+  ["rerank", [], /^[\d.]+ {2}Hello, and welcome\.\n/, "rerank"],
+];
+
+test.each(trials)("tries a model for %s by its kind, with %p", async (kind, words, said, operation) => {
+  await home.with({ SLUICE_KEY: sluice.key }).run("login", sluice.url, "--key");
+  const { code, stdout } = await home.run("try", `acme/${kind}-1`, ...words, "--json");
+  expect(code).toBe(0);
+  const { text, receipt } = JSON.parse(stdout);
+  expect(text).toMatch(said);
+  expect(receipt).toMatchObject({ operation, outcome: "completed" });
+});
+
+test("an operator tries a model of another kind as a key, and at no other path", async () => {
+  const { token } = await sluice.json<{ token: string }>("operator", "create", "bea", "--role", "admin");
+  const words = ["key", "create", "--org", sluice.organization, "--name", "kinds"];
+  const { id } = await sluice.json<{ id: string }>(...words);
+  const shell = home.with({ SLUICE_SERVER: operatorUrl, SLUICE_OPERATOR_TOKEN: token });
+  for (const [kind, , , operation] of trials) {
+    const { code, stdout } = await shell.run("try", `acme/${kind}-1`, "--key", id, "--json");
+    expect([code, JSON.parse(stdout).receipt]).toMatchObject([0, { key_id: id, operation, outcome: "completed" }]);
+  }
+  const elsewhere = await fetch(`${operatorUrl}/management/v1/try?key=${id}&path=/v1/messages`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: "{}",
+  });
+  expect([elsewhere.status, await elsewhere.json()]).toMatchObject([400, { error: { param: "path" } }]);
+});
+
 test("says in the service's words why a request was refused", async () => {
   const { code, stdout, stderr } = await home.run("try", "acme/nothing");
   expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("acme/nothing")]);
@@ -89,6 +132,8 @@ test("on the machine of a node with the embedded database, the socket needs no t
   const local = await startSluice({ store: "pglite" });
   ending.defer(async () => void (await local.stop()));
   const { id } = await local.json<{ id: string }>("key", "create", "--org", local.organization, "--name", "tried");
+  const listed = (await (await local.fetch("/v1/models")).json()) as { data: { id: string }[] };
+  const model = listed.data.at(-1)!.id;
   const said = await local.json<{ text: string; receipt: object }>("try", model, "--key", id);
   expect(said).toMatchObject({ text: expect.stringMatching(/\S/), receipt: { key_id: id, outcome: "completed" } });
   const shown = await local.cli("try", model, "--key", id);

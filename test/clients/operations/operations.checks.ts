@@ -5,6 +5,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { parse } from "yaml";
+import { initConfiguration } from "../../../src/config/init.ts";
 import { refusalOf } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
@@ -50,6 +52,8 @@ async function ask(path: string, body: object, headers: Record<string, string> =
 async function direct(path: string, body: object): Promise<string> {
   const response = await fetch(root + path, {
     method: "POST",
+    // llama.cpp closes idle connections without a word.
+    keepalive: false,
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   });
@@ -78,6 +82,20 @@ async function expectCharge(response: Response, said: Usage, told: Usage): Promi
   expect(told.prompt_tokens).toBe(said.prompt_tokens);
   expect(told.completion_tokens ?? 0).toBe(said.completion_tokens ?? 0);
 }
+
+test(`${server.engine}: sluice init finds what its models are for`, async () => {
+  const url = `${root}/v1`;
+  const { yaml } = await initConfiguration({ url, apiKey: null, fetch, nowSeconds: 1, check: async () => [] });
+  const entries: { kind?: string; routes: { model: string }[] }[] = parse(yaml).models;
+  const found = new Map(entries.map(({ kind = "chat", routes }) => [routes[0]!.model, kind]));
+  // The tiny model that completes has a template for chats.
+  for (const [operation, kind] of [
+    ["embeddings", "embedding"],
+    ["rerank", "rerank"],
+    ["completions", "chat"],
+  ] as const)
+    if (has(operation)) expect([...found]).toContainEqual([server.models[operation]!, kind]);
+});
 
 describe.if(has("embeddings"))(`${server.engine}: embeddings`, () => {
   const path = "/v1/embeddings";

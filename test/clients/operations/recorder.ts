@@ -25,7 +25,12 @@ export function startRecorder(engine: string): Recorder {
       const { pathname } = new URL(request.url);
       const body = await request.text();
       const init = request.method === "GET" ? {} : { body };
-      const response = await fetch(engine + pathname, { method: request.method, headers: request.headers, ...init });
+      const response = await fetch(engine + pathname, {
+        method: request.method,
+        headers: request.headers,
+        keepalive: false,
+        ...init,
+      });
       const said = await response.text();
       const headers = { "content-type": response.headers.get("content-type") ?? "" };
       if (request.method === "POST") last = { path: pathname, asked: JSON.parse(body), status: response.status, said };

@@ -369,6 +369,7 @@ describe("a refused request", () => {
         settled_late_at: null,
         detached: false,
         replay_of: null,
+        input_count: null,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,
         cost: { held: dollars(0), charged: dollars(0), uncharged: dollars(0) },

@@ -4,6 +4,7 @@ import { ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { Spans } from "../../../src/features/telemetry/spans.ts";
 import { freePort } from "../../harness/daemon.ts";
+import { startSimulator } from "../../harness/simulator.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { type Collector, type SpanSeen, startCollector } from "./collector.ts";
@@ -249,3 +250,42 @@ test("off, nothing is sent and the engine hears of no trace", async () => {
     await engine.stop();
   }
 }, 60_000);
+
+for (const [operation, kind, body] of [
+  ["embeddings", "embedding", { input: word }],
+  ["rerank", "rerank", { query: word, documents: [word] }],
+  ["text_completion", "completion", { prompt: word }],
+] as const)
+  test(`spans and metrics of ${operation} have that name, and none of its content`, async () => {
+    const collector = startCollector();
+    const engine = await startSimulator();
+    const path = operation === "text_completion" ? "/v1/completions" : `/v1/${operation}`;
+    const config = `upstreams: { main: { url: "${engine.url}" } }
+models:
+  - id: acme/m
+    kind: ${kind}
+    created: 1
+    context_window: 8192
+    prices: { input: 1${kind === "completion" ? ", output: 1" : ""} }
+    routes: [{ upstream: main, model: m }]
+telemetry: { endpoint: "${collector.url}/", sample_ratio: 1, metrics_ms: 300 }
+`;
+    const service = await startSluice({ config });
+    try {
+      const response = await service.post(path, { model: "acme/m", ...body });
+      expect(response.status).toBe(200);
+      await response.text();
+      for (const name of [`${operation} acme/m`, `${operation} m`])
+        await until(() => named(collector.spans, name).length === 1, 20_000, `the span ${name}`);
+      for (const name of [`${operation} acme/m`, `${operation} m`])
+        expect(named(collector.spans, name)[0]!.attributes).toMatchObject({ "gen_ai.operation.name": operation });
+      await until(() => collector.metrics.has("gen_ai.client.token.usage"), 20_000, "the metrics");
+      const points = collector.metrics.get("gen_ai.client.token.usage")!;
+      expect(points.map(({ attributes }) => attributes["gen_ai.operation.name"])).toEqual([operation, operation]);
+      expect(collector.text()).not.toContain(word);
+    } finally {
+      await service.stop();
+      await engine.stop();
+      await collector.stop();
+    }
+  }, 60_000);

@@ -1,0 +1,94 @@
+// What a client asks for: an answer in one of the three protocols, or one that is passed on in the shape of its engine.
+
+import type { Chance } from "./chance.ts";
+import { protocols, type Spoken } from "./protocols.ts";
+import { model, passedModels, unstreamed_tokens_max } from "./rig.ts";
+
+export interface Wish {
+  spoken: Pick<Spoken, "path" | "token" | "end" | "tokensOf">;
+  body: object;
+  stream: boolean;
+  /** Its engine is asked for it whole. */
+  isWhole: boolean;
+  /** The output tokens that its engine is asked for. */
+  wanted: number;
+  tokensPerSecond: number;
+  /** Set if the answer is passed on. */
+  passed: { searches: number; isWhole(answer: Answer): boolean } | null;
+}
+
+/** An answer without output that came in one piece. */
+export interface Answer {
+  usage: Record<string, number>;
+  data?: unknown[];
+  results?: unknown[];
+}
+
+/** `marker`: stands in the request, so that the engine's book can be held against the client's. */
+export function wishOf(chance: Chance, marker: string, tokensPerSecond: number): Wish {
+  if (chance.next() < 0.7) return chatOf(chance, marker, tokensPerSecond);
+  return chance.pick([embeddingsOf, rerankOf, completionOf, completionOf])(chance, marker, tokensPerSecond);
+}
+
+function chatOf(chance: Chance, marker: string, tps: number): Wish {
+  const stream = chance.next() < 0.7;
+  const isWhole = !stream && chance.next() < 0.4;
+  const isLong = !isWhole && chance.next() < 0.04;
+  const short = isWhole ? 1 + chance.below(unstreamed_tokens_max) : 5 + chance.below(60);
+  const wanted = isLong ? 2_000 + chance.below(5_000) : short;
+  const tokensPerSecond = isLong ? 20 * tps : tps;
+  const spoken = chance.pick(protocols);
+  const prompt = promptOf(tokensPerSecond, wanted, marker);
+  const body = { model, stream, ...spoken.body(prompt, isWhole ? unstreamed_tokens_max : undefined) };
+  return { spoken, body, stream, isWhole, wanted, tokensPerSecond, passed: null };
+}
+
+/** Longer ones come whole, too: their hold is as large as their cap. */
+function completionOf(chance: Chance, marker: string, tps: number): Wish {
+  const stream = chance.next() < 0.5;
+  const isLong = chance.next() < 0.04;
+  const wanted = isLong ? 2_000 + chance.below(5_000) : 1 + chance.below(60);
+  const tokensPerSecond = isLong ? 20 * tps : tps;
+  const prompt = promptOf(tokensPerSecond, wanted, marker);
+  const spoken = {
+    path: "/v1/completions",
+    token: /"text":"[^"]/,
+    end: /"finish_reason":"/,
+    tokensOf: (usage: Record<string, number>) => usage.completion_tokens!,
+  };
+  const body = { model: passedModels.completion, stream, prompt, max_tokens: wanted + chance.below(5_000) };
+  return {
+    spoken,
+    body,
+    stream,
+    isWhole: !stream,
+    wanted,
+    tokensPerSecond,
+    passed: { searches: 0, isWhole: () => true },
+  };
+}
+
+const numbers = { stream: false, isWhole: true, wanted: 0, tokensPerSecond: 0 };
+const spokenAt = (path: string) => ({ path, token: /$^/, end: /$^/, tokensOf: () => 0 });
+
+/** One in six is so large that it begins to leave before it is complete. */
+function embeddingsOf(chance: Chance, marker: string): Wish {
+  const count = chance.next() < 1 / 6 ? 200 + chance.below(300) : 1 + chance.below(20);
+  const input = Array.from({ length: count }, (_, index) => `${slowly(chance)}${marker} ${index}`);
+  const passed = { searches: 0, isWhole: ({ data }: Answer) => data?.length === count };
+  const body = { model: passedModels.embedding, input };
+  return { ...numbers, spoken: spokenAt("/v1/embeddings"), body, passed };
+}
+
+const documents_per_search = 100;
+
+function rerankOf(chance: Chance, marker: string): Wish {
+  const documents = Array.from({ length: 1 + chance.below(250) }, (_, index) => `Document ${index}`);
+  const searches = Math.ceil(documents.length / documents_per_search);
+  const passed = { searches, isWhole: ({ results }: Answer) => results?.length === documents.length };
+  const body = { model: passedModels.rerank, query: `${slowly(chance)}${marker}`, documents };
+  return { ...numbers, spoken: spokenAt("/v1/rerank"), body, passed };
+}
+
+const slowly = (chance: Chance) => `[simulator: ttft=${chance.below(600)}] `;
+const promptOf = (tps: number, tokens: number, marker: string) => `[simulator: tps=${tps} tokens=${tokens}] ${marker}`;
