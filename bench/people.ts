@@ -1,12 +1,14 @@
 /**
- * What a whole request costs by the key of a limited person, against a key that is limited alone, in one run: a node on
- * Postgres gets slices of either kind in turn. CPU of the node and of its backends, from the kernel's own count, and the
- * median of the ratios of neighbouring slices.
+ * What a whole request costs by the key of a limited person, and by keys with limits for models, against a key that is limited
+ * alone and one with as many limits for all models, in one run: a node on Postgres gets slices of each kind in turn. CPU of
+ * the node and of its backends, from the kernel's own count, and the median of the ratios of neighbouring slices.
  * Run: bun bench/people.ts --pairs 12 --requests 1500
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { bare } from "../src/core/store/ids.ts";
 import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { limitModels } from "../test/core/store/model-limits.ts";
 import { model, startService } from "../test/harness/engine.ts";
 import { newMember } from "../test/harness/members.ts";
 import { freshDatabase } from "../test/harness/services.ts";
@@ -27,12 +29,51 @@ await service.json("org", "create", "acme", "--plan", "unlimited");
 const newKey = async (name: string, ...options: string[]) =>
   (await service.json<{ key: string }>("key", "create", "--org", "acme", "--name", name, ...options)).key;
 const person = await newMember(db, "ann", { organization: "acme" });
+await service.json("team", "create", "--org", "acme", "--name", "research", ...limit);
+const ofBen = await newMember(db, "ben", { organization: "acme", team: "research" });
+await service.json("person", "limit", ofBen, "--org", "acme", ...limit);
+
+/** The key of an organization of its own that has limits for the model: of the key, or of all four in whom it counts. */
+async function keyForModels(
+  slug: string,
+  limited: readonly ("key" | "person" | "team" | "organization")[],
+): Promise<string> {
+  await service.json("org", "create", slug, "--plan", "unlimited");
+  const [row] = await db.query<{ id: string }>("select id from organization where slug = $1", [slug]);
+  const team = await service.json<{ id: string }>("team", "create", "--org", slug, "--name", "research");
+  const place = { organization: slug, team: "research" };
+  const holder = limited.includes("person") ? ["--person", await newMember(db, slug, place)] : [];
+  const made = await service.json<{ id: string; key: string }>(
+    ...["key", "create", "--org", slug, "--name", "app", ...holder],
+  );
+  const ids = { key: bare(made.id, "key_"), team: bare(team.id, "team_"), organization: row!.id, person: "" };
+  const [member] = await db.query<{ id: string | null }>(
+    "select member_id as id from usage_subject where subject_id = $1",
+    [ids.key],
+  );
+  ids.person = member?.id ?? "";
+  const much = { session: 1e12, week: 1e12, month: 1e12 };
+  for (const one of limited) await limitModels(db, row!.id, ids[one], model, much);
+  return made.key;
+}
 await service.json("person", "limit", person, "--org", "acme", ...limit);
 const keys = {
   "a key that is limited alone": await newKey("alone", ...limit),
   "a key of a limited person": await newKey("of ann", "--person", person),
   "a limited key of a limited person": await newKey("both", "--person", person, ...limit),
   "a key without limits": await newKey("free"),
+  "a limited key of a limited person in a limited team": await newKey("three", "--person", ofBen, ...limit),
+  "a key with a limit for the model": await keyForModels("one", ["key"]),
+  "key, person, team and organization with one each": await keyForModels("four", [
+    "key",
+    "person",
+    "team",
+    "organization",
+  ]),
+};
+/** What a kind is compared with, where it is not the first. */
+const others: Partial<Record<Kind, Kind>> = {
+  "key, person, team and organization with one each": "a limited key of a limited person in a limited team",
 };
 type Kind = keyof typeof keys;
 
@@ -85,12 +126,13 @@ for (let pair = 0; pair < Number(values.pairs); pair++)
 
 const median = (all: number[]) => all.toSorted((one, other) => one - other)[Math.floor(all.length / 2)]!;
 const sum = ({ node_us, postgres_us }: Cost) => node_us + postgres_us;
-const alone = costs.get(kinds[0]!)!;
 for (const [kind, all] of costs) {
+  const against = others[kind] ?? kinds[0]!;
+  const alone = costs.get(against)!;
   const ratio = (of: (cost: Cost) => number) => median(all.map((cost, at) => of(cost) / of(alone[at]!))).toFixed(3);
   const [node, postgres] = [median(all.map(({ node_us }) => node_us)), median(all.map((one) => one.postgres_us))];
   console.log(
-    `${kind}: node ${node.toFixed(0)} µs, Postgres ${postgres.toFixed(0)} µs; against a key alone: node ${ratio(({ node_us }) => node_us)}, Postgres ${ratio(({ postgres_us }) => postgres_us)}, together ${ratio(sum)}`,
+    `${kind}: node ${node.toFixed(0)} µs, Postgres ${postgres.toFixed(0)} µs; against ${against}: node ${ratio(({ node_us }) => node_us)}, Postgres ${ratio(({ postgres_us }) => postgres_us)}, together ${ratio(sum)}`,
   );
 }
 await db.close();

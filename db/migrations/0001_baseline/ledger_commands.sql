@@ -83,16 +83,17 @@ create function usage_organizations_answer(book usage_book) returns text
   end $$;
 
 -- The numbers of the subjects of any chain, as `usage_numbers` has them. A subquery would cost more than all else that is
--- asked of a request.
+-- asked of a request, and a loop more than one expression.
 create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language plpgsql immutable
   as $$
   declare
-    numbers integer[] := array[owner];
-    id uuid;
+    numbers integer[] := array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
+      array_position(ids, chain[3]), array_position(ids, chain[4]), array_position(ids, chain[5]),
+      array_position(ids, chain[6]), array_position(ids, chain[7])], null);
   begin
-    foreach id in array chain loop
-      numbers := numbers || array_position(ids, id);
+    for n in 8..cardinality(chain) loop
+      numbers := numbers || array_position(ids, chain[n]);
     end loop;
     return array_remove(numbers, null);
   end $$;
@@ -104,9 +105,9 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
   as $$
     select case
       when chain is null then array[owner]
-      when cardinality(chain) > 5 then usage_numbers_of(owner, chain, ids)
+      when cardinality(chain) > 3 then usage_numbers_of(owner, chain, ids)
       else array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
-        array_position(ids, chain[3]), array_position(ids, chain[4]), array_position(ids, chain[5])], null) end
+        array_position(ids, chain[3])], null) end
   $$;
 
 -- The counters of a chain that names more than three subjects.
@@ -114,14 +115,13 @@ create function usage_chain_counters(owner integer, chain uuid[], ids uuid[]) re
   language plpgsql immutable
   as $$
   declare
-    counters integer[] := array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1];
-    place integer;
+    n integer[] := usage_numbers_of(owner, chain, ids);
+    counters integer[] := array_remove(array[4 * owner - 3, 4 * owner - 2, 4 * owner - 1,
+      4 * n[2] - 3, 4 * n[2] - 2, 4 * n[2] - 1, 4 * n[3] - 3, 4 * n[3] - 2, 4 * n[3] - 1,
+      4 * n[4] - 3, 4 * n[4] - 2, 4 * n[4] - 1, 4 * n[5] - 3, 4 * n[5] - 2, 4 * n[5] - 1], null);
   begin
-    for n in 1..cardinality(chain) loop
-      place := 4 * array_position(ids, chain[n]);
-      if place is not null then
-        counters := counters || array[place - 3, place - 2, place - 1];
-      end if;
+    for i in 6..cardinality(n) loop
+      counters := counters || array[4 * n[i] - 3, 4 * n[i] - 2, 4 * n[i] - 1];
     end loop;
     return counters || 4 * owner;
   end $$;
