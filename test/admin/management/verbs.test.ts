@@ -24,7 +24,7 @@ function refusal(work: () => unknown): ManagementError {
 type Given = Record<string, unknown>;
 
 /** Members that facts leave out, because another one says the same or nobody asks. */
-const unprinted = ["organization_id", "object", "changed_at"];
+const unprinted = ["provider", "organization_id", "object", "changed_at"];
 /** Columns that are empty where there is nothing to say. */
 const sparse = ["RAISED UNTIL", "LIMITS", "FROM", "PERSON", "PROBLEM"];
 
