@@ -1,6 +1,6 @@
 /** Organizations, plans, teams, keys, and their limits. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
-import { instant, limits, secret, nanos } from "./columns.ts";
+import { instant, limits, nanos, secret } from "./columns.ts";
 
 export const organization = pgTable("organization", {
   id: uuid("id").primaryKey(),

@@ -1,7 +1,7 @@
 /** The ledger: limits, current use, the holds of running requests, and the records of ended ones. */
 import { sql } from "drizzle-orm";
 import { bigint, boolean, index, integer, jsonb, pgEnum, pgTable, pgView, text, uuid } from "drizzle-orm/pg-core";
-import { instant, limits, tokenCounts, nanos } from "./columns.ts";
+import { instant, limits, nanos, tokenCounts } from "./columns.ts";
 
 /** The subjects that the ledger counts: teams, people, and keys that are in a team, limited or a person's. */
 export const usageSubject = pgTable(

@@ -25,7 +25,7 @@ const written = (sign: string) =>
     { additionalProperties: false },
   );
 
-/** What a verb takes: `50`, `0.25USD`, or an amount as answers have it. */
+/** The amount that a verb takes: `50`, `0.25USD`, or as answers have it. */
 export type GivenMoney = string | Money;
 
 export const givenMoney = (description: string) => Type.Union([typed(""), written("")], { description, ...mustBe });
