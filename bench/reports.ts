@@ -121,7 +121,7 @@ const focus = new Table({
 });
 const context = {
   ledger: { now: async () => end, report: book.report },
-  catalog: async () => ({ pricing: { currency: "EUR", price_per_million_nanos: 0.04, provider: "Example AI" } }),
+  catalog: async () => ({ billing: { currency: "EUR", provider: "Example AI" } }),
   narrowedTo: async () => undefined,
 } as unknown as ManagementContext;
 for (const [name, to] of [

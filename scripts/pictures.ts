@@ -98,8 +98,8 @@ async function company({ sluice }: ConsoleNode): Promise<void> {
       name,
       "--window",
       "week",
-      "--nanos",
-      `${nanos}`,
+      "--amount",
+      `${nanos / 1e6}`,
       "--reason",
       "a batch offline",
     );

@@ -174,7 +174,7 @@ export const admission: Mutant[] = [
     find: "Math.max(0, Math.ceil(value))",
     replace: "Math.max(0, Math.floor(value))",
     caughtBy: [reservation],
-    rule: "docs/design/usage.md, Units and prices",
+    rule: "docs/design/usage.md, Money and prices",
   },
   {
     name: "an admission without an answer is not given up",
@@ -307,7 +307,7 @@ export const admission: Mutant[] = [
   {
     name: "a request above a whole limit of tokens is told to come back",
     file: "src/core/admission/rates.ts",
-    find: 'if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, entry.plan);',
+    find: 'if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, words);',
     replace:
       'if (answer.answer === "never") throw new Fault("rate_limit_exceeded", "Full.", { retryAfterSeconds: 60 });',
     caughtBy: [rates],
@@ -316,7 +316,7 @@ export const admission: Mutant[] = [
   {
     name: "a request above a whole window waits for a reset that does not help",
     file: "src/core/admission/refusal.ts",
-    find: "if (whole) return beyondWholeLimit(whole, leastNanos, plan);",
+    find: "if (whole) return beyondWholeLimit(whole, leastNanos, words);",
     replace: "",
     caughtBy: [refusal, reservation],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",

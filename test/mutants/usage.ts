@@ -245,7 +245,7 @@ export const usage: Mutant[] = [
     find: "costOf(usage.cachedInputTokens, prices.cachedInput)",
     replace: "costOf(usage.cachedInputTokens, prices.input)",
     caughtBy: [run],
-    rule: "docs/design/usage.md, Units and prices",
+    rule: "docs/design/usage.md, Money and prices",
   },
   {
     name: "tokens written to a cache are free",
@@ -253,7 +253,7 @@ export const usage: Mutant[] = [
     find: "    costOf(usage.cacheWriteTokens, prices.cacheWrite) +\n",
     replace: "",
     caughtBy: [run],
-    rule: "docs/design/usage.md, Units and prices",
+    rule: "docs/design/usage.md, Money and prices",
   },
   {
     name: "output leaves whether or not it is held",

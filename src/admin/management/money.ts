@@ -9,17 +9,30 @@ import {
   nanos_per_one,
   typedNanos,
 } from "../../core/inference/money.ts";
-import { Money as MoneyShape } from "../../core/protocol/shapes/contract.ts";
 import { ManagementError } from "./error.ts";
 import * as parse from "./parse.ts";
 
 const mustBe = { "x-must-be": "an amount of money, such as 50 or 0.25" };
-const typed = Type.String({ pattern: "^-?[0-9]+([.][0-9]+)?\\s?[A-Za-z]*$", ...mustBe });
+const decimal = "[0-9]{1,7}([.][0-9]{1,9})?";
+const code = "[A-Za-z]{3,7}";
+const typed = (sign: string) => Type.String({ pattern: `^${sign}${decimal}( ?${code})?$`, ...mustBe });
+const written = (sign: string) =>
+  Type.Object(
+    {
+      amount: Type.String({ pattern: `^${sign}${decimal}$`, ...mustBe }),
+      currency: Type.String({ pattern: `^${code}$`, "x-must-be": "the currency of the service, such as USD" }),
+    },
+    { additionalProperties: false },
+  );
 
-/** What a verb takes: `50`, `0.25USD`, or an amount as answers have it. */
+/** The amount that a verb takes: `50`, `0.25USD`, or as answers have it. */
 export type GivenMoney = string | Money;
 
-export const givenMoney = (description: string) => Type.Union([typed, MoneyShape], { description, ...mustBe });
+export const givenMoney = (description: string) => Type.Union([typed(""), written("")], { description, ...mustBe });
+
+/** An amount that may be below 0. */
+export const signedMoney = (description: string) =>
+  Type.Union([typed("-?"), written("-?")], { description, ...mustBe });
 
 /** The nanos of an amount from a nano to a million, which `what` names in the refusal of another. */
 export function limitNanos(given: GivenMoney, currency: Currency, what: string): number {

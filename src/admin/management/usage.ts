@@ -8,7 +8,7 @@ import { noLimits } from "../../core/store/plan.ts";
 import { id, instant } from "../store/shapes.ts";
 import { flag, required, tablePiece } from "./command.ts";
 import { fail } from "./error.ts";
-import { dollars, givenMoney, nanosGiven } from "./money.ts";
+import { dollars, nanosGiven, signedMoney } from "./money.ts";
 import { organizationFlag } from "./organizations.ts";
 import { admins, examples, name, oneOrganization, readers } from "./shapes.ts";
 import { exampleWindow, windowShown } from "./standing.ts";
@@ -123,7 +123,7 @@ export const usageVerbs = [
     takes: Type.Object({
       ...oneOrganization,
       window: oneOf(["session", "week", "month", "extra", "all"], { description: "`all`: session, week and month." }),
-      amount: givenMoney("Below 0: to subtract, down to 0."),
+      amount: signedMoney("Below 0: to subtract, down to 0."),
       reason: name("For the audit log."),
     }),
     answers: UsageAdjustment,

@@ -120,7 +120,7 @@ const tooSmall = new Set(
   "BIF CLP COP GNF IDR IQD IRR KHR KMF KRW LAK LBP MGA MMK MNT PYG RWF SLL SOS SYP TZS UGX UZS VND YER".split(" "),
 );
 
-/** What keeps a currency from being the service's; null: nothing. */
+/** The reason why a currency cannot be the service's; null: it can. */
 export function problemOfCurrency(currency: string): string | null {
   if (currency === credits) return null;
   if (!/^[A-Z]{3}$/.test(currency) || !Intl.supportedValuesOf("currency").includes(currency))

@@ -49,7 +49,7 @@ interface ReportCounts {
 
 /** In nanos. Sums are exact beyond 2^53, too. */
 interface ReportCosts {
-  /** What was charged, including an operator's entries for the month. */
+  /** The charges, including an operator's entries for the month. */
   nanos: bigint;
   /** The part of the nanos that was extra usage. */
   extraNanos: bigint;

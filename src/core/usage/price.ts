@@ -1,4 +1,4 @@
-/** The cost of what a request used: docs/design/usage.md, Prices. */
+/** The cost of what a request used: docs/design/usage.md, Money and prices. */
 import type { Prices } from "../inference/model.ts";
 import { costOf } from "../inference/money.ts";
 import type { Usage } from "../inference/usage.ts";

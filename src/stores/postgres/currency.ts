@@ -13,7 +13,7 @@ export async function claimCurrency(db: Pick<Database, "query">, currency: strin
   return (await currencyOf(db)) ?? currency;
 }
 
-/** What keeps a file from this database; null: nothing. */
+/** The reason why a file does not fit this database; null: it does. */
 export function problemOfCurrencies(stored: string, written: string): string | null {
   if (stored === written) return null;
   return `This database counts in ${stored}; sluice.yaml says ${written}. Amounts are not converted: set metering.currency to ${stored}, or use a new database`;

@@ -2,7 +2,6 @@
  * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour if the query needs hours,
  * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
-import { snakeName } from "../../core/schema/codec.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import {
   type ReportGroup,
@@ -51,7 +50,9 @@ const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, ex
   month: ["period", second("date_trunc('month', s.starts_at at time zone 'UTC') at time zone 'UTC'")],
 };
 
-const sums = [...reportCounts, ...reportCosts].map((name) => [name, snakeName(name)] as const);
+/** `cached_input_nanos` of `cachedInputNanos`. */
+const columnOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const sums = [...reportCounts, ...reportCosts].map((name) => [name, columnOf(name)] as const);
 
 /** Costs leave the database as text: a number would round what is above 2^53. */
 const sumsWritten = [

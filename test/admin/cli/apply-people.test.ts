@@ -170,7 +170,7 @@ people:
 
   test("changes nothing where anything is wrong, and says where", async () => {
     await comes(here, { subject: "dan", email: "dan@example.com" });
-    await apply("organizations: { acme: {}, ended: {} }\nplans: { tiny: { week: 5 } }");
+    await apply("organizations: { acme: {}, ended: {} }\nplans: { tiny: { week: 0.000000005 } }");
     await apply("organizations: { ended: { status: closed }, small: { plan: tiny } }");
     const before = await here.port.manage.auditHead();
     for (const [entry, says] of [

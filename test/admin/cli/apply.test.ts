@@ -149,7 +149,10 @@ organizations:
       memberLimits: null,
     });
     expect(await here.manage.findMemberDefault({ organization: "teamed" })).toMatchObject({ limits: { week: 4500 } });
-    expect(await here.manage.findPlan({ name: "silver" })).toMatchObject({ week: 5000, concurrentRequests: null });
+    expect(await here.manage.findPlan({ name: "silver" })).toMatchObject({
+      week: { amount: "5000.000000000" },
+      concurrentRequests: null,
+    });
     expect((await apply("organizations: { teamed: { notices: null } }")).out).toContain("notices: ");
     await expect(here.manage.findNotices({ organization: "teamed" })).rejects.toThrow("has no webhook");
   });

@@ -77,7 +77,7 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   };
 
   // Morning: a plan, and five organizations from the file that stands in git.
-  await say("plan create gold --limit session=4000000,month=90000000,concurrent_requests=16");
+  await say("plan create gold --limit session=0.004,month=0.09,concurrent_requests=16");
   const file = join(folder, "organizations.yaml");
   const organizations = ["acme", "globex", "initech", "umbrella", "hooli"];
   const entries = organizations.map(

@@ -41,7 +41,7 @@ test("asks the first model as who is signed in, and shows the answer with its re
   const [answer = "", receipt = ""] = stdout.split("\n\n");
   expect(answer.trim().length).toBeGreaterThan(0);
   expect(receipt).toMatch(/^request +req_[0-9a-f]{32}\nmodel +\S+\noutcome +completed\ntook +[\d,]+ ms\n/);
-  expect(receipt).toMatch(/\ntokens +\d+ in, \d+ out\nunits +[\d,]+ charged\nsession +[\d.]+ % → [\d.]+ %\n/);
+  expect(receipt).toMatch(/\ntokens +\d+ in, \d+ out\ncost +\$[\d.]+ charged\nsession +[\d.]+ % → [\d.]+ %\n/);
 });
 
 test("answers JSON with the receipt that the service has", async () => {

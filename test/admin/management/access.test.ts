@@ -35,7 +35,7 @@ beforeAll(async () => {
   world = await newWorld(owned.db);
   book = ledger(owned.db, { recovery: "checkpoint" });
   const { manage, people, teams, keys } = world;
-  await manage.createPlan({ name: "small", week: "1" });
+  await manage.createPlan({ name: "small", week: "0.001" });
   await manage.createPlan({ name: "spare", week: "1" });
   await manage.setPlan({ organization: "acme", plan: "small" });
   await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "research" });

@@ -9,7 +9,7 @@ import { outsideTrap } from "../traffic.ts";
 export const model = "qwen/qwen3-coder";
 
 export function startedNode(env: Record<string, string> = {}): Promise<PeopleNode> {
-  const price = "\nreports: { currency: EUR, price_per_million_nanos: 0.5, provider: Example }\n";
+  const price = "\nmetering: { currency: EUR }\nreports: { provider: Example }\n";
   return startPeopleNode({ more: `  claude_code_settings: true\n${price}`, env });
 }
 

@@ -20,7 +20,7 @@ setDefaultTimeout(400_000);
 /** As much as an agent sends; with it, a request costs some 400,000 nanos, or 20 cents. */
 const inputTokens = 20_000;
 const budget_nanos = 3_160_000;
-const euros_unit = 0.5 / 1_000_000;
+const euros_nano = 1e-9;
 
 const engine = startScriptedEngine((_asked, turn) => ({
   prompt_tokens: inputTokens,
@@ -64,7 +64,7 @@ const charged = async () => {
 const sum = (numbers: number[]) => numbers.reduce((all, one) => all + one, 0);
 const limit = (nanos: number | "none") =>
   sluice("person", "limit", person, "--org", node.sluice.organization, "--limit", `session=${nanos}`);
-const money = (nanos: number) => `€${(nanos * euros_unit).toFixed(2)}`;
+const money = (nanos: number) => `€${(nanos * euros_nano).toFixed(2)}`;
 const credentials = () => join(place.home.folder, ".claude/.credentials.json");
 const token = () => JSON.parse(readFileSync(credentials(), "utf8")).enterpriseGateway.jwt as string;
 const asAnn = async (path: string) =>

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { busyness } from "../../harness/busyness.ts";
 import { model, startService } from "../../harness/engine.ts";
+import { dollars } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -22,7 +23,7 @@ const organization = (plan: keyof typeof plans = "wide") => newOrganization(serv
 interface Raised {
   id: string;
   raise: { limits: Record<string, number | null>; until: string; set_by: string } | null;
-  standing: { week: { limit: number | null } } | null;
+  standing: { week: { limit: object | null } } | null;
   limits: Record<string, number | null>;
 }
 const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -49,19 +50,19 @@ test("a raise of a key, a team and an organization is shown with its end, and li
   const shown = await service.json<Raised>("key", "show", key.id);
   expect(shown).toMatchObject({
     raise: { limits: { week: 5000, concurrent_requests: null }, until: until_, set_by: expect.stringMatching(/^cli:/) },
-    standing: { week: { limit: 5000 }, concurrent_requests: 2 },
+    standing: { week: { limit: dollars(5000) }, concurrent_requests: 2 },
     limits: { week: 900 },
   });
   const words = (await service.cli("key", "show", key.id)).stdout;
   expect(words).toMatch(/limits +week 900, concurrent_requests 2\n/);
   expect(words).toMatch(/raised to +week 5,000, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(cli:/);
   expect(await service.json<Raised>("team", "show", team.id)).toMatchObject({
-    ...{ raise: { limits: { week: 6000 } }, standing: { week: { limit: 6000 } } },
+    ...{ raise: { limits: { week: 6000 } }, standing: { week: { limit: dollars(6000) } } },
   });
   expect(await service.json<Raised[]>("org", "list")).toContainEqual(
     expect.objectContaining({ slug: org, raise: expect.objectContaining({ until: until_ }) }),
   );
-  expect(await service.json<object>("usage", "show", org)).toMatchObject({ week: { limit: 20_000_000 } });
+  expect(await service.json<object>("usage", "show", org)).toMatchObject({ week: { limit: dollars(20_000_000) } });
 
   const [entry] = await service.json<object[]>("audit", "list", "--limit", "1");
   expect(entry).toMatchObject({ action: "organization.raise", details: { before: null, raise: { until: until_ } } });
@@ -76,12 +77,12 @@ test("a raise of a key, a team and an organization is shown with its end, and li
   await service.json("apply", "-f", file);
   rmSync(folder, { recursive: true, force: true });
   expect(await service.json<Raised>("key", "show", key.id)).toMatchObject({
-    ...{ limits: { week: 800 }, raise: { limits: { week: 5000 } }, standing: { week: { limit: 5000 } } },
+    ...{ limits: { week: 800 }, raise: { limits: { week: 5000 } }, standing: { week: { limit: dollars(5000) } } },
   });
 
   const ended = await service.json<Raised>("key", "raise", key.id, "--end");
   expect(ended).toMatchObject({ raise: null, limits: { week: 800 } });
-  expect((await service.json<Raised>("key", "show", key.id)).standing?.week.limit).toBe(800);
+  expect((await service.json<Raised>("key", "show", key.id)).standing?.week.limit).toEqual(dollars(800));
 });
 
 test("a raise that is not valid is refused, with what to do instead", async () => {

@@ -274,7 +274,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await node().run([settleOf(late, 40)]);
       await readAll();
       const { rows } = await node().report({ ...always, by: ["hour"], organizationId: null, rows_max: 10 });
-      expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, nanos: 40 }]);
+      expect(rows).toMatchObject([{ startsAt: new Date("2026-02-27T22:00:00Z"), requests: 1, nanos: 40n }]);
       expect(await days()).toEqual([day("2026-02-27", 1, false)]);
     });
 
@@ -292,7 +292,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await served({ keyId, nanos: 9_000 });
       const used = async () => {
         const { rows } = await node().report({ ...always, by: ["team"], organizationId: null, rows_max: 10 });
-        return new Map(rows!.map(({ team, nanos }) => [team!.id, nanos]));
+        return new Map(rows!.map(({ team, nanos }) => [team!.id, Number(nanos)]));
       };
       const [first, second] = teams.map((id) => `team_${id.replaceAll("-", "")}`);
       const all = new Map([
@@ -398,8 +398,8 @@ for (const name of databaseKinds(import.meta.path)) {
         await pass();
         const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
         expect(byOperation(rows)).toMatchObject([
-          { operation: "adjustment", requests: 0, nanos: -100 },
-          { operation: "chat.completions", requests: 1, nanos: 500 },
+          { operation: "adjustment", requests: 0, nanos: -100n },
+          { operation: "chat.completions", requests: 1, nanos: 500n },
         ]);
       }
       const { month } = await node().windows(owners[0]!, limits);
@@ -487,8 +487,8 @@ for (const name of databaseKinds(import.meta.path)) {
         for (const change of [7, -3]) await node().adjust(`req_${newHex()}`, owners[0]!, "month", change);
         const { rows } = await node().report({ ...always, by: ["operation"], organizationId: null, rows_max: 10 });
         return byOperation(rows).map(({ nanos, inputNanos, cachedInputNanos, cacheWriteNanos, outputNanos }) => [
-          nanos,
-          [inputNanos, cachedInputNanos, cacheWriteNanos, outputNanos],
+          Number(nanos),
+          [inputNanos, cachedInputNanos, cacheWriteNanos, outputNanos].map(Number),
         ]);
       };
       const entry = [4, [0, 0, 0, 0]];
