@@ -10,12 +10,11 @@ import { migrate } from "../db/migrate.ts";
 import { type Budget, noBudget } from "../src/core/store/budget.ts";
 import { bare, idOf } from "../src/core/store/ids.ts";
 import type { Admit, Command } from "../src/core/store/ledger.ts";
-import { setSubject } from "../src/stores/postgres/budgets.ts";
 import { ledger } from "../src/stores/postgres/ledger.ts";
 import { countInPerson } from "../src/stores/postgres/members.ts";
-import { raises } from "../src/stores/postgres/raises.ts";
 import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
+import { setRaise, setSubject } from "../test/harness/limits.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const { values } = parseArgs({
@@ -43,7 +42,7 @@ type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promi
 /** Makes a key the person's; answers the person's subject. */
 type Own = (key: string, person: string) => Promise<string>;
 /** Raises the weeks of a key, or of the plan of all of them. */
-type Lift = (subject: "key" | "organization", key?: string) => Promise<unknown>;
+type Lift = (key?: string) => Promise<unknown>;
 
 type Prepare = (keys: string[], limit: Limit, own: Own, lift: Lift) => Promise<unknown>;
 async function caseOf(name: string, prepare: Prepare): Promise<Case> {
@@ -63,9 +62,9 @@ async function caseOf(name: string, prepare: Prepare): Promise<Case> {
     const [row] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [uuid, person]);
     return row!.id;
   };
-  const lift: Lift = (subject, id = organizationId) => {
+  const lift: Lift = (id = organizationId) => {
     const raise = { limits: { ...noBudget, week: 2e14 }, until: new Date(Date.now() + 86_400_000) };
-    return raises(db).setRaise({ subject, id, organizationId, audited: id }, raise, "cli:bench");
+    return setRaise(db, { id, organizationId }, raise);
   };
   await prepare(keys, limit, own, lift);
   return { name, organization: organizationId, keys, running: [], cpu_us: [] };
@@ -100,10 +99,10 @@ const cases = [
   await caseOf("every key limited, and raised", async (keys, limit, _, lift) => {
     for (const key of keys) {
       await limit(uuidOf(key), null, budget);
-      await lift("key", key);
+      await lift(key);
     }
   }),
-  await caseOf("no limited key, and a raised plan", (_, __, ___, lift) => lift("organization")),
+  await caseOf("no limited key, and a raised plan", (_, __, ___, lift) => lift()),
   await caseOf("every key limited, and another limited person's", async (keys, limit, own) => {
     for (const key of keys) {
       await limit(await own(uuidOf(key), Bun.randomUUIDv7()), null, budget);

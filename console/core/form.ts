@@ -5,7 +5,8 @@ export interface Field {
   /** The member of the input; `limits.week` is a member of a member. */
   name: string;
   label: string;
-  kind: MemberEntry["kind"];
+  /** `amount` and `count`: money or a whole number, or the word none. */
+  kind: MemberEntry["kind"] | "amount" | "count";
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
   isRequired?: boolean;
@@ -62,6 +63,7 @@ function meant({ kind }: Field, value: string | boolean): unknown {
   const text = value.trim();
   if (text === "") return null;
   if (kind === "number" || kind === "signed") return Number(text.replaceAll(/[\s,_]/g, "").replace("−", "-"));
+  if (kind === "count" && text !== "none") return Number(text);
   if (kind === "list") return text.split(/[\s,]+/).filter((one) => one !== "");
   return text;
 }
@@ -75,23 +77,30 @@ function put(input: Record<string, unknown>, [name = "", ...rest]: string[], val
   }
 }
 
-/** The limits of a plan, a team or a key, as fields. */
+/** The limits of a plan, as fields. */
 export function limitFields(prefix: string, limits: Partial<Record<LimitName, number | null>> | null): Field[] {
   return limitNames.map((name) => ({
     name: prefix === "" ? name : `${prefix}.${name}`,
-    label: limitLabels[name],
+    label: limitLabels[name].label,
     kind: "number",
     value: limits?.[name] ?? null,
   }));
 }
 
-const limitLabels = {
-  session: "Units in a session of 5 hours",
-  week: "Units in a week",
-  month: "Units in a month",
-  requests_per_minute: "Requests in a minute",
-  tokens_per_minute: "Tokens in a minute",
-  concurrent_requests: "Requests at once",
-} as const;
-export type LimitName = keyof typeof limitLabels;
+interface LimitLabel {
+  label: string;
+  /** Where it is an amount of money. */
+  money?: string;
+}
+
+export const limitLabels = {
+  session: { label: "Units in a session of 5 hours", money: "Money in a session of 5 hours" },
+  week: { label: "Units in a week", money: "Money in a week" },
+  month: { label: "Units in a month", money: "Money in a month" },
+  requests_per_minute: { label: "Requests in a minute" },
+  tokens_per_minute: { label: "Tokens in a minute" },
+  concurrent_requests: { label: "Requests at once" },
+} satisfies Record<string, LimitLabel> as Record<LimitKey, LimitLabel>;
+type LimitKey = "session" | "week" | "month" | "requests_per_minute" | "tokens_per_minute" | "concurrent_requests";
+export type LimitName = LimitKey;
 export const limitNames = Object.keys(limitLabels) as LimitName[];

@@ -10,11 +10,18 @@ const numberInput = {
   pattern: "[0-9][0-9 ,_]*",
   title: "A whole number, or nothing.",
 } as const;
+const amountInput = {
+  type: "text",
+  pattern: "[0-9.]+ ?[A-Za-z]*|none",
+  title: "An amount, none, or nothing.",
+} as const;
+const countInput = { type: "text", pattern: "[0-9]+|none", title: "A whole number, none, or nothing." } as const;
 const signedInput = { type: "text", pattern: "[-−]?[0-9][0-9 ,_]*", title: "A whole number." } as const;
 
 function inputOf({ kind, none = "no limit" }: Field) {
   if (kind === "day") return dayInput;
   if (kind === "number") return { ...numberInput, placeholder: none };
+  if (kind === "amount" || kind === "count") return kind === "amount" ? amountInput : countInput;
   return kind === "signed" ? signedInput : textInput;
 }
 

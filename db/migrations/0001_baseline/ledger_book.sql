@@ -8,13 +8,13 @@
 -- fourth limit is the cap of its extra usage. Behind these, `used` and `held` have an element for each window in `past`,
 -- which holds of the batch were admitted in. `keys` are the keys of admissions that are limited or in a team or a person's,
 -- `teams` their teams and `members` their people. `is_raised`: a raise may be in force. `raised` are those of the
--- organizations' plans: of the three windows and of requests at a time, in the places of the counters; null: none is in
--- force.
+-- organizations, and `own` their own limits in the place of their plans': of the three windows and of requests at a time, in
+-- the places of the counters; null: none has any.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
   starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], limits bigint[], past usage_past[],
-  keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[]
+  keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[], own bigint[]
 );
 
 -- The arrays of several rows as one.
@@ -67,7 +67,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         array[usage_is_open(n.starts_at, n.ends_at, clock)],
         '{f}', coalesce(n.starts_at, '{null,null,null,null}'), coalesce(n.ends_at, '{null,null,null,null}'),
         coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_nanos],
-        '{}', null, null, null, o.raised_until > clock, null
+        '{}', null, null, null, o.raised_until > clock, null, o.own_limits[1:4]
       into book
       from (select organizations[1] as id) i
       left join lateral (
@@ -84,10 +84,12 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
         usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
         usage_concat(array[null, null, null, i.extra_usage_cap_nanos]), '{}', null, null, null,
-        bool_or(i.raised_until > clock), null
+        bool_or(i.raised_until > clock), null,
+        case when bool_or(i.own_limits is not null)
+          then usage_concat(coalesce(i.own_limits[1:4], '{null,null,null,null}')) end
       into book
       from (
-        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.raised_until
+        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.raised_until, o.own_limits
         from unnest(organizations) with ordinality i (id, position)
         left join lateral (
           select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1

@@ -44,18 +44,20 @@ create function usage_ms(at timestamptz) returns bigint
   language sql stable
   as $$ select trunc(extract(epoch from at) * 1000)::bigint $$;
 
--- The windows of an organization as admissions see them, its extra usage, and behind them the raise of its plan, where one
--- is in force.
+-- The windows of an organization as admissions see them, its extra usage, and behind them its own limits and its raise, where
+-- it has either.
 create function usage_organization_answer(
   starts timestamptz[], ends timestamptz[], used bigint[], is_extra boolean, extra_cap bigint,
-  raised bigint[]
+  own bigint[], raised bigint[]
 )
   returns text
   language sql stable
   as $$
     select concat('[[', usage_ms(starts[1]), ',', usage_ms(starts[2]), ',', usage_ms(starts[3]), ',',
       usage_ms(ends[1]), ',', usage_ms(ends[2]), ',', usage_ms(ends[3]), '],[', array_to_string(used, ','), '],',
-      is_extra::text, ',', coalesce(extra_cap::text, 'null'), ',' || array_to_json(raised)::text, ']')
+      is_extra::text, ',', coalesce(extra_cap::text, 'null'),
+      case when coalesce(own, raised) is not null then
+        concat(',', coalesce(array_to_json(own)::text, '[]'), ',', coalesce(array_to_json(raised)::text, '[]')) end, ']')
   $$;
 
 -- The organizations of a batch, in their order; null for one that does not exist.
@@ -68,7 +70,8 @@ create function usage_organizations_answer(book usage_book) returns text
     for extra in 4..4 * cardinality(book.extra_enabled) by 4 loop
       answer := concat(answer || ',', case when book.extra_enabled[extra / 4] is null then 'null' else
         usage_organization_answer(book.starts_at[extra - 3:extra - 1], book.ends_at[extra - 3:extra - 1],
-          book.used[extra - 3:extra], book.extra_enabled[extra / 4], book.limits[extra], book.raised[extra - 3:extra]) end);
+          book.used[extra - 3:extra], book.extra_enabled[extra / 4], book.limits[extra], book.own[extra - 3:extra],
+          book.raised[extra - 3:extra]) end);
     end loop;
     return answer;
   end $$;
@@ -141,20 +144,22 @@ create function usage_hold_of(request uuid, owner integer, ids uuid[], starts ti
     from usage_hold h where h.request_id = request and h.organization_id = ids[owner] offset 0
   $$;
 
--- The limits of an organization's windows under its raise. `extra` is the place of its last counter.
-create function usage_raised_limits(limits bigint[], plan integer, raised bigint[], extra integer) returns bigint[]
+-- The limits of an organization's windows under its own limits and its raise. `extra` is the place of its last counter.
+create function usage_own_limits(limits bigint[], plan integer, own bigint[], raised bigint[], extra integer) returns bigint[]
   language plpgsql immutable
   as $$
   begin
-    return array[usage_raised(limits[plan][1], raised[extra - 3]), usage_raised(limits[plan][2], raised[extra - 2]),
-      usage_raised(limits[plan][3], raised[extra - 1])];
+    return array[usage_own(limits[plan][1], own[extra - 3], raised[extra - 3]),
+      usage_own(limits[plan][2], own[extra - 2], raised[extra - 2]),
+      usage_own(limits[plan][3], own[extra - 1], raised[extra - 1])];
   end $$;
 
--- The limits of an organization's windows: those of the plan that a command names, under the raise in force.
-create function usage_plan_limits(limits bigint[], plan integer, raised bigint[], extra integer) returns bigint[]
+-- The limits of an organization's windows: those of the plan that a command names, or its own, under the raise in force.
+create function usage_plan_limits(limits bigint[], plan integer, own bigint[], raised bigint[], extra integer) returns bigint[]
   language sql immutable
   as $$
-    select case when raised is null then limits[plan:plan] else usage_raised_limits(limits, plan, raised, extra) end
+    select case when coalesce(own, raised) is null then limits[plan:plan]
+      else usage_own_limits(limits, plan, own, raised, extra) end
   $$;
 
 -- Puts the raises that are in force into the state of a batch. The own limits of a subject stand there and are raised here;
@@ -169,7 +174,7 @@ create function usage_raise(clock timestamptz, inout book usage_book)
     for step in
       select s.place::integer, array[r.session_nanos, r.week_nanos, r.month_nanos, r.concurrent_requests] as nanos
       from unnest(book.subjects) with ordinality s (id, place)
-      cross join lateral (select * from limit_raise r where r.subject_id = s.id and r.ends_at > clock offset 0) r
+      cross join lateral (select * from usage_raise_of(s.id, clock) offset 0) r
     loop
       before := 4 * step.place - 4;
       if book.parents[step.place] is null then

@@ -46,7 +46,7 @@ create function usage_settle(
         book := located.book;
       end if;
       if plans[step.owner] is distinct from step.plan then
-        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.raised, step.extra);
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, book.own, book.raised, step.extra);
         plans[step.owner] := step.plan;
       end if;
       charge := step.nanos;

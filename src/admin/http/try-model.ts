@@ -18,7 +18,7 @@ import { serveOperation } from "../../core/operations/serve-operation.ts";
 import { ChatCompletionRequest } from "../../core/protocol/openai-chat/contract.ts";
 import { validateChatRequest } from "../../core/protocol/openai-chat/validate.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import { raisedRates } from "../../core/store/raise.ts";
+import { ratesOverPlan } from "../../core/store/over-plan.ts";
 import { type CallerRole, localCaller } from "../management/caller.ts";
 import { keepers } from "../management/shapes.ts";
 import { admitted, type ManagementEntrance, managementPath, refuseUnknown, requireTls, type Trying } from "./gate.ts";
@@ -80,6 +80,6 @@ function admit({ arrivals, bounds, catalog }: Dependencies, call: Call, principa
   requireScope(principal, "inference:create");
   call.holds(bounds.memory.reservation(principal.key.id));
   const plan = planOf(catalog().plans, principal.organization);
-  arrivals.take(principal.key.id, "inference", plan ? raisedRates(plan, principal.planRaise) : undefined);
+  arrivals.take(principal.key.id, "inference", plan ? ratesOverPlan(plan, principal.overPlan) : undefined);
   call.keepOpen();
 }

@@ -1,6 +1,7 @@
 /** The context of a verb: the stores, the actor, look-ups by name, and announcements to the nodes. */
 
 import { hashKey } from "../../core/auth/key.ts";
+import type { Currency } from "../../core/inference/money.ts";
 import type { Actor, Organization } from "../../core/store/directory.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
@@ -75,6 +76,8 @@ export interface ManagementOptions extends ManagementStores {
   person?: string | null | undefined;
   /** The idempotency key of a creation. */
   repeatKey?: string | null | undefined;
+  /** The currency of the service; absent: USD, as in the defaults. */
+  currency?: Currency;
   now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
@@ -122,6 +125,7 @@ export function managementContext(options: ManagementOptions) {
     ...options,
     within,
     person,
+    currency: options.currency ?? "USD",
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
     organizationOf,
     /** An organization in which something is to be made or changed. */

@@ -38,7 +38,7 @@ export class Ample {
     if (!organization || this.#isOld(organization.at_ms)) return false;
     const { windows } = organization;
     if (!runningFits(running, plan.concurrentRequests)) return false;
-    if (!windowKinds.every((kind) => fits(windows[kind], plan[kind], nanos))) return false;
+    if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
     // A key without a reading has no limit, or is new here; then the hint is wrong once.
     const key = this.#keys.get(keyId);
     return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));

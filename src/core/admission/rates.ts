@@ -6,8 +6,8 @@
 
 import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
+import { ratesOverPlan } from "../store/over-plan.ts";
 import type { Plan } from "../store/plan.ts";
-import { raisedRates } from "../store/raise.ts";
 import {
   minute_ms,
   type RateAnswer,
@@ -67,8 +67,8 @@ async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
 /** The subjects whose limits count for the request, the narrowest first. */
 function subjectsOf({ plan, principal }: Entry): readonly RateSubject[] {
   const own = principal.rates ?? none;
-  if (plan.requestsPerMinute === null && plan.tokensPerMinute === null) return own;
-  const limits = raisedRates(plan, principal.planRaise);
+  const limits = ratesOverPlan(plan, principal.overPlan);
+  if (limits.requestsPerMinute === null && limits.tokensPerMinute === null) return own;
   return [...own, { limitedBy: "organization", id: principal.organization.id, limits }];
 }
 

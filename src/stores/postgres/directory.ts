@@ -1,10 +1,10 @@
 /** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
 import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
-import { apiKey, keySecret, limitRaise, membership, organization, person, usageSubject } from "../../../db/schema.ts";
+import { apiKey, keySecret, limitValue, membership, organization, person, usageSubject } from "../../../db/schema.ts";
 import type { Directory, Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
-import type { RateSubject } from "../../core/store/rates.ts";
+import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { standingSubjects } from "../../core/store/standing.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
@@ -44,7 +44,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       own: ratesIn(usageSubject),
       member: ratesIn(ofMember),
       team: ratesIn(ofTeam),
-      planRaise: {
+      raise: {
         requestsPerMinute: raiseOf(organization.id, "requestsPerMinute"),
         tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
       },
@@ -84,7 +84,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         ends,
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
         organization: callerOf(row.organization),
-        planRaise: row.planRaise,
+        overPlan: { own: ownRatesOf(row.organization), raise: row.raise },
         rates: [...ratesOf("key", row.own), ...ratesOf("person", row.member), ...ratesOf("team", row.team)],
         readAt,
       };
@@ -126,11 +126,17 @@ type Rate = "requestsPerMinute" | "tokensPerMinute";
 /** The raise in force of a limit; null: there is none. Without a raise in the organization, no row is looked up. */
 const raiseOf = (subject: SQLWrapper, rate: Rate) =>
   sql<number | null>`case when ${organization.raisedUntil} > store_now() then (
-    select ${limitRaise[rate]} from ${limitRaise}
-    where ${limitRaise.subjectId} = ${subject} and ${limitRaise.endsAt} > store_now()) end`.mapWith(limitRaise[rate]);
+    select ${limitValue[rate]} from ${limitValue}
+    where ${limitValue.countedId} = ${subject} and ${limitValue.kind} = 'raise' and ${limitValue.until} > store_now()
+  ) end`.mapWith(limitValue[rate]);
 
 const raised = (limit: SQLWrapper, subject: SQLWrapper, rate: Rate) =>
-  sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitRaise[rate]);
+  sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitValue[rate]);
+
+/** An organization's own limits of a minute, the last two of `limit_array`. */
+function ownRatesOf({ ownLimits }: { ownLimits: (number | null)[] | null }): RateLimits {
+  return { requestsPerMinute: ownLimits?.[4] ?? null, tokensPerMinute: ownLimits?.[5] ?? null };
+}
 
 /** The rate limits of a subject as a list; empty if it has none. */
 function ratesOf(

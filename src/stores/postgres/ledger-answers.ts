@@ -17,15 +17,16 @@ import {
   window_nanos_max,
   windowKinds,
 } from "../../core/store/ledger.ts";
-import { raisedTo } from "../../core/store/raise.ts";
+import { overPlan } from "../../core/store/over-plan.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
 /**
- * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, and the raise in force of the
- * plan's windows and of requests at a time.
+ * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, and the organization's own limits
+ * and its raise, of the windows and of requests at a time; empty: it has none.
  */
-type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null, raise?: Numbers];
+type Over = [own?: Numbers, raise?: Numbers];
+type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null, ...over: Over];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
 /** An organization by its number in the batch; held nanos of the four kinds; the limited key, person and team. */
 type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
@@ -92,9 +93,9 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
     };
   }
   if (word === "concurrency") {
-    const concurrentRequests = raisedTo(command.limits.concurrentRequests, organization[4]?.[3]);
-    const raised = concurrentRequests === command.limits.concurrentRequests ? {} : { concurrentRequests };
-    return { answer: word, windows, ...subjects, ...raised, at };
+    const concurrentRequests = overPlan(command.limits.concurrentRequests, organization[4]?.[3], organization[5]?.[3]);
+    const other = concurrentRequests === command.limits.concurrentRequests ? {} : { concurrentRequests };
+    return { answer: word, windows, ...subjects, ...other, at };
   }
   const answer = word === "reserved" ? word : "exhausted";
   const kinds = fullKinds(command, answer, windows);
@@ -107,14 +108,14 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
 
 function windowOf(
   { limits }: Admit,
-  [times, used, , , raise]: Organization,
+  [times, used, , , own, raise]: Organization,
   held: number[],
   kind: WindowKind,
   place: number,
 ): WindowReading {
   return {
     kind,
-    limit: raisedTo(limits[kind], raise?.[place]),
+    limit: overPlan(limits[kind], own?.[place], raise?.[place]),
     used: exact(used[place]!),
     held: exact(held[place]!),
     startsAt: new Date(times[place]!),

@@ -8,7 +8,7 @@ import { usageWindowNow } from "../../../db/schema.ts";
 import type { DryRunning } from "../../core/store/dry-run.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
-import { raisedTo } from "../../core/store/raise.ts";
+import { overPlan } from "../../core/store/over-plan.ts";
 import { storeNow } from "./acts.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
@@ -88,9 +88,9 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
     budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
     async reading(organizationId, limits: UsageLimits) {
       const rows = await now(organizationId);
-      const { running, raisedRequests, at, extraEnabled: enabled, extraCapNanos: capNanos } = rows[0]!;
+      const { running, ownRequests, raisedRequests, at, extraEnabled: enabled, extraCapNanos: capNanos } = rows[0]!;
       const { used, held } = rows.find((row) => row.kind === "extra")!;
-      const concurrentRequests = raisedTo(limits.concurrentRequests, raisedRequests);
+      const concurrentRequests = overPlan(limits.concurrentRequests, ownRequests, raisedRequests);
       const windows = readingsOf(rows, limits);
       return { windows, extra: { enabled, capNanos, used, held }, running, concurrentRequests, at };
     },
@@ -140,8 +140,8 @@ type WindowNow = typeof usageWindowNow.$inferSelect;
 
 function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => {
-    const { startsAt, endsAt: resetAt, used, held, raisedNanos } = rows.find((row) => row.kind === kind)!;
-    return { kind, limit: raisedTo(limits[kind], raisedNanos), used, held, startsAt, resetAt };
+    const { startsAt, endsAt: resetAt, used, held, ownNanos, raisedNanos } = rows.find((row) => row.kind === kind)!;
+    return { kind, limit: overPlan(limits[kind], ownNanos, raisedNanos), used, held, startsAt, resetAt };
   };
   return { session: reading("session"), week: reading("week"), month: reading("month") };
 }

@@ -317,7 +317,7 @@ describe("a refusal", () => {
 
   test.each([
     ["tokens_per_minute=1000", /more than the key's whole limit of 1,000 tokens a minute/],
-    ["week=100000", /more than the key's whole weekly limit of 100,000 nanos/],
+    ["week=0.0001", /more than the key's whole weekly limit of 100,000 nanos/],
   ])("of what can never pass (%s) ends it at once, and it says why", async (limit, why) => {
     const org = `never-${limit.slice(0, 4)}`;
     await service.json("org", "create", org, "--plan", "weekly");

@@ -6,10 +6,10 @@ import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Answer, Ledger, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { reportGroups } from "../../../src/core/store/report.ts";
-import { setSubject } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setSubject } from "../../harness/limits.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");

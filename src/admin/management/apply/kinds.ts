@@ -1,8 +1,7 @@
 /** The kinds of things that a file of organizations makes, and their fields in the order of the file. Pure. */
 import Type from "typebox";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
-import { camelName, snakeName } from "../../../core/schema/codec.ts";
-import { type Budget, noBudget } from "../../../core/store/budget.ts";
+import { camelName } from "../../../core/schema/codec.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
 import type { PlanLimits } from "../../../core/store/plan.ts";
 import type { Plan } from "../../store/plan.ts";
@@ -11,35 +10,16 @@ import type { Key } from "../key.ts";
 import type { Notices } from "../notices.ts";
 import { type Organization, plan_default } from "../organizations.ts";
 import * as parse from "../parse.ts";
-import { limitChanges, name } from "../shapes.ts";
+import { name } from "../shapes.ts";
 import type { Team } from "../team.ts";
 import { type VerbName, verbNamed } from "../verbs.ts";
 import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
+import { type LimitsNow, limitsField } from "./limits.ts";
 
 /** An organization with all its settings, which several verbs read. */
 export interface WholeOrganization extends Organization {
-  keyLimits: Budget | null;
-  memberLimits: Budget | null;
+  limits: LimitsNow | null;
   notices: Notices | null;
-}
-
-/** The limits that are set, by their names in the file. */
-export function limitsWritten(limits: Budget | PlanLimits | null): Partial<Record<LimitName, number>> {
-  const named = limitNames.map((limit) => [limit, limits?.[camelName(limit) as keyof Budget] ?? null] as const);
-  return Object.fromEntries(named.filter(([, amount]) => amount !== null));
-}
-
-/** No limit at all. */
-const noneLimited = Object.fromEntries(Object.keys(noBudget).map((limit) => [snakeName(limit), null]));
-
-export function limits<Now>(verb: VerbName, member: string, read: (now: Now) => Budget | null): Field<Now> {
-  return setBy(verb, member, {
-    schema: nullable(limitChanges("Null takes all limits away.")),
-    compares: "map",
-    read: (now) => limitsWritten(read(now)),
-    fresh: {},
-    normal: (value) => value ?? noneLimited,
-  });
 }
 
 const ofPlan = (limit: LimitName): Field<Plan> =>
@@ -112,8 +92,7 @@ export const organizationKind: Kind<WholeOrganization> = {
       read: (one) => one.keepsContent,
       fresh: true,
     }),
-    key_limits: limits("updateKeyDefault", "limits", (one) => one.keyLimits),
-    member_limits: limits("updateMemberDefault", "limits", (one) => one.memberLimits),
+    limits: limitsField("updateOrganizationLimits", true, (one) => one.limits),
     notices,
     status: {
       schema: oneOf([...organizationStatuses]),
@@ -125,23 +104,24 @@ export const organizationKind: Kind<WholeOrganization> = {
   },
 };
 
-export const teamKind: RemovableKind<Team> = {
+/** A team or a key with its limits; null: they were not read. */
+export type WithLimits<Thing> = Thing & { limits: LimitsNow | null };
+
+export const teamKind: RemovableKind<WithLimits<Team>> = {
   word: "team",
   creation: { verb: "createTeam", input: ({ organization, name }) => ({ organization, name }) },
-  subject: (_, team) => ({ team: team!.id }),
+  subject: (_, team) => (team ? { team: team.id } : {}),
   removes: "removeTeam",
   version: ({ version }) => version,
   fields: {
-    limits: limits("updateTeam", "limits", (team) => team.limits),
-    key_limits: limits("updateTeam", "key_limits", (team) => team.keyLimits),
-    member_limits: limits("updateTeam", "member_limits", (team) => team.memberLimits),
+    limits: limitsField("updateTeamLimits", true, (team) => team.limits),
   },
 };
 
-export const keyKind: RemovableKind<Key> = {
+export const keyKind: RemovableKind<WithLimits<Key>> = {
   word: "key",
   creation: { verb: "createKey", input: ({ organization, name }) => ({ organization, name, own_name: true }) },
-  subject: (_, key) => ({ id: key!.id }),
+  subject: (_, key) => (key ? { id: key.id } : {}),
   removes: "revokeKey",
   version: ({ version }) => version,
   fields: {
@@ -157,6 +137,6 @@ export const keyKind: RemovableKind<Key> = {
       normal: (value) => value && parse.networks(value as string[]),
     }),
     team: setBy("updateKey", "team", { read: (key) => key.team?.name ?? null, fresh: null }),
-    limits: limits("updateKey", "limits", (key) => key.limits),
+    limits: limitsField("updateKeyLimits", false, (key) => key.limits),
   },
 };
