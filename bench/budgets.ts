@@ -14,6 +14,7 @@ import { ledger } from "../src/stores/postgres/ledger.ts";
 import { countInPerson } from "../src/stores/postgres/members.ts";
 import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
+import { limitModels } from "../test/core/store/model-limits.ts";
 import { setRaise, setSubject } from "../test/harness/limits.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
@@ -31,6 +32,9 @@ const [backend] = await db.query<{ pid: number }>(
 );
 const cpu_us = () => Number(readFileSync(`/proc/${backend!.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
 
+const budget = { session: 1e14, week: 1e14, month: 1e14 };
+const uuidOf = (key: string) => bare(key, "key_");
+
 interface Case {
   name: string;
   organization: string;
@@ -43,8 +47,10 @@ type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promi
 type Own = (key: string, person: string) => Promise<string>;
 /** Raises the weeks of a key, or of the plan of all of them. */
 type Lift = (key?: string) => Promise<unknown>;
+/** Limits a subject for the model of all requests; without a subject, the organization. */
+type LimitModel = (parent?: string) => Promise<unknown>;
 
-type Prepare = (keys: string[], limit: Limit, own: Own, lift: Lift) => Promise<unknown>;
+type Prepare = (keys: string[], limit: Limit, own: Own, lift: Lift, limitModel: LimitModel) => Promise<unknown>;
 async function caseOf(name: string, prepare: Prepare): Promise<Case> {
   const uuid = Bun.randomUUIDv7();
   await db.query("insert into organization (id, slug, name, anchor_at) values ($1, $2, '', '2026-01-31Z')", [
@@ -66,12 +72,12 @@ async function caseOf(name: string, prepare: Prepare): Promise<Case> {
     const raise = { limits: { ...noBudget, week: 2e14 }, until: new Date(Date.now() + 86_400_000) };
     return setRaise(db, { id, organizationId }, raise);
   };
-  await prepare(keys, limit, own, lift);
+  const { model } = admitOf(organizationId);
+  const limitModel: LimitModel = (parent = uuid) => limitModels(db, uuid, parent, model, budget);
+  await prepare(keys, limit, own, lift, limitModel);
   return { name, organization: organizationId, keys, running: [], cpu_us: [] };
 }
 
-const budget = { session: 1e14, week: 1e14, month: 1e14 };
-const uuidOf = (key: string) => bare(key, "key_");
 const cases = [
   await caseOf("no team, no limited key", async () => {}),
   await caseOf("keys without limits, beside a limited one", async (_, limit) =>
@@ -109,7 +115,42 @@ const cases = [
       await limit(uuidOf(key), null, budget);
     }
   }),
+  await caseOf("every key limited for its model", async (keys, _, __, ___, limitModel) => {
+    for (const key of keys) await limitModel(uuidOf(key));
+  }),
+  await caseOf("the organization limited for the model", async (_, __, ___, ____, limitModel) => limitModel()),
+  await caseOf("every key, its person and its team limited", async (keys, limit, own) => {
+    for (const key of keys) {
+      const { person, team } = await staffed(uuidOf(key), limit, own);
+      for (const [id, inTeam] of [
+        [uuidOf(key), team],
+        [person, null],
+        [team, null],
+      ] as const)
+        await limit(id, inTeam, budget);
+    }
+  }),
+  await caseOf("the same three for the model", async (keys, limit, own, _, limitModel) => {
+    for (const key of keys) {
+      const { person, team } = await staffed(uuidOf(key), limit, own);
+      for (const id of [uuidOf(key), person, team]) await limitModel(id);
+    }
+  }),
+  await caseOf("the same three and the organization for the model", async (keys, limit, own, _, limitModel) => {
+    for (const key of keys) {
+      const { person, team } = await staffed(uuidOf(key), limit, own);
+      for (const id of [uuidOf(key), person, team, undefined]) await limitModel(id);
+    }
+  }),
 ];
+
+/** Makes a key that of a person and of a team of its own. */
+async function staffed(key: string, limit: Limit, own: Own): Promise<{ person: string; team: string }> {
+  const team = Bun.randomUUIDv7();
+  const person = await own(key, Bun.randomUUIDv7());
+  await limit(key, team, {});
+  return { person, team };
+}
 
 async function batch(one: Case): Promise<void> {
   const admits = one.keys.map((keyId) => ({ ...admitOf(one.organization), keyId }));
@@ -129,11 +170,16 @@ const ratioTo = (name: string, one: number[]) => {
   return median(one.map((cpu_us, at) => cpu_us / other[at]!)).toFixed(3);
 };
 console.log(
-  `| ${pairs} admissions and ${pairs} settlements a batch | p50 µs | to no limits | to limited keys | batches |\n|---|---|---|---|---|`,
+  `| ${pairs} admissions and ${pairs} settlements a batch | p50 µs | to no limits | to limited keys | to three limits | batches |\n|---|---|---|---|---|---|`,
 );
 for (const { name, cpu_us } of cases) {
   const measured = cpu_us.slice(20);
-  const ratios = `${ratioTo("no team, no limited key", measured)} | ${ratioTo("every key limited", measured)}`;
+  const [free, keys, three] = [
+    "no team, no limited key",
+    "every key limited",
+    "every key, its person and its team limited",
+  ];
+  const ratios = [free!, keys!, three!].map((name) => ratioTo(name, measured)).join(" | ");
   console.log(`| ${name} | ${median([...measured]).toFixed(0)} | ${ratios} | ${measured.length} |`);
 }
 await book.close();

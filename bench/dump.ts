@@ -31,10 +31,11 @@ const engine = Bun.serve({
 });
 const configuration = `upstreams:
   main: { url: "http://127.0.0.1:${engine.port}/v1" }
+metering: { currency: USD }
 models:
-  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
+  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: main, model: m }] }
 plans:
-  scale: { session: 1000000000000, week: 1000000000000, month: 1000000000000, requests_per_minute: 1000000 }
+  scale: { session: 1000, week: 1000, month: 1000, requests_per_minute: 1000000 }
 `;
 
 interface Phase {

@@ -149,7 +149,7 @@ async function main(): Promise<void> {
   const model = (id: string) => `  - id: acme/${id}
     created: 1790000000
     context_window: 131072
-    prices: { input: 1, output: 1 }
+    prices: { input: 0.001, output: 0.001 }
     routes: [{ upstream: ${id}, model: ${id} }]`;
   const nodes_count = Number(process.argv[3] ?? 1);
   const scope = nodes_count > 1 ? "fleet" : "process";
@@ -159,6 +159,7 @@ async function main(): Promise<void> {
     `  unlimited: { url: "${engine.url}" }`,
     `  limited: { url: "${engine.url}", ${limit}, queue: { wait_ms_max: 120000 } }`,
     `  reserved: { url: "${engine.url}", ${limit}, queue: { wait_ms_max: 120000, reserved_percent: 20 } }`,
+    "metering: { currency: USD }",
     "models:",
     ...["unlimited", "limited", "reserved"].map(model),
     "",

@@ -147,8 +147,9 @@ async function startNode(words: string[], enginePort: number, onPostgres: boolea
 
 const configuration = (enginePort: number) => `upstreams:
   main: { url: "http://127.0.0.1:${enginePort}/v1" }
+metering: { currency: USD }
 models:
-  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
+  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: main, model: m }] }
 `;
 
 await main();

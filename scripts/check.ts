@@ -1,5 +1,5 @@
 // `npm run check`: types, lint and format, the structure, the contract, the lock file. It shows everything that is wrong,
-// and then exits.
+// and how many files and awaits a request passes, and then exits.
 
 import { existsSync, readFileSync } from "node:fs";
 import { command } from "./command.ts";
@@ -26,6 +26,9 @@ async function main(): Promise<void> {
     if (says !== "") console.error(`\n== ${name}\n${says.trimEnd()}\n`);
   }
   for (const { name, says } of findings) console.error(`${says === "" ? "ok    " : "FAILED"} ${name}`);
+  console.error(
+    (await command([process.execPath, "scripts/request-path.ts"], { limit_ms, quiet: true })).output.trim(),
+  );
   process.exitCode = findings.every(({ says }) => says === "") ? 0 : 1;
 }
 

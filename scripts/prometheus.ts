@@ -21,11 +21,12 @@ upstreams:
   main: { url: "http://localhost:${enginePort}/v1", resolve: { family: ipv4 } }
   spare: { url: "http://localhost:${enginePort}/v1", resolve: { family: ipv4 } }
 metrics: { organizations_max: 10 }
+metering: { currency: USD }
 models:
   - id: ${model}
     created: 1790000000
     context_window: 131072
-    prices: { input: 1, output: 100 }
+    prices: { input: 0.001, output: 0.1 }
     routes: [{ upstream: main, model: writer, concurrent_max: 1 }, { upstream: spare, model: writer, priority: 1 }]
 `;
 

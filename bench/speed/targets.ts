@@ -186,16 +186,18 @@ function configuration(engineUrl: string, behaviours: readonly Behaviour[], serv
   const models = protocols.flatMap((engine) =>
     behaviours.map((behaviour) => ({
       ...{ id: publicModel(engine, behaviour), created: 1, context_window: 1_000_000, max_output_tokens: 16_384 },
-      ...{ capabilities: ["tools", "parallel_tools"], prices: { input: 1, output: 1 } },
+      ...{ capabilities: ["tools", "parallel_tools"], prices: { input: 0.001, output: 0.001 } },
       routes: [{ upstream: engine, model: modelOf(behaviour) }],
     })),
   );
   const limits = {
-    ...{ session: 1e15, week: 1e15, month: 1e15 },
+    ...{ session: 1e6, week: 1e6, month: 1e6 },
     ...{ requests_per_minute: 1e9, tokens_per_minute: 1e12, concurrent_requests: 1e6 },
   };
   // JSON is YAML.
-  return JSON.stringify({ server, upstreams: Object.assign({}, ...upstreams), models, plans: { off: {}, on: limits } });
+  const plans = { off: {}, on: limits };
+  const metering = { currency: "USD" };
+  return JSON.stringify({ server, metering, upstreams: Object.assign({}, ...upstreams), models, plans });
 }
 
 export async function servingOn(stdout: ReadableStream<Uint8Array>, log: string): Promise<string> {

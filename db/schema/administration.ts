@@ -1,6 +1,6 @@
 /** Operators, the audit log, repeated creations, webhooks, and drained engines. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
-import { bytes, instant, secret, nanos } from "./columns.ts";
+import { bytes, instant, nanos, secret } from "./columns.ts";
 
 export const auditEntry = pgTable(
   "audit_entry",

@@ -15,6 +15,7 @@ export const organization = pgTable("organization", {
   extraUsageCapNanos: nanos("extra_usage_cap_nanos"),
   createdAt: instant("created_at").notNull(),
   hasSubjects: boolean("has_subjects").notNull().default(false),
+  hasModels: boolean("has_models").notNull().default(false),
   version: nanos("version").notNull().default(1),
   keyLifetimeMaxDays: integer("key_lifetime_max_days"),
   keyUnusedMaxDays: integer("key_unused_max_days"),

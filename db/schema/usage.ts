@@ -27,11 +27,14 @@ export const usageSubject = pgTable(
     summedAt: instant("summed_at"),
     personId: uuid("person_id"),
     memberId: uuid("member_id"),
+    parentId: uuid("parent_id"),
+    models: text("models"),
   },
   (table) => [
     index("usage_subject_of_team").on(table.teamId),
     index("usage_subject_of_member").on(table.memberId).where(sql`${table.memberId} is not null`),
     index("usage_subject_of_person").on(table.personId).where(sql`${table.personId} is not null`),
+    index("usage_subject_of_models").on(table.parentId, table.models).where(sql`${table.parentId} is not null`),
   ],
 );
 
@@ -47,7 +50,7 @@ export const limitValue = pgTable(
     until: instant("until"),
     setAt: instant("set_at").notNull(),
     setBy: text("set_by").notNull(),
-    countedId: uuid("counted_id").notNull().generatedAlwaysAs(sql`limit_models_subject(subject_id, models)`),
+    countedId: uuid("counted_id").notNull().generatedAlwaysAs(sql`limit_counted(subject_id, models)`),
   },
   (table) => [
     primaryKey({ columns: [table.subjectId, table.kind, table.models] }),

@@ -134,12 +134,12 @@ function configurationOf(
     (id, at) => `  - id: ${id}
     created: 1790000000
     context_window: 131072
-    prices: { input: 1, output: 100 }
+    prices: { input: 0.001, output: 0.1 }
     timeouts: { first_part_ms: 120000 }
     routes: [{ upstream: engine-${at}, model: m }]`,
   );
   return `upstreams:\n${upstreams.join("\n")}\nmodels:\n${models.join("\n")}
-metering: { lease_s: 2, checkpoint_s: 0.2, sweep_s: 0.3 }
+metering: { currency: USD, lease_s: 2, checkpoint_s: 0.2, sweep_s: 0.3 }
 limits: ${limits}
 answers: ${answers}
 `;

@@ -1,10 +1,12 @@
 /** Builds the Configuration from a checked environment and a checked file: routes, engines, and every default. */
 import { compact } from "../core/inference/compact.ts";
 import type { Retirement } from "../core/inference/model.ts";
+import { price_decimals } from "../core/inference/money.ts";
 import type { CatalogModel, Route } from "../core/routing/catalog.ts";
 import { aliasesOf } from "../core/routing/model-names.ts";
 import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { type Capacity, defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
+import { checkedAmount } from "./amount.ts";
 import { checkedKey } from "./api-key.ts";
 import type { Configuration } from "./configuration.ts";
 import { dialectOf } from "./dialect.ts";
@@ -201,11 +203,11 @@ function modelOf(entry: ModelEntry): Omit<CatalogModel, "routes"> {
     outputTokens_max: entry.max_output_tokens ?? entry.context_window,
     capabilities: new Set(entry.capabilities ?? []),
     prices: {
-      input: prices.input,
-      cachedInput: prices.cached_input ?? prices.input,
-      cacheWrite: prices.cache_write ?? prices.input,
-      output: prices.output ?? 0,
-      ...compact({ search: prices.search }),
+      input: tokenPrice(prices.input),
+      cachedInput: tokenPrice(prices.cached_input ?? prices.input),
+      cacheWrite: tokenPrice(prices.cache_write ?? prices.input),
+      output: tokenPrice(prices.output ?? "0"),
+      ...compact({ search: prices.search === undefined ? undefined : searchPrice(prices.search) }),
     },
     ...compact({ kind: entry.kind, answer_bytes_max: entry.answer_bytes_max }),
     ...compact({ tokenizer: entry.tokenizer }),
@@ -214,6 +216,11 @@ function modelOf(entry: ModelEntry): Omit<CatalogModel, "routes"> {
     ...compact({ aliases: entry.aliases, retirement: retirementOf(entry) }),
   };
 }
+
+/** The picos of one token, at the price of a million. */
+const tokenPrice = (written: string) => checkedAmount(written, price_decimals);
+/** The picos of one search, at the price of a thousand. */
+const searchPrice = (written: string) => 1000 * checkedAmount(written, price_decimals);
 
 function retirementOf({ retires_at, deprecated_at, replaced_by, redirect }: ModelEntry): Retirement | undefined {
   if (retires_at === undefined) return undefined;

@@ -2,6 +2,8 @@
  * CONFIG makes one checked value of the environment and sluice.yaml, for cli and node. It is made at the start and at each
  * reload; nothing else reads the environment.
  */
+
+import type { Billing } from "../admin/management/context.ts";
 import type { Identity } from "../core/auth/identity.ts";
 import type { Catalog } from "../core/routing/catalog.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
@@ -22,6 +24,11 @@ export interface Configuration extends Omit<Sections, "server" | "identity"> {
   storage: StorageSettings;
   /** Hints for the operator, one sentence each. They are logged at start and at reload. */
   notices: string[];
+}
+
+/** The currency of every amount, and the name of the biller. */
+export function billingOf({ metering, reports }: Pick<Configuration, "metering" | "reports">): Billing {
+  return { currency: metering.currency, provider: reports.provider };
 }
 
 export type ServiceLimits = Sections["limits"];

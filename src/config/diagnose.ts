@@ -34,6 +34,8 @@ function messageFor(offence: Offence, node: Node | null): string {
       return shape["x-key"] ?? (shape.propertyNames ? mustBe(shape.propertyNames) : "is not a valid name here");
     case "unknown": {
       const names = Object.keys(shape.properties ?? {});
+      const gone = shape["x-gone"]?.[name];
+      if (gone) return `is no more; ${gone}`;
       if (name === "<<") return "is not a known field; merge keys are not supported, write the fields out";
       return unknownName(name, names);
     }
@@ -71,7 +73,7 @@ function hint(shape: Row, node: Node | null): string {
   const { value } = node;
   if (typeof value !== "string") return shape.type === "string" ? "; put it in quotes" : "";
   if (shape.enum) return didYouMean(value, shape.enum.map(String));
-  const numeric = shape.type === "integer" || shape.type === "number";
+  const numeric = shape.type === "integer" || shape.type === "number" || shape["x-amount"] !== undefined;
   if (numeric && /^[0-9]{1,3}([_, '][0-9]{3})+$/.test(value)) return "; write only the digits";
   if (numeric && /^[0-9.]+$/.test(value)) return "; write it without quotes";
   return "";

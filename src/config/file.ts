@@ -1,5 +1,6 @@
 /** Reads the bytes of sluice.yaml into a checked value, or into all of its problems. */
 import type { Path } from "../core/schema/walk.ts";
+import { amountsAsWritten } from "./amount.ts";
 import { reportOffences } from "./diagnose.ts";
 import type { Environment } from "./environment.ts";
 import { Problems } from "./problem.ts";
@@ -29,8 +30,11 @@ export function readConfigurationFile(text: ConfigurationText): { file: Configur
       null,
     );
   } else if (yaml) {
-    for (const { kind, path } of reportOffences(ConfigurationFile, yaml, problems))
-      if (kind === "unknown" || kind === "misnamed") remove(yaml.value, path);
+    const offences = reportOffences(ConfigurationFile, yaml, problems);
+    for (const { kind, path } of offences) if (kind === "unknown" || kind === "misnamed") remove(yaml.value, path);
+    const reported = new Set(offences.map(({ path }) => path.join(".")));
+    for (const [path, message] of amountsAsWritten(ConfigurationFile, yaml))
+      if (!reported.has(path.join("."))) problems.add(path, message, yaml.locate(path).place);
     for (const [path, message] of brokenRules(yaml.value, text.upstreamFromEnvironment))
       problems.add(path, message, yaml.locate(path).place);
     if (!problems.any && fits<ConfigurationFile>(ConfigurationFile, yaml.value)) return { file: yaml.value };

@@ -1,5 +1,6 @@
 /** Drafts a sluice.yaml for an existing engine: the models that it serves, with comments where a person should look. */
 import type { Model } from "../core/inference/model.ts";
+import { decimalOf, price_decimals } from "../core/inference/money.ts";
 import { plain } from "../core/inference/plain-text.ts";
 import type { Capability } from "../core/inference/request.ts";
 import { samplingFields } from "../core/protocol/engine-fields.ts";
@@ -107,7 +108,10 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
     ...rows,
     ...(upstream.unasked ? [`    # It was asked, and did not answer: ${plain(upstream.unasked)}`] : []),
     "",
-    "# Prices are micro-nanos per token, and count towards the plan of the organization.",
+    "# The currency of prices and limits. The database keeps the one of its first start.",
+    "metering: { currency: USD }",
+    "",
+    "# Prices are for a million tokens.",
     "models:",
     ...modelLines(models, upstream).map((line) => `  ${line}`),
     "",
@@ -138,7 +142,7 @@ function entryOf(
   const findings = upstream.found?.get(model.name) ?? [];
   const { bounds, extra_params: read = [] } = modelRows(verdictsOf(findings));
   const guess = guessOf(model, similar, findings);
-  const prices = similar?.prices ?? { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
+  const prices = similar?.prices ?? { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 };
   const fields = samplingFields.filter((name) => model.samplingFields.includes(name) || read.includes(name));
   const takesExtra = upstream.protocol === "openai-chat" && fields.length > 0;
   return [
@@ -148,12 +152,15 @@ function entryOf(
     `context_window: ${context}${guessedContext ? "   # a guess: the engine does not report it" : ""}`,
     ...(output < context ? [`max_output_tokens: ${output}`] : []),
     `capabilities: [${capabilitiesIn(model, similar, findings).join(", ")}]${guess ? `   # ${guess}` : ""}`,
-    `prices: { input: ${prices.input}, cached_input: ${prices.cachedInput}, cache_write: ${prices.cacheWrite}, output: ${prices.output} }`,
+    `prices: { input: ${written(prices.input)}, cached_input: ${written(prices.cachedInput)}, cache_write: ${written(prices.cacheWrite)}, output: ${written(prices.output)} }`,
     ...(takesExtra ? [`extra_params: [${fields.join(", ")}]   # fields of the engine that clients may send`] : []),
     ...(bounds ? [`bounds: ${bounds}`] : []),
     `routes: [{ upstream: ${upstream.name}, model: ${quoted(model.name)} }]`,
   ];
 }
+
+/** A price of a million tokens, from that of one. */
+const written = (picos: number) => decimalOf(picos, price_decimals).replace(/[.]?0+$/, "");
 
 /** The engine's report, else the similar model's, else a guess; then with what its answers showed, and without the refused. */
 function capabilitiesIn(model: EngineModel, similar: Model | null, findings: readonly Finding[]): Capability[] {

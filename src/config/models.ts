@@ -6,9 +6,10 @@
  * calling; `parallel_tools` where its format knows several calls in one turn (Llama 3 and gpt-oss do not); `logprobs`
  * where an answer is not preceded by reasoning, whose tokens would be mixed up with it.
  *
- * Prices are relative to each other by the size of what has to be computed; they are no one's price list.
+ * Prices are dollars for a million tokens, relative to each other by the size of what has to be computed. They are no one's
+ * price list.
  */
-import type { Model } from "../core/inference/model.ts";
+import type { Model, Prices } from "../core/inference/model.ts";
 import type { Capability } from "../core/inference/request.ts";
 import type { TokenizerName } from "../core/tokens/tokenizers.ts";
 
@@ -36,37 +37,37 @@ type Row = [
 
 // biome-ignore format: a table is read by column
 const rows: Row[] = [
-  ["meta-llama/llama-3.1-8b-instruct",         "Meta",       "2024-07-23",   131_072,    null, "t---sl-",  20,    40],
-  ["meta-llama/llama-3.2-11b-vision-instruct", "Meta",       "2024-09-25",   131_072,    null, "--v-sl-",  40,    60],
-  ["meta-llama/llama-3.3-70b-instruct",        "Meta",       "2024-12-06",   131_072,    null, "t---sl-", 100,   300],
-  ["meta-llama/llama-4-scout",                 "Meta",       "2025-04-05", 10_485_760,   null, "tpv-sl-",  80,   300],
-  ["meta-llama/llama-4-maverick",              "Meta",       "2025-04-05", 1_048_576,    null, "tpv-sl-", 160,   600],
-  ["qwen/qwen-2.5-7b-instruct",                "Alibaba",    "2024-09-19",   131_072,   8_192, "tp--sl-",  20,    60],
-  ["qwen/qwen3-32b",                           "Alibaba",    "2025-04-29",    40_960,  32_768, "tp-rs--",  60,   200],
-  ["qwen/qwen3-235b-a22b-2507",                "Alibaba",    "2025-07-21",   262_144,  16_384, "tp--sl-", 120,   480],
-  ["qwen/qwen3-coder",                         "Alibaba",    "2025-07-22",   262_144,  65_536, "tp--sl-", 200,   800],
-  ["qwen/qwen3-vl-235b-a22b-instruct",         "Alibaba",    "2025-09-23",   262_144,  32_768, "tpv-sl-", 160,   640],
-  ["mistralai/mistral-small-3.2-24b-instruct", "Mistral AI", "2025-06-20",   131_072,    null, "tpv-sl-",  60,   180],
-  ["mistralai/magistral-small-2509",           "Mistral AI", "2025-09-17",   131_072,    null, "tpvrs--",  80,   240],
-  ["mistralai/voxtral-small-24b-2507",         "Mistral AI", "2025-07-15",    32_768,    null, "t---sla",  80,   240],
-  ["google/gemma-2-9b-it",                     "Google",     "2024-06-27",     8_192,    null, "-----l-",  20,    60],
-  ["google/gemma-3-27b-it",                    "Google",     "2025-03-12",   131_072,   8_192, "--v-sl-",  80,   160],
-  ["deepseek/deepseek-r1-distill-llama-70b",   "DeepSeek",   "2025-01-20",   131_072,  32_768, "---r---", 100,   300],
-  ["deepseek/deepseek-chat-v3-0324",           "DeepSeek",   "2025-03-24",   163_840,   8_192, "tp--sl-", 240,   900],
-  ["deepseek/deepseek-r1-0528",                "DeepSeek",   "2025-05-28",   163_840,  65_536, "t--rs--", 300, 1_200],
-  ["microsoft/phi-4",                          "Microsoft",  "2024-12-12",    16_384,    null, "-----l-",  40,   120],
-  ["microsoft/phi-4-multimodal-instruct",      "Microsoft",  "2025-02-26",   131_072,    null, "t-v--la",  40,    80],
-  ["openai/gpt-oss-20b",                       "OpenAI",     "2025-08-05",   131_072,    null, "t--rs--",  20,   100],
-  ["openai/gpt-oss-120b",                      "OpenAI",     "2025-08-05",   131_072,    null, "t--rs--",  60,   240],
-  ["z-ai/glm-4.5-air",                         "Z.ai",       "2025-07-28",   131_072,  98_304, "tp-rs--", 100,   500],
-  ["z-ai/glm-4.6",                             "Z.ai",       "2025-09-30",   202_752, 131_072, "tp-rs--", 200,   800],
-  ["moonshotai/kimi-k2-0905",                  "Moonshot AI", "2025-09-05",  262_144,    null, "tp--sl-", 240,   960],
-  ["moonshotai/kimi-k2-thinking",              "Moonshot AI", "2025-11-06",  262_144,    null, "tp-rs--", 240,   960],
-  ["allenai/olmo-2-0325-32b-instruct",         "Ai2",        "2025-03-13",     4_096,    null, "-----l-",  60,   180],
-  ["allenai/olmo-3-32b-think",                 "Ai2",        "2025-11-20",    65_536,  32_768, "---r---",  80,   240],
-  ["ibm-granite/granite-4.0-h-small",          "IBM",        "2025-10-02",   131_072,    null, "tp--sl-",  40,   160],
-  ["cohere/command-a",                         "Cohere",     "2025-03-13",   256_000,   8_192, "tp--sl-", 300, 1_200],
-  ["nvidia/nemotron-nano-9b-v2",               "NVIDIA",     "2025-08-18",   131_072,    null, "t--rs--",  20,    80],
+  ["meta-llama/llama-3.1-8b-instruct",         "Meta",       "2024-07-23",   131_072,    null, "t---sl-",  0.02,  0.04],
+  ["meta-llama/llama-3.2-11b-vision-instruct", "Meta",       "2024-09-25",   131_072,    null, "--v-sl-",  0.04,  0.06],
+  ["meta-llama/llama-3.3-70b-instruct",        "Meta",       "2024-12-06",   131_072,    null, "t---sl-",  0.10,  0.30],
+  ["meta-llama/llama-4-scout",                 "Meta",       "2025-04-05", 10_485_760,   null, "tpv-sl-",  0.08,  0.30],
+  ["meta-llama/llama-4-maverick",              "Meta",       "2025-04-05", 1_048_576,    null, "tpv-sl-",  0.16,  0.60],
+  ["qwen/qwen-2.5-7b-instruct",                "Alibaba",    "2024-09-19",   131_072,   8_192, "tp--sl-",  0.02,  0.06],
+  ["qwen/qwen3-32b",                           "Alibaba",    "2025-04-29",    40_960,  32_768, "tp-rs--",  0.06,  0.20],
+  ["qwen/qwen3-235b-a22b-2507",                "Alibaba",    "2025-07-21",   262_144,  16_384, "tp--sl-",  0.12,  0.48],
+  ["qwen/qwen3-coder",                         "Alibaba",    "2025-07-22",   262_144,  65_536, "tp--sl-",  0.20,  0.80],
+  ["qwen/qwen3-vl-235b-a22b-instruct",         "Alibaba",    "2025-09-23",   262_144,  32_768, "tpv-sl-",  0.16,  0.64],
+  ["mistralai/mistral-small-3.2-24b-instruct", "Mistral AI", "2025-06-20",   131_072,    null, "tpv-sl-",  0.06,  0.18],
+  ["mistralai/magistral-small-2509",           "Mistral AI", "2025-09-17",   131_072,    null, "tpvrs--",  0.08,  0.24],
+  ["mistralai/voxtral-small-24b-2507",         "Mistral AI", "2025-07-15",    32_768,    null, "t---sla",  0.08,  0.24],
+  ["google/gemma-2-9b-it",                     "Google",     "2024-06-27",     8_192,    null, "-----l-",  0.02,  0.06],
+  ["google/gemma-3-27b-it",                    "Google",     "2025-03-12",   131_072,   8_192, "--v-sl-",  0.08,  0.16],
+  ["deepseek/deepseek-r1-distill-llama-70b",   "DeepSeek",   "2025-01-20",   131_072,  32_768, "---r---",  0.10,  0.30],
+  ["deepseek/deepseek-chat-v3-0324",           "DeepSeek",   "2025-03-24",   163_840,   8_192, "tp--sl-",  0.24,  0.90],
+  ["deepseek/deepseek-r1-0528",                "DeepSeek",   "2025-05-28",   163_840,  65_536, "t--rs--",  0.30,  1.20],
+  ["microsoft/phi-4",                          "Microsoft",  "2024-12-12",    16_384,    null, "-----l-",  0.04,  0.12],
+  ["microsoft/phi-4-multimodal-instruct",      "Microsoft",  "2025-02-26",   131_072,    null, "t-v--la",  0.04,  0.08],
+  ["openai/gpt-oss-20b",                       "OpenAI",     "2025-08-05",   131_072,    null, "t--rs--",  0.02,  0.10],
+  ["openai/gpt-oss-120b",                      "OpenAI",     "2025-08-05",   131_072,    null, "t--rs--",  0.06,  0.24],
+  ["z-ai/glm-4.5-air",                         "Z.ai",       "2025-07-28",   131_072,  98_304, "tp-rs--",  0.10,  0.50],
+  ["z-ai/glm-4.6",                             "Z.ai",       "2025-09-30",   202_752, 131_072, "tp-rs--",  0.20,  0.80],
+  ["moonshotai/kimi-k2-0905",                  "Moonshot AI", "2025-09-05",  262_144,    null, "tp--sl-",  0.24,  0.96],
+  ["moonshotai/kimi-k2-thinking",              "Moonshot AI", "2025-11-06",  262_144,    null, "tp-rs--",  0.24,  0.96],
+  ["allenai/olmo-2-0325-32b-instruct",         "Ai2",        "2025-03-13",     4_096,    null, "-----l-",  0.06,  0.18],
+  ["allenai/olmo-3-32b-think",                 "Ai2",        "2025-11-20",    65_536,  32_768, "---r---",  0.08,  0.24],
+  ["ibm-granite/granite-4.0-h-small",          "IBM",        "2025-10-02",   131_072,    null, "tp--sl-",  0.04,  0.16],
+  ["cohere/command-a",                         "Cohere",     "2025-03-13",   256_000,   8_192, "tp--sl-",  0.30,  1.20],
+  ["nvidia/nemotron-nano-9b-v2",               "NVIDIA",     "2025-08-18",   131_072,    null, "t--rs--",  0.02,  0.08],
 ];
 
 /** The models whose vocabulary and chat template the service has (src/core/tokens). The tokens of others are estimated. */
@@ -77,6 +78,17 @@ const tokenizers: Record<string, TokenizerName> = {
   "meta-llama/llama-3.3-70b-instruct": "llama3",
 };
 
+/** Input from a cache costs a tenth, and writing it to one a quarter more. */
+function pricesOf(input: number, output: number): Prices {
+  const picos = (dollars: number) => Math.round(dollars * 1_000_000);
+  return {
+    input: picos(input),
+    cachedInput: picos(input / 10),
+    cacheWrite: picos((input * 5) / 4),
+    output: picos(output),
+  };
+}
+
 export function defaultModels(): Model[] {
   return rows.map(([id, ownedBy, released, contextTokens, outputTokens_max, capabilities, input, output]) => ({
     id,
@@ -85,7 +97,7 @@ export function defaultModels(): Model[] {
     contextTokens,
     outputTokens_max: outputTokens_max ?? contextTokens,
     capabilities: new Set([...capabilities].flatMap((letter) => abbreviations[letter] ?? [])),
-    prices: { input, cachedInput: input / 10, cacheWrite: (input * 5) / 4, output },
+    prices: pricesOf(input, output),
     ...(tokenizers[id] === undefined ? {} : { tokenizer: tokenizers[id] }),
     extraParams: [],
   }));

@@ -1,6 +1,8 @@
 /** The plans of the default catalog. */
+import { nano_decimals } from "../core/inference/money.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import { noLimits, type Plan } from "../core/store/plan.ts";
+import { checkedAmount } from "./amount.ts";
 import { type PlanEntry, Plan as PlanRow } from "./settings/plan.ts";
 import { filled } from "./settings/row.ts";
 
@@ -20,17 +22,17 @@ const limitNames = {
  */
 const defaults: Record<string, PlanEntry> = {
   starter: {
-    session: 1_000_000_000,
-    week: 5_000_000_000,
-    month: 16_000_000_000,
+    session: "1",
+    week: "5",
+    month: "16",
     requests_per_minute: 120,
     tokens_per_minute: 2_000_000,
     concurrent_requests: 8,
   },
   pro: {
-    session: 10_000_000_000,
-    week: 50_000_000_000,
-    month: 160_000_000_000,
+    session: "10",
+    week: "50",
+    month: "160",
     requests_per_minute: 1_200,
     tokens_per_minute: 20_000_000,
     concurrent_requests: 64,
@@ -56,6 +58,9 @@ export function sharesOf(entries: Record<string, PlanEntry>): Map<string, Share>
 
 function planOf(name: string, entry: PlanEntry): Plan {
   const plan: Plan = { ...noLimits, name };
-  for (const [written, field] of Object.entries(limitNames)) plan[field] = entry[written as keyof PlanEntry] ?? null;
+  for (const [written, field] of Object.entries(limitNames)) {
+    const limit = entry[written as keyof PlanEntry] ?? null;
+    plan[field] = typeof limit === "string" ? checkedAmount(limit, nano_decimals) : limit;
+  }
   return plan;
 }

@@ -5,6 +5,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
+import { problemOfCurrency } from "../core/inference/money.ts";
 import { whyNotExtra } from "../core/protocol/engine-fields.ts";
 import { ChatCompletionRequest } from "../core/protocol/openai-chat/contract.ts";
 import type { Path } from "../core/schema/walk.ts";
@@ -17,7 +18,7 @@ import { fieldOf } from "./problem.ts";
 import { record } from "./record.ts";
 import { Model, type ModelEntry } from "./settings/model.ts";
 import { filled, type Row, type Written } from "./settings/row.ts";
-import { sections } from "./settings/sections.ts";
+import { newPrices, sections } from "./settings/sections.ts";
 import { Upstream, type UpstreamEntry } from "./settings/upstream.ts";
 import { simulatorName } from "./simulator.ts";
 import { checkedUrl } from "./upstream-url.ts";
@@ -45,6 +46,7 @@ export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): 
     const message = `are ${names.length}, but without models it is unclear which model each one serves; add models with routes`;
     yield [["upstreams"], message];
   }
+  yield* pricesHaveACurrency(models, record(metering));
   if (fits<Metering>(sections.metering, metering)) yield* broken(meteringRules, metering, ["metering"]);
   if (fits<Server>(sections.server, server)) yield* broken(serverRules, server, ["server"]);
   if (fits<IdentitySection>(sections.identity, identity))
@@ -60,6 +62,17 @@ type Rules<Entry> = Record<string, (entry: Entry, path: Path) => Found>;
 function* broken<Entry>(rules: Rules<Entry>, entry: Entry, path: Path): Found {
   for (const rule of Object.values(rules))
     for (const [below, message] of rule(entry, path)) yield [[...path, ...below], message];
+}
+
+function* pricesHaveACurrency(models: unknown, { currency }: Record<string, unknown>): Found {
+  const problem = typeof currency === "string" ? problemOfCurrency(currency) : null;
+  if (problem !== null) yield [["metering", "currency"], problem];
+  const isPriced = Array.isArray(models) && models.some((model) => record(model).prices !== undefined);
+  if (isPriced && currency === undefined)
+    yield [
+      ["metering", "currency"],
+      `is missing: add metering: { currency: USD }, or the currency of your prices; ${newPrices}`,
+    ];
 }
 
 type Metering = Written<typeof sections.metering.properties>;

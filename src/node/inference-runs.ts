@@ -69,8 +69,8 @@ export function inferenceRuns(parts: Parts): Runs {
       },
     },
     open(attemptRequest) {
-      if (attemptRequest.request.compaction) return new Compacting(open, attemptRequest);
-      return mayGoOn(attemptRequest) ? new Continuing(open, attemptRequest) : open(attemptRequest);
+      if (attemptRequest.asked.request.compaction) return new Compacting(open, attemptRequest);
+      return mayGoOn(attemptRequest.asked) ? new Continuing(open, attemptRequest) : open(attemptRequest);
     },
   });
 }

@@ -5,7 +5,7 @@
 
 import { consoleFiles } from "../admin/console/files.ts";
 import { tryingHere } from "../admin/http/try-model.ts";
-import type { Configuration } from "../config/configuration.ts";
+import { billingOf, type Configuration } from "../config/configuration.ts";
 import { shownConfiguration } from "../config/without-secrets.ts";
 import { arrivals } from "../core/admission/arrivals.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
@@ -254,7 +254,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): N
     stored: storedResponses(kept),
     sinks: answerSinks(kept),
     tokenCounter: parts.counter,
-    pricing: () => configuration.current().reports,
+    currency: configuration.current().metering.currency,
     messages: () => configuration.current().messages,
     images: () => configuration.current().images,
     bounds,
@@ -292,7 +292,7 @@ function administrationOf({ serving, settings }: Foundation, parts: Parts): Admi
         models: [...configuration.current().catalog.models.keys()],
         aliases: configuration.current().catalog.aliases,
         upstreams: configuration.current().upstreams.map(({ name }) => name),
-        pricing: configuration.current().reports,
+        billing: billingOf(configuration.current()),
       }),
     },
     contractVersion,

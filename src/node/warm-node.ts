@@ -99,7 +99,7 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   const life = lifecycle();
   const own: Omit<NodeDependencies, Shared> = {
     catalog: () => catalog,
-    pricing: () => null,
+    currency: "USD",
     standings: standing,
     authenticate: authentication.authenticate,
     arrivals: arrivals(() => performance.now()),

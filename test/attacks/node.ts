@@ -128,6 +128,7 @@ function configOf(port: number, limits: string): string {
   return `
 upstreams:
   main: { ${url} }${upstreams.join("")}
+metering: { currency: USD }
 models:${entry(model, honestEngineModel, 1)}${entry(lyingModel, lyingEngineModel, 10_000_000)}${entry(endlessModel, endlessEngineModel, 1)}${hostile.join("")}
 plans: { free: {} }
 limits: ${limits}

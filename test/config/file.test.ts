@@ -25,7 +25,7 @@ describe("sluice.yaml", () => {
       created: 1790000000,
       contextTokens: 131_072,
       outputTokens_max: 16_384,
-      prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
+      prices: { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 },
       extraParams: ["top_k", "min_p"],
     });
     expect(writer?.routes.map(({ upstream, ...route }) => [upstream.name, route])).toEqual([
@@ -43,6 +43,7 @@ describe("sluice.yaml", () => {
       concurrentRequests: 16,
     });
     expect(metering).toEqual({
+      currency: "USD",
       lease_s: 60,
       checkpoint_s: 2,
       sweep_s: 5,
@@ -120,7 +121,7 @@ describe("sluice.yaml", () => {
     expect(model).toMatchObject({
       ownedBy: "acme",
       outputTokens_max: 8192,
-      prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 2 },
+      prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 2000 },
       extraParams: [],
     });
     expect(model?.capabilities.size).toBe(0);
@@ -129,15 +130,16 @@ describe("sluice.yaml", () => {
   test("a value may be written once and referred to (&anchor and *alias)", () => {
     const text = `
 upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }
+metering: { currency: EUR }
 models:
-  - { id: a/a, created: 1, context_window: 9, prices: &prices { input: 7, output: 8 }, routes: &routes [{ upstream: main, model: a }] }
+  - { id: a/a, created: 1, context_window: 9, prices: &prices { input: 0.007, output: 0.008 }, routes: &routes [{ upstream: main, model: a }] }
   - { id: a/b, created: 1, context_window: 9, prices: *prices, routes: *routes }`;
-    expect(configured(text).catalog.models.get("a/b")?.prices.output).toBe(8);
+    expect(configured(text).catalog.models.get("a/b")?.prices.output).toBe(8000);
   });
 
   test("CRLF, a byte order mark and JSON are fine", () => {
     expect(configured(`\uFEFF${withModel().replaceAll("\n", "\r\n")}`).catalog.models.size).toBe(1);
-    expect(configured('{"plans": {"team": {"session": 5}}}').catalog.plans.get("team")?.session).toBe(5);
+    expect(configured('{"plans": {"team": {"session": 5}}}').catalog.plans.get("team")?.session).toBe(5e9);
   });
 });
 
@@ -191,7 +193,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "an unknown field in camel case",
       withModel({ maxOutputTokens: 5 }),
-      ["2:155: models[0].maxOutputTokens: is not a known field; did you mean 'max_output_tokens'?"],
+      ["2:163: models[0].maxOutputTokens: is not a known field; did you mean 'max_output_tokens'?"],
     ],
     [
       "a merge key",
@@ -226,26 +228,26 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "a field without a value",
       "plans:\n  team:\n    session:",
-      ["3:13: plans.team.session: must be a whole number from 1 to 1000000000000000, not empty"],
+      ["3:13: plans.team.session: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not empty"],
     ],
     [
       "a number in quotes",
-      'plans: { team: { session: "600" } }',
+      'plans: { team: { requests_per_minute: "600" } }',
       [
-        '1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "600"; write it without quotes',
+        '1:39: plans.team.requests_per_minute: must be a whole number from 1 to 1000000000, not "600"; write it without quotes',
       ],
     ],
     [
       "a number with separators",
       "plans: { team: { session: 1_000_000 } }",
       [
-        '1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "1_000_000"; write only the digits',
+        '1:27: plans.team.session: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not "1_000_000"; write only the digits',
       ],
     ],
     [
       "a fraction",
-      "plans: { team: { session: 1.5 } }",
-      ['1:27: plans.team.session: must be a whole number from 1 to 1000000000000000, not "1.5"'],
+      "plans: { team: { concurrent_requests: 1.5 } }",
+      ['1:39: plans.team.concurrent_requests: must be a whole number from 1 to 1000000, not "1.5"'],
     ],
     [
       "an infinite number",
@@ -260,7 +262,9 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     [
       "a limit beyond what is exact",
       "plans: { team: { month: 1000000000000001 } }",
-      ['1:25: plans.team.month: must be a whole number from 1 to 1000000000000000, not "1000000000000001"'],
+      [
+        '1:25: plans.team.month: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not "1000000000000001"',
+      ],
     ],
     [
       "an unknown protocol",
@@ -271,7 +275,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
       "a capability with a slip",
       withModel({ capabilities: ["tool"] }),
       [
-        "2:171: models[0].capabilities[0]: must be one of tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input, not \"tool\"; did you mean 'tools'?",
+        "2:179: models[0].capabilities[0]: must be one of tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input, not \"tool\"; did you mean 'tools'?",
       ],
     ],
   ])("%s", (_, text, problems) => {
@@ -319,7 +323,7 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
     expect(said({ extra_params: ["ignore_eos"] })).toEqual([
       "models[0].extra_params[0]: is 'ignore_eos', which changes how much is generated, which the service limits and counts; remove it",
     ]);
-    expect(said({}, "metering: { lease_s: 2, checkpoint_s: 2 }")).toEqual([
+    expect(said({}, "metering: { currency: USD, lease_s: 2, checkpoint_s: 2 }")).toEqual([
       "metering.checkpoint_s: must be shorter than lease_s (2), or leases lapse between checkpoints",
     ]);
     expect(said({}, "server: { read_pause_ms_max: 50, read_pause_ms_min: 60 }")).toEqual([
@@ -337,7 +341,8 @@ describe("a mistake in sluice.yaml is named with line, column and field", () => 
   test("a model id stands once, and has the form vendor/model_name of at most 256 characters", () => {
     const model = (id: string) =>
       `{ id: "${id}", created: 1, context_window: 9, prices: { input: 0, output: 0 }, routes: [{ upstream: simulator, model: m }] }`;
-    const ids = (...list: string[]) => problemsOf(`models: [${list.map(model).join(", ")}]`);
+    const ids = (...list: string[]) =>
+      problemsOf(`metering: { currency: USD }\nmodels: [${list.map(model).join(", ")}]`);
     expect(ids("a/b", "a/c", "A/b")).toEqual([]);
     expect(ids(`a/${"b".repeat(254)}`)).toEqual([]);
     expect(ids("a/b", "a/b")[0]).toEndWith("models[1].id: is already the id of models[0]");

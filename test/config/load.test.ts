@@ -75,7 +75,7 @@ describe("without a file", () => {
 describe("a file that says only a part", () => {
   test("models alone replace the default catalog, and the default plans stay", () => {
     const { catalog } = configured(
-      "models: [{ id: a/b, created: 1, context_window: 9, prices: { input: 0, output: 0 }, routes: [{ upstream: simulator, model: b }] }]",
+      "metering: { currency: USD }\nmodels: [{ id: a/b, created: 1, context_window: 9, prices: { input: 0, output: 0 }, routes: [{ upstream: simulator, model: b }] }]",
     );
     expect([...catalog.models.keys()]).toEqual(["a/b"]);
     expect([...catalog.plans.keys()]).toEqual(["starter", "pro", "unlimited"]);
@@ -85,7 +85,7 @@ describe("a file that says only a part", () => {
     const { catalog } = configured("plans: { pro: { session: 7 }, team: {} }");
     expect(catalog.models.size).toBe(31);
     expect([...catalog.plans.keys()]).toEqual(["starter", "pro", "unlimited", "team"]);
-    expect(catalog.plans.get("pro")).toMatchObject({ session: 7, week: null, requestsPerMinute: null });
+    expect(catalog.plans.get("pro")).toMatchObject({ session: 7e9, week: null, requestsPerMinute: null });
     expect(Object.values(catalog.plans.get("team") ?? {}).filter((limit) => limit !== null)).toEqual(["team"]);
   });
 
@@ -106,6 +106,7 @@ describe("a file that says only a part", () => {
   test("settings left out keep their defaults", () => {
     const { metering, limits } = configured("metering: { sweep_s: 0.5 }\nlimits: { drain_ms: 0 }");
     expect(metering).toEqual({
+      currency: "USD",
       lease_s: 60,
       checkpoint_s: 2,
       sweep_s: 0.5,
@@ -210,8 +211,9 @@ describe("which file is read", () => {
 
 test("the words that would name an engine in a log are its address and its names of models, the longest first", () => {
   const text = `upstreams: { main: { url: "http://gpu-7.internal:8000/v1" } }
+metering: { currency: USD }
 models:
-  - { id: acme/one, created: 1, context_window: 10, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: writer-awq }, { upstream: main, model: acme/one }] }`;
+  - { id: acme/one, created: 1, context_window: 10, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: main, model: writer-awq }, { upstream: main, model: acme/one }] }`;
   expect(engineNames(configured(text))).toEqual([
     "http://gpu-7.internal:8000/v1",
     "gpu-7.internal:8000",
@@ -237,7 +239,9 @@ describe("a reload", () => {
     const refused = await configuration.reload();
     expect(refused).toEqual({
       ok: false,
-      problems: ['./sluice.yaml:1:28: plans.three.session: must be a whole number from 1 to 1000000000000000, not "0"'],
+      problems: [
+        './sluice.yaml:1:28: plans.three.session: must be an amount from 0.000000001 to 1000000, with 9 decimals at most, not "0"',
+      ],
     });
     expect([...configuration.current().catalog.plans.keys()]).toContain("two");
 

@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { configured, problemsOf } from "./reading.ts";
 
 const modelOf = ([id, fields]: [string, Record<string, unknown>]) => ({
-  ...{ id, created: 1, context_window: 9, prices: { input: 1, output: 2 } },
+  ...{ id, created: 1, context_window: 9, prices: { input: 0.001, output: 0.002 } },
   routes: [{ upstream: "main", model: "m" }],
   ...fields,
 });
 const withModels = (models: Record<string, Record<string, unknown>>) =>
-  `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmodels: ${JSON.stringify(Object.entries(models).map(modelOf))}\n`;
+  `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmetering: { currency: USD }\nmodels: ${JSON.stringify(Object.entries(models).map(modelOf))}\n`;
 const said = (models: Record<string, Record<string, unknown>>) =>
   problemsOf(withModels(models)).map((problem) => problem.replace(/^\d+:\d+: models/, ""));
 const retiring = { retires_at: "2030-01-31" };

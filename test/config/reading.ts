@@ -32,11 +32,12 @@ export function withModel(fields: Record<string, unknown> = {}, more = ""): stri
     id: "acme/writer-1",
     created: 1790000000,
     context_window: 8192,
-    prices: { input: 1, output: 2 },
+    prices: { input: 0.001, output: 0.002 },
     routes: [{ upstream: "main", model: "writer" }],
     ...fields,
   };
-  return `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmodels: [${JSON.stringify(model)}]\n${more}`;
+  const metering = more.includes("metering:") ? "" : "metering: { currency: USD }\n";
+  return `upstreams: { main: { url: "http://127.0.0.1:9000/v1" } }\nmodels: [${JSON.stringify(model)}]\n${metering}${more}`;
 }
 
 export const root = join(import.meta.dir, "..", "..");

@@ -18,13 +18,13 @@ import { memoryRates } from "../../src/stores/memory/rates.ts";
 import { ledger } from "../../src/stores/postgres/ledger.ts";
 import { plentifulBounds } from "../harness/bounds.ts";
 import { attemptsParts } from "../harness/patience.ts";
-import { newHex, type Store } from "./store/ledger-stores.ts";
+import type { Store } from "./store/ledger-stores.ts";
 
 export const modelId = "acme/writer-1";
 const plan = { ...noLimits, name: "metered", session: 1e12, week: 1e12, month: 1e12, concurrentRequests: 100 };
 
 interface CoreParts {
-  store: Store;
+  store: Pick<Store, "db">;
   /** The organization of every caller. */
   organizationId: string;
   /** The URL of an engine of chat completions, which has the model `writer`. */
@@ -46,7 +46,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
   const model: CatalogModel = {
     ...{ id: modelId, ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
     capabilities: new Set(["tools", "reasoning"]),
-    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 4 },
+    prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 4000 },
     extraParams: [],
     routes: [
       {
@@ -71,13 +71,13 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
   const dependencies: Dependencies = {
     catalog: () => ({ models: new Map([[modelId, model]]), plans: new Map([[plan.name, plan]]) }),
     authenticate: async () => principal(organizationId) as never,
-    pricing: () => null,
+    currency: "USD",
     standings: { begin: (principal) => ({ principal, [Symbol.dispose]() {} }) },
     runs: runs(
       wrap({
         admission: {
-          enter: async (entry) => {
-            const reservation = await admitting.enter(entry);
+          enter: async (entry, how) => {
+            const reservation = await admitting.enter(entry, how);
             granted.push(entry.requestId);
             return reservation;
           },
@@ -123,7 +123,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     traces: null,
     metrics: { decision() {}, request() {}, shed() {}, unauthenticated() {}, render: async () => "" },
     log: { request() {}, event() {}, flush() {} },
-    newId: newHex,
+    newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   return {
     dependencies,

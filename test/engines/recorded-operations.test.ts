@@ -53,7 +53,7 @@ const entries = recordings.flatMap(({ engine: name }) =>
     kind: ${kind}
     created: 1790000000
     context_window: 1000000
-    prices: { input: 100${kind === "completion" ? ", output: 100" : ""} }
+    prices: { input: 0.1${kind === "completion" ? ", output: 0.1" : ""} }
     routes: [{ upstream: "${name}", model: recorded }]`,
   ),
 );

@@ -91,6 +91,7 @@ function configTo(url: string, cases: readonly EngineCase[]): string {
     "upstreams:",
     `  healthy: { url: "${url}/v1", protocol: openai-chat }`,
     ...upstreams.values(),
+    "metering: { currency: USD }",
     "models:",
     ...models,
     "plans: { pro: {} }",
@@ -105,6 +106,6 @@ function modelOf(id: string, routes: string, bounds: string): string {
     context_window: 200000
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs]
-    prices: { input: 100, output: 400 }${bounds}
+    prices: { input: 0.1, output: 0.4 }${bounds}
     routes: [${routes}]`;
 }

@@ -14,11 +14,12 @@ beforeAll(async () => {
     config: [
       "upstreams:",
       `  canary-many: { url: "${one.url}", replicas: ["${other.url}"], load: { interval_ms: 100 } }`,
+      "metering: { currency: USD }",
       "models:",
       "  - id: acme/many",
       "    created: 1790000000",
       "    context_window: 131072",
-      "    prices: { input: 100, output: 400 }",
+      "    prices: { input: 0.1, output: 0.4 }",
       "    routes: [{ upstream: canary-many, model: m }]",
       "plans: { pro: {} }",
       "",

@@ -90,11 +90,12 @@ test("a drain outlasts a restart", async () => {
   const config = [
     "upstreams:",
     `  ${first}: { url: "${rig.walls[0]!.url}" }`,
+    "metering: { currency: USD }",
     "models:",
     "  - id: acme/ok-alone",
     "    created: 1790000000",
     "    context_window: 131072",
-    "    prices: { input: 100, output: 400 }",
+    "    prices: { input: 0.1, output: 0.4 }",
     `    routes: [{ upstream: ${first}, model: ok-alone }]`,
     "plans: { pro: {} }",
   ].join("\n");

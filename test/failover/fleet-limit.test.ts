@@ -29,11 +29,12 @@ let key: string;
 const configOf = (limit: string) => `
 upstreams:
   engine: { url: "${engine.url}", ${limit}, queue: { wait_ms_max: 3600000 } }
+metering: { currency: USD }
 models:
   - id: acme/writer
     created: 1790000000
     context_window: 131072
-    prices: { input: 1, output: 1 }
+    prices: { input: 0.001, output: 0.001 }
     routes: [{ upstream: engine, model: m }]
 `;
 const file = join(folder, "sluice.yaml");

@@ -14,7 +14,7 @@ beforeAll(async () => {
   const model = (id: string, ...upstreams: string[]) => `  - id: acme/${id}
     created: 1790000000
     context_window: 131072
-    prices: { input: 100, output: 400 }
+    prices: { input: 0.1, output: 0.4 }
     routes: [${upstreams.map((upstream) => `{ upstream: ${upstream}, model: ${id} }`).join(", ")}]`;
   const limits = (length_max: number, wait_ms_max: number) =>
     `concurrent_max: 1, queue: { length_max: ${length_max}, wait_ms_max: ${wait_ms_max} }`;
@@ -33,7 +33,7 @@ beforeAll(async () => {
       model("beating", "canary-beating"),
       "plans: { pro: {} }",
       "limits: { first_event_hold_ms: 50, heartbeat_ms: 100 }",
-      "metering: { lease_s: 3, checkpoint_s: 0.5 }",
+      "metering: { currency: USD, lease_s: 3, checkpoint_s: 0.5 }",
       "",
     ].join("\n"),
     operatorsWords: ["canary-one", "canary-pair", "canary-other", "canary-short", "canary-beating"],

@@ -14,7 +14,7 @@ beforeAll(async () => {
   const model = (id: string, ...upstreams: string[]) => `  - id: acme/${id}
     created: 1790000000
     context_window: 131072
-    prices: { input: 100, output: 400 }
+    prices: { input: 0.1, output: 0.4 }
     routes: [${upstreams.map((upstream) => `{ upstream: ${upstream}, model: ${id} }`).join(", ")}]`;
   sluice = await startSluice({
     config: [
@@ -24,6 +24,7 @@ beforeAll(async () => {
       `  canary-third: { url: "${third.url}" }`,
       `  canary-checked: { url: "${checked.url}", check: { interval_ms: 100 } }`,
       `  canary-many: { url: "${replicas[0]!.url}", replicas: [${replicas.slice(1).map(({ url }) => `"${url}"`)}], cache_salt: true }`,
+      "metering: { currency: USD }",
       "models:",
       model("dying", "canary-first", "canary-second"),
       model("sick", "canary-third", "canary-second"),

@@ -28,7 +28,7 @@ beforeAll(async () => {
   const model = (id: string, upstream: string) => `  - id: acme/${id}
     created: 1790000000
     context_window: 131072
-    prices: { input: 100, output: 400 }
+    prices: { input: 0.1, output: 0.4 }
     routes: [{ upstream: ${upstream}, model: ${id} }]`;
   sluice = await startSluice({
     config: [
@@ -36,6 +36,7 @@ beforeAll(async () => {
       `  canary-many: ${upstream(name)}`,
       `  canary-late: ${upstream("late.localhost")}`,
       `  canary-own: ${upstream("own.test")}`,
+      "metering: { currency: USD }",
       "models:",
       ...[model("many", "canary-many"), model("late", "canary-late"), model("own", "canary-own")],
       "plans: { pro: {} }",

@@ -51,12 +51,13 @@ export async function startRig(
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
-    prices: { input: 100, output: 400 }
+    prices: { input: 0.1, output: 0.4 }
 ${timeouts ? `    timeouts: ${timeouts}\n` : ""}    routes: [${routes.map(route).join(", ")}]`;
   const config = [
     "upstreams:",
     ...upstreams,
     `  canary-dead: { url: "${dead.url}" }`,
+    "metering: { currency: USD }",
     "models:",
     ...cases.map(model),
     "plans: { pro: {} }",

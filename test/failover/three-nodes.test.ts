@@ -31,11 +31,12 @@ let token: string;
 const configOf = (more: string) => `
 upstreams:
 ${engines.map(({ port }, at) => `  engine-${at}: { url: "http://127.0.0.1:${port}/v1" }`).join("\n")}
+metering: { currency: USD }
 models:
   - id: ${model}
     created: 1790000000
     context_window: 131072
-    prices: { input: 1, output: 100 }
+    prices: { input: 0.001, output: 0.1 }
     routes: [{ upstream: engine-0, model: m }, { upstream: engine-1, model: m }]
 ${more}`;
 

@@ -1,9 +1,13 @@
 /**
  * A hundred requests at once on three nodes, and in `npm run test:deep` a thousand, against a key's room for exactly five,
- * and against a team's, in an organization with room for fifty: five are admitted, and the rest of the organization is
- * unharmed. Once in nanos, and once in requests a minute.
+ * against a team's, and against that of each kind of subject for the model, in an organization with room for fifty: five are
+ * admitted, and the rest of the organization is unharmed. Once in nanos, and once in requests a minute.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { bare } from "../../src/core/store/ids.ts";
+import { countInPerson } from "../../src/stores/postgres/members.ts";
+import { serverDatabase } from "../../src/stores/postgres/server.ts";
+import { limitModels } from "../core/store/model-limits.ts";
 import { times } from "../harness/depth.ts";
 import { model, type Rig, startRig } from "./rig.ts";
 
@@ -28,6 +32,7 @@ afterAll(async () => {
 }, 60_000);
 
 interface NewKey {
+  id: string;
   organization: string;
   key: string;
 }
@@ -121,6 +126,31 @@ test("against a team's room for five, five of all its keys are admitted, and its
   expect(neighbours).toEqual({ 200: 20 });
 }, 120_000);
 
+const whose = ["key", "person", "team", "organization"] as const;
+test.each(whose)(
+  "against room for five of the %s for the model, five are admitted",
+  async (one) => {
+    const org = await organization();
+    const team = await rig.command<{ id: string }>("team", "create", "--org", org, "--name", "research");
+    const { id, key } = await newKey(org, "--team", "research");
+    const db = await serverDatabase(rig.databaseUrl);
+    try {
+      const [row] = await db.query<{ id: string }>("select id from organization where slug = $1", [org]);
+      const person = Bun.randomUUIDv7();
+      await countInPerson(db, { id: bare(id, "key_"), owner: row!.id, person });
+      const [member] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [row!.id, person]);
+      const ids = { key: bare(id, "key_"), person: member!.id, team: bare(team.id, "team_"), organization: row!.id };
+      await limitModels(db, row!.id, ids[one], `${model.split("/")[0]}/*`, { week: roomFor(5) });
+    } finally {
+      await db.close();
+    }
+    const answers = await Promise.all(Array.from({ length: requests }, (_, index) => ask(key, index)));
+    expect(counted(answers)).toEqual({ 200: 5, [`429 ${one}`]: requests - 5 });
+    expect(await rig.command("usage", "check", "--full")).toEqual([]);
+  },
+  120_000,
+);
+
 /** What the thousand did not get, the others still have: of the fifty, twenty-five are left. */
 async function rest(key: string): Promise<Record<string, number>> {
   return counted(await Promise.all(Array.from({ length: 30 }, (_, index) => ask(key, index))));
@@ -137,9 +167,7 @@ async function minutes(): Promise<
   const ofKey = { own, neighbours, rest: await rest(free) };
 
   const grouped = await organization("fifty");
-  await rig.command(
-    ...["team", "create", "--org", grouped, "--name", "research", "--limit", "requests_per_minute=5"],
-  );
+  await rig.command(...["team", "create", "--org", grouped, "--name", "research", "--limit", "requests_per_minute=5"]);
   await rig.command("limit", "set", "team", "research", "requests_per_minute=4", "--keys", "--org", grouped);
   const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(grouped, "--team", "research")));
   const { key: outside } = await newKey(grouped);

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../harness/daemon.ts";
+import { inMoney } from "../harness/engine.ts";
 import { shortLived } from "../harness/short-lived.ts";
 import { type Simulator, startSimulator } from "../harness/simulator.ts";
 import { jsonCommands, program } from "../harness/sluice.ts";
@@ -45,6 +46,7 @@ export interface Rig {
   key: string;
   /** One more organization on the same plan, with windows of its own. */
   organization(): Promise<{ key: string }>;
+  databaseUrl: string;
   /** What a command of `sluice` answers with --json; throws when it fails. */
   command<T>(...words: string[]): Promise<T>;
   stop(): Promise<void>;
@@ -103,6 +105,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     engines,
     key,
     organization,
+    databaseUrl: database,
     command,
     async stop() {
       await Promise.all(nodes.map((node) => node.kill()));
@@ -134,9 +137,9 @@ models:
     timeouts: ${timeouts}
     routes: [${routes.join(", ")}]
 plans:
-  faults: ${plan}
+  faults: ${inMoney(plan)}
   kept: {}
-metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
+metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: ${unstreamed_tokens_max} }
 `;
 }
 

@@ -1,5 +1,6 @@
 // An engine whose every name is a canary, and a sluice.yaml that routes to it: whatever of it shows anywhere is a leak.
 
+import { decimalOf } from "../../src/core/inference/money.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "./simulator.ts";
 import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
 
@@ -88,7 +89,7 @@ function configTo(url: string, options: ServiceOptions): string {
     context_window: ${context}
     max_output_tokens: ${output}
     capabilities: ${capabilities}
-    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    prices: { input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.4 }
     extra_params: [top_k]
     routes: [{ upstream: ${upstreamName}, model: ${engineModel}, priority: 0, weight: 1${options.route ?? ""} }]`;
   const ofKind = ([kind, id]: [string, string]) => `
@@ -96,7 +97,7 @@ function configTo(url: string, options: ServiceOptions): string {
     kind: ${kind}
     created: 1790000000
     context_window: 8192
-    prices: { input: 100${kind === "completion" ? ", cached_input: 10, output: 400" : ""} }
+    prices: { input: 0.1${kind === "completion" ? ", cached_input: 0.01, output: 0.4" : ""} }
     extra_params: [input_type]
     routes: [{ upstream: ${upstreamName}, model: ${engineModel} }]`;
   return [
@@ -115,12 +116,20 @@ function configTo(url: string, options: ServiceOptions): string {
     "plans:",
     // The demo organization's: tests ask more of a minute than it allows.
     "  pro: {}",
-    ...Object.entries(options.plans ?? {}).map(([name, limits]) => `  ${name}: ${limits}`),
+    ...Object.entries(options.plans ?? {}).map(([name, limits]) => `  ${name}: ${inMoney(limits)}`),
     ...(options.limits ? [`limits: ${options.limits}`] : []),
-    ...(options.metering ? [`metering: ${options.metering}`] : []),
+    `metering: { currency: USD${(options.metering ?? "{}").replace(/^\{ ?/, ", ").replace(/, \}$/, " }")}`,
     ...(options.more ? [options.more] : []),
     "",
   ].join("\n");
+}
+
+/** Tests count in nanos, and a file in money. */
+export function inMoney(limits: string): string {
+  return limits.replaceAll(
+    /\b(session|week|month): (\d+)/g,
+    (_, name, nanos) => `${name}: ${decimalOf(Number(nanos), 9)}`,
+  );
 }
 
 /** A user's message for the simulator: directives, then what it echoes. */

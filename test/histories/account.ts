@@ -5,7 +5,7 @@ import type { FaultCode } from "../../src/core/inference/fault.ts";
 import type { Answer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { Node } from "./node.ts";
-import { heldInputPrice } from "./prices.ts";
+import { costOf, heldInputPrice } from "./prices.ts";
 import type { OrganizationPlan, RequestPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
 
@@ -89,7 +89,7 @@ export interface Grant {
 
 /** Before an engine has said how long it is. */
 export function promptNanosOf({ inputTokensEstimate }: RequestPlan): number {
-  return inputTokensEstimate * heldInputPrice;
+  return costOf(inputTokensEstimate, heldInputPrice);
 }
 
 export function accountOf(plan: RequestPlan, node: Node, organization: OrganizationPlan, now_ms: number): Account {

@@ -8,6 +8,8 @@ import { type Anchor, monthAt, session_ms, weekAt, withAnchor } from "../core/st
 import type { Account, Cell } from "./account.ts";
 import { keyIdOf, ownRoomOf } from "./budgets.ts";
 import { raisedPlan } from "./decisions.ts";
+import { modelIdOf } from "./models.ts";
+import { costOf } from "./prices.ts";
 import type { Say } from "./rules.ts";
 import type { OrganizationPlan } from "./scenario.ts";
 import type { Entry } from "./store.ts";
@@ -93,7 +95,7 @@ export class Books {
         const { holds } = this.world.store.model;
         const running = [...holds.values()].filter((hold) => hold.facts.organizationId === id).length;
         const { concurrentRequests } = raisedPlan(this.world, id, admit.limits);
-        if (running < (concurrentRequests ?? Infinity) && !crowdedBy(answer.subjects))
+        if (running < (concurrentRequests ?? Infinity) && !crowdedBy(answer))
           this.say("refusal", `${account.plan.id} was refused for others that run, and ${running} do`);
       }
     }
@@ -188,7 +190,7 @@ export class Books {
     const sessionStartsAt_ms = this.#sessionAt(account.organization, now_ms);
     const cells = this.#cellsAt(account.organization, hold.source, sessionStartsAt_ms, now_ms);
     const budgets = this.world.budgets.get(account.organization.id)!;
-    const subjects = budgets.subjectsOf(keyIdOf(id)).map((subject) => subject.id);
+    const subjects = budgets.subjectsOf(keyIdOf(id), modelIdOf(account.plan)).map((subject) => subject.id);
     account.grant = { at_ms: now_ms, entry, cells, sessionStartsAt_ms, subjects };
     for (const { kind, startsAt_ms } of [...cells, { kind: "session", startsAt_ms: sessionStartsAt_ms } as const]) {
       const said_ms = hold.windows[kind].startsAt_ms;
@@ -198,7 +200,7 @@ export class Books {
   }
 
   #short(account: Account, admit: Admit, { windows, extra, subjects }: Shortage): void {
-    const least = admit.inputNanos + admit.outputTokens_min * admit.prices.output;
+    const least = admit.inputNanos + costOf(admit.outputTokens_min, admit.prices.output);
     const rooms = windowKinds.map(
       (kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held,
     );
@@ -210,7 +212,7 @@ export class Books {
     const ofPlan = { id, limits: raisedPlan(this.world, id, admit.limits), said: windows };
     const ofOthers = this.world.budgets
       .get(id)!
-      .subjectsOf(keyIdOf(admit.requestId))
+      .subjectsOf(keyIdOf(admit.requestId), admit.model)
       .map((subject, place) => ({ id: subject.id, limits: subject.limits, said: subjects![place]!.windows }));
     for (const { id, limits, said } of [ofPlan, ...ofOthers])
       for (const kind of windowKinds)

@@ -39,7 +39,7 @@ class LooksAtTheOrganizationAlone extends CommandByCommand {
 }
 
 /** Rule 3: a limit that is lowered while a request runs counts for it no more than when it was admitted. */
-class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
+export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
   readonly #admittedUnder = new Map<string, OwnLimits>();
 
   protected override one(command: Command): Answer {
@@ -54,7 +54,9 @@ class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
 class TakesAlongWhatRuns extends CommandByCommand {
   protected override one(command: Command): Answer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
-    const subjects = this.organizations.get(command.organizationId)?.subjectsOf?.(hold?.facts.keyId ?? "");
+    const subjects = this.organizations
+      .get(command.organizationId)
+      ?.subjectsOf?.(hold?.facts.keyId ?? "", hold?.facts.model ?? "");
     if (hold && subjects) hold.own = this.budgets.of(subjects, hold.windows);
     return super.one(command);
   }
@@ -100,9 +102,9 @@ class CountsEachKeyOfAPerson extends CommandByCommand {
     const organization = this.organizations.get(command.organizationId);
     const { subjectsOf } = organization ?? {};
     if (!organization || !subjectsOf) return super.one(command);
-    const apart = (keyId: string) =>
-      subjectsOf(keyId).map((one) =>
-        one.subject !== "person"
+    const apart = (keyId: string, model: string) =>
+      subjectsOf(keyId, model).map((one) =>
+        one.subject !== "person" || one.models !== undefined
           ? one
           : {
               ...{ id: `${one.id} with ${keyId}`, subject: one.subject },
@@ -162,9 +164,9 @@ class BeginsAnewInATeam extends CommandByCommand {
   }
 }
 
-const unlimited = { session: null, week: null, month: null, concurrentRequests: null };
+export const unlimited = { session: null, week: null, month: null, concurrentRequests: null };
 
-const ledgerOf = (model: typeof LedgerModel) => ({ store: { model } });
+export const ledgerOf = (model: typeof LedgerModel) => ({ store: { model } });
 
 export const budgetMutations: Record<string, Mutation> = {
   "a key's own limit is not looked at": {

@@ -8,6 +8,15 @@ import type { LedgerModel, ModelRecord } from "../core/store/ledger-model.ts";
 import { type Chance, chanceOf } from "../faults/chance.ts";
 import type { Account } from "./account.ts";
 import {
+  beganModels,
+  changedModels,
+  idOfModels,
+  type ModelsChange,
+  modelsChangeOf,
+  modelsOf,
+  parentOf,
+} from "./models.ts";
+import {
   beganPeople,
   changedPeople,
   limitedPerson,
@@ -24,8 +33,8 @@ export interface Budgets {
   began: OwnLimits;
   /** All that are limited at some time, counted from the beginning. */
   subjects: readonly ModelSubject[];
-  /** As the key is at this moment. */
-  subjectsOf(keyId: string): readonly ModelSubject[];
+  /** Of a request for a model, as the key is at this moment. */
+  subjectsOf(keyId: string, model: string): readonly ModelSubject[];
 }
 
 const keys = 3;
@@ -61,8 +70,19 @@ export function budgetsOf(seed: number, organizationId: string, store: () => Set
   );
   const people = isAny ? beganPeople(chance, organizationId, [team, other], limitsOf) : null;
   for (const [id, own] of people?.limits ?? []) limits.set(id, own);
-  const subjectOf = (id: string, subject: ModelSubject["subject"]): ModelSubject => ({
-    ...{ id, subject },
+  const parents = [
+    ...Array.from({ length: keys }, (_, turn) => ({
+      parent: idOf(organizationId, keyOfTurn(turn)),
+      subject: "key" as const,
+    })),
+    ...[...(people?.limits.keys() ?? [])].map((parent) => ({ parent, subject: "person" as const })),
+    ...[team, other].flatMap((parent) => (parent === null ? [] : [{ parent, subject: "team" as const }])),
+    { parent: organizationId, subject: "organization" as const },
+  ];
+  const models = isAny ? beganModels(chance, parents, limitsOf) : [];
+  for (const one of models) limits.set(idOfModels(one), one.limits);
+  const subjectOf = (id: string, subject: ModelSubject["subject"], models?: string): ModelSubject => ({
+    ...{ id, subject, ...(models !== undefined && { models }) },
     get limits() {
       return underRaise(now().limits.get(id)!, now().raises?.get(id), store().clock_ms);
     },
@@ -72,14 +92,17 @@ export function budgetsOf(seed: number, organizationId: string, store: () => Set
   );
   const ofPeople = [...(people?.limits.keys() ?? [])].map((id) => subjectOf(id, "person"));
   const ofTeams = [team, other].flatMap((id) => (id === null ? [] : [subjectOf(id, "team")]));
+  const forModels = models.map((one) => subjectOf(idOfModels(one), one.subject, one.pattern));
   return {
     began: { limits, teams, ...(people ? { people: people.began } : {}) },
-    subjects: [...ofKeys.values(), ...ofPeople, ...ofTeams],
-    subjectsOf(keyId) {
+    subjects: [...ofKeys.values(), ...ofPeople, ...ofTeams, ...forModels],
+    subjectsOf(keyId, model) {
       const key = ofKeys.get(keyId);
       const person = ofPeople.find(({ id }) => id === personSubjectOf(organizationId, personOf(keyId)));
       const team = ofTeams.find(({ id }) => id === now().teams.get(keyId));
-      return [...(key ? [key] : []), ...(person ? [person] : []), ...(team ? [team] : [])];
+      const own = [...(key ? [key] : []), ...(person ? [person] : []), ...(team ? [team] : [])];
+      const ids = [organizationId, idOf(organizationId, keyId), ...own.map(({ id }) => id)];
+      return [...own, ...modelsOf(forModels, ids, model)];
     },
   };
 }
@@ -97,12 +120,14 @@ function limitsOf(chance: Chance): UsageLimits {
 export type BudgetChange =
   | { kind: "budget"; subject: number; limits: UsageLimits }
   | { kind: "team"; key: number; team: number }
+  | ModelsChange
   | PersonChange
   | RaiseChange;
 
 export function budgetChangeOf(chance: Chance, kind: BudgetChange["kind"]): BudgetChange {
   if (kind === "person") return personChangeOf(chance, limitsOf(chance));
   if (kind === "raise") return raiseChangeOf(chance);
+  if (kind === "models") return modelsChangeOf(chance, limitsOf(chance));
   if (kind === "team") return { kind, key: chance.below(keys), team: chance.below(teamNames.length + 1) };
   return { kind, subject: chance.below(keys + teamNames.length), limits: limitsOf(chance) };
 }
@@ -115,13 +140,16 @@ export function changedBudget(
   change: Exclude<BudgetChange, RaiseChange>,
 ): OwnLimits {
   if (subjects.length === 0) return now;
+  if (change.kind === "models") return changedModels(now, subjects, change);
   if (change.kind === "budget") {
-    const { id, subject } = subjects[change.subject % subjects.length]!;
+    const forAll = subjects.filter(({ models }) => models === undefined);
+    if (forAll.length === 0) return now;
+    const { id, subject } = forAll[change.subject % forAll.length]!;
     if (subject === "person") return limitedPerson(now, organizationId, id, change.limits);
     return { ...now, limits: new Map(now.limits).set(id, change.limits) };
   }
   if (change.kind === "person") return changedPeople(now, organizationId, change, "here");
-  const teams = [null, ...subjects.flatMap(({ id, subject }) => (subject === "team" ? [id] : []))];
+  const teams = [null, ...subjects.flatMap(({ id, subject, models }) => (subject === "team" && !models ? [id] : []))];
   return { ...now, teams: new Map(now.teams).set(keyOfTurn(change.key), teams[change.team % teams.length]!) };
 }
 
@@ -135,9 +163,12 @@ export function changedSubjects(organizationId: string, before: OwnLimits, after
   return [...[...named, ...raised].map((id) => knownAs(organizationId, id)), ...keyIds];
 }
 
-/** The id by which nodes know a subject of this organization: keys and people have the same in all of them. */
+/**
+ * The id by which nodes know a subject of this organization: keys and people have the same in all of them, and limits for
+ * models are known as whose they are.
+ */
 export const knownAs = (organizationId: string, id: string): string =>
-  id.replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
+  parentOf(id).replace(`${organizationId} key_`, "key_").replace(`${organizationId} per_`, "per_");
 
 /** What a window had when it was last looked at. */
 interface Seen {
@@ -153,7 +184,7 @@ interface Sum {
   holding: number;
 }
 
-/** The sums and limits of every key, person and team that is limited. Sums are made anew from records and holds. */
+/** The sums and limits of every subject beside organizations that is limited. Sums are made anew from records and holds. */
 export class BudgetBooks {
   /** By the store's own object, which lives until a crash. */
   readonly #seen = new WeakMap<object, Seen>();
@@ -242,7 +273,7 @@ function add(
 const sumAt = (sums: readonly Sum[], kind: WindowKind, startsAt_ms: number): Sum | undefined =>
   sums.find((one) => one.kind === kind && one.startsAt_ms === startsAt_ms);
 
-/** What a key, its person and its team had free when they were looked at. */
+/** What all beside the organization had free when they were looked at. */
 export function ownRoomOf(subjects: readonly SubjectReading[] = []): number {
   const rooms = subjects.flatMap(({ windows }) =>
     windowKinds.map((kind) => (windows[kind].limit ?? Infinity) - windows[kind].used - windows[kind].held),

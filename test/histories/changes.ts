@@ -22,7 +22,7 @@ export type ChangePlan =
     }
   /** The key is revoked with which this organization's requests came. */
   | { at_ms: number; kind: "revoke"; organization: number }
-  /** A key, a person or a team has other limits or a raise from now on, or a key another team, or a person another place. */
+  /** A key, a person or a team has other limits or a raise from now on, for all models or some, or a key another team, or a person another place. */
   | ({ at_ms: number; organization: number } & BudgetChange)
   /** The store's clock is set, forward or back. */
   | { at_ms: number; kind: "clock"; by_ms: number }
@@ -50,6 +50,9 @@ export const changeKinds = [
   "raise",
   "raise",
   "raise",
+  "models",
+  "models",
+  "models",
   "clock",
   "clock",
   "stall",
@@ -86,6 +89,7 @@ export function changeOf(chance: Chance, organizations: readonly { plan: Plan }[
     case "team":
     case "person":
     case "raise":
+    case "models":
       return { at_ms, organization, ...budgetChangeOf(chance, kind) };
     case "clock": {
       const far_ms = chance.pick([6 * hour_ms, 6 * hour_ms, spread(chance, 100, hour_ms)]);

@@ -19,6 +19,7 @@ import type { Account } from "./account.ts";
 import { keyIdOf } from "./budgets.ts";
 import type { Judge } from "./judge.ts";
 import type { KeptRun } from "./kept-client.ts";
+import { modelIdOf } from "./models.ts";
 import type { Node } from "./node.ts";
 import { principalOf } from "./office.ts";
 import { personOf } from "./people.ts";
@@ -29,7 +30,7 @@ import type { World } from "./world.ts";
 /** Two models: one whose engine reports, and one whose engine never does. */
 function modelOf(plan: RequestPlan): CatalogModel {
   return {
-    id: plan.engine === "silent" ? "acme/silent-1" : "acme/writer-1",
+    id: modelIdOf(plan),
     ownedBy: "acme",
     created: 0,
     contextTokens: 100_000,
@@ -69,7 +70,7 @@ const calibration: OutputCalibration = {
 };
 const longText = "x".repeat(code_units_per_token * 3_000);
 
-function runRequestOf(world: World, node: Node, plan: RequestPlan, organization: OrganizationPlan): RunRequest {
+function runRequestOf(node: Node, plan: RequestPlan, organization: OrganizationPlan): RunRequest {
   const model = modelOf(plan);
   return {
     requestId: plan.id,
@@ -92,7 +93,6 @@ function runRequestOf(world: World, node: Node, plan: RequestPlan, organization:
     },
     model,
     plan: node.knows.plan(organization.id),
-    ...followed(world, () => node.knows.plan(organization.id)),
     inputTokens: plan.inputTokensEstimate,
     inputTokensExpected: plan.inputTokensEstimate,
     media: { bytes: 0, tokens: 0 },
@@ -103,10 +103,10 @@ function runRequestOf(world: World, node: Node, plan: RequestPlan, organization:
   };
 }
 
-function followed({ defects }: World, planNow: () => Plan): { planNow?: () => Plan } {
-  if (defects.keepsPlan) return {};
+function followed({ defects }: World, planNow: () => Plan): (() => Plan) | undefined {
+  if (defects.keepsPlan) return undefined;
   const same = { ...planNow() };
-  return { planNow: defects.hidesChange ? () => Object.assign(same, planNow()) : planNow };
+  return defects.hidesChange ? () => Object.assign(same, planNow()) : planNow;
 }
 
 /** `kept`: it has an idempotency key. */
@@ -163,8 +163,8 @@ export async function request(
   };
   const running = runs({
     admission: {
-      async enter(entry) {
-        const reservation = await node.admission.enter(entry);
+      async enter(entry, admitting) {
+        const reservation = await node.admission.enter(entry, admitting);
         judge.admitted(account);
         const { grant, rates, signal } = reservation;
         signal.listen(() => judge.lost(account));
@@ -206,8 +206,9 @@ export async function request(
   });
   using _standing = node.knows.standings?.begin(principalOf(organization), caller.end);
   try {
-    const asked = runRequestOf(world, node, plan, organization);
-    run = await running.start({ ...asked, isRepeatable: kept !== null }, caller);
+    const asked = runRequestOf(node, plan, organization);
+    const planNow = followed(world, () => node.knows.plan(organization.id));
+    run = await running.start({ ...asked, isRepeatable: kept !== null }, caller, planNow);
   } catch (thrown) {
     node.open -= 1;
     judge.refused(account, asFault(thrown));

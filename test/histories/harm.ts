@@ -109,7 +109,7 @@ function oneAtLeast({ nodes }: World, start: (index: number) => void): void {
 
 type Decision = Extract<
   FaultPlan,
-  { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "person" | "raise" | "clock" }
+  { kind: "plan" | "anchor" | "adjust" | "revoke" | "budget" | "team" | "models" | "person" | "raise" | "clock" }
 >;
 
 /** What an administrator decides waits for nothing, and is not forgotten. */
@@ -138,6 +138,7 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       return;
     case "budget":
     case "team":
+    case "models":
       world.tell(() => `a limit of ${id} is changed: ${JSON.stringify(decision)}`);
       judge.budgeted(id, decision.kind);
       limit(id, changedBudget(id, store.ownLimits(id), world.budgets.get(id)!, decision));
@@ -155,7 +156,7 @@ function decide(world: World, judge: Judge, decision: Decision): void {
       world.tell(() => `a raise of ${id} is set or ended: ${JSON.stringify(decision)}`);
       judge.budgeted(id, decision.kind);
       const before = store.ownLimits(id);
-      const below = [...before.limits, [id, office.plan(id)] as const];
+      const below = [[id, office.plan(id)] as const, ...before.limits];
       const after = raised(before, below, decision, store.now_ms);
       limit(id, after);
       world.time.in(decision.for_ms, () => judge.raiseEnded(id, after));

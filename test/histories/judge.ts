@@ -2,7 +2,7 @@
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { Fault } from "../../src/core/inference/fault.ts";
-import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import { type Answer, type Command, type SubjectReading, windowKinds } from "../../src/core/store/ledger.ts";
 import type { RateAnswer } from "../../src/core/store/rates.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";
@@ -15,7 +15,7 @@ import { judgeLimits, judgeStanding } from "./decisions.ts";
 import type { Asked } from "./kept-client.ts";
 import { KeptJudge } from "./kept-judge.ts";
 import type { Node } from "./node.ts";
-import { prices } from "./prices.ts";
+import { costOf, prices } from "./prices.ts";
 import { endedSince } from "./raises.ts";
 import type { Rule, Violation } from "./rules.ts";
 import { lease_ms, type RequestPlan } from "./scenario.ts";
@@ -74,7 +74,7 @@ export class Judge {
       judgeLimits(this.world, account, command, this.say);
       if (command.verb === "grow") account.askedNanos = Math.max(account.askedNanos, command.nanosTotal);
       if (command.verb !== "admit") continue;
-      const nanos = command.inputNanos + command.outputTokens * command.prices.output;
+      const nanos = command.inputNanos + costOf(command.outputTokens, command.prices.output);
       account.askedNanos = Math.max(account.askedNanos, nanos);
     }
   }
@@ -141,7 +141,7 @@ export class Judge {
     if (account.plan.stream || batch.at(-1)?.type === "response-end") this.#delivers(account);
     if (!batch.some((event) => account.reports.has(event))) return;
     account.reported = true;
-    account.promptNanos = Math.max(account.promptNanos, account.plan.inputTokens * prices.input);
+    account.promptNanos = Math.max(account.promptNanos, costOf(account.plan.inputTokens, prices.input));
   }
 
   /** The bytes of such a batch are out. */
@@ -296,6 +296,7 @@ export class Judge {
     }
     if (this.world.budgets.get(organizationId)!.subjects.length === 0) return;
     if (kind === "team") this.counts["keys that changed their team while requests ran"] += 1;
+    else if (kind === "models") this.counts["limits for models changed while requests ran"] += 1;
     else if (kind === "person") this.counts["people who were moved or limited while requests ran"] += 1;
     else this.counts["limits of keys and teams changed while requests ran"] += 1;
   }
@@ -362,7 +363,7 @@ export class Judge {
     if (!believes && (!grant || grant.entry.lost || grant.entry.durableAt_ms > time.now_ms))
       this.say("grant", `${plan.id} forwarded ${tokens} tokens before its grant was durable`);
     const hold = store.model.holds.get(plan.id);
-    const needs = promptNanos + tokens * prices.output;
+    const needs = promptNanos + costOf(tokens, prices.output);
     if (hold && needs > hold.nanos && account.setBackAt_ms === null)
       this.say("grant", `${plan.id} forwarded ${tokens} tokens, which takes ${needs} nanos, and held ${hold.nanos}`);
     account.passed = tokens;
@@ -371,6 +372,7 @@ export class Judge {
   #granted(answer: Answer): void {
     this.counts.granted += 1;
     if ("source" in answer && answer.source === "extra") this.counts["granted on extra usage"] += 1;
+    if ("subjects" in answer && answer.subjects?.some(isForModels)) this.counts["granted under limits for models"] += 1;
   }
 
   #recorded(account: Account, record: ModelRecord): void {
@@ -394,3 +396,7 @@ export class Judge {
     else judgeCharge(this.world, account, record, this.say);
   }
 }
+
+/** One that limits anything at that moment. */
+const isForModels = ({ models, windows, concurrentRequests }: SubjectReading): boolean =>
+  models !== undefined && (concurrentRequests !== null || windowKinds.some((kind) => windows[kind].limit !== null));

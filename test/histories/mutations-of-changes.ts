@@ -5,7 +5,9 @@ import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/co
 import type { Clock } from "../../src/core/time/clock.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { keptMutations } from "./kept-mutations.ts";
+import { modelMutations } from "./model-mutations.ts";
 import { apart, givesUpInSilence, ledgerOf, type Mutation, mutations, OneByOne } from "./mutations.ts";
+
 import { raiseMutations } from "./raise-mutations.ts";
 import type { NodeLedger } from "./wire.ts";
 
@@ -194,5 +196,6 @@ export const allMutations: Record<string, Mutation> = {
   ...mutations,
   ...changeMutations,
   ...raiseMutations,
+  ...modelMutations,
   ...keptMutations,
 };

@@ -11,6 +11,7 @@ import type { KeptAnswers } from "../../src/features/responses/store/kept.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
 import { lateMutations } from "./late-mutations.ts";
+import { costOf } from "./prices.ts";
 import type { Rule } from "./rules.ts";
 import { type FaultPlan, lease_ms } from "./scenario.ts";
 import type { StoreDefects } from "./store.ts";
@@ -261,7 +262,7 @@ function takenForGranted(ledger: NodeLedger): NodeLedger {
       return Promise.resolve(
         commands.map(({ inputNanos, outputTokens, prices }) => ({
           answer: "granted",
-          nanos: inputNanos + outputTokens * prices.output,
+          nanos: inputNanos + costOf(outputTokens, prices.output),
           outputTokens,
           source: "plan",
           windows: emptyWindows(),

@@ -117,7 +117,7 @@ export function knowledgeOf(world: World, node: Node): Knowledge {
   const began = new Map(scenario.organizations.map(({ id }) => [id, office.plan(id)]));
   let inForce: LimitsInForce | null = null;
   const follow = world.defects.followsNobody !== true;
-  if (has("plan", "budget", "team", "person", "raise") && follow) {
+  if (has("plan", "budget", "team", "person", "raise", "models") && follow) {
     const hears = world.defects.hearsOf ?? (() => true);
     void limitsInForce({
       store: {

@@ -5,6 +5,7 @@
 import type { UsageLimits } from "../../src/core/store/ledger.ts";
 import { limitsOfMember, type ModelPeople, type OwnLimits } from "../core/store/budget-model.ts";
 import type { Chance } from "../faults/chance.ts";
+import { isForModels } from "./models.ts";
 
 const people = ["per_1", "per_2"] as const;
 const acts = ["moves", "moves", "leaves", "leaves", "default", "own limits end"] as const;
@@ -84,6 +85,7 @@ export function limitedPerson(now: OwnLimits, organizationId: string, id: string
 /** Gives each person the limits that count for her now; the same object where they are the same. */
 function under(now: OwnLimits, organizationId: string, people: ModelPeople): OwnLimits {
   const limits = new Map(now.limits);
-  for (const [id] of now.limits) if (id.includes(" per_")) limits.set(id, limitsOfMember(people, organizationId, id));
+  const isPerson = (id: string) => id.includes(" per_") && !isForModels(id);
+  for (const [id] of now.limits) if (isPerson(id)) limits.set(id, limitsOfMember(people, organizationId, id));
   return { ...now, limits, people };
 }

@@ -1,5 +1,10 @@
-// What a token costs in a history.
+// What a token costs in a history, in picos. No price is a whole nano, so that every cost is rounded.
 
-export const prices = { input: 2, cachedInput: 1, cacheWrite: 3, output: 10 };
+export const prices = { input: 2300, cachedInput: 1100, cacheWrite: 2900, output: 10_700 };
 /** A hold takes the dearest input price. */
-export const heldInputPrice = 3;
+export const heldInputPrice = prices.cacheWrite;
+
+/** The nanos of so many tokens: their exact price, rounded up. */
+export function costOf(tokens: number, price_picos: number): number {
+  return Math.ceil((tokens * price_picos) / 1000);
+}

@@ -20,7 +20,7 @@ export function raiseChangeOf(chance: Chance): RaiseChange {
   const times = () => (chance.next() < 0.8 ? 1 + 20 * chance.next() : null);
   const limits = { session: times(), week: times(), month: times(), concurrentRequests: 1 + chance.below(4) };
   const by = chance.next() < 0.85 ? limits : null;
-  return { kind: "raise", subject: chance.below(8), by, for_ms: spread(chance, 300, 15_000) };
+  return { kind: "raise", subject: chance.below(16), by, for_ms: spread(chance, 300, 15_000) };
 }
 
 /** Each that may have a raise, by its id, with the limits below it. */

@@ -7,7 +7,7 @@ import { priceOf } from "../../src/core/usage/price.ts";
 import { lateIdOf, type ModelRecord, sumOf } from "../core/store/ledger-model.ts";
 import type { Account } from "./account.ts";
 import type { Node } from "./node.ts";
-import { heldInputPrice, prices } from "./prices.ts";
+import { costOf, heldInputPrice, prices } from "./prices.ts";
 import type { Say } from "./rules.ts";
 import { checkpoint_ms, lease_ms, sweep_ms } from "./scenario.ts";
 import { reaches, type World } from "./world.ts";
@@ -71,7 +71,7 @@ export function judgeCharge(world: World, account: Account, record: ModelRecord,
   if (
     uncharged > 0 &&
     !mayBeShort(world, account) &&
-    usage.inputTokens * prices.input <= plan.inputTokensEstimate * heldInputPrice
+    costOf(usage.inputTokens, prices.input) <= costOf(plan.inputTokensEstimate, heldInputPrice)
   )
     say("charge", `${plan.id} held enough, and ${uncharged} nanos were not charged`);
 }

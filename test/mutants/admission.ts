@@ -59,8 +59,8 @@ export const admission: Mutant[] = [
   {
     name: "what a hold covers is rounded up a token",
     file: "src/core/admission/room.ts",
-    find: "Math.floor((this.#heldNanos - this.#promptNanos) / price)",
-    replace: "Math.ceil((this.#heldNanos - this.#promptNanos) / price)",
+    find: "return tokensFor(this.#heldNanos - this.#promptNanos, this.#price);",
+    replace: "return tokensFor(this.#heldNanos - this.#promptNanos, this.#price) + 1;",
     caughtBy: [reservation],
     rule: "docs/design/usage.md, Growth",
   },
@@ -340,7 +340,7 @@ export const admission: Mutant[] = [
   {
     name: "a caller is told to send less where that does not help",
     file: "src/core/admission/refusal.ts",
-    find: "...(lessHelps(shortage) ? lessAdvice : [])",
+    find: "...(lessHelps(shortage) ? lessAdvice : another)",
     replace: "...lessAdvice",
     caughtBy: [refusal],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",

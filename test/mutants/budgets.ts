@@ -13,6 +13,9 @@ const members = "test/core/store/members.test.ts > people on postgres";
 const said = "test/core/admission/limited-by.test.ts";
 const rule = "docs/design/usage.md, Budgets";
 
+const forModels = "test/core/store/model-limits.test.ts > limits for models on postgres";
+const modelRule = "docs/design/usage.md, Limits for models";
+
 const changed = "test/core/store/limits.test.ts > limits that change on postgres";
 const changing = "docs/design/usage.md, Limits that change";
 
@@ -141,25 +144,59 @@ export const budgets: Mutant[] = [
     rule: changing,
   },
   {
-    name: "what runs of a key that is limited for the first time is held by its team",
+    name: "a prefix matches no model",
     file: subjects,
-    find: "place := array_position(book.subjects, subject);\n    for hold in",
-    replace: "place := 2;\n    for hold in",
-    caughtBy: [`${book} a key's first limit counts in the key alone`],
-    rule,
+    find: "patterns := patterns || (prefix || '*');",
+    replace: "null;",
+    caughtBy: [`${forModels} a limit of the key for acme`],
+    rule: modelRule,
+  },
+  {
+    name: "an organization's limits for models count for nobody",
+    file: subjects,
+    find: "array[organizations[c.owner], c.key_id, k.member_id, k.team_id]",
+    replace: "array[c.key_id, k.member_id, k.team_id]",
+    caughtBy: [`${forModels} a limit of the organization for acme`],
+    rule: modelRule,
+  },
+  {
+    name: "a limit for models that is set later counts every model",
+    file: subjects,
+    find: "and coalesce(own.models = any (usage_patterns(model)), true)",
+    replace: "and true",
+    caughtBy: [`${forModels} a limit of the key that is set later`],
+    rule: modelRule,
+  },
+  {
+    name: "what is settled late is not counted where its request is earlier use",
+    file: settlements,
+    find: "recorded.subjects || usage_counted_since(recorded)",
+    replace: "recorded.subjects",
+    caughtBy: [
+      "test/core/store/late-settlements.test.ts > late settlements on postgres it counts in what is counted since",
+    ],
+    rule: modelRule,
+  },
+  {
+    name: "a key's usage leaves out limits for models",
+    file: "src/stores/postgres/standing.ts",
+    find: "union all select m.subject_id, m.models from usage_subject m where m.parent_id = l.id",
+    replace: "",
+    caughtBy: [`${forModels} all patterns that match`],
+    rule: modelRule,
   },
   {
     name: "nobody is told of a limit that changes",
     file: subjects,
-    find: "    perform usage_limits_changed(subject);\n    if is_limited",
-    replace: "    if is_limited",
+    find: "    perform usage_limits_changed(coalesce(own.parent_id, own.subject_id));\n",
+    replace: "",
     caughtBy: [`${changed} a key, a team`],
     rule: changing,
   },
   {
     name: "nobody is told that what was used before a first limit is summed",
     file: subjects,
-    find: "    perform usage_limits_changed(subject);\n    return true;",
+    find: "    perform usage_limits_changed(coalesce(own.parent_id, subject));\n    return true;",
     replace: "    return true;",
     caughtBy: [`${changed} what was used before`],
     rule: changing,

@@ -31,8 +31,9 @@ export const ledger: Mutant[] = [
   {
     name: "a hold that was charged whole is charged late as well",
     file: settlements,
-    find: `        and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
-          + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
+    find: `        and r.charged + r.uncharged = usage_cost(r.input_tokens, r.price_input)
+          + usage_cost(r.cached_input_tokens, r.price_cached_input) + usage_cost(r.cache_write_tokens, r.price_cache_write)
+          + usage_cost(r.output_tokens, r.price_output)
 `,
     replace: "",
     caughtBy: [`${lateBook} nothing is charged late`],
@@ -57,7 +58,7 @@ export const ledger: Mutant[] = [
   {
     name: "a late settlement leaves out the key and the team",
     file: settlements,
-    find: "book := usage_load_subjects('{}', entries, book);",
+    find: "book := usage_load_subjects('{}', '{}', entries, book);",
     replace: "null;",
     caughtBy: [`${lateBook} it counts in the key and the team`],
     rule: once,

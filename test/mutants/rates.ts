@@ -70,8 +70,8 @@ export const rates: Mutant[] = [
   {
     name: "a key does not know its team's limits",
     file: "src/stores/postgres/directory.ts",
-    find: ', ...ratesOf("team", row.team)]',
-    replace: "]",
+    find: '          ...ratesOf("team", row.team),\n',
+    replace: "",
     caughtBy: [teams],
     rule,
   },
@@ -86,7 +86,7 @@ export const rates: Mutant[] = [
   {
     name: "after an outage of Redis a key is counted what its organization did",
     file: verbs,
-    find: "        and (subject = organization or h.key_id = subject or h.team_id = subject)\n",
+    find: "        and (subject = organization or usage_counts_in(own, keys, h.key_id, h.team_id, h.model))\n",
     replace: "",
     caughtBy: ["test/stores/postgres/rates.test.ts > postgres of a key and a team"],
     rule,

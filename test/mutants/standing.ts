@@ -26,7 +26,7 @@ export const standing: Mutant[] = [
   {
     name: "a key's standing is read without its team's",
     file: read,
-    find: ", (3, k.team_id)",
+    find: ", (3, 'team', s.team_id)",
     replace: "",
     caughtBy: [`${law} equal what admission`],
     rule,

@@ -242,15 +242,15 @@ export const usage: Mutant[] = [
   {
     name: "cached tokens cost what plain input costs",
     file: "src/core/usage/price.ts",
-    find: "usage.cachedInputTokens * prices.cachedInput",
-    replace: "usage.cachedInputTokens * prices.input",
+    find: "costOf(usage.cachedInputTokens, prices.cachedInput)",
+    replace: "costOf(usage.cachedInputTokens, prices.input)",
     caughtBy: [run],
     rule: "docs/design/usage.md, Units and prices",
   },
   {
     name: "tokens written to a cache are free",
     file: "src/core/usage/price.ts",
-    find: "    usage.cacheWriteTokens * prices.cacheWrite +\n",
+    find: "    costOf(usage.cacheWriteTokens, prices.cacheWrite) +\n",
     replace: "",
     caughtBy: [run],
     rule: "docs/design/usage.md, Units and prices",

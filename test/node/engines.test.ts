@@ -14,11 +14,12 @@ afterEach(async () => {
 
 function text(resolve: string, more = ""): Configuration {
   return configured(`upstreams: { vllm: { url: "http://engines.test:8000/v1", resolve: ${resolve} }${more} }
+metering: { currency: USD }
 models:
   - id: acme/m
     created: 1790000000
     context_window: 8192
-    prices: { input: 1, output: 2 }
+    prices: { input: 0.001, output: 0.002 }
     routes: [{ upstream: vllm, model: m }${more ? ", { upstream: more, model: m, priority: 1 }" : ""}]
 `);
 }

@@ -34,7 +34,12 @@ async function welcomed(isTerminal: boolean, prepare: (file: string) => void = (
   const manage = management({
     administration: directory,
     ...emptyLedger(),
-    catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()], upstreams: [] }),
+    catalog: () => ({
+      plans: catalog.plans,
+      models: [...catalog.models.keys()],
+      upstreams: [],
+      billing: { currency: "USD", provider: "Sluice" },
+    }),
     actor: "service",
     now_ms: () => directory.clock.now_ms,
     newUuid: () => Bun.randomUUIDv7(),

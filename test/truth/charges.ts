@@ -5,6 +5,7 @@ import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts"
 import { priceOf } from "../../src/core/usage/price.ts";
 import { corpus } from "../core/tokens/corpus.ts";
 import counts from "../core/tokens/counts.json" with { type: "json" };
+import { inMoney } from "../harness/engine.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { temporaryFolder } from "../stores/postgres/databases.ts";
@@ -35,7 +36,7 @@ export interface Cell {
 
 const { name: promptName, ...prompt } = corpus.find(({ name }) => name === "an agent at work")!;
 const promptTokens = counts[promptName as keyof typeof counts].o200k_harmony;
-const prices = { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 };
+const prices = { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 };
 /** The prompt, and some thousand tokens. */
 const session_nanos = promptTokens * 125 + 1_500 * 400;
 
@@ -48,7 +49,7 @@ function configTo(url: string, rows: readonly Row[]): string {
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, reasoning]
     tokenizer: o200k_harmony
-    prices: { input: ${prices.input}, cached_input: ${prices.cachedInput}, cache_write: ${prices.cacheWrite}, output: ${prices.output} }
+    prices: { input: ${prices.input / 1e6}, cached_input: ${prices.cachedInput / 1e6}, cache_write: ${prices.cacheWrite / 1e6}, output: ${prices.output / 1e6} }
     routes: [{ upstream: row${at}, model: m, priority: 0, weight: 1 }]`;
   return `upstreams:
 ${rows.map(upstream).join("\n")}
@@ -56,8 +57,8 @@ models:
 ${rows.map(entry).join("\n")}
 plans:
   pro: {}
-  small: { session: ${session_nanos} }
-metering: { lease_s: 2, checkpoint_s: 0.1, sweep_s: 0.2 }
+  small: ${inMoney(`{ session: ${session_nanos} }`)}
+metering: { currency: USD, lease_s: 2, checkpoint_s: 0.1, sweep_s: 0.2 }
 `;
 }
 

@@ -31,15 +31,16 @@ upstreams:
   openai: { url: "http://127.0.0.1:$MOCK_PORT/v1", protocol: openai-chat }
   anthropic: { url: "http://127.0.0.1:$MOCK_PORT/v1", protocol: anthropic-messages }
   responses: { url: "http://127.0.0.1:$MOCK_PORT/v1", protocol: openai-responses }
+metering: { currency: USD }
 models:
   - { id: bench/chat, $(_sluice_model openai) }
   - { id: bench/messages, $(_sluice_model anthropic) }
   - { id: bench/responses, $(_sluice_model responses) }
 plans:
   pro:
-    session: 1e15
-    week: 1e15
-    month: 1e15
+    session: 1000000
+    week: 1000000
+    month: 1000000
     requests_per_minute: 1e9
     tokens_per_minute: 1e12
     concurrent_requests: 1e6
@@ -47,7 +48,7 @@ YAML
 }
 
 _sluice_model() {
-  echo "created: 1, context_window: 128000, prices: { input: 1, output: 1 }, routes: [{ upstream: $1, model: gpt-4o-mini }]"
+  echo "created: 1, context_window: 128000, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: $1, model: gpt-4o-mini }]"
 }
 
 # One model for each dialect that its engine is asked in: any of the three paths translates to any of them.

@@ -49,6 +49,8 @@ create table organization (
   keeps_content boolean not null default true,
   -- False until the first key is limited or put into a team: a batch then looks for neither.
   has_subjects boolean not null default false,
+  -- False until the first limit for models is set: a batch then looks for none.
+  has_models boolean not null default false,
   -- How long a secret works from its making, and a key from its last use. Null does not limit.
   key_lifetime_max_days integer check (key_lifetime_max_days between 1 and 3650),
   key_unused_max_days integer check (key_unused_max_days between 1 and 3650),
@@ -170,7 +172,7 @@ create function organization_forget(closed uuid) returns boolean
     delete from notice where organization_id = closed;
     delete from notice_hook where organization_id = closed;
     delete from limit_change where subject_id = closed
-      or subject_id in (select subject_id from usage_subject where organization_id = closed);
+      or subject_id in (select unnest(array[subject_id, parent_id]) from usage_subject where organization_id = closed);
     delete from usage_now where subject_id = closed
       or subject_id in (select subject_id from usage_subject where organization_id = closed);
     delete from usage_subject where organization_id = closed;

@@ -1,19 +1,41 @@
 -- Admissions, and holds that grow.
 
--- The other subjects that a request of a key counts in, where they are limited: the key, its person and its team.
-create function usage_chain(key uuid, keys uuid[], members uuid[], teams uuid[]) returns uuid[]
+-- A key and a model as one text.
+create function usage_pair(key uuid, model text) returns text
+  language sql immutable
+  as $$ select key::text || model $$;
+
+-- The other subjects that a request of a key counts in, where they are limited: the key, its person and its team, and behind
+-- them the subjects for its model.
+create function usage_chain(
+  key uuid, model text, keys uuid[], members uuid[], teams uuid[], pairs text[], chains text[]
+)
+  returns uuid[]
   language sql immutable
   as $$
-    select case when keys is not null then
-      array[key, members[array_position(keys, key)], teams[array_position(keys, key)]] end
+    select case when chains is not null then chains[array_position(pairs, usage_pair(key, model))]::uuid[]
+      when keys is not null then array[key, members[array_position(keys, key)], teams[array_position(keys, key)]] end
+  $$;
+
+-- The same of a chain of any length.
+create function usage_limited_of(chain uuid[], ids uuid[]) returns uuid[]
+  language sql immutable
+  as $$
+    select nullif(array(select c.id from unnest(chain) with ordinality c (id, n) where c.id = any (ids) order by c.n), '{}')
   $$;
 
 -- The subjects of a chain that have limits; null where none has.
 create function usage_limited(chain uuid[], ids uuid[]) returns uuid[]
   language sql immutable
   as $$
-    select nullif(array_remove(array[case when chain[1] = any (ids) then chain[1] end,
-      case when chain[2] = any (ids) then chain[2] end, case when chain[3] = any (ids) then chain[3] end], null), '{}')
+    select case
+      when cardinality(chain) > 11 then usage_limited_of(chain, ids)
+      when cardinality(chain) > 3 then nullif(array_remove(array[ids[array_position(ids, chain[1])], ids[array_position(ids, chain[2])], ids[array_position(ids, chain[3])],
+        ids[array_position(ids, chain[4])], ids[array_position(ids, chain[5])], ids[array_position(ids, chain[6])],
+        ids[array_position(ids, chain[7])], ids[array_position(ids, chain[8])], ids[array_position(ids, chain[9])],
+        ids[array_position(ids, chain[10])], ids[array_position(ids, chain[11])]], null), '{}')
+      else nullif(array_remove(array[case when chain[1] = any (ids) then chain[1] end,
+        case when chain[2] = any (ids) then chain[2] end, case when chain[3] = any (ids) then chain[3] end], null), '{}') end
   $$;
 
 -- The answer to an admission that was granted before. Its own hold is no part of what it saw.
@@ -74,14 +96,14 @@ create function usage_refusal(
 
 -- What an admission saw of a subject beside its organization, by the place of the first of its counters.
 create function usage_subject_answer(
-  place integer, first integer, limits bigint[], concurrent bigint, used bigint[], held bigint[], running bigint
+  place integer, first integer, limits bigint[], concurrent bigint, used bigint[], held bigint[], running bigint, models text
 )
   returns text
   language sql stable
   as $$
-    select concat(',[', place, ',', limits[first], ',', limits[first + 1], ',', limits[first + 2], ',',
-      coalesce(concurrent::text, 'null'), ',', used[first], ',', used[first + 1], ',', used[first + 2], ',',
-      held[first], ',', held[first + 1], ',', held[first + 2], ',', running, ']')
+    select concat(',[', place, ',[', limits[first], ',', limits[first + 1], ',', limits[first + 2], ',',
+      coalesce(concurrent::text, 'null'), '],[', used[first], ',', used[first + 1], ',', used[first + 2], '],[',
+      held[first], ',', held[first + 1], ',', held[first + 2], '],', running, ',' || to_json(models)::text, ']')
   $$;
 
 -- The source that an admission is billed to: the one that has room for all of it, or else for the least that is of use.
@@ -117,7 +139,8 @@ create function usage_over(commands usage_admit_command[]) returns uuid[]
 -- one that was granted before holds. The chain stands once, behind `offset 0`: what is asked of it several times would else
 -- be worked out each time.
 create function usage_admissions(
-  commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[], keys uuid[], members uuid[], teams uuid[]
+  commands usage_admit_command[], over uuid[], ids uuid[], extra_enabled boolean[], keys uuid[], members uuid[], teams uuid[],
+  pairs text[], chains text[]
 )
   returns table (
     n bigint, "position" integer, request_id uuid, owner integer, plan integer, concurrent_limit bigint, price_output bigint,
@@ -128,11 +151,12 @@ create function usage_admissions(
   as $$
     select c.ordinality, c.position, c.request_id, c.owner, c.plan, c.concurrent_limit, c.price_output,
       c.input_nanos, c.output_tokens,
-      c.input_nanos + c.output_tokens * c.price_output, c.input_nanos + c.output_tokens_min * c.price_output,
+      c.input_nanos + usage_cost(c.output_tokens, c.price_output),
+      c.input_nanos + usage_cost(c.output_tokens_min, c.price_output),
       extra_enabled[c.owner], 4 * c.owner, o.chain, usage_numbers(c.owner, o.chain, ids), h.nanos,
       case when c.request_id = any (over) then '"over"' when extra_enabled[c.owner] is null then '"unknown"' end
     from unnest(commands) with ordinality c
-    cross join lateral (select usage_chain(c.key_id, keys, members, teams) as chain offset 0) o
+    cross join lateral (select usage_chain(c.key_id, c.model, keys, members, teams, pairs, chains) as chain offset 0) o
     left join lateral (
       select h.nanos from usage_hold h where h.request_id = c.request_id and h.organization_id = ids[c.owner] offset 0
     ) h on true
@@ -141,7 +165,8 @@ create function usage_admissions(
 -- The output tokens that a source has room for, of those that were asked for.
 create function usage_tokens(nanos bigint, room bigint, input_nanos bigint, price_output bigint, tokens bigint) returns bigint
   language sql immutable
-  as $$ select case when coalesce(nanos <= room, true) then tokens else (room - input_nanos) / price_output end $$;
+  as $$ select case when coalesce(nanos <= room, true) then tokens
+    else 1000 * (room - input_nanos) / price_output end $$;
 
 -- What an admission saw: its organization, what is held of the four kinds, and the rows of its other subjects.
 create function usage_seen(owner integer, held bigint[], rows text) returns text
@@ -173,7 +198,8 @@ create function usage_admit(
     got usage_grant; grants usage_grant[];
   begin
     for step in
-      select * from usage_admissions(commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams)
+      select * from usage_admissions(commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams,
+        book.pairs, book.chains)
     loop
       if step.known is not null or step.held is not null then
         answers := concat(answers, ',[', step.position, ',',
@@ -195,8 +221,9 @@ create function usage_admit(
         is_crowded := is_crowded or running[subject] >= concurrent[subject];
         continue when subject = step.owner;
         room_extra := least(room_extra, free);
-        rows := concat(rows, usage_subject_answer(array_position(step.chain, book.subjects[subject]) - 1, 4 * subject - 3,
-          bounds, concurrent[subject], book.used, held, running[subject]));
+        rows := concat(rows, usage_subject_answer(array_position(step.chain[1:3] || book.subjects[step.owner],
+          coalesce(book.parent_ids[subject], book.subjects[subject])) - 1, 4 * subject - 3,
+          bounds, concurrent[subject], book.used, held, running[subject], book.models[subject]));
       end loop;
       seen := usage_seen(step.owner, held, rows);
       got.source := usage_source(step.nanos, step.nanos_least, room, step.is_extra, room_extra);
@@ -207,7 +234,7 @@ create function usage_admit(
       end if;
       got.tokens := usage_tokens(step.nanos, case got.source when 'plan' then room else room_extra end,
         step.input_nanos, step.price_output, step.output_tokens);
-      got.nanos := step.input_nanos + got.tokens * step.price_output;
+      got.nanos := step.input_nanos + usage_cost(got.tokens, step.price_output);
       grants[step.n] := got;
       answers := concat(answers, ',[', step.position, ',"granted",', seen, ',', got.nanos, ',', got.tokens,
         ',"', got.source, '"', ',"' || step.chain[3] || '"', ']');
@@ -250,7 +277,9 @@ create function usage_write_holds(
       usage_limited(o.chain, book.subjects), c.lease_ms
     from unnest(commands) with ordinality c
     cross join lateral (select (grants[c.ordinality]).*) g
-    cross join lateral (select usage_chain(c.key_id, book.keys, book.members, book.teams) as chain offset 0) o
+    cross join lateral (
+      select usage_chain(c.key_id, c.model, book.keys, book.members, book.teams, book.pairs, book.chains) as chain offset 0
+    ) o
     where g.nanos is not null;
   end $$;
 

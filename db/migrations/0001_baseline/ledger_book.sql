@@ -1,25 +1,29 @@
 -- The state that a batch of the ledger works on: read once, under the lock, and written once.
 
--- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, if the batch has any; a
--- place in it is the subject's number. `parents` has the number of the organization that a team, a person or a key is of;
+-- `subjects` has the batch's organizations, and behind them their limited teams, people and keys, and any of these for
+-- models, if the batch has any; a place in it is the subject's number. `parents` has the number of the organization that a team, a person or a key is of;
 -- null: it is an organization. Each subject has four *counters*, one for each kind of window: those of subject n are the
 -- elements 4n - 3 to 4n of `starts_at`, `ends_at`, `used`, `held` and `limits`. The limits of an organization, of its
 -- windows and of requests at a time (`concurrent`), come with each command and stand there while it is carried out; its
 -- fourth limit is the cap of its extra usage. Behind these, `used` and `held` have an element for each window in `past`,
 -- which holds of the batch were admitted in. `keys` are the keys of admissions that are limited or in a team or a person's,
--- `teams` their teams and `members` their people. `is_raised`: a raise may be in force. `raised` are those of the
--- organizations, and `own` their own limits in the place of their plans': of the three windows and of requests at a time, in
--- the places of the counters; null: none has any.
+-- `teams` their teams and `members` their people. Where an organization of the batch has limits for models (`has_models`),
+-- `chains` stand in their place: of each key and model, which `pairs` has as one text, the chain as text, since chains
+-- differ in length. Of a subject for models, `models` has the pattern and `parent_ids` whose it is. `is_raised`: a raise may
+-- be in force. `raised` are those of the organizations, and `own` their own limits in the place of their plans': of the three
+-- windows and of requests at a time, in the places of the counters; null: none has any.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
   starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], limits bigint[], past usage_past[],
-  keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[], own bigint[]
+  keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[], own bigint[],
+  has_models boolean, pairs text[], chains text[], models text[], parent_ids uuid[]
 );
 
 -- The arrays of several rows as one.
 create aggregate usage_concat(bigint[]) (sfunc = array_cat, stype = bigint[]);
 create aggregate usage_concat(timestamptz[]) (sfunc = array_cat, stype = timestamptz[]);
+create aggregate usage_concat(uuid[]) (sfunc = array_cat, stype = uuid[]);
 
 -- Gives a subject the windows in force: moves those that are no longer in force to the past, and returns those that are in
 -- force again. The subject's row is written with the batch. Extra usage is counted for organizations alone.
@@ -67,7 +71,7 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         array[usage_is_open(n.starts_at, n.ends_at, clock)],
         '{f}', coalesce(n.starts_at, '{null,null,null,null}'), coalesce(n.ends_at, '{null,null,null,null}'),
         coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_nanos],
-        '{}', null, null, null, o.raised_until > clock, null, o.own_limits[1:4]
+        '{}', null, null, null, o.raised_until > clock, null, o.own_limits[1:4], o.has_models, null, null, null, null
       into book
       from (select organizations[1] as id) i
       left join lateral (
@@ -86,10 +90,11 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         usage_concat(array[null, null, null, i.extra_usage_cap_nanos]), '{}', null, null, null,
         bool_or(i.raised_until > clock), null,
         case when bool_or(i.own_limits is not null)
-          then usage_concat(coalesce(i.own_limits[1:4], '{null,null,null,null}')) end
+          then usage_concat(coalesce(i.own_limits[1:4], '{null,null,null,null}')) end,
+        bool_or(i.has_models), null, null, null, null
       into book
       from (
-        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.raised_until, o.own_limits
+        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.has_models, o.raised_until, o.own_limits
         from unnest(organizations) with ordinality i (id, position)
         left join lateral (
           select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
@@ -105,59 +110,6 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
       book := usage_roll(owner, now.starts_at, now.ends_at, book);
     end loop;
     return book;
-  end $$;
-
--- Adds to the state of a batch the limited keys, people and teams of its admissions and of the holds of its other requests.
--- A row is appended at a time: an aggregate for each column costs the batch three times as much. One whose windows are those
--- of its organization, as nearly all are, needs no roll.
-create function usage_load_subjects(named_keys uuid[], requests uuid[], inout book usage_book)
-  language plpgsql volatile
-  as $$
-  declare
-    own record;
-    subject integer := cardinality(book.subjects);
-    organization integer;
-    starts timestamptz[];
-  begin
-    select array_agg(s.subject_id), array_agg(s.team_id), array_agg(s.member_id) into book.keys, book.teams, book.members
-    from (select distinct k.id from unnest(named_keys) k (id) offset 0) k
-    cross join lateral (select * from usage_subject s where s.subject_id = k.id offset 0) s
-    where s.organization_id = any (book.subjects);
-    for own in
-      select s.*, n.generation, n.updates, n.running, n.starts_at, n.ends_at, n.used, n.held
-      from (
-        select unnest(book.keys || book.teams || book.members) as id union
-        select unnest(h.subjects) from unnest(requests) r (id)
-        cross join lateral (select o.subjects from usage_hold o where o.request_id = r.id offset 0) h
-      ) i
-      cross join lateral (
-        select * from usage_subject s where s.subject_id = i.id and s.counted_from is not null offset 0
-      ) s
-      left join lateral (
-        select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
-      ) n on true
-      order by i.id
-    loop
-      subject := subject + 1;
-      organization := array_position(book.subjects, own.organization_id);
-      starts := book.starts_at[4 * organization - 3:4 * organization];
-      book.subjects[subject] := own.subject_id;
-      book.parents[subject] := organization;
-      book.generations[subject] := own.generation;
-      book.updates[subject] := coalesce(own.updates, 0);
-      book.running[subject] := coalesce(own.running, 0);
-      book.concurrent[subject] := own.concurrent_requests;
-      book.is_changed[subject] := false;
-      book.starts_at := book.starts_at || coalesce(own.starts_at, array_fill(null::timestamptz, array[4]));
-      book.ends_at := book.ends_at || coalesce(own.ends_at, array_fill(null::timestamptz, array[4]));
-      book.used := book.used || coalesce(own.used, '{0,0,0,0}');
-      book.held := book.held || coalesce(own.held, '{0,0,0,0}');
-      -- No total beyond 2^53 - 1 could be read exactly.
-      book.limits := book.limits || array[coalesce(own.session_nanos, 9007199254740991),
-        coalesce(own.week_nanos, 9007199254740991), coalesce(own.month_nanos, 9007199254740991), null];
-      continue when own.starts_at = starts;
-      book := usage_roll(subject, starts, book.ends_at[4 * organization - 3:4 * organization], book);
-    end loop;
   end $$;
 
 -- Puts the windows that a hold was admitted in into the place of those in force: for each of its counters one of these or,

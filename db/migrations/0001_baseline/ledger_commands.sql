@@ -34,10 +34,11 @@ create type usage_settle_command as (
 -- Answers are JSON, each an array behind a comma: a row of columns for each would cost more than all that is decided. It has
 -- the command's position and a word, and then what was granted or charged: nanos, and for an admission its output tokens, its
 -- source, and the team that its key is in. Before these an admission, but one that is `over` or `unknown`, has what it saw:
--- its organization, what is held of the four kinds just before it, and a row for each limited key and team: 0 for the key
--- and 1 for the team, three limits and the concurrent one, what is used of the three windows and held, and how many run. The
--- organization is its number in the batch, whose answer lists them once: when the three windows begin and end, what is used
--- of the four kinds, whether there is extra usage, and its cap. An admission that was granted before has its own there.
+-- its organization, what is held of the four kinds just before it, and a row for each limited subject: 0 for the key, 1 for
+-- the person, 2 for the team and 3 for the organization, three limits and the concurrent one, what is used of the three
+-- windows and held, how many run, and the pattern of one for models. The organization is its number in the batch, whose
+-- answer lists them once: when the three windows begin and end, what is used of the four kinds, whether there is extra
+-- usage, and its cap. An admission that was granted before has its own there.
 
 -- Milliseconds since 1970, of which the node makes an instant.
 create function usage_ms(at timestamptz) returns bigint
@@ -86,13 +87,17 @@ create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) return
   $$;
 
 -- The numbers of a request's subjects: of its organization first, and then of the others that are limited. `chain` names
--- these: the key, its person and its team. The hold of a key that had several people while it ran may name more.
+-- these: the key, its person and its team, and more where there are limits for models.
 create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns integer[]
   language sql immutable
   as $$
     select case
       when chain is null then array[owner]
-      when cardinality(chain) > 3 then usage_numbers_of(owner, chain, ids)
+      when cardinality(chain) > 11 then usage_numbers_of(owner, chain, ids)
+      when cardinality(chain) > 3 then array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]), array_position(ids, chain[3]),
+        array_position(ids, chain[4]), array_position(ids, chain[5]), array_position(ids, chain[6]),
+        array_position(ids, chain[7]), array_position(ids, chain[8]), array_position(ids, chain[9]),
+        array_position(ids, chain[10]), array_position(ids, chain[11])], null)
       else array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
         array_position(ids, chain[3])], null) end
   $$;
@@ -248,8 +253,8 @@ create function usage_batch(
     if cardinality(admits) + cardinality(grows) + cardinality(settles) > 0 then
       book := usage_load(organizations, clock);
       if true = any (book.has_subjects) then
-        book := usage_load_subjects(array(select c.key_id from unnest(admits) c),
-          array(select c.request_id from unnest(settles) c union all select c.request_id from unnest(grows) c), book);
+        book := usage_load_subjects(admits, '{}', array(
+          select c.request_id from unnest(settles) c union all select c.request_id from unnest(grows) c), book);
       end if;
       if book.is_raised then
         book := usage_raise(clock, book);

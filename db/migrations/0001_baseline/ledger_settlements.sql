@@ -185,8 +185,8 @@ create function usage_settle_lapsed(
           h.usage_source,
           case when k.request_id is not null then 0 when charge_holds and h.stream then h.nanos
             else least(1000000000000000,
-              h.input_tokens * h.price_input + h.cached_input_tokens * h.price_cached_input
-              + h.cache_write_tokens * h.price_cache_write + h.produced_tokens * h.price_output) end,
+              usage_cost(h.input_tokens, h.price_input) + usage_cost(h.cached_input_tokens, h.price_cached_input)
+              + usage_cost(h.cache_write_tokens, h.price_cache_write) + usage_cost(h.produced_tokens, h.price_output)) end,
           'failed', null, 'internal_error', null, null, null, null, null
         )::usage_settle_command),
       array_agg(case when p.name is null then array[h.session_limit, h.week_limit, h.month_limit]
@@ -206,7 +206,7 @@ create function usage_settle_lapsed(
     end if;
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
-      book := usage_load_subjects('{}', lapsed, book);
+      book := usage_load_subjects('{}', '{}', lapsed, book);
     end if;
     if book.is_raised then
       book := usage_raise(clock, book);
@@ -231,7 +231,8 @@ create function usage_late_id(request uuid) returns uuid
 -- where whole holds are charged, the hold was charged. What nobody streamed was not delivered.
 --
 -- The entry is settled like any request, by `usage_settle` under the limits and the raises in force: its hold, of no nanos,
--- stands in the windows and the subjects of the request, and is gone with this transaction. It carries whatever column a
+-- stands in the windows and the subjects of the request, and in those that are counted since it ended, which had the request
+-- as earlier use. It is gone with this transaction. It carries whatever column a
 -- record and a hold have in common. Its operation keeps it out of counts of requests.
 create function usage_settle_late(organizations uuid[], commands usage_settle_command[])
   returns table ("position" integer, entry_id uuid, charged bigint, uncharged bigint)
@@ -252,16 +253,18 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
       select r.* into recorded from usage_record r
       where r.request_id = command.request_id and r.organization_id = organizations[command.owner]
         and r.recovered and r.stream and r.charged + r.uncharged < command.nanos
-        and r.charged + r.uncharged = r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
-          + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output
+        and r.charged + r.uncharged = usage_cost(r.input_tokens, r.price_input)
+          + usage_cost(r.cached_input_tokens, r.price_cached_input) + usage_cost(r.cache_write_tokens, r.price_cache_write)
+          + usage_cost(r.output_tokens, r.price_output)
         and not exists (select from usage_record l where l.request_id = usage_late_id(command.request_id));
       continue when not found;
       command.request_id := usage_late_id(command.request_id);
       insert into usage_hold
       select h.* from jsonb_populate_record(null::usage_hold, to_jsonb(recorded) || jsonb_build_object(
         'request_id', command.request_id, 'operation', 'adjustment', 'nanos', 0, 'output_tokens', 0, 'produced_tokens', 0,
-        'session_used', recorded.session_used_before, 'week_used', recorded.week_used_before,
-        'month_used', recorded.month_used_before, 'growth', 0, 'checkpoint', 0, 'lease_until', clock, 'lease_ms', 0)) h;
+        'subjects', recorded.subjects || usage_counted_since(recorded), 'session_used', recorded.session_used_before,
+        'week_used', recorded.week_used_before, 'month_used', recorded.month_used_before, 'growth', 0, 'checkpoint', 0,
+        'lease_until', clock, 'lease_ms', 0)) h;
       command.outcome := recorded.outcome;
       command.nanos := command.nanos - recorded.charged - recorded.uncharged;
       command.input_tokens := command.input_tokens - recorded.input_tokens;
@@ -282,7 +285,7 @@ create function usage_settle_late(organizations uuid[], commands usage_settle_co
     end if;
     book := usage_load(organizations, clock);
     if true = any (book.has_subjects) then
-      book := usage_load_subjects('{}', entries, book);
+      book := usage_load_subjects('{}', '{}', entries, book);
     end if;
     for n in 1..cardinality(book.subjects) loop
       book.running[n] := book.running[n] + (

@@ -6,10 +6,133 @@ create function usage_member(organization uuid, person uuid) returns uuid
   language sql immutable
   as $$ select md5(organization::text || person::text)::uuid $$;
 
+-- The patterns that match a model: its id, and what it begins with up to a slash.
+create function usage_patterns(model text) returns text[]
+  language plpgsql immutable parallel safe
+  as $$
+  declare
+    parts text[] := string_to_array(model, '/');
+    prefix text := '';
+    patterns text[] := array[model];
+  begin
+    for n in 1..cardinality(parts) - 1 loop
+      prefix := prefix || parts[n] || '/';
+      patterns := patterns || (prefix || '*');
+    end loop;
+    return patterns;
+  end $$;
+
+-- The chains of admissions of an organization with limits for models, one for each of their keys and models: the key, its
+-- person and its team, limited or not, and those of them, and of the organization, that count this model.
+create function usage_chains(commands usage_admit_command[], organizations uuid[])
+  returns table (pair text, chain uuid[])
+  language sql stable
+  as $$
+    select usage_pair(c.key_id, c.model), array[c.key_id, k.member_id, k.team_id] || array(
+      select s.subject_id from usage_subject s
+      where s.parent_id = any (array[organizations[c.owner], c.key_id, k.member_id, k.team_id])
+        and s.models = any (usage_patterns(c.model)) and s.counted_from is not null)
+    from (select distinct a.owner, a.key_id, a.model from unnest(commands) a offset 0) c
+    left join lateral (
+      select s.member_id, s.team_id from usage_subject s where s.subject_id = c.key_id offset 0
+    ) k on true
+    offset 0
+  $$;
+
+-- Adds to the state of a batch the limited subjects of its admissions, of the holds of its other requests, and the `named`.
+-- A row is appended at a time: an aggregate for each column costs the batch three times as much. One whose windows are those
+-- of its organization, as nearly all are, needs no roll.
+create function usage_load_subjects(
+  commands usage_admit_command[], named uuid[], requests uuid[], inout book usage_book
+)
+  language plpgsql volatile
+  as $$
+  declare
+    own record;
+    subject integer := cardinality(book.subjects);
+    organization integer;
+    starts timestamptz[];
+  begin
+    if not book.has_models then
+      select array_agg(s.subject_id), array_agg(s.team_id), array_agg(s.member_id) into book.keys, book.teams, book.members
+      from (select distinct c.key_id from unnest(commands) c offset 0) k
+      cross join lateral (select * from usage_subject s where s.subject_id = k.key_id offset 0) s;
+      named := named || book.keys || book.teams || book.members;
+    elsif cardinality(commands) > 0 then
+      select array_agg(c.pair), array_agg(c.chain::text), usage_concat(c.chain) into book.pairs, book.chains, named
+      from usage_chains(commands, book.subjects) c;
+    end if;
+    for own in
+      select s.*, n.generation, n.updates, n.running, n.starts_at, n.ends_at, n.used, n.held
+      from (
+        select unnest(named) as id union
+        select unnest(h.subjects) from unnest(requests) r (id)
+        cross join lateral (select o.subjects from usage_hold o where o.request_id = r.id offset 0) h
+      ) i
+      cross join lateral (
+        select * from usage_subject s where s.subject_id = i.id and s.counted_from is not null
+          and s.organization_id = any (book.subjects) offset 0
+      ) s
+      left join lateral (
+        select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1
+      ) n on true
+      order by i.id
+    loop
+      subject := subject + 1;
+      organization := array_position(book.subjects, own.organization_id);
+      starts := book.starts_at[4 * organization - 3:4 * organization];
+      book.subjects[subject] := own.subject_id;
+      book.parents[subject] := organization;
+      book.generations[subject] := own.generation;
+      book.updates[subject] := coalesce(own.updates, 0);
+      book.running[subject] := coalesce(own.running, 0);
+      book.concurrent[subject] := own.concurrent_requests;
+      if own.models is not null then
+        book.models[subject] := own.models;
+        book.parent_ids[subject] := own.parent_id;
+      end if;
+      book.is_changed[subject] := false;
+      book.starts_at := book.starts_at || coalesce(own.starts_at, array_fill(null::timestamptz, array[4]));
+      book.ends_at := book.ends_at || coalesce(own.ends_at, array_fill(null::timestamptz, array[4]));
+      book.used := book.used || coalesce(own.used, '{0,0,0,0}');
+      book.held := book.held || coalesce(own.held, '{0,0,0,0}');
+      -- No total beyond 2^53 - 1 could be read exactly.
+      book.limits := book.limits || array[coalesce(own.session_nanos, 9007199254740991),
+        coalesce(own.week_nanos, 9007199254740991), coalesce(own.month_nanos, 9007199254740991), null];
+      continue when own.starts_at = starts;
+      book := usage_roll(subject, starts, book.ends_at[4 * organization - 3:4 * organization], book);
+    end loop;
+  end $$;
+
 -- The keys that count in a subject that is a key or a person.
 create function usage_keys_of(subject uuid) returns uuid[]
   language sql stable
   as $$ select array(select s.subject_id from usage_subject s where s.member_id = subject) || subject $$;
+
+-- Whether a request of a key in a team counts in a subject; `keys` are those that count in it, or in whose it is.
+create function usage_counts_in(own usage_subject, keys uuid[], key uuid, team uuid, model text) returns boolean
+  language sql stable
+  as $$
+    select (key = any (keys) or team = coalesce(own.parent_id, own.subject_id) or own.parent_id = own.organization_id)
+      and coalesce(own.models = any (usage_patterns(model)), true)
+  $$;
+
+-- The subjects in which an ended request counts as earlier use: those that are counted since it ended. Under the lock.
+create function usage_counted_since(record usage_record) returns uuid[]
+  language sql stable
+  as $$
+    select nullif(array(
+      select s.subject_id
+      from unnest(array[record.organization_id, record.team_id, record.key_id,
+        (select k.member_id from usage_subject k where k.subject_id = record.key_id)]) c (id)
+      cross join lateral (
+        select o.* from usage_subject o where o.subject_id = c.id
+        union all
+        select o.* from usage_subject o where o.parent_id = c.id and o.models = any (usage_patterns(record.model))
+      ) s
+      where s.counted_from >= record.ended_at and not coalesce(s.subject_id = any (record.subjects), false)
+    ), '{}')
+  $$;
 
 -- Puts a key into a team or out of it, and sets what a key, a person or a team may use: three windows, and requests at a
 -- time. In force when it is committed, for running requests too. What was never limited before is counted from here on;
@@ -18,7 +141,6 @@ create function usage_set_subject(subject uuid, organization uuid, team uuid, li
   language plpgsql volatile
   as $$
   declare
-    is_limited boolean := coalesce(limits[1], limits[2], limits[3], limits[4]) is not null;
     was usage_subject;
   begin
     update organization o set has_subjects = true where o.id = organization and not o.has_subjects;
@@ -30,36 +152,65 @@ create function usage_set_subject(subject uuid, organization uuid, team uuid, li
       week_nanos = excluded.week_nanos, month_nanos = excluded.month_nanos,
       concurrent_requests = excluded.concurrent_requests
     returning s.* into was;
-    if is_limited and was.counted_from is null then
-      perform usage_begin_counting(subject, organization);
+    return usage_count_subject(was, limits);
+  end $$;
+
+-- Sets what a subject may use of the models that a pattern names. Who has a limit for models stands in `usage_subject`, a
+-- person so that nodes hear whose limits changed.
+create function usage_set_models_subject(parent uuid, pattern text, organization uuid, limits bigint[]) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    was usage_subject;
+  begin
+    update organization o set has_subjects = true, has_models = true where o.id = organization and not o.has_models;
+    perform usage_lock(array[organization]);
+    insert into usage_subject (subject_id, organization_id, person_id)
+    select parent, organization, m.person_id from membership m
+    where m.organization_id = organization and usage_member(organization, m.person_id) = parent
+    on conflict do nothing;
+    insert into usage_subject as s (subject_id, organization_id, session_nanos, week_nanos, month_nanos, concurrent_requests,
+      parent_id, models)
+    values (usage_models_subject(parent, pattern), organization, limits[1], limits[2], limits[3], limits[4], parent, pattern)
+    on conflict (subject_id) do update set session_nanos = excluded.session_nanos, week_nanos = excluded.week_nanos,
+      month_nanos = excluded.month_nanos, concurrent_requests = excluded.concurrent_requests
+    returning s.* into was;
+    return usage_count_subject(was, limits);
+  end $$;
+
+-- Counts a subject that has limits now, and says that they changed. Answers whether its earlier use is still to be summed.
+create function usage_count_subject(own usage_subject, limits bigint[]) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    is_new boolean := own.counted_from is null and coalesce(limits[1], limits[2], limits[3], limits[4]) is not null;
+  begin
+    if is_new then
+      perform usage_begin_counting(own);
     end if;
-    perform usage_limits_changed(subject);
-    if is_limited and was.counted_from is null then
-      return true;
-    end if;
-    return was.counted_from is not null and was.summed_at is null;
+    perform usage_limits_changed(coalesce(own.parent_id, own.subject_id));
+    return is_new or (own.counted_from is not null and own.summed_at is null);
   end $$;
 
 -- Running requests of a subject that is limited for the first time count in it from now on. Under the lock.
-create function usage_begin_counting(subject uuid, organization uuid) returns void
+create function usage_begin_counting(own usage_subject) returns void
   language plpgsql volatile
   as $$
   declare
     clock timestamptz := store_now();
-    book usage_book := usage_load(array[organization], clock);
+    book usage_book := usage_load(array[own.organization_id], clock);
     hold record;
     located record;
-    -- The team of a key that is limited already is in the book too.
     place integer;
-    keys uuid[] := usage_keys_of(subject);
+    keys uuid[] := usage_keys_of(coalesce(own.parent_id, own.subject_id));
   begin
     -- A key or a team that was made without limits was noted as summed: it had no use then.
-    update usage_subject s set counted_from = clock, summed_at = null where s.subject_id = subject;
-    book := usage_load_subjects(array[subject], '{}', book);
-    place := array_position(book.subjects, subject);
+    update usage_subject s set counted_from = clock, summed_at = null where s.subject_id = own.subject_id;
+    book := usage_load_subjects('{}', array[own.subject_id], '{}', book);
+    place := array_position(book.subjects, own.subject_id);
     for hold in
       select h.request_id, h.nanos from usage_hold h
-      where h.organization_id = organization and (h.key_id = any (keys) or h.team_id = subject)
+      where h.organization_id = own.organization_id and usage_counts_in(own, keys, h.key_id, h.team_id, h.model)
     loop
       located := usage_locate(hold.request_id, array[4 * place - 3, 4 * place - 2, 4 * place - 1], book.used, book.held, book);
       book := located.book;
@@ -70,8 +221,8 @@ create function usage_begin_counting(subject uuid, organization uuid) returns vo
       end loop;
       book.running[place] := book.running[place] + 1;
     end loop;
-    update usage_hold h set subjects = coalesce(h.subjects, '{}') || subject
-    where h.organization_id = organization and (h.key_id = any (keys) or h.team_id = subject);
+    update usage_hold h set subjects = coalesce(h.subjects, '{}') || own.subject_id
+    where h.organization_id = own.organization_id and usage_counts_in(own, keys, h.key_id, h.team_id, h.model);
     book.is_changed[place] := true;
     perform usage_save(book);
   end $$;
@@ -88,7 +239,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     book usage_book;
     k integer;
     place integer;
-    keys uuid[] := usage_keys_of(subject);
+    keys uuid[] := usage_keys_of(coalesce(own.parent_id, subject));
   begin
     if own.counted_from is null or own.summed_at is not null then
       return false;
@@ -100,7 +251,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
         ('session'::usage_window_kind, r.session_starts_at, r.session_ends_at), ('week', r.week_starts_at, r.week_ends_at),
         ('month', r.month_starts_at, r.month_ends_at)
       ) w (kind, starts_at, ends_at)
-      where r.organization_id = own.organization_id and (r.key_id = any (keys) or r.team_id = subject)
+      where r.organization_id = own.organization_id and usage_counts_in(own, keys, r.key_id, r.team_id, r.model)
         and r.ended_at >= own.counted_from - interval '40 days' and w.ends_at > own.counted_from
         and (r.subjects is null or not subject = any (r.subjects))
       group by w.kind, w.starts_at having sum(r.charged) > 0);
@@ -109,7 +260,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     if not found then
       return false;
     end if;
-    book := usage_load_subjects(array[subject], '{}', usage_load(array[own.organization_id], store_now()));
+    book := usage_load_subjects('{}', array[subject], '{}', usage_load(array[own.organization_id], store_now()));
     place := array_position(book.subjects, subject);
     foreach opening in array openings loop
       insert into usage_opening select opening.*;
@@ -126,7 +277,7 @@ create function usage_sum_earlier(subject uuid) returns boolean
     book.is_changed[place] := true;
     perform usage_save(book);
     -- Its limits are what they were, and yet there is less room.
-    perform usage_limits_changed(subject);
+    perform usage_limits_changed(coalesce(own.parent_id, subject));
     return true;
   end $$;
 
@@ -229,5 +380,12 @@ create function limits_refresh_person(organization uuid, person uuid) returns se
 -- Gives the ledger what a subject may use of the models of a pattern: the six limits, null where it is not limited. Answers
 -- whether earlier use is still to be summed.
 create function limit_set_models(subject uuid, pattern text, organization uuid, limits bigint[]) returns boolean
-  language sql volatile
-  as $$ select false $$;
+  language plpgsql volatile
+  as $$
+  declare
+    is_unsummed boolean := usage_set_models_subject(subject, pattern, organization, limits[1:4]);
+  begin
+    update usage_subject s set requests_per_minute = limits[5], tokens_per_minute = limits[6]
+    where s.subject_id = usage_models_subject(subject, pattern);
+    return is_unsummed;
+  end $$;

@@ -1,13 +1,19 @@
 -- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes the
 -- verbs and their answers. Units are micro-nanos; IDs are bare UUIDs.
+
+-- The cost of tokens in nanos at a price in picos a token: from their total, rounded up to a whole nano.
+create function usage_cost(tokens bigint, price bigint) returns bigint
+  language sql immutable parallel safe
+  as $$ select (tokens * price + 999) / 1000 $$;
+
 create type usage_window_kind as enum ('session', 'week', 'month', 'extra');
 create type usage_billing as enum ('plan', 'extra');
 
--- The state of one subject, which is an organization, a team, a person or a key: how many requests run, and the
--- windows in force, in arrays by the order of their kinds. A session that is not open has null bounds. One row of a
--- subject is live. It is updated in place 32 times, and then written anew as the next generation. However long vacuum
--- has to wait, a reader therefore passes 32 versions at most, and those of older generations stand before the newest in
--- the index (docs/design/metering.md, Counters that wait for no vacuum).
+-- The state of one subject, which is an organization, a team, a person or a key, or one of them for a pattern of models:
+-- how many requests run, and the windows in force, in arrays by the order of their kinds. A session that is not open has
+-- null bounds. One row of a subject is live. It is updated in place 32 times, and then written anew as the next
+-- generation. However long vacuum has to wait, a reader therefore passes 32 versions at most, and those of older
+-- generations stand before the newest in the index (docs/design/metering.md, Counters that wait for no vacuum).
 create table usage_now (
   subject_id uuid not null,
   generation bigint not null,
@@ -59,7 +65,8 @@ create view usage_window as
 -- of the person in that organization share its counters. It is one for as long as the books are kept, whichever team the
 -- person is in. `counted_from`: what it uses is counted since then, and stays so; null: it was never limited. `summed_at`:
 -- what it had used before that was added. `person_id`: of a row that is a person. `member_id`: of a row that is a key, the
--- subject of the person whose it is.
+-- subject of the person whose it is. `parent_id` and `models`: of a row that is a key, a person, a team or an organization
+-- for a pattern of models, who that is and the pattern, a model's public id or `prefix/*`.
 create table usage_subject (
   subject_id uuid primary key,
   organization_id uuid not null,
@@ -73,11 +80,14 @@ create table usage_subject (
   requests_per_minute bigint check (requests_per_minute >= 1),
   tokens_per_minute bigint check (tokens_per_minute >= 1),
   person_id uuid,
-  member_id uuid
+  member_id uuid,
+  parent_id uuid,
+  models text check ((models is null) = (parent_id is null))
 );
 create index usage_subject_of_team on usage_subject (team_id);
 create index usage_subject_of_member on usage_subject (member_id) where member_id is not null;
 create index usage_subject_of_person on usage_subject (person_id) where person_id is not null;
+create index usage_subject_of_models on usage_subject (parent_id, models) where parent_id is not null;
 
 -- The use of a window before its subject was first counted: the sum of records that do not name the subject.
 create table usage_opening (
@@ -128,7 +138,7 @@ create table usage_hold (
   produced_tokens bigint not null default 0,
   reasoning_tokens bigint not null default 0,
   usage_source text not null default 'counted',
-  -- The key's team when it was admitted, and the limited keys and teams whose windows it counts in beside the organization's.
+  -- The key's team when it was admitted, and the limited subjects whose windows it counts in beside the organization's.
   team_id uuid,
   subjects uuid[],
   -- How far ahead its lease may lie.
@@ -211,6 +221,9 @@ create table usage_refusal (
   stream boolean,
   error_code text not null,
   refused_at timestamptz not null,
+  -- Whose limit it was, and for which models; null: it was none.
+  limited_by text,
+  limited_models text,
   unique (organization_id, second, place)
 );
 

@@ -7,10 +7,15 @@
 -- until an instant, each above the one below it. `models`: the models that it is for: '' for all, an id, or `prefix/*`.
 -- `counted_id`: the subject of the ledger that counts it.
 
--- The subject of the ledger that counts what a subject uses of the models of a pattern.
-create function limit_models_subject(subject uuid, models text) returns uuid
+-- The subject of an organization, a team, a person or a key for a pattern of models: a public id, or `prefix/*`.
+create function usage_models_subject(parent uuid, pattern text) returns uuid
   language sql immutable
-  as $$ select case models when '' then subject else md5(subject::text || models)::uuid end $$;
+  as $$ select md5(parent::text || ' ' || pattern)::uuid $$;
+
+-- The subject of the ledger that counts the limits of a value: the subject itself, or the subject for the pattern.
+create function limit_counted(subject uuid, models text) returns uuid
+  language sql immutable
+  as $$ select case models when '' then subject else usage_models_subject(subject, models) end $$;
 
 create table limit_value (
   subject_id uuid not null,
@@ -26,7 +31,7 @@ create table limit_value (
   until timestamptz check ((until is not null) = (kind = 'raise')),
   set_at timestamptz not null,
   set_by text not null,
-  counted_id uuid not null generated always as (limit_models_subject(subject_id, models)) stored,
+  counted_id uuid not null generated always as (limit_counted(subject_id, models)) stored,
   primary key (subject_id, kind, models)
 );
 create index limit_value_of_organization on limit_value (organization_id);

@@ -44,8 +44,8 @@ create type usage_rate_count as (
   reset_ms bigint, requests_retry_ms bigint, tokens_retry_ms bigint
 );
 
--- Counts what the ledger admitted within the last minute and nobody counted here: of the organization, or of a subject that
--- is a key or a team of it. An operator's entry in the book is no request, though one that adjusts a session has the
+-- Counts what the ledger admitted within the last minute and nobody counted here: of the organization, or of another subject
+-- of it. An operator's entry in the book is no request, though one that adjusts a session has the
 -- session's boundaries, as requests that ran have. Ids sort by their nodes' clocks: one that is slow by more than a minute
 -- is not looked for.
 create function usage_rate_read(organization uuid, subject uuid, singly boolean, clock timestamptz) returns void
@@ -55,6 +55,8 @@ create function usage_rate_read(organization uuid, subject uuid, singly boolean,
   declare
     since timestamptz := clock - interval '60 seconds';
     oldest uuid := usage_record_id(since - interval '60 seconds');
+    own usage_subject := (select s from usage_subject s where s.subject_id = subject);
+    keys uuid[] := usage_keys_of(coalesce(own.parent_id, subject));
   begin
     if not singly then
       -- Nobody knows whose requests a shared entry holds, so all of it is counted anew.
@@ -65,18 +67,18 @@ create function usage_rate_read(organization uuid, subject uuid, singly boolean,
     from (
       select h.admitted_at, h.request_id, greatest(h.output_tokens, h.produced_tokens) + case when h.checkpoint > 0
         then h.input_tokens + h.cached_input_tokens + h.cache_write_tokens
-        else coalesce((h.nanos - h.output_tokens * h.price_output)
+        else coalesce(1000 * (h.nanos - usage_cost(h.output_tokens, h.price_output))
           / nullif(greatest(h.price_input, h.price_cached_input, h.price_cache_write), 0), 0) end as tokens
       from usage_hold h
       where h.request_id >= oldest and h.organization_id = organization and h.admitted_at > since
-        and (subject = organization or h.key_id = subject or h.team_id = subject)
+        and (subject = organization or usage_counts_in(own, keys, h.key_id, h.team_id, h.model))
       union all
       select r.admitted_at, r.request_id,
         r.input_tokens + r.cached_input_tokens + r.cache_write_tokens + r.output_tokens
       from usage_record r
       where r.request_id >= oldest and r.organization_id = organization and r.admitted_at > since
         and r.session_starts_at is not null and r.operation <> 'adjustment'
-        and (subject = organization or r.key_id = subject or r.team_id = subject)
+        and (subject = organization or usage_counts_in(own, keys, r.key_id, r.team_id, r.model))
     ) book
     cross join lateral (
       select 'req_' || replace(book.request_id::text, '-', ''), book.admitted_at + interval '60 seconds', book.tokens

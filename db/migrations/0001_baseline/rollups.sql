@@ -131,12 +131,12 @@ create function usage_recorded_hours(since bigint, until bigint, starts timestam
     from usage_record r
     cross join lateral (select
       greatest(0, r.charged) as paid,
-      r.input_tokens * r.price_input as input,
-      r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input as with_cached,
-      r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
-        + r.cache_write_tokens * r.price_cache_write as with_written,
-      r.input_tokens * r.price_input + r.cached_input_tokens * r.price_cached_input
-        + r.cache_write_tokens * r.price_cache_write + r.output_tokens * r.price_output as with_output
+      k.input, k.input + k.cached as with_cached, k.input + k.cached + k.written as with_written,
+      k.input + k.cached + k.written + k.output as with_output
+      from (select usage_cost(r.input_tokens, r.price_input) as input,
+        usage_cost(r.cached_input_tokens, r.price_cached_input) as cached,
+        usage_cost(r.cache_write_tokens, r.price_cache_write) as written,
+        usage_cost(r.output_tokens, r.price_output) as output) k
     ) c
     where r.xact >= since and r.xact < until and r.admitted_at >= starts and r.admitted_at < ends
       and (r.operation <> 'adjustment' or r.month_starts_at is not null)

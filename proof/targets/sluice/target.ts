@@ -115,9 +115,9 @@ models:
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
-    prices: { input: 0, output: 1 }
+    prices: { input: 0, output: 0.001 }
     routes: [{ upstream: first, model: proof-1 }, { upstream: second, model: proof-1 }]
-metering: { lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: 16 }
+metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, sweep_s: 0.3, unstreamed_tokens_max: 16 }
 `;
 }
 

@@ -4,7 +4,7 @@
  * lock keeps other processes out meanwhile. Commands work the same with each.
  */
 import { readFileSync } from "node:fs";
-import type { StorageSettings } from "../../config/configuration.ts";
+import { billingOf, type StorageSettings } from "../../config/configuration.ts";
 import { isOperatorToken } from "../../core/auth/key.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import { management } from "../management/client.ts";
@@ -118,14 +118,15 @@ function managementOf(services: Services, store: OpenStore): Management {
   return management({
     ...store,
     catalog: async () => {
-      const { catalog, upstreams, reports: pricing } = await services.configuration();
+      const configuration = await services.configuration();
+      const { catalog, upstreams } = configuration;
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
       return {
         plans,
         models: [...catalog.models.keys()],
         aliases: catalog.aliases,
         upstreams: upstreams.map(({ name }) => name),
-        pricing,
+        billing: billingOf(configuration),
       };
     },
     configuration: async () =>

@@ -13,7 +13,6 @@ import type { PeopleAdministration } from "../../core/store/people.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import type { RefusedRequests } from "../../core/store/refused.ts";
 import type { Standings } from "../../core/store/standing.ts";
-import type { Pricing } from "../../core/usage/pricing.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { StoredKey } from "../store/key.ts";
@@ -35,8 +34,13 @@ export interface ManagedCatalog {
   aliases?: ReadonlyMap<string, string> | undefined;
   /** Names of upstreams. */
   upstreams: readonly string[];
-  /** The price of nanos; absent or null: none is set. */
-  pricing?: Pricing | null;
+  billing: Billing;
+}
+
+/** The currency of every amount, and the name of the biller, for FOCUS. */
+export interface Billing {
+  currency: Currency;
+  provider: string;
 }
 
 /** Links that open the console of this node, for its own machine. */

@@ -4,7 +4,8 @@
  * token has a line of its own. Pure.
  */
 
-import { costsAt, unitPrice } from "../../core/usage/pricing.ts";
+import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
+import type { Billing } from "./context.ts";
 import { fail } from "./error.ts";
 import { type Charge, chargesOf } from "./focus-charges.ts";
 import { type Cell, csvCells, csvLine } from "./report-csv.ts";
@@ -22,23 +23,16 @@ export function focusGroups(given: string | null): string {
   return [period, "organization", "team", "person", "key", "model", "operation"].join(",");
 }
 
-type Price = NonNullable<Report["price"]>;
-
 /** The dataset line by line, names first. */
 export function reportFocus(report: Report): Iterable<string> {
-  const { price } = report;
-  if (!price) {
-    fail("A FOCUS report needs a price: set reports.currency and reports.price_per_million_nanos in sluice.yaml.");
-  }
-  return focusLines(report, price);
+  return focusLines(report);
 }
 
-/** A row with its key, model and operation, and the price of the report. */
+/** A row with its key, model and operation, and the biller of the report. */
 interface ThingFacts {
   row: Row;
   isUsage: boolean;
-  unitPrice: string | null;
-  price: Price;
+  billing: Billing;
 }
 
 type Columns<Facts> = Record<string, (facts: Facts) => Cell>;
@@ -48,19 +42,19 @@ const ofThing: Columns<ThingFacts> = {
   BillingAccountId: ({ row }) => row.organizationId ?? null,
   BillingAccountName: ({ row }) => row.organizationName ?? null,
   BillingAccountType: () => "Organization",
-  BillingCurrency: ({ price }) => price.currency,
+  BillingCurrency: ({ billing }) => billing.currency,
   ChargeCategory: ({ isUsage }) => (isUsage ? "Usage" : "Adjustment"),
   ChargeClass: () => null,
   ChargeFrequency: ({ isUsage }) => (isUsage ? "Usage-Based" : "One-Time"),
   ConsumedUnit: ({ isUsage }) => (isUsage ? "Tokens" : null),
-  ContractedUnitPrice: ({ unitPrice }) => unitPrice,
+  ContractedUnitPrice: () => null,
   InvoiceId: () => null,
-  InvoiceIssuerName: ({ price }) => price.provider,
-  ListUnitPrice: ({ unitPrice }) => unitPrice,
+  InvoiceIssuerName: ({ billing }) => billing.provider,
+  ListUnitPrice: () => null,
   PricingCategory: ({ isUsage }) => (isUsage ? "Standard" : null),
   PricingUnit: ({ isUsage }) => (isUsage ? "Units" : null),
-  ProviderName: ({ price }) => price.provider,
-  PublisherName: ({ price }) => price.provider,
+  ProviderName: ({ billing }) => billing.provider,
+  PublisherName: ({ billing }) => billing.provider,
   ResourceId: ({ row }) => row.keyId ?? null,
   ResourceName: ({ row }) => row.key ?? null,
   ResourceType: ({ row }) => (row.keyId ? "API key" : null),
@@ -107,20 +101,19 @@ function chargeText(facts: ThingFacts, charge: Charge, cost: string, written: (v
   return `${costs},${description},${meter},${written(`${model}: ${operation}: ${meter}`)},${tokens},${nanos},${sums}`;
 }
 
-function* focusLines({ rows, asOf }: Report, price: Price): Generator<string> {
+function* focusLines({ rows, asOf, currency, provider }: Report): Generator<string> {
   yield csvLine([...ofCharge, ...Object.keys(ofPeriod), ...Object.keys(ofThing)]);
-  const costOf = costsAt(price.perMillionNanos);
-  const perUnit = unitPrice(price.perMillionNanos);
+  const billing = { currency, provider };
   const written = csvCells();
   const things = writtenOnce(ofThing, written);
   const periods = writtenOnce(ofPeriod, written);
   for (const row of rows) {
     const isUsage = isUsageOf(row);
-    const facts = { row, isUsage, unitPrice: isUsage ? perUnit : null, price };
+    const facts = { row, isUsage, billing };
     const thing = things(nameOf(row), () => facts);
     const period = periods(row.day ?? row.month ?? row.hour?.toISOString() ?? "", () => periodOf(row, asOf));
     for (const charge of chargesOf(row)) {
-      yield `${chargeText(facts, charge, costOf(charge.nanos), written)},${period},${thing}\r\n`;
+      yield `${chargeText(facts, charge, decimalOf(charge.nanos, nano_decimals), written)},${period},${thing}\r\n`;
     }
   }
 }

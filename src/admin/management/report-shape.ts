@@ -20,7 +20,7 @@ const measures = {
   cached_input_nanos: Type.Integer(),
   cache_write_nanos: Type.Integer(),
   output_nanos: Type.Integer(),
-  cost: Type.Optional(Type.String({ description: "A decimal number, where a price is set." })),
+  cost: Type.String({ description: "A decimal number." }),
 };
 
 /**
@@ -69,9 +69,8 @@ export const Report = Type.Object(
     ),
     rows_left_out: Type.Integer({ minimum: 0, description: "Rows that are not there, since `largest` was asked for." }),
     organization_id: nullable(id("org")),
-    price: nullable(
-      Type.Object({ currency: Type.String(), per_million_nanos: Type.Number(), provider: Type.String() }),
-    ),
+    currency: Type.String(),
+    provider: Type.String({ description: "The name of the biller." }),
     rows: Type.Array(Row),
   },
   { $id: "UsageReport" },

@@ -1,5 +1,6 @@
 /** A report of usage in words. */
 import { grouped } from "../../core/inference/amounts.ts";
+import { moneyInWords } from "../../core/inference/money.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, minute } from "../../core/time/written.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
@@ -8,13 +9,12 @@ import type { Report, Row } from "./report-shape.ts";
 import { shareInWords, tightestReset } from "./standing.ts";
 
 export function reportSaid(report: Report): Said {
-  const { from, to, asOf, rows, total, running, price, organization } = report;
+  const { from, to, asOf, rows, total, running, currency, organization } = report;
   const whose = organization ? `, of ${organization}` : "";
   const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(asOf)}.\n`;
-  const cost = price ? `, ${total.cost} ${price.currency}` : "";
-  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${grouped(total.nanos)} nanos${cost}.\n`;
+  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${moneyInWords(total.nanos, currency)}.\n`;
   const isOpen = running.requests > 0;
-  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${grouped(running.heldNanos)} nanos.\n`;
+  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${moneyInWords(running.heldNanos, currency)}.\n`;
   const last = `${all}${isOpen ? open : ""}`;
   if (rows.length === 0) return `${head}Nothing was used.\n${last}`;
   return { pieces: [head, tablePiece(columnsOf(report), rows), last] };
@@ -38,7 +38,7 @@ const groupColumns: Record<ReportGroup, Column<Row>> = {
   month: { head: "MONTH (UTC)", cell: ({ month }) => month ?? "" },
 };
 
-function columnsOf({ by, rows, price }: Report): Column<Row>[] {
+function columnsOf({ by, rows, currency }: Report): Column<Row>[] {
   const most = Math.max(1, ...rows.map(({ nanos }) => nanos));
   const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
@@ -47,8 +47,7 @@ function columnsOf({ by, rows, price }: Report): Column<Row>[] {
     ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
     barColumn([8, 20], ({ nanos }) => ({ used: Math.max(0, nanos), held: 0, limit: most })),
-    { head: "UNITS", cell: ({ nanos }) => grouped(nanos) },
-    ...costColumn(price),
+    { head: "COST", cell: ({ nanos }) => moneyInWords(nanos, currency) },
     { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
     { head: "INPUT", cell: (row) => grouped(input(row)), optional: true },
     { head: "OUTPUT", cell: ({ outputTokens }) => grouped(outputTokens), optional: true },
@@ -72,10 +71,6 @@ const labels: Column<Row> = {
 const personId: Column<Row> = { head: "PERSON ID", cell: ({ personId }) => personId ?? "-", optional: true };
 const keyId: Column<Row> = { head: "KEY ID", cell: ({ keyId }) => keyId ?? "-", optional: true };
 
-function costColumn(price: Report["price"]): Column<Row>[] {
-  return price ? [{ head: `COST (${price.currency})`, cell: ({ cost }) => cost ?? "" }] : [];
-}
-
 export const reportHelp = `
 Groups: organization, team, person, key, model, operation, outcome, and one of
 hour, day, month. Requests count in the hour of their admission, in the team
@@ -84,8 +79,7 @@ of UTC, and months can be given as 2026-11; an instant must be the beginning of
 an hour. The end is not part of the report.
 
 FOCUS is by day, or --by hour or month, with organization, team, person, key,
-model, and operation. It needs reports.currency and
-reports.price_per_million_nanos in sluice.yaml.
+model, and operation.
 
 Examples:
   $ sluice usage report

@@ -1,5 +1,6 @@
 /** Reports of usage over time: docs/reports.md. */
 import Type from "typebox";
+import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
 import {
   measures,
   type ReportGroup,
@@ -7,7 +8,6 @@ import {
   type ReportRow,
   reportGroups,
 } from "../../core/store/report.ts";
-import { costsAt } from "../../core/usage/pricing.ts";
 import { memberIdOf } from "../store/limits.ts";
 import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
@@ -99,7 +99,8 @@ export const reportVerbs = [
         running: { requests: 0, heldNanos: 0 },
         rowsLeftOut: 0,
         organizationId: null,
-        price: { currency: "EUR", perMillionNanos: 0.04, provider: "Example AI" },
+        currency: "EUR",
+        provider: "Example AI",
         rows: [
           {
             organizationName: "Acme, Inc.",
@@ -169,24 +170,19 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
   if (found.total === null) {
     fail("The total is beyond 2^53 - 1 and cannot be reported exactly. Choose a shorter period, or one organization.");
   }
-  const { pricing = null } = await catalog();
-  const costOf = pricing && costsAt(pricing.price_per_million_nanos);
-  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, costOf));
+  const { billing } = await catalog();
+  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by));
   return {
     from,
     to,
     by,
     organization: organization?.slug ?? null,
     asOf: found.at,
-    total: withMeasures({}, found.total, costOf),
+    total: withMeasures({}, found.total),
     running: found.running,
     rowsLeftOut: found.rowsLeftOut,
     organizationId: organization?.id ?? null,
-    price: pricing && {
-      currency: pricing.currency,
-      perMillionNanos: pricing.price_per_million_nanos,
-      provider: pricing.provider,
-    },
+    ...billing,
     rows: await withStanding(
       context,
       { by, isUntilNow: to > found.at, organizationId: organization?.id ?? null },
@@ -285,10 +281,10 @@ function groupsOf(by = "organization"): ReportGroup[] {
   return groups;
 }
 
-function rowShown(row: ReportRow, by: readonly ReportGroup[], costOf: Costs): Row {
+function rowShown(row: ReportRow, by: readonly ReportGroup[]): Row {
   const groups: Partial<Row> = by.includes("organization") ? { organizationName: row.organization?.name ?? null } : {};
   for (const group of by) showGroup[group](groups, row);
-  return withMeasures(groups, row, costOf);
+  return withMeasures(groups, row);
 }
 
 /** Each fills the same object: merging several objects for each of so many rows takes several times as long. */
@@ -330,16 +326,10 @@ const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => v
   },
 };
 
-type Costs = ((nanos: number) => string) | null;
-
-function withMeasures<Groups extends object>(
-  groups: Groups,
-  row: ReportMeasures,
-  costOf: Costs,
-): Groups & Report["total"] {
+function withMeasures<Groups extends object>(groups: Groups, row: ReportMeasures): Groups & Report["total"] {
   const listed = groups as Groups & Report["total"];
   const total: ReportMeasures = listed;
   for (const name of measures) total[name] = row[name];
-  if (costOf) listed.cost = costOf(row.nanos);
+  listed.cost = decimalOf(row.nanos, nano_decimals);
   return listed;
 }

@@ -93,6 +93,8 @@ export const requestVerbs = [
         outcome: "refused",
         stoppedBy: null,
         errorCode: "usage_limit_reached",
+        limitedBy: "key",
+        limitedModels: null,
         attempts: null,
         continued: false,
         recovered: false,

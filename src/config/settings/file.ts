@@ -35,7 +35,7 @@ export const ConfigurationFile = group(
 export type ConfigurationFile = Written<typeof ConfigurationFile.properties>;
 
 /** Annotations that only Sluice and its page read. */
-const own = new Set(["isRequired", "absent", "applies", "variable"]);
+const own = new Set(["isRequired", "absent", "applies", "variable", "x-amount", "x-gone"]);
 
 /** The text of sluice.schema.json, from which editors complete. `sluice init` writes it beside a new file. */
 export function schemaText(): string {

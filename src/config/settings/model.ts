@@ -1,10 +1,10 @@
 /** A public model of sluice.yaml, and the engines that serve it. */
 import { modelKinds } from "../../core/inference/model.ts";
+import { price_decimals } from "../../core/inference/money.ts";
 import type { Capability } from "../../core/inference/request.ts";
-import { nanos_max } from "../../core/store/ledger.ts";
 import { tokenizerNames } from "../../core/tokens/tokenizers.ts";
 import { instantMessage, instantPattern } from "../instant.ts";
-import { choice, flag, group, list, text, type Written, whole } from "./row.ts";
+import { amount, choice, flag, group, list, text, type Written, whole } from "./row.ts";
 import { capacity, timeouts } from "./upstream.ts";
 
 export const capabilities = [
@@ -20,9 +20,8 @@ export const capabilities = [
 
 const context_tokens_max = 100_000_000;
 const tokens = { minimum: 1, maximum: context_tokens_max };
-/** A whole context at this price is still an exact number. */
-const price_max = nanos_max / context_tokens_max;
-const price = { minimum: 0, maximum: price_max };
+/** The picos of a whole context at this price are within 64 bits. */
+const price = { minimum: 0, maximum: 90_000, decimals: price_decimals };
 
 const route = group(
   {
@@ -57,19 +56,19 @@ const route = group(
 
 const prices = group(
   {
-    input: whole({ ...price, isRequired: true }, "An input token that was not in a cache."),
-    cached_input: whole({ ...price, absent: "that of `input`" }, "An input token read from the engine's cache."),
-    cache_write: whole({ ...price, absent: "that of `input`" }, "An input token written to the engine's cache."),
-    output: whole(
+    input: amount({ ...price, isRequired: true }, "Input that was not in a cache."),
+    cached_input: amount({ ...price, absent: "that of `input`" }, "Input read from the engine's cache."),
+    cache_write: amount({ ...price, absent: "that of `input`" }, "Input written to the engine's cache."),
+    output: amount(
       { ...price, absent: "none" },
-      "An output token, reasoning included. Needed for the kinds `chat` and `completion`, and none of the others.",
+      "Output, reasoning included. Needed for the kinds `chat` and `completion`, and none of the others.",
     ),
-    search: whole(
+    search: amount(
       { ...price, absent: "none" },
-      "A search, for the kind `rerank`: up to 100 documents of a request. It is charged beside the tokens.",
+      "A thousand searches, for the kind `rerank`: a search is up to 100 documents of a request. It is charged beside the tokens.",
     ),
   },
-  "Micro-nanos per token: whole numbers, 0 for free.",
+  "Prices of a million tokens in the currency of `metering.currency`, such as 0.15; 0 for free.",
   { isRequired: true },
 );
 

@@ -1,14 +1,15 @@
 /** A plan of sluice.yaml. */
-import { nanos_max } from "../../core/store/ledger.ts";
-import { group, type Written, whole } from "./row.ts";
+import { limit_max, nano_decimals } from "../../core/inference/money.ts";
+import { amount, group, type Written, whole } from "./row.ts";
 
-const nanos = (window: string) => whole({ minimum: 1, maximum: nanos_max }, `Micro-nanos in ${window}.`);
+const money = (window: string) =>
+  amount({ minimum: 1e-9, maximum: limit_max, decimals: nano_decimals }, `Money for ${window}.`);
 
 export const Plan = group(
   {
-    session: nanos("a session of five hours"),
-    week: nanos("a week"),
-    month: nanos("a billing month"),
+    session: money("a session of five hours"),
+    week: money("a week"),
+    month: money("a billing month"),
     requests_per_minute: whole({ minimum: 1, maximum: 1_000_000_000 }, "Requests in any 60 seconds."),
     tokens_per_minute: whole({ minimum: 1, maximum: 1_000_000_000_000 }, "Tokens in any 60 seconds."),
     concurrent_requests: whole({ minimum: 1, maximum: 1_000_000 }, "Requests that run at the same time."),

@@ -30,6 +30,10 @@ export interface Row<Value = unknown, Is extends Presence = Presence> extends Sh
   variable?: string;
   /** Another variable, without which one of the environment means nothing. */
   needs?: string;
+  /** The bounds of an amount of money, whose value is decimal text. */
+  "x-amount"?: { minimum: number; maximum: number; decimals: number };
+  /** Settings that a group had once, each with what to do in its place. */
+  "x-gone"?: Record<string, string>;
   /** Says what is wrong with a variable's text, or an item of it, where a schema cannot. */
   problem?: (text: string) => string | null;
   /** These two carry the types; they are never set. */
@@ -82,6 +86,7 @@ interface Options<Value> {
   applies?: "start";
   needs?: string;
   problem?: (text: string) => string | null;
+  "x-gone"?: Record<string, string>;
 }
 type PresenceOf<Given> = Given extends { default: unknown }
   ? "defaulted"
@@ -100,6 +105,35 @@ export function whole<const Given extends Bounds>(given: Given, description: str
 
 export function number<const Given extends Bounds>(given: Given, description: string): Row<number, PresenceOf<Given>> {
   return { type: "number", ...given, description };
+}
+
+/** An amount of money as it is written, a decimal number. It is read from the text of the file, never from a double. */
+export function amount<const Given extends AmountOptions>(
+  given: Given,
+  description: string,
+): Row<string, PresenceOf<Given>> {
+  const { minimum, maximum, decimals } = given;
+  const least = minimum === 0 ? "0" : minimum.toFixed(decimals);
+  const patternErrorMessage = `must be an amount from ${least} to ${maximum}, with ${decimals} decimals at most`;
+  const bounds = { patternErrorMessage, "x-amount": { minimum, maximum, decimals } };
+  const texts = { type: "string", pattern: "^[0-9]{1,7}([.][0-9]+)?$", ...bounds } as Row;
+  const numbers = { type: "number", minimum, maximum, ...bounds } as Row;
+  const { isRequired, absent } = given;
+  return {
+    anyOf: [numbers, texts],
+    ...bounds,
+    ...(isRequired && { isRequired }),
+    ...(absent !== undefined && { absent }),
+    description,
+  };
+}
+
+interface AmountOptions {
+  minimum: number;
+  maximum: number;
+  decimals: number;
+  isRequired?: true;
+  absent?: string;
 }
 
 export function flag<const Given extends Options<boolean>>(

@@ -60,6 +60,14 @@ const server = group(
 
 const metering = group(
   {
+    currency: text(
+      {
+        default: "USD",
+        pattern: "^([A-Z]{3}|credits)$",
+        patternErrorMessage: "must be a currency of ISO 4217, such as USD or EUR, or credits",
+      },
+      "The one currency of the service: of prices, limits and costs. Needed in a file with `prices`. The database keeps the currency of its first start: another one needs a new database.",
+    ),
     lease_s: number(
       { minimum: 0.1, maximum: 3600, default: 60 },
       "How long after the last checkpoint another node settles a running request of a dead node.",
@@ -344,20 +352,12 @@ const webhooks = group(
   "Where notices may be sent.",
 );
 
+/** Prices were whole units for a token once, so a file that does not say its currency may mean others. */
+export const newPrices =
+  "prices are amounts for a million tokens now: a new price is the old one times price_per_million_units (without it: divided by 1,000), and a limit is the old one times price_per_million_units divided by 1,000,000 (without it: divided by 1,000,000,000)";
+
 const reports = group(
   {
-    currency: text(
-      {
-        isRequired: true,
-        pattern: "^[A-Z]{3}$",
-        patternErrorMessage: "must be a currency of ISO 4217, such as EUR",
-      },
-      "The currency, by ISO 4217, such as `EUR`.",
-    ),
-    price_per_million_nanos: number(
-      { isRequired: true, minimum: 0, maximum: 1_000_000 },
-      "What a million nanos cost, with nine decimals at most.",
-    ),
     provider: text(
       {
         minLength: 1,
@@ -369,7 +369,8 @@ const reports = group(
       "The name of the provider in FOCUS reports.",
     ),
   },
-  "What nanos cost in reports. Nothing else depends on it.",
+  "How reports name the service.",
+  { "x-gone": { price_per_million_units: newPrices, currency: "it is metering.currency now" } },
 );
 
 export const sections = {

@@ -9,6 +9,8 @@ import type { Plan } from "../store/plan.ts";
 export interface AmpleQuestion {
   organizationId: string;
   keyId: string;
+  /** Its public id. */
+  model: string;
   plan: Plan;
   /** The nanos that the request will hold. */
   nanos: number;
@@ -26,6 +28,7 @@ const running_fit_min = 4;
 
 export class Ample {
   readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
+  /** Limits of keys, people and teams by the key, and those for models by the key and the model. */
   readonly #keys = new Map<string, { subjects: readonly SubjectReading[]; at_ms: number }>();
   readonly #now_ms: () => number;
 
@@ -33,26 +36,34 @@ export class Ample {
     this.#now_ms = now_ms;
   }
 
-  isAmple({ organizationId, keyId, plan, nanos, running }: AmpleQuestion): boolean {
+  isAmple({ organizationId, keyId, model, plan, nanos, running }: AmpleQuestion): boolean {
     const organization = this.#organizations.get(organizationId);
     if (!organization || this.#isOld(organization.at_ms)) return false;
     const { windows } = organization;
     if (!runningFits(running, plan.concurrentRequests)) return false;
     if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
     // A key without a reading has no limit, or is new here; then the hint is wrong once.
-    const key = this.#keys.get(keyId);
-    return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));
+    return [keyId, forModel(keyId, model)].every((name) => {
+      const key = this.#keys.get(name);
+      return !key || (!this.#isOld(key.at_ms) && key.subjects.every((subject) => hasRoom(subject, nanos)));
+    });
   }
 
-  /** Learns from a grant. `subjects` are the key and its team, if they have limits. */
+  /** Learns from a grant. `subjects` are those beside the organization that have limits. */
   granted(
-    { organizationId, keyId }: Pick<AmpleQuestion, "organizationId" | "keyId">,
-    { windows, subjects }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },
+    { organizationId, keyId, model }: Pick<AmpleQuestion, "organizationId" | "keyId" | "model">,
+    { windows, subjects = [] }: { windows: WindowReadings; subjects?: readonly SubjectReading[] | undefined },
   ): void {
     const at_ms = this.#now_ms();
     remember(this.#organizations, organizationId, { windows, at_ms });
-    if (subjects) remember(this.#keys, keyId, { subjects, at_ms });
-    else this.#keys.delete(keyId);
+    const [forAll, forOne] = [subjects.filter((one) => !one.models), subjects.filter((one) => one.models)];
+    this.#learn(keyId, forAll, at_ms);
+    this.#learn(forModel(keyId, model), forOne, at_ms);
+  }
+
+  #learn(name: string, subjects: readonly SubjectReading[], at_ms: number): void {
+    if (subjects.length > 0) remember(this.#keys, name, { subjects, at_ms });
+    else this.#keys.delete(name);
   }
 
   /** The organization's limit refused a request, or the ledger did not answer. */
@@ -60,15 +71,18 @@ export class Ample {
     this.#organizations.delete(organizationId);
   }
 
-  /** The limit of the key or of its team refused a request. The rest of the organization has room as before. */
-  keyRefused(keyId: string): void {
-    remember(this.#keys, keyId, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });
+  /** A limit of the key or its team refused a request, or one for models. The rest of the organization has room as before. */
+  keyRefused(keyId: string, model?: string): void {
+    const name = model === undefined ? keyId : forModel(keyId, model);
+    remember(this.#keys, name, { subjects: [], at_ms: Number.NEGATIVE_INFINITY });
   }
 
   #isOld(at_ms: number): boolean {
     return this.#now_ms() - at_ms > believed_ms;
   }
 }
+
+const forModel = (keyId: string, model: string) => `${keyId} ${model}`;
 
 function remember<Value>(known: Map<string, Value>, id: string, value: Value): void {
   known.delete(id);

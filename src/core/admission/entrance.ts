@@ -4,6 +4,7 @@
  */
 import { asFault, type Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
+import { costOf } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { Organization } from "../store/directory.ts";
@@ -17,6 +18,7 @@ import type { Batcher } from "./batcher.ts";
 import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
+import { limitedIn } from "./limit-words.ts";
 import { refusalOf } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
@@ -29,7 +31,7 @@ export interface EntranceSettings {
 
 export interface Entry {
   requestId: string;
-  /** `rates`: those of the key, its person and its team, if they have limits of their own; the key first. */
+  /** `rates`: those of all beside the plan, whatever the model; the narrowest first. */
   principal: {
     readonly key: { readonly id: string };
     readonly organization: Pick<Organization, "id">;
@@ -44,16 +46,22 @@ export interface Entry {
   model: Model;
   /** The plan under which the request is admitted. */
   plan: Plan;
-  /**
-   * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
-   */
-  planNow?: () => Plan;
   /** Upper estimate of the whole prompt. */
   inputTokens: number;
   /** The headers of a refusal by the rates, in the protocol in use. */
   rateHeaders?(readings: RateReadings): Record<string, string>;
+}
+
+/** How a request is admitted. */
+export interface Admitting {
+  /**
+   * The organization's plan at each later moment, the same object while nothing changed. Absent: it does not change.
+   */
+  planNow?: (() => Plan) | undefined;
   /** Called at once if there is so much room that an engine may be asked while the ledger decides (ample.ts). */
   ahead?(): void;
+  /** The amount that the request took of sliding rates; null if none limits it. */
+  taken?: RateTaken | null;
 }
 
 export interface Entrance {
@@ -61,7 +69,7 @@ export interface Entrance {
    * Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held, and nothing has to be
    * settled.
    */
-  enter(entry: Entry, taken?: RateTaken | null): Promise<Reservation>;
+  enter(entry: Entry, admitting?: Admitting): Promise<Reservation>;
 }
 
 export interface CountedEntrance extends Entrance {
@@ -85,7 +93,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
 
-  async function enter(entry: Entry, taken: RateTaken | null = null): Promise<Reservation> {
+  async function enter(entry: Entry, { planNow, ahead, taken = null }: Admitting = {}): Promise<Reservation> {
     const { model, plan, request } = entry;
     const facts: RequestFacts = {
       requestId: entry.requestId,
@@ -109,17 +117,20 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
       outputTokens_min,
       lease_ms,
     };
-    const limits = new FollowedLimits(plan, lastKnown(entry.planNow, plan), changes);
+    const limits = new FollowedLimits(plan, lastKnown(planNow, plan), changes);
     const sentAt_ms = clock.now_ms();
     const granting = granted(admit, sentAt_ms);
-    const nanosWanted = inputNanos + outputTokens * model.prices.output;
+    const nanosWanted = inputNanos + costOf(outputTokens, model.prices.output);
     const { organizationId, keyId } = facts;
-    if (ample.isAmple({ organizationId, keyId, plan, nanos: nanosWanted, running: holds })) askAhead(entry);
+    const question = { organizationId, keyId, model: model.id, plan, nanos: nanosWanted, running: holds };
+    if (ample.isAmple(question)) askAhead(ahead);
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
-      const refusal = refusalOf(answer, inputNanos + outputTokens_min * model.prices.output, plan);
-      if (isOwnLimit(refusal)) ample.keyRefused(keyId);
+      const refusal = refusalOf(answer, inputNanos + costOf(outputTokens_min, model.prices.output), plan);
+      const limited = limitedIn(refusal.details.body);
+      if (limited?.models !== undefined) ample.keyRefused(keyId, model.id);
+      else if (limited && limited.limitedBy !== "organization") ample.keyRefused(keyId);
       else ample.forget(organizationId);
       throw refusal;
     }
@@ -189,22 +200,17 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   return { enter, holds: () => holds };
 }
 
-/** The last plan that could be read, so that a settlement is sent even if reading it fails. */
-function isOwnLimit({ details: { body } }: Fault): boolean {
-  return body?.limited_by !== undefined && body.limited_by !== "organization";
-}
-
 /** If it fails, the engine is asked after the grant, and what failed fails again where the grant is settled. */
-function askAhead(entry: Entry): void {
+function askAhead(ahead: Admitting["ahead"]): void {
   try {
-    entry.ahead?.();
+    ahead?.();
   } catch {
     // A defect, which ends the request later.
   }
 }
 
 /** Reports every settlement, even if the plans are not known. */
-function lastKnown(planNow: Entry["planNow"], plan: Plan): () => Plan {
+function lastKnown(planNow: Admitting["planNow"], plan: Plan): () => Plan {
   let last = plan;
   return () => {
     try {

@@ -1,5 +1,6 @@
 /** How much a request must hold before it may run: docs/design/usage.md, Holds. Pure. */
 import type { Model, Prices } from "../inference/model.ts";
+import { costOf } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { Usage } from "../inference/usage.ts";
 import { nanos_max } from "../store/ledger.ts";
@@ -9,7 +10,7 @@ export const stepTokens = 4096;
 const leastTokens = 256;
 
 /** The tokens of one request stay below this, and its nanos below `nanos_max`, whatever anybody reports. */
-const tokens_max = 1e9;
+const tokens_max = 1e8;
 
 export interface HoldPlan {
   inputNanos: number;
@@ -29,7 +30,10 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
     whole(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
   );
   return {
-    inputNanos: whole(whole(inputTokens, tokens_max) * dearest + searches * (prices.search ?? 0), nanos_max),
+    inputNanos: whole(
+      costOf(whole(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
+      nanos_max,
+    ),
     // A whole answer that is passed on cannot grow its hold.
     outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
     outputTokens_min: Math.min(outputTokensCap, leastTokens),
@@ -37,11 +41,11 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   };
 }
 
-/** The price of the prompt of a usage, in nanos. */
+/** The cost of the prompt of a usage, in nanos. */
 export function promptNanos(usage: Usage, prices: Prices): number {
-  const input = whole(usage.inputTokens, tokens_max) * prices.input;
-  const cachedInput = whole(usage.cachedInputTokens, tokens_max) * prices.cachedInput;
-  const cacheWrite = whole(usage.cacheWriteTokens, tokens_max) * prices.cacheWrite;
+  const input = costOf(whole(usage.inputTokens, tokens_max), prices.input);
+  const cachedInput = costOf(whole(usage.cachedInputTokens, tokens_max), prices.cachedInput);
+  const cacheWrite = costOf(whole(usage.cacheWriteTokens, tokens_max), prices.cacheWrite);
   return whole(input + cachedInput + cacheWrite, nanos_max);
 }
 

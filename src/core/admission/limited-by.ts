@@ -1,9 +1,9 @@
 /**
- * Decides whose limit a refusal names: the organization's, the team's or the key's. Of those that lack room it is the
+ * Decides whose limit a refusal names: the organization's, the team's, the person's or the key's, for all models or some. Of those that lack room it is the
  * one whose window resets last, because waiting is in vain until then; between equals the narrowest, which is the
  * easiest to raise: docs/design/usage.md, Budgets. Pure.
  */
-import type { LimitedBy } from "../store/budget.ts";
+import { type Limited, limitedOf, narrowestFirst } from "../store/budget.ts";
 import {
   type AdmitAnswer,
   type ExtraReading,
@@ -16,23 +16,21 @@ import {
 import type { WholeLimit } from "./whole-limit.ts";
 
 /** A shortage, and whose limit it is. The subject's own windows and kinds are in the places of the organization's. */
-export interface Limiter extends Shortage {
-  limitedBy: LimitedBy;
-}
+export interface Limiter extends Shortage, Limited {}
 
 type Short = Extract<AdmitAnswer, { answer: "exhausted" | "reserved" }>;
 
-/** Extra usage does not relieve a key or a team. */
+/** Extra usage relieves the organization alone, and not its limits for models. */
 const noExtra: ExtraReading = Object.freeze({ enabled: false, capNanos: null, used: 0, held: 0 });
 
 export function limiterOf(answer: Short, leastNanos: number): Limiter {
   const withHeld = answer.answer === "reserved";
   const { windows, extra, kinds, at } = answer;
-  const owners = (answer.subjects ?? []).map(
-    ({ subject, windows }): Limiter => ({
-      limitedBy: subject,
-      windows,
-      kinds: fullKinds(windows, leastNanos, withHeld),
+  const owners = limitsOf(answer).map(
+    (one): Limiter => ({
+      ...limitedOf(one),
+      windows: one.windows,
+      kinds: fullKinds(one.windows, leastNanos, withHeld),
       extra: noExtra,
       at,
     }),
@@ -48,8 +46,9 @@ export function limiterOf(answer: Short, leastNanos: number): Limiter {
  * The smallest whole window that is below the least hold of the request, so that no reset helps; of equals the
  * narrowest. The organization's windows count only if extra usage cannot take the request either.
  */
-export function smallestBelow({ windows, extra, subjects = [] }: Shortage, leastNanos: number): WholeLimit | null {
-  const whole = subjects.flatMap(({ subject, windows }) => wholeLimits(windows, { limitedBy: subject }));
+export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimit | null {
+  const { windows, extra } = shortage;
+  const whole = limitsOf(shortage).flatMap((one) => wholeLimits(one.windows, limitedOf(one)));
   if (!extra.enabled || (extra.capNanos ?? Infinity) < leastNanos) {
     const { enabled, capNanos } = extra;
     const relief = { enabled, capNanos, available: extraAvailable(extra) };
@@ -64,12 +63,19 @@ export function extraAvailable({ enabled, capNanos, used, held }: ExtraReading):
   return enabled ? Math.max(0, (capNanos ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
-/** The subject that runs as many requests at a time as it may: the key, its team, or else the organization. */
-export function crowdedBy(subjects: readonly SubjectReading[] = []): SubjectReading | null {
-  return subjects.find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null;
+/** The narrowest that runs as many requests at a time as it may; null: it is the organization. */
+export function crowdedBy(answer: Pick<Shortage, "subjects">): (Limited & SubjectReading) | null {
+  return (
+    limitsOf(answer).find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null
+  );
 }
 
-function wholeLimits(windows: WindowReadings, owner: Pick<WholeLimit, "limitedBy" | "extra">): WholeLimit[] {
+/** The subjects beside the organization, the narrowest first. */
+function limitsOf({ subjects = [] }: Pick<Shortage, "subjects">): (Limited & SubjectReading)[] {
+  return subjects.map((one) => ({ ...one, limitedBy: one.subject })).sort(narrowestFirst);
+}
+
+function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, "extra">): WholeLimit[] {
   return windowKinds.flatMap((limit) => {
     const value = windows[limit].limit;
     return value === null ? [] : [{ ...owner, limit, value }];

@@ -6,6 +6,7 @@
 
 import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
+import { limitedOf, matchesModel } from "../store/budget.ts";
 import { ratesOverPlan } from "../store/over-plan.ts";
 import type { Plan } from "../store/plan.ts";
 import {
@@ -20,15 +21,15 @@ import {
 } from "../store/rates.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { holdFor } from "./hold.ts";
-import { minuteLimit } from "./limit-words.ts";
+import { forModels, limitedShown, minuteLimit } from "./limit-words.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
 export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance {
   return {
-    async enter(entry) {
+    async enter(entry, admitting) {
       const taken = rates ? await taking(rates, entry) : null;
       try {
-        return await entrance.enter(entry, taken);
+        return await entrance.enter(entry, { ...admitting, taken });
       } catch (refused) {
         void taken?.giveBack();
         throw refused;
@@ -65,8 +66,8 @@ async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
 }
 
 /** The subjects whose limits count for the request, the narrowest first. */
-function subjectsOf({ plan, principal }: Entry): readonly RateSubject[] {
-  const own = principal.rates ?? none;
+function subjectsOf({ plan, principal, model }: Entry): readonly RateSubject[] {
+  const own = principal.rates?.filter(({ models = model.id }) => matchesModel(models, model.id)) ?? none;
   const limits = ratesOverPlan(plan, principal.overPlan);
   if (limits.requestsPerMinute === null && limits.tokensPerMinute === null) return own;
   return [...own, { limitedBy: "organization", id: principal.organization.id, limits }];
@@ -86,7 +87,7 @@ function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "to
 function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Record<string, string>): Fault {
   const { limitedBy, limit: name, retry_ms, reading } = refused;
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
-  const whole = `${limitedBy}'s limit of ${minuteLimit(name, reading.limit)}`;
+  const whole = `${limitedBy}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
   const problem =
     name === "tokens" && reading.remaining > 0
       ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`
@@ -94,10 +95,11 @@ function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Re
   return new Fault("rate_limit_exceeded", `${problem} Try again in ${seconds} s.`, {
     retryAfterSeconds: seconds,
     headers,
-    body: { limited_by: limitedBy },
+    body: limitedShown(refused),
   });
 }
 
-function beyondWholeRate({ limitedBy, tokensPerMinute }: RateHopeless, needed: number, plan: Plan): Fault {
-  return beyondWholeLimit({ limit: "tokens_per_minute", limitedBy, value: tokensPerMinute }, needed, plan);
+function beyondWholeRate(hopeless: RateHopeless, needed: number, plan: Plan): Fault {
+  const whole = { ...limitedOf(hopeless), limit: "tokens_per_minute", value: hopeless.tokensPerMinute } as const;
+  return beyondWholeLimit(whole, needed, plan);
 }

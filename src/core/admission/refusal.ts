@@ -6,7 +6,7 @@
 
 import { counted, grouped, percentOf } from "../inference/amounts.ts";
 import { asFault, Fault } from "../inference/fault.ts";
-import type { LimitedBy } from "../store/budget.ts";
+import { type Limited, limitedOf } from "../store/budget.ts";
 import {
   type AdmitAnswer,
   type ExtraReading,
@@ -17,7 +17,7 @@ import {
   windowKinds,
 } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
-import { askAdvice, capitalized, windowNames } from "./limit-words.ts";
+import { askAdvice, capitalized, forModels, limitedShown, windowNames } from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
@@ -79,11 +79,12 @@ function usageLimitReached(
   shortage: Limiter,
   { plan, windows }: Account,
 ): Fault {
-  const { extra, at, limitedBy } = shortage;
+  const { extra, at, models } = shortage;
   const { kind, resetAt } = until.window;
   const seconds = Math.max(1, Math.ceil((resetAt.getTime() - at.getTime()) / 1000));
   const wait = `wait until the ${until.resets} limit resets at ${resetAt.toISOString()}`;
-  const advice = [...(lessHelps(shortage) ? lessAdvice : []), wait, `or ${askAdvice(limitedBy, extra)}.`];
+  const another = models === undefined ? [] : ["choose another model"];
+  const advice = [...(lessHelps(shortage) ? lessAdvice : another), wait, `or ${askAdvice(shortage, extra)}.`];
   return new Fault("usage_limit_reached", `${problem}. ${capitalized(advice.join(", "))}`, {
     retryAfterSeconds: seconds,
     headers: { ...windowHeaders(windows), "x-should-retry": "false" },
@@ -94,7 +95,7 @@ function usageLimitReached(
       resets_in_seconds: seconds,
       extra_usage: { enabled: extra.enabled, available: extraAvailable(extra) },
       plan_type: plan.name,
-      limited_by: limitedBy,
+      ...limitedShown(shortage),
     },
   });
 }
@@ -105,28 +106,26 @@ function usageReserved(shortage: Limiter, leastNanos: number, windows: WindowRea
   return new Fault(
     "usage_reserved",
     `${needs(leastNanos)}, but the ${statesOf(shortOf(shortage, isPlanFull), shortage)}. Try again when one of them ends.`,
-    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: { limited_by: shortage.limitedBy } },
+    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: limitedShown(shortage) },
   );
 }
 
-function concurrencyLimitExceeded(
-  { windows, subjects, concurrentRequests: raised }: Crowded,
-  plan: UsageLimits,
-): Fault {
-  const crowded = crowdedBy(subjects);
-  const limitedBy: LimitedBy = crowded?.subject ?? "organization";
+function concurrencyLimitExceeded(answer: Crowded, plan: UsageLimits): Fault {
+  const { windows, concurrentRequests: raised } = answer;
+  const crowded = crowdedBy(answer);
+  const limited: Limited = crowded ? limitedOf(crowded) : { limitedBy: "organization" };
   const concurrentRequests = crowded ? crowded.concurrentRequests : (raised ?? plan.concurrentRequests);
   return new Fault(
     "concurrency_limit_exceeded",
-    `The ${limitedBy}'s limit of ${counted(concurrentRequests ?? 0, "request")} at a time is reached. Try again when one of them ends.`,
-    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: { limited_by: limitedBy } },
+    `The ${limited.limitedBy}'s limit of ${counted(concurrentRequests ?? 0, "request")} at a time${forModels(limited)} is reached. Try again when one of them ends.`,
+    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: limitedShown(limited) },
   );
 }
 
 type Crowded = Extract<AdmitAnswer, { answer: "concurrency" }>;
 
 /** A window or the extra usage, as a message names it. */
-interface NamedLimit {
+interface NamedLimit extends Pick<Limited, "models"> {
   name: string;
   limit: number | null;
   used: number;
@@ -138,8 +137,9 @@ function extraLimit({ capNanos, used, held }: ExtraReading): NamedLimit {
 }
 
 /** The limits that lack room, the one that resets last first, and extra usage if it might have taken the request. */
-function shortOf({ kinds, windows, extra }: Shortage, withExtra = extra.enabled): NamedLimit[] {
-  const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], name: windowNames[kind] }));
+function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.enabled): NamedLimit[] {
+  const ofModels = models === undefined ? {} : { models };
+  const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], ...ofModels, name: windowNames[kind] }));
   return withExtra ? [...limits, extraLimit(extra)] : limits;
 }
 
@@ -151,7 +151,7 @@ const statesOf = (limits: readonly NamedLimit[], { limitedBy }: Pick<Limiter, "l
 function stateOf(named: NamedLimit): string {
   const { name, limit, used } = named;
   const left = leftOf(named);
-  const whole = `${name} limit of ${counted(limit ?? 0, "unit")}`;
+  const whole = `${name} limit of ${counted(limit ?? 0, "unit")}${forModels(named)}`;
   if (left === 0) return `${whole} is used up`;
   const state = `${whole} has ${grouped(left)} left (${percentOf(used, limit)}% used)`;
   if (named.held >= left) return `${state}, all held by running requests`;

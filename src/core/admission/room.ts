@@ -3,6 +3,7 @@
  * before tokens beyond it leave; if it cannot grow, a window is used to its end, and generation ends. When limits have
  * changed, it is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
  */
+import { costOf, tokensFor } from "../inference/money.ts";
 import { type Granted, type GrowAnswer, nanos_max, type RequestFacts } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits, Limits } from "./followed-limits.ts";
@@ -78,12 +79,11 @@ export class Room {
   }
 
   #coveredTokens(): number {
-    const price = this.#price;
-    return price === 0 ? Number.POSITIVE_INFINITY : Math.floor((this.#heldNanos - this.#promptNanos) / price);
+    return tokensFor(this.#heldNanos - this.#promptNanos, this.#price);
   }
 
   #nanosFor(tokens: number): number {
-    return whole(this.#promptNanos + tokens * this.#price, nanos_max);
+    return whole(this.#promptNanos + costOf(tokens, this.#price), nanos_max);
   }
 
   /** The tokens that the next growth is to cover: one step more, and the cap at most. */

@@ -6,14 +6,13 @@
 
 import { counted } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
-import type { LimitedBy } from "../store/budget.ts";
+import type { Limited } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
-import { askAdvice, minuteLimit, windowNames } from "./limit-words.ts";
+import { askAdvice, forModels, limitedShown, minuteLimit, windowNames } from "./limit-words.ts";
 
-export interface WholeLimit {
+export interface WholeLimit extends Limited {
   limit: WindowKind | "tokens_per_minute";
-  limitedBy: LimitedBy;
   /** Units of a window, or tokens of a minute. */
   value: number;
   /** The extra usage that relieves the organization's windows; absent for every other limit. */
@@ -27,14 +26,14 @@ export function beyondWholeLimit(whole: WholeLimit, needed: number, plan: Pick<P
   const asked = counted(needed, isMinute ? "token" : "unit");
   const nor = extra?.enabled ? ` and the extra usage limit of ${counted(extra.capNanos ?? 0, "unit")}` : "";
   const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
-  const message = `This request needs at least ${asked}, more than the ${limitedBy}'s ${namedWhole(whole)}${nor}. ${less}, or ${askAdvice(limitedBy, extra)}.`;
+  const message = `This request needs at least ${asked}, more than the ${limitedBy}'s ${namedWhole(whole)}${forModels(whole)}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
   return new Fault("usage_limit_reached", message, {
     headers: { "x-should-retry": "false" },
     body: {
       limit,
       limit_value: value,
       needed,
-      limited_by: limitedBy,
+      ...limitedShown(whole),
       ...(extra && { extra_usage: { enabled: extra.enabled, available: extra.available } }),
       plan_type: plan.name,
     },

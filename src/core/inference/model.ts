@@ -28,13 +28,13 @@ export interface Model {
   bounds?: "engine";
 }
 
-/** Prices in whole micro-nanos for each token. */
+/** Prices in picos (10⁻¹²) of the currency for each token. */
 export interface Prices {
   input: number;
   cachedInput: number;
   cacheWrite: number;
   output: number;
-  /** The price of a search, for models that rank. */
+  /** The price of a search in picos, for models that rank. */
   search?: number;
 }
 

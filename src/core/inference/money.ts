@@ -13,11 +13,14 @@ export interface Money {
   currency: Currency;
 }
 
-export const nanos_per_one = 1_000_000_000;
-const nano_decimals = 9;
+export const nano_decimals = 9;
+export const nanos_per_one = 10 ** nano_decimals;
 const picos_per_nano = 1000;
 /** A limit is at most a million of the currency. */
-export const limit_nanos_max = 1_000_000 * nanos_per_one;
+export const limit_max = 1_000_000;
+export const limit_nanos_max = limit_max * nanos_per_one;
+/** The decimals of the price of a million tokens: its millionths are the picos of a token. */
+export const price_decimals = 6;
 
 const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
 

@@ -59,7 +59,7 @@ export function started(
 ): Promise<Run> {
   const standing = call.begins(standings.begin(principal, (fault) => call.end(fault)));
   const planNow = () => planOf(catalog().plans, standing.principal.organization) ?? request.plan;
-  return runs.start({ ...request, planNow }, call).then((run) => call.begins(run));
+  return runs.start(request, call, planNow).then((run) => call.begins(run));
 }
 
 /** The headers that every answer of an admitted request has. */

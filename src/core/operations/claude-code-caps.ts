@@ -1,4 +1,7 @@
-/** The limits of a caller that Claude Code shows: the windows of organization, team and key that have one. Pure. */
+/**
+ * The limits of a caller that Claude Code shows: the windows of organization, team and key that have one. It knows none for
+ * models. Pure.
+ */
 import {
   type SubjectReading,
   type WindowKind,
@@ -15,8 +18,11 @@ export interface Cap {
   resetsAt_s: number;
 }
 
-export function capsOf(windows: WindowReadings, subjects: readonly Pick<SubjectReading, "windows">[] = []): Cap[] {
-  const all = [...subjects.map((one) => one.windows), windows];
+export function capsOf(
+  windows: WindowReadings,
+  subjects: readonly Pick<SubjectReading, "windows" | "models">[] = [],
+): Cap[] {
+  const all = [...subjects.filter((one) => !one.models).map((one) => one.windows), windows];
   return all.flatMap((readings) => windowKinds.flatMap((kind) => capOf(kind, readings[kind])));
 }
 

@@ -3,15 +3,18 @@
  * (docs/design/usage.md, Receipts), for which nothing waits. Once the request is admitted, the ledger has its record.
  */
 
+import { limitedIn } from "../admission/limit-words.ts";
 import type { Call } from "../http/call.ts";
 import type { Fault } from "../inference/fault.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-export function refused(dependencies: Dependencies, call: Call, operation: Operation, { code, status }: Fault): void {
+export function refused(dependencies: Dependencies, call: Call, operation: Operation, fault: Fault): void {
+  const { code, status, details } = fault;
   const { source, organization, key, model, stream } = call.notes;
   if (source !== undefined || organization === undefined || key === undefined) return;
   dependencies.metrics.decision("refused", code);
+  const limited = limitedIn(details.body);
   // A request that failed by a defect or because a store is away was not refused.
   if (status >= 500) return;
   dependencies.refused.add({
@@ -22,5 +25,6 @@ export function refused(dependencies: Dependencies, call: Call, operation: Opera
     model: model ?? null,
     stream: stream ?? null,
     errorCode: code,
+    ...(limited && { limited }),
   });
 }

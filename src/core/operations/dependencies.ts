@@ -9,6 +9,7 @@ import type { FrameDependencies } from "../http/frame.ts";
 import type { Log } from "../http/log.ts";
 import type { Observer } from "../http/observer.ts";
 import type { ImageSettings } from "../inference/image-url.ts";
+import type { Currency } from "../inference/money.ts";
 import type { MessagesOptions } from "../protocol/anthropic-messages/decode-request.ts";
 import type { Catalog } from "../routing/catalog.ts";
 import type { RouteView } from "../routing/view.ts";
@@ -16,7 +17,6 @@ import type { Ledger } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
 import type { TokenCounter } from "../tokens/counter.ts";
 import type { InputEstimate } from "../usage/input-estimate.ts";
-import type { Pricing } from "../usage/pricing.ts";
 import type { RefusedLog } from "../usage/refused.ts";
 import type { Runs } from "../usage/run.ts";
 import type { StreamLimits } from "./answering.ts";
@@ -40,8 +40,8 @@ export interface Dependencies extends FrameDependencies {
   stored: StoredResponses;
   sinks: AnswerSinks;
   tokenCounter: Pick<TokenCounter, "examine">;
-  /** The price of nanos. Null if the configuration has none. */
-  pricing(): Pricing | null;
+  /** In which the service counts. */
+  currency: Currency;
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */
   images(): ImageSettings;

@@ -1,6 +1,6 @@
 /** The wire shape of a receipt: what one request cost, and in which windows. Rules: docs/design/usage.md, Receipts. */
 import Type from "typebox";
-import { count, instant, ModelId, nullable } from "../protocol/shapes/contract.ts";
+import { count, instant, ModelId, nullable, oneOf } from "../protocol/shapes/contract.ts";
 import { meteredOperations } from "../store/ledger.ts";
 
 const percent = () => Type.Number({ minimum: 0, maximum: 100 });
@@ -39,6 +39,12 @@ export const RequestReceipt = Type.Object(
     }),
     stopped_by: nullable(Type.Literal("usage_window")),
     error_code: nullable(Type.String()),
+    limited_by: nullable(
+      oneOf(["organization", "team", "person", "key"], { description: "Whose limit a refused request met." }),
+    ),
+    limited_models: nullable(
+      Type.String({ description: "The models that the limit is for: a model, or `prefix/*`. Null: all of them." }),
+    ),
     attempts: nullable(
       Type.Integer({
         minimum: 0,

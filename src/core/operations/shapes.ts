@@ -102,14 +102,25 @@ const UsageWindow = Type.Object(
   { $id: "UsageWindow" },
 );
 
+const ownWindows = {
+  session: Type.Optional(UsageWindow),
+  week: Type.Optional(UsageWindow),
+  month: Type.Optional(UsageWindow),
+  requests_per_minute: Type.Optional(UsageWindow),
+  tokens_per_minute: Type.Optional(UsageWindow),
+};
+
+const OwnWindows = Type.Object(ownWindows);
+export type OwnWindows = Type.Static<typeof OwnWindows>;
+
+const models = Type.Optional(
+  Type.Record(Type.String(), OwnWindows, {
+    description: "By a model's id or `prefix/*`: the windows of limits for those.",
+  }),
+);
+
 export const BudgetWindows = Type.Object(
-  {
-    session: Type.Optional(UsageWindow),
-    week: Type.Optional(UsageWindow),
-    month: Type.Optional(UsageWindow),
-    requests_per_minute: Type.Optional(UsageWindow),
-    tokens_per_minute: Type.Optional(UsageWindow),
-  },
+  { ...ownWindows, models },
   {
     $id: "BudgetWindows",
     description:
@@ -124,6 +135,7 @@ export const UsageRecord = Type.Object(
     session: UsageWindow,
     week: UsageWindow,
     month: UsageWindow,
+    models,
     key: Type.Optional(BudgetWindows),
     person: Type.Optional(BudgetWindows),
     team: Type.Optional(BudgetWindows),

@@ -2,12 +2,13 @@
 import { planOf } from "../admission/allowance.ts";
 import { json } from "../http/json.ts";
 import { percentOf } from "../inference/amounts.ts";
+import type { LimitedBy } from "../store/budget.ts";
 import { type SubjectReading, type WindowReading, windowKinds } from "../store/ledger.ts";
 import { noLimits } from "../store/plan.ts";
 import type { RateReading, RateReadings } from "../store/rates.ts";
 import { getExample } from "./examples.ts";
 import { jsonSuccess, operation } from "./operation.ts";
-import { type BudgetWindows, UsageRecord } from "./shapes.ts";
+import { type BudgetWindows, type OwnWindows, UsageRecord } from "./shapes.ts";
 
 export const getUsage = operation({
   operationId: "getUsage",
@@ -16,7 +17,7 @@ export const getUsage = operation({
   tag: "Usage",
   summary: "Read the usage windows",
   description:
-    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key, you as its owner, or its team has limits beside the organization's, `key`, `person` and `team` show them.",
+    "The five-hour session, the week and the billing month of your organization. If no session is open, it shows 0 percent and a reset in five hours. If your key, you as its owner, or its team has limits beside the organization's, `key`, `person` and `team` show them. `models` has limits for some models.",
   scope: "usage:read",
   success: jsonSuccess("The three windows.", {
     schema: UsageRecord,
@@ -37,34 +38,44 @@ export const getUsage = operation({
       ledger.budgets(organization.id, key.id),
       own.length === 0 ? [] : rates.read(organization.id, own),
     ]);
-    const minutes = own.map(({ limitedBy }, place) => [limitedBy, minutesBody(readings[place]!, new Date())] as const);
-    const limited = (subject: SubjectReading["subject"]): BudgetWindows => ({
-      ...windowsBody(budgets.find((one) => one.subject === subject)),
-      ...minutes.find(([limitedBy]) => limitedBy === subject)?.[1],
+    const minutes = own.map((subject, place) => ({ ...subject, body: minutesBody(readings[place]!, new Date()) }));
+    const limited = (whose: LimitedBy, models?: string): OwnWindows => ({
+      ...windowsBody(budgets.find((one) => one.subject === whose && one.models === models)),
+      ...minutes.find((one) => one.limitedBy === whose && one.models === models)?.body,
     });
+    const forModels = (whose: LimitedBy) => {
+      const all = [
+        ...budgets.filter((one) => one.subject === whose),
+        ...minutes.filter((one) => one.limitedBy === whose),
+      ];
+      const patterns = new Set(all.flatMap(({ models = [] }) => models));
+      return unlessEmpty("models", Object.fromEntries([...patterns].map((one) => [one, limited(whose, one)])));
+    };
+    const budgetOf = (whose: LimitedBy): BudgetWindows => ({ ...limited(whose), ...forModels(whose) });
     return json(200, {
       object: "service.usage",
       session: windowBody(windows.session),
       week: windowBody(windows.week),
       month: windowBody(windows.month),
-      ...unlessEmpty("key", limited("key")),
-      ...unlessEmpty("person", limited("person")),
-      ...unlessEmpty("team", limited("team")),
+      ...forModels("organization"),
+      ...unlessEmpty("key", budgetOf("key")),
+      ...unlessEmpty("person", budgetOf("person")),
+      ...unlessEmpty("team", budgetOf("team")),
     });
   },
 });
 
-const unlessEmpty = (name: SubjectReading["subject"], limited: BudgetWindows) =>
-  Object.keys(limited).length > 0 ? { [name]: limited } : {};
+const unlessEmpty = <Body extends object>(name: string, body: Body): Record<string, Body> =>
+  Object.keys(body).length > 0 ? { [name]: body } : {};
 
 /** Only the windows that have a limit: the others say nothing beyond those of the organization. */
-function windowsBody(budget: SubjectReading | undefined): BudgetWindows {
+function windowsBody(budget: SubjectReading | undefined): OwnWindows {
   if (!budget) return {};
   const limited = windowKinds.filter((kind) => budget.windows[kind].limit !== null);
   return Object.fromEntries(limited.map((kind) => [kind, windowBody(budget.windows[kind])]));
 }
 
-function minutesBody({ requests, tokens }: RateReadings, now: Date): BudgetWindows {
+function minutesBody({ requests, tokens }: RateReadings, now: Date): OwnWindows {
   const body = ({ limit, remaining, reset_ms }: RateReading) =>
     windowBody({ limit, used: limit - remaining, resetAt: new Date(now.getTime() + reset_ms) });
   return {

@@ -93,7 +93,7 @@ export interface Credential {
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "version" | "formerSlugs">;
-  /** The limits of the key, of its person and of its team, if they have any, raises included. */
+  /** The limits of the key, of its person and of its team, and those for models, if there are any, raises included. The narrowest first. */
   rates: readonly RateSubject[];
   /** The limits of a minute in the place of the plan's; absent or null: the plan's alone. */
   overPlan?: RatesOverPlan | null;

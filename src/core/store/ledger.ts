@@ -48,10 +48,13 @@ export interface WindowReading {
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
 /**
- * The limits and the use of a key, its person or its team at the instant of a decision. The ledger does not count rates.
+ * The limits and the use of a key, its person or its team at the instant of a decision, or those of one of them or of the
+ * organization for a pattern of models. The ledger does not count rates.
  */
 export interface SubjectReading {
-  subject: Exclude<LimitedBy, "organization">;
+  subject: LimitedBy;
+  /** A public model id, or `prefix/*`. */
+  models?: string;
   windows: WindowReadings;
   concurrentRequests: number | null;
   running: number;
@@ -167,7 +170,7 @@ export interface Granted {
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
-  /** The key, its person and its team, if they have limits; absent if none has. */
+  /** The key, its person and its team, and limits for the model, where there are any. */
   subjects?: SubjectReading[];
   /** The key's team, with limits or without; left out if it has none. */
   teamId?: string;
@@ -191,7 +194,7 @@ export type AdmitAnswer =
   | { answer: "unknown" };
 /**
  * The organization's windows in which the least hold has no room beside settled use (`exhausted`), or only beside what
- * others hold (`reserved`); the one that resets last first. Empty if only the key, its person or its team lacks room.
+ * others hold (`reserved`); the one that resets last first. Empty if only others of the subjects lack room.
  */
 export interface Shortage {
   kinds: WindowKind[];
@@ -233,7 +236,7 @@ export interface Ledger {
    * The windows in force now. An idle session reads used 0 and a reset five hours from now. Rejects for an unknown id.
    */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
-  /** The limits and the use of this key, its person and its team, if they have limits. */
+  /** The limits and the use of this key, its person and its team, if they have limits, and those for models. */
   budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
   /** The same and more, for operators. */
   reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
@@ -321,7 +324,7 @@ export interface Sealed {
 export interface LedgerDifference {
   /** Null for `pass`, `chain` and the totals of all organizations, which belong to none. */
   organizationId: string | null;
-  /** The UUID of the key, member or team of that organization; null for the organization itself. */
+  /** The UUID of the key, member or team of that organization, or of limits for models; null for the organization itself. */
   subjectId: string | null;
   /**
    * `extra` is the extra usage of a billing month. `running` counts open requests, and has no window. `hour` and `day`

@@ -4,7 +4,7 @@
  * docs/design/usage.md, Sliding limits; docs/design/metering.md, Sliding limits in stores.
  */
 
-import type { LimitedBy } from "./budget.ts";
+import { type Limited, limitedOf } from "./budget.ts";
 
 /** Limits of a minute. Null means no limit. */
 export interface RateLimits {
@@ -14,10 +14,10 @@ export interface RateLimits {
 
 /**
  * A subject that limits a request: its organization, and its key, the key's person and its team if they have limits of
- * their own.
+ * their own; and each of them for its model.
  */
-export interface RateSubject {
-  limitedBy: LimitedBy;
+export interface RateSubject extends Limited {
+  /** Of limits for models, theirs. */
   id: string;
   limits: RateLimits;
 }
@@ -72,10 +72,9 @@ export interface RateTaken {
    */
   correct(tokens: number): Promise<void>;
 }
-export interface RateRefused {
+/** It names the full subject that has room last; between equals the narrowest. */
+export interface RateRefused extends Limited {
   answer: "refused";
-  /** The full subject that has room last; between equals the narrowest. */
-  limitedBy: LimitedBy;
   limit: RateLimitName;
   /** The reading of that limit. */
   reading: RateReading;
@@ -87,9 +86,8 @@ export interface RateRefused {
  * The least of the request alone is above a whole limit of tokens. This is the smallest such limit; between equals the
  * narrowest.
  */
-export interface RateHopeless {
+export interface RateHopeless extends Limited {
   answer: "never";
-  limitedBy: LimitedBy;
   tokensPerMinute: number;
 }
 
@@ -118,10 +116,10 @@ export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits
 /** The limit that a request can never meet, whatever was taken before. */
 export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopeless | null {
   let smallest: RateHopeless | null = null;
-  for (const { limitedBy, limits } of subjects) {
-    const { tokensPerMinute } = limits;
+  for (const subject of subjects) {
+    const { tokensPerMinute } = subject.limits;
     if (tokensPerMinute === null || tokensPerMinute >= (smallest?.tokensPerMinute ?? tokens_min)) continue;
-    smallest = { answer: "never", limitedBy, tokensPerMinute };
+    smallest = { answer: "never", ...limitedOf(subject), tokensPerMinute };
   }
   return smallest;
 }
@@ -182,7 +180,7 @@ export function refusalOf(counts: readonly RateCount[], subjects: readonly RateS
   }
   return {
     answer: "refused",
-    limitedBy: subjects[last.place]!.limitedBy,
+    ...limitedOf(subjects[last.place]!),
     limit: last.limit,
     reading: readings[last.place]![last.limit]!,
     // The last of the entries that share a second may take a moment longer.

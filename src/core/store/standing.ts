@@ -19,6 +19,9 @@ export const standingSubjects = {
 } as const satisfies Record<LimitedBy, IdPrefix>;
 export type StandingSubject = keyof typeof standingSubjects;
 
+/** The prefix of the ids of limits for models, which are subjects of the ledger too. */
+export const modelLimitsPrefix = "lim_" as const satisfies IdPrefix;
+
 export interface Standing extends Pick<SubjectReading, "windows" | "concurrentRequests" | "running"> {
   id: string;
   organizationId: string;
@@ -28,7 +31,7 @@ export interface Standing extends Pick<SubjectReading, "windows" | "concurrentRe
 
 export interface Standings {
   /**
-   * The standings of organizations, teams, members and keys, by their ids. Subjects without a limit are left out: the ledger
+   * The standings of organizations, teams, members, keys and limits for models, by their ids. Subjects without a limit are left out: the ledger
    * does not count the use of such a team or key.
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;

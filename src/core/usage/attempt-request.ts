@@ -9,7 +9,7 @@ import { type CatalogModel, type CodecOf, contextTokensOf, type Route } from "..
 import type { Signals } from "./departure.ts";
 import type { RunTrace } from "./trace.ts";
 
-/** The part of a run's request that its engines need. */
+/** The part of a request's record that its engines need. */
 export interface ForEngines {
   model: CatalogModel;
   request: InferenceRequest;
@@ -32,7 +32,8 @@ export interface ForEngines {
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
-export interface AttemptRequest extends ForEngines, Signals {
+export interface AttemptRequest extends Signals {
+  asked: ForEngines;
   /** The output tokens that an answer may have, by the model, its context, and the nanos held so far. */
   room: { allowed: number; held: number };
   /** Resolves when the ledger has decided. A request waits for a slot only after that. */
@@ -77,11 +78,11 @@ export function isReadAsProduced({ request, fetched }: Pick<ForEngines, "request
   return request.stream || fetched?.asProduced === true;
 }
 
-export function engineRequestOf(attemptRequest: AttemptRequest, settings: AttemptsSettings): EngineRequest {
-  const { model, request, inputTokens, room } = attemptRequest;
+export function engineRequestOf({ asked, room }: AttemptRequest, settings: AttemptsSettings): EngineRequest {
+  const { model, request, inputTokens } = asked;
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
   // The two forms of an answer that is passed on are not made of each other.
-  const stream = isReadAsProduced(attemptRequest) || (!request.passed && cap > settings.unstreamed_tokens_max);
+  const stream = isReadAsProduced(asked) || (!request.passed && cap > settings.unstreamed_tokens_max);
   // An answer that comes whole cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.

@@ -157,7 +157,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       return this.#last(next.value);
     }
     this.#isBegun = false;
-    return { done: false, value: [{ type: "response-start", ...this.#attemptRequest.identity }] };
+    return { done: false, value: [{ type: "response-start", ...this.#attemptRequest.asked.identity }] };
   }
 
   /** Takes a slot at an engine as soon as one is free. Null if the request was given up or waited too long. */
@@ -171,7 +171,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const found = await this.#queued(stage).catch((fault: unknown) => asFault(fault));
     const ms = this.#parts.now_ms() - began_ms;
     this.progress.queued_ms += ms;
-    const model = this.#attemptRequest.model.id;
+    const model = this.#attemptRequest.asked.model.id;
     if (found instanceof Fault) {
       this.#failures.push({ kind: "busy", fault: found });
       this.#parts.waited({ model, outcome: "full", ms });
@@ -185,7 +185,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   async #queued(stage: Stage): Promise<TakenSlot | null> {
     const order = this.#order;
     // While a request waits for long, only the conversation itself is kept in memory.
-    this.#attemptRequest.own?.[Symbol.dispose]();
+    this.#attemptRequest.asked.own?.[Symbol.dispose]();
     await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
     const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
     for (;;) {
@@ -225,32 +225,32 @@ export class Attempts implements EngineAnswer, EngineEvents {
       ...this.#engineRequest.at(route),
       client: this.#parts.client,
       upstream,
-      codec: codecAt(route, attemptRequest.codecOf),
+      codec: codecAt(route, attemptRequest.asked.codecOf),
       dialect: lesser.of(route, now_ms()),
       refuses: (dialect) => lesser.learned(route, dialect, now_ms()),
       lost: (loss) => {
-        if (!losses.has(loss)) lost({ model: attemptRequest.model.id, route, loss });
+        if (!losses.has(loss)) lost({ model: attemptRequest.asked.model.id, route, loss });
         losses.add(loss);
       },
-      identity: attemptRequest.identity,
+      identity: attemptRequest.asked.identity,
       signal: finish?.signal ?? attemptRequest.signal,
-      inputBytes: attemptRequest.inputBytes,
-      own: attemptRequest.own ?? null,
+      inputBytes: attemptRequest.asked.inputBytes,
+      own: attemptRequest.asked.own ?? null,
       isFresh,
       stream: this.#engineRequest.stream,
       gather_ms: this.#engineRequest.gather_ms,
       identified: {
-        organization: attemptRequest.affinity.organizationId,
-        plan: attemptRequest.plan.name,
+        organization: attemptRequest.asked.affinity.organizationId,
+        plan: attemptRequest.asked.plan.name,
         session: upstream.identityHeaders?.session ? this.#order.session() : null,
       },
       traceHeaders: traced?.headers ?? null,
       cacheSalt:
-        upstream.isCacheSalted && attemptRequest.request.passed?.makesText !== false
-          ? saltOf(attemptRequest.affinity.organizationId)
+        upstream.isCacheSalted && attemptRequest.asked.request.passed?.makesText !== false
+          ? saltOf(attemptRequest.asked.affinity.organizationId)
           : null,
       patience: this.#patience(route),
-      hold: (bytes) => attemptRequest.holdAnswer?.(bytes),
+      hold: (bytes) => attemptRequest.asked.holdAnswer?.(bytes),
       ended: (end, report) => {
         release();
         finish?.stop();
@@ -279,7 +279,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
 
   /** Whether the first part of an answer is shown at once. */
   #isShown(): boolean {
-    return isReadAsProduced(this.#attemptRequest) || this.#attemptRequest.request.passed !== undefined;
+    return isReadAsProduced(this.#attemptRequest.asked) || this.#attemptRequest.asked.request.passed !== undefined;
   }
 
   /** An engine that has begun to answer is healthy, however long the answer takes, unless its peers begin far sooner. */
@@ -288,7 +288,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     const ms = now_ms() - this.#begun_ms;
     firstPart(route, ms);
     const taken_ms = Math.max(0, ms - this.#leeway_ms() - (late_ms() - this.#lateBefore_ms));
-    health.shown(route, replicas.routesOf(this.#attemptRequest.model), taken_ms, this.#begun_ms, now_ms());
+    health.shown(route, replicas.routesOf(this.#attemptRequest.asked.model), taken_ms, this.#begun_ms, now_ms());
   }
 
   #ended(route: Route, end: AttemptEnd): void {
@@ -305,7 +305,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       ...(continued && { continued }),
       ...(end.said !== undefined && { said: end.said }),
     });
-    attempted({ model: this.#attemptRequest.model.id, route, end, ms });
+    attempted({ model: this.#attemptRequest.asked.model.id, route, end, ms });
     // `#wasShown` has recorded the beginning of the answer, so only a later failure is news.
     const isNews = end.kind !== "answered" || !this.#isBegun;
     if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
@@ -351,7 +351,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   #leeway_ms(): number {
-    return leeway_ms(this.#attemptRequest.inputTokens, this.#engineRequest.wholeTokens);
+    return leeway_ms(this.#attemptRequest.asked.inputTokens, this.#engineRequest.wholeTokens);
   }
 
   #patience(route: Route): Patience {

@@ -101,7 +101,8 @@ export class Compacting implements EngineAnswer, EngineEvents {
 
   /** Whether the engine can now be asked with less of the conversation. */
   #isShortened({ code, details: { overflow } }: Fault): boolean {
-    const { request, model, inputTokens, inputBytes, signal } = this.#attemptRequest;
+    const { asked, signal } = this.#attemptRequest;
+    const { request, model, inputTokens, inputBytes } = asked;
     if (code !== "context_length_exceeded" || this.#isOver || signal.aborted) return false;
     const counted = overflow?.inputTokens ?? 0;
     const share = leaveOut(request, counted > model.contextTokens ? (margin * model.contextTokens) / counted : half);
@@ -109,16 +110,19 @@ export class Compacting implements EngineAnswer, EngineEvents {
     this.progress.inputShare *= share;
     const shortened: AttemptRequest = {
       ...this.#attemptRequest,
-      own: null,
-      inputTokens: Math.ceil(inputTokens * this.progress.inputShare),
-      inputBytes: Math.ceil(inputBytes * this.progress.inputShare),
+      asked: {
+        ...asked,
+        own: null,
+        inputTokens: Math.ceil(inputTokens * this.progress.inputShare),
+        inputBytes: Math.ceil(inputBytes * this.progress.inputShare),
+      },
     };
     this.#events = this.#open(shortened, this.progress).events;
     return true;
   }
 
   #marked(event: InferenceEvent): InferenceEvent {
-    const { leftOutTurns = 0 } = this.#attemptRequest.request.compaction ?? {};
+    const { leftOutTurns = 0 } = this.#attemptRequest.asked.request.compaction ?? {};
     return event.type === "response-start" && leftOutTurns > 0 ? { ...event, leftOutTurns } : event;
   }
 

@@ -7,7 +7,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { nextAfter } from "../routing/after.ts";
 import type { Route } from "../routing/catalog.ts";
-import { type AttemptRequest, isReadAsProduced } from "./attempt-request.ts";
+import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Open } from "./compacting.ts";
 import { type EngineAnswer, type EngineEvents, nowhereYet } from "./engine-answer.ts";
 
@@ -40,7 +40,7 @@ const formFields = [
 ];
 
 /** Reports whether an answer to this request may go on at another engine: a text without a form that it must have. */
-export function mayGoOn(asked: Pick<AttemptRequest, "model" | "request" | "fetched">): boolean {
+export function mayGoOn(asked: Pick<ForEngines, "model" | "request" | "fetched">): boolean {
   const { model, request } = asked;
   const { format, toolChoice, compaction, turns, extra } = request;
   if (!isReadAsProduced(asked) || format || compaction || !model.routes.some(({ continues }) => continues))
@@ -118,7 +118,8 @@ export class Continuing implements EngineAnswer, EngineEvents {
 
   /** The request for another engine; null if the answer cannot go on. */
   #continued(): AttemptRequest | null {
-    const { signal, request, room, inputTokens, inputBytes } = this.#attemptRequest;
+    const { asked, signal, room } = this.#attemptRequest;
+    const { request, inputTokens, inputBytes } = asked;
     const { route, tried } = this.progress;
     const said = this.#said;
     const end = tried.at(-1)?.outcome;
@@ -130,11 +131,14 @@ export class Continuing implements EngineAnswer, EngineEvents {
     if (rest <= 0) return null;
     return {
       ...this.#attemptRequest,
-      own: null,
-      request: goingOn(request, said, rest),
+      asked: {
+        ...asked,
+        own: null,
+        request: goingOn(request, said, rest),
+        inputTokens: inputTokens + said.tokens,
+        inputBytes: inputBytes + said.text.length,
+      },
       room: { allowed: rest, held: Math.max(0, room.held - said.tokens) },
-      inputTokens: inputTokens + said.tokens,
-      inputBytes: inputBytes + said.text.length,
       except: [...this.#failed],
     };
   }

@@ -1,14 +1,15 @@
-/** The price of tokens, in whole micro-nanos: docs/design/usage.md, Units and prices. */
+/** The cost of what a request used: docs/design/usage.md, Prices. */
 import type { Prices } from "../inference/model.ts";
+import { costOf } from "../inference/money.ts";
 import type { Usage } from "../inference/usage.ts";
 
-/** `searches`: those that a request makes, if its answer is charged. */
+/** In nanos. Each kind of tokens is priced by its total. `searches`: those that a request makes, if its answer is charged. */
 export function priceOf(usage: Usage, prices: Prices, searches = 0): number {
   return (
-    searches * (prices.search ?? 0) +
-    usage.inputTokens * prices.input +
-    usage.cachedInputTokens * prices.cachedInput +
-    usage.cacheWriteTokens * prices.cacheWrite +
-    usage.outputTokens * prices.output
+    costOf(searches, prices.search ?? 0) +
+    costOf(usage.inputTokens, prices.input) +
+    costOf(usage.cachedInputTokens, prices.cachedInput) +
+    costOf(usage.cacheWriteTokens, prices.cacheWrite) +
+    costOf(usage.outputTokens, prices.output)
   );
 }

@@ -70,17 +70,18 @@ export class RouteOrder implements Visit, Claim {
   constructor(parts: RouteOrderParts, attemptRequest: AttemptRequest, tokens: number) {
     this.#parts = parts;
     this.#attemptRequest = attemptRequest;
-    this.#budget = parts.budget(attemptRequest.model.id);
-    this.organizationId = attemptRequest.affinity.organizationId;
+    this.#budget = parts.budget(attemptRequest.asked.model.id);
+    this.organizationId = attemptRequest.asked.affinity.organizationId;
     this.tokens = tokens;
-    this.share = parts.shareOf(attemptRequest.plan.name);
-    this.#routes = parts.replicas.routesOf(attemptRequest.model);
+    this.share = parts.shareOf(attemptRequest.asked.plan.name);
+    this.#routes = parts.replicas.routesOf(attemptRequest.asked.model);
     this.#left = this.#able();
     this.#hasPeers = this.#left.length > 1;
   }
 
   key(): number | null {
-    if (this.#key === undefined) this.#key = affinityKey(this.#attemptRequest.affinity, this.#attemptRequest.request);
+    if (this.#key === undefined)
+      this.#key = affinityKey(this.#attemptRequest.asked.affinity, this.#attemptRequest.asked.request);
     return this.#key;
   }
 
@@ -158,7 +159,7 @@ export class RouteOrder implements Visit, Claim {
 
   /** Names may resolve to other addresses by now: one that is gone is not asked, and a new one may be. */
   #renew(): void {
-    const routes = this.#parts.replicas.routesOf(this.#attemptRequest.model);
+    const routes = this.#parts.replicas.routesOf(this.#attemptRequest.asked.model);
     if (routes === this.#routes) return;
     this.#routes = routes;
     const asked = new Set(this.#asked.map(identityOf));
@@ -167,8 +168,9 @@ export class RouteOrder implements Visit, Claim {
 
   /** The routes whose protocol can express the request, and whose context holds it. */
   #able(): readonly Route[] {
-    const { model, request, codecOf, except } = this.#attemptRequest;
-    const inputTokens = request.passed?.largestTokens ?? this.#attemptRequest.inputTokens;
+    const { asked, except } = this.#attemptRequest;
+    const { model, request, codecOf } = asked;
+    const inputTokens = request.passed?.largestTokens ?? this.#attemptRequest.asked.inputTokens;
     const contextOf = (route: Route) => contextTokensOf(model, route);
     const routes = except === undefined ? this.#routes : this.#routes.filter((route) => goesOn(route, except));
     if (this.#contextTokens_over > 0) return routes.filter((route) => contextOf(route) > this.#contextTokens_over);
@@ -209,7 +211,7 @@ export class RouteOrder implements Visit, Claim {
 
   /** A route that was asked before counts too: it failed for another reason then. */
   #seekLarger(route: Route): void {
-    this.#contextTokens_over = contextTokensOf(this.#attemptRequest.model, route);
+    this.#contextTokens_over = contextTokensOf(this.#attemptRequest.asked.model, route);
     this.#asked = [];
     this.#left = this.#able();
   }

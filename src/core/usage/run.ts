@@ -3,7 +3,7 @@
  * settles its grant exactly once: when its events are over, or when it is disposed, whichever comes first. Every throw,
  * return, departure or failure after `start` ends there.
  */
-import type { Entrance, Entry } from "../admission/entrance.ts";
+import type { Admitting, Entrance, Entry } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
@@ -21,8 +21,11 @@ import { priceOf } from "./price.ts";
 import type { AnswerTokens, Counting } from "./tally.ts";
 import type { RunTrace } from "./trace.ts";
 
-/** A prepared request, before anything is held for it. */
-export interface RunRequest extends Omit<Entry, "ahead" | keyof ForEngines>, ForEngines {
+/**
+ * The record of a prepared request, from here to its end: admission, attempts and the count are handed this object and none
+ * copies it.
+ */
+export interface RunRequest extends Omit<Entry, keyof ForEngines>, ForEngines {
   plan: Entry["plan"];
   /** Set for a background response. */
   fetched?: Fetched | null;
@@ -96,7 +99,7 @@ export interface Run extends AsyncDisposable {
 
 export interface Runs {
   /** Resolves when the grant is durable. Throws the Fault of a refusal; then nothing is held. */
-  start(asked: RunRequest, caller: Caller): Promise<Run>;
+  start(asked: RunRequest, caller: Caller, planNow?: Admitting["planNow"]): Promise<Run>;
 }
 
 export interface RunParts {
@@ -120,11 +123,11 @@ export interface Tokenizing {
 
 export function runs(parts: RunParts): Runs {
   return {
-    async start(asked, caller) {
+    async start(asked, caller, planNow) {
       const decided = Promise.withResolvers<void>();
       const open = (held: number) =>
         parts.open({
-          ...asked,
+          asked,
           room: { allowed: asked.outputTokensAllowed, held },
           signal: caller.signal,
           halted: caller.halted,
@@ -132,17 +135,14 @@ export function runs(parts: RunParts): Runs {
           trace: caller.trace ?? null,
         });
       let early = null as EngineAnswer | null;
-      const entry: Entry = {
-        ...asked,
-        // If there is ample room, the engine starts while the ledger decides. Nothing leaves before the grant.
-        ahead: () => {
-          if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
-        },
+      // If there is ample room, the engine starts while the ledger decides. Nothing leaves before the grant.
+      const ahead = () => {
+        if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
       };
       const admitted = caller.trace?.admission();
       let reservation: Reservation;
       try {
-        reservation = await parts.admission.enter(entry);
+        reservation = await parts.admission.enter(asked, { planNow, ahead });
       } catch (refused) {
         const fault = asFault(refused);
         admitted?.(fault.code);

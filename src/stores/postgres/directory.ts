@@ -2,10 +2,11 @@
 import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
 import { apiKey, keySecret, limitValue, membership, organization, person, usageSubject } from "../../../db/schema.ts";
+import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
 import type { Directory, Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
-import { standingSubjects } from "../../core/store/standing.ts";
+import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
 import { callerOf, plainly } from "./rows.ts";
@@ -44,6 +45,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       own: ratesIn(usageSubject),
       member: ratesIn(ofMember),
       team: ratesIn(ofTeam),
+      models: ratesForModels,
       raise: {
         requestsPerMinute: raiseOf(organization.id, "requestsPerMinute"),
         tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
@@ -85,7 +87,12 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
         organization: callerOf(row.organization),
         overPlan: { own: ownRatesOf(row.organization), raise: row.raise },
-        rates: [...ratesOf("key", row.own), ...ratesOf("person", row.member), ...ratesOf("team", row.team)],
+        rates: [
+          ...ratesOf("key", row.own),
+          ...ratesOf("person", row.member),
+          ...ratesOf("team", row.team),
+          ...(row.models ?? []).map(rateForModels),
+        ].sort(narrowestFirst),
         readAt,
       };
     },
@@ -136,6 +143,26 @@ const raised = (limit: SQLWrapper, subject: SQLWrapper, rate: Rate) =>
 /** An organization's own limits of a minute, the last two of `limit_array`. */
 function ownRatesOf({ ownLimits }: { ownLimits: (number | null)[] | null }): RateLimits {
   return { requestsPerMinute: ownLimits?.[4] ?? null, tokensPerMinute: ownLimits?.[5] ?? null };
+}
+
+/** Limits for models, of all in whom the key counts; null where the organization has none. */
+const ratesForModels = sql<StoredModelRates[] | null>`case when ${organization.hasModels} then (
+  select json_agg(json_build_object('id', m.subject_id, 'models', m.models, 'limitedBy', case m.parent_id
+      when ${apiKey.id} then 'key' when ${usageSubject.memberId} then 'person' when ${usageSubject.teamId} then 'team'
+      else 'organization' end,
+    'requestsPerMinute', usage_raised(m.requests_per_minute, r.requests_per_minute),
+    'tokensPerMinute', usage_raised(m.tokens_per_minute, r.tokens_per_minute)))
+  from usage_subject m
+  left join limit_value r on r.counted_id = m.subject_id and r.kind = 'raise' and r.until > store_now()
+  where m.parent_id in (${apiKey.id}, ${usageSubject.memberId}, ${usageSubject.teamId}, ${organization.id})
+    and coalesce(m.requests_per_minute, m.tokens_per_minute) is not null) end`;
+
+interface StoredModelRates extends Required<Limited>, RateLimits {
+  id: string;
+}
+
+function rateForModels({ id, limitedBy, models, requestsPerMinute, tokensPerMinute }: StoredModelRates): RateSubject {
+  return { limitedBy, models, id: idOf(id, modelLimitsPrefix), limits: { requestsPerMinute, tokensPerMinute } };
 }
 
 /** The rate limits of a subject as a list; empty if it has none. */

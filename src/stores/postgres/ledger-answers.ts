@@ -2,6 +2,7 @@
  * Reads the answer of `usage_batch`, one JSON text for a batch. A row of columns for each command
  * would take the driver longer than the command takes the ledger.
  */
+import { costOf } from "../../core/inference/money.ts";
 import { idOf } from "../../core/store/ids.ts";
 import {
   type Admit,
@@ -21,6 +22,10 @@ import { overPlan } from "../../core/store/over-plan.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
+/** Whose limits; the three windows' and that of requests at a time; use and holds of the windows; how many run; a pattern. */
+type Subject = [whose: number, limits: Four, used: Three, held: Three, running: number, models?: string];
+type Three = [session: number, week: number, month: number];
+type Four = [...Three, concurrentRequests: number | null];
 /**
  * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, and the organization's own limits
  * and its raise, of the windows and of requests at a time; empty: it has none.
@@ -28,8 +33,8 @@ type Numbers = (number | null)[];
 type Over = [own?: Numbers, raise?: Numbers];
 type Organization = [times: number[], used: number[], isExtra: boolean, extraCap: number | null, ...over: Over];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
-/** An organization by its number in the batch; held nanos of the four kinds; the limited key, person and team. */
-type Admitted = [organization: Organization | number, held: number[], subjects: Numbers[] | null, ...Grant];
+/** An organization by its number in the batch; held nanos of the four kinds; the limited subjects. */
+type Admitted = [organization: Organization | number, held: number[], subjects: Subject[] | null, ...Grant];
 type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, nanos: number];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
@@ -123,29 +128,29 @@ function windowOf(
   };
 }
 
-/** The other subjects of a request, in the order in which `usage_chain` names them. */
-const subjectNames = ["key", "person", "team"] as const;
+/** By their numbers in a row. */
+const subjectNames = ["key", "person", "team", "organization"] as const;
 
-/** A limited key, person or team. Its windows begin and end with the organization's. */
-function subjectOf(row: Numbers, windows: WindowReadings): SubjectReading {
-  const limitOf = (place: number) => (row[place] === window_nanos_max ? null : row[place]!);
-  const reading = (kind: WindowKind, place: number) => ({
+/** Its windows begin and end with the organization's. */
+function subjectOf([whose, limits, used, held, running, models]: Subject, windows: WindowReadings): SubjectReading {
+  const reading = (kind: WindowKind, place: 0 | 1 | 2) => ({
     ...windows[kind],
-    limit: limitOf(1 + place),
-    used: exact(row[5 + place]!),
-    held: exact(row[8 + place]!),
+    limit: limits[place] === window_nanos_max ? null : limits[place],
+    used: exact(used[place]),
+    held: exact(held[place]),
   });
   return {
-    subject: subjectNames[row[0]!]!,
+    subject: subjectNames[whose]!,
+    ...(models !== undefined && { models }),
     windows: { session: reading("session", 0), week: reading("week", 1), month: reading("month", 2) },
-    concurrentRequests: row[4] ?? null,
-    running: row[11]!,
+    concurrentRequests: limits[3],
+    running,
   };
 }
 
 /** The windows that lack room for the least hold. If extra usage is only reserved, they may be full of settled use. */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
-  const least = command.inputNanos + command.outputTokens_min * command.prices.output;
+  const least = command.inputNanos + costOf(command.outputTokens_min, command.prices.output);
   return windowKinds
     .filter((kind) => {
       const { limit, used, held } = windows[kind];

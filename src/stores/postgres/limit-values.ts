@@ -123,7 +123,7 @@ const empty = {} as Budget;
 const namingMember = `insert into usage_subject (subject_id, organization_id, person_id) values ($1, $2, $3)
   on conflict (subject_id) do update set person_id = excluded.person_id`;
 
-const settingModels = `select limit_set_models($1, $2, $3, $4) as unsummed, limit_models_subject($1, $2) as id`;
+const settingModels = `select limit_set_models($1, $2, $3, $4) as unsummed, limit_counted($1, $2) as id`;
 
 function uuidOfCounted({ countedId }: SubjectLimits): string {
   const [prefix = ""] = /^[a-z]+_/.exec(countedId) ?? [];

@@ -78,7 +78,7 @@ const counting = `
     select v.models, ${arrayOf((name) => `nullif(v.${name}, 0)`)} from limit_value v
     where v.subject_id = c.subject and v.kind = 'own' and v.models <> ''
   ) l
-  left join lateral usage_raise_of(limit_models_subject(c.subject, l.models), store_now()) r on true
+  left join lateral usage_raise_of(limit_counted(c.subject, l.models), store_now()) r on true
   union all
   select 'new', 'key', null, '', n.limits, n.limits, null
   from (select 1) one

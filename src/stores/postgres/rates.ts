@@ -16,7 +16,7 @@ import {
   refusalOf,
   tightestOf,
 } from "../../core/store/rates.ts";
-import { standingSubjects } from "../../core/store/standing.ts";
+import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
 import { idleClock } from "../../core/time/clock.ts";
 import { compositeArray, compositeRow, type Field, field } from "./composite.ts";
 import { answeredWithin, type Database } from "./database.ts";
@@ -168,7 +168,8 @@ const reading = `
     (extract(epoch from max(r.counts_until) - store_now()) * 1000)::bigint as reset_ms
   from usage_rate r where r.subject_id = any($1::uuid[]) and r.counts_until > store_now() group by 1`;
 
-const bareOf = ({ limitedBy, id }: RateSubject) => bare(id, standingSubjects[limitedBy]);
+const bareOf = ({ limitedBy, models, id }: RateSubject) =>
+  bare(id, models === undefined ? standingSubjects[limitedBy] : modelLimitsPrefix);
 
 /** Throws for an invalid id: then its request alone is refused. */
 function claimsOf({ organizationId, subjects }: RateRequest): Claim[] {

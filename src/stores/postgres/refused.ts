@@ -1,6 +1,7 @@
 /**
  * Refused requests over SQL. A unique key keeps an organization to its places in each second, whichever node writes.
  */
+import type { Limited, LimitedBy } from "../../core/store/budget.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { type RefusedRequests, refused_per_second_max } from "../../core/store/refused.ts";
@@ -24,6 +25,8 @@ export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
         requests.map((one) => one.errorCode),
         requests.map((one) => Math.max(0, Math.round(one.age_ms))),
         refused_per_second_max,
+        requests.map((one) => one.limited?.limitedBy ?? null),
+        requests.map((one) => one.limited?.models ?? null),
       ]);
     },
     async find(requestId) {
@@ -39,6 +42,7 @@ export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
         stream: row.stream,
         errorCode: row.error_code,
         refusedAt: row.refused_at,
+        ...(row.limited_by !== null && { limited: limitedIn(row.limited_by, row.limited_models) }),
       };
     },
     async personOf(keyId) {
@@ -64,7 +68,12 @@ interface RefusedRow {
   stream: boolean | null;
   error_code: string;
   refused_at: Date;
+  limited_by: LimitedBy | null;
+  limited_models: string | null;
 }
+
+const limitedIn = (limitedBy: LimitedBy, models: string | null): Limited =>
+  models === null ? { limitedBy } : { limitedBy, models };
 
 const personIdOf = (uuid: string | null): string | null => (uuid === null ? null : idOf(uuid, "per_"));
 
@@ -77,8 +86,9 @@ const finding = `select r.*, ${personOfKey("r")} as person_id from usage_refusal
 const keeping = `
   with refused as (
     select *, store_now() - age_ms * interval '1 millisecond' as refused_at
-    from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[])
-      as one (request_id, organization_id, key_id, operation, model, stream, error_code, age_ms)
+    from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[],
+        $10::text[], $11::text[])
+      as one (request_id, organization_id, key_id, operation, model, stream, error_code, age_ms, limited_by, limited_models)
     where not exists (select from usage_refusal k where k.request_id = one.request_id)
   ), numbered as (
     select *, floor(extract(epoch from refused_at))::bigint as second,
@@ -91,8 +101,10 @@ const keeping = `
     from numbered n
   )
   insert into usage_refusal
-    (request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at)
-  select request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at
+    (request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at, limited_by,
+      limited_models)
+  select request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at, limited_by,
+    limited_models
   from placed where place <= $9
   on conflict do nothing`;
 

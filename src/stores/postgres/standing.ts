@@ -1,8 +1,10 @@
 /** How much organizations, teams, people and keys have used of their limits, over SQL functions. */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import type { LimitedBy } from "../../core/store/budget.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "../../core/store/ledger.ts";
 import {
+  modelLimitsPrefix,
   type NearLimit,
   nearShares,
   type Standing,
@@ -24,7 +26,7 @@ const hasLimit = (table: string) =>
 const raiseOf = (id: string) =>
   `left join limit_value r on r.counted_id = ${id} and r.kind = 'raise' and r.until > (select store_now())`;
 
-/** Teams, people and keys with a limit that the ledger counts. */
+/** Teams, people, keys, and limits for models, with a limit that the ledger counts. */
 const limited = `
   select s.subject_id, s.organization_id, ${raisedLimits("s")}
   from usage_subject s ${raiseOf("s.subject_id")} where ${hasLimit("s")}`;
@@ -111,14 +113,15 @@ export function standings(db: Querying): Standings {
   };
 }
 
-/** Reads the standing of a key, its person and its team, if they have limits. */
+/** Reads the standing of a key, its person and its team, if they have limits, and of the limits for models that count for it. */
 export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
-  const rows = await db.query<StandingRow & Pick<SubjectReading, "subject">>(ofKey, [
+  const rows = await db.query<StandingRow & { subject: LimitedBy; models: string | null }>(ofKey, [
     bare(organizationId, "org_"),
     bare(keyId, "key_"),
   ]);
   return rows.map((row) => ({
     subject: row.subject,
+    ...(row.models !== null && { models: row.models }),
     ...readingOf(row),
   }));
 }
@@ -136,15 +139,21 @@ export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: numbe
 
 const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");
 
+/** Whose limits count for a key, and each of them for models. */
+const countingFor = `
+  select l.place, l.subject, c.id, c.models
+  from (select $2::uuid as key) k left join usage_subject s on s.subject_id = k.key
+  cross join lateral (
+    values (1, 'key', k.key), (2, 'person', s.member_id), (3, 'team', s.team_id), (4, 'organization', $1::uuid)
+  ) l (place, subject, id)
+  cross join lateral (
+    select l.id, null as models union all select m.subject_id, m.models from usage_subject m where m.parent_id = l.id
+  ) c`;
+
 const ofKey = `${standingRows(
-  `select u.*, case i.place when 1 then 'key' when 2 then 'person' else 'team' end as subject, i.place
-   from (${limited}) u
-   join (
-     select l.* from usage_subject k, lateral (values (1, k.subject_id), (2, k.member_id), (3, k.team_id)) l (place, id)
-     where k.subject_id = $2::uuid
-   ) i on i.id = u.subject_id`,
+  `select u.*, i.subject, i.place, i.models from (${limited}) u join (${countingFor}) i on i.id = u.subject_id`,
   "s.organization_id = $1::uuid",
-)} order by s.place`;
+)} order by s.place, s.models nulls first`;
 
 const nearestOf = Object.fromEntries(
   Object.entries(subjectsOf).map(([subject, rows]) => [
@@ -162,9 +171,8 @@ const counting = `
   group by 1, 2 order by 1, 2`;
 
 export function uuidOfSubject(id: string): string {
-  const prefix = Object.values(standingSubjects).find((one) => id.startsWith(one));
-  if (!prefix)
-    throw new TypeError(`not the id of an organization, a team, a member or a key: ${JSON.stringify(id.slice(0, 64))}`);
+  const prefix = [...Object.values(standingSubjects), modelLimitsPrefix].find((one) => id.startsWith(one));
+  if (!prefix) throw new TypeError(`not the id of a subject of the ledger: ${JSON.stringify(id.slice(0, 64))}`);
   return bare(id, prefix);
 }
 

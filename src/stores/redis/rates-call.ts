@@ -1,5 +1,6 @@
 /** One call of the script (rates-script.ts): the requests of one organization in one turn, and the answers to all. */
 import { countedSingly, type RateRequest, type RateSubject } from "../../core/store/rates.ts";
+import { standingSubjects } from "../../core/store/standing.ts";
 import type { ChangeAsked, RatesAsked, TakeAsked, TakeReply } from "./rates-script.ts";
 import type { Change } from "./waiting-changes.ts";
 
@@ -11,7 +12,7 @@ export class RatesCall {
   readonly #places = new Map<string, number>();
   readonly #wholeKey: string;
 
-  /** The organization's own key, with which the keys of its teams and API keys begin. */
+  /** The organization's own key, with which the keys of all others of it begin. */
   constructor(wholeKey: string) {
     this.#wholeKey = wholeKey;
   }
@@ -41,10 +42,12 @@ export class RatesCall {
     return JSON.stringify([now_ms, changed, this.takes] satisfies RatesAsked);
   }
 
-  #placeOf({ limitedBy, id }: Change["subject"]): number {
+  #placeOf({ id }: Change["subject"]): number {
     const known = this.#places.get(id);
     if (known !== undefined) return known;
-    const place = this.keys.push(limitedBy === "organization" ? this.#wholeKey : `${this.#wholeKey}:${id}`);
+    const place = this.keys.push(
+      id.startsWith(standingSubjects.organization) ? this.#wholeKey : `${this.#wholeKey}:${id}`,
+    );
     this.#places.set(id, place);
     return place;
   }

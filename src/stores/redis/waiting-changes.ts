@@ -9,7 +9,7 @@ import type { EntryName } from "./rates-script.ts";
 
 export interface Change {
   /** The subjects, and their entry that changes. */
-  subject: Pick<RateSubject, "limitedBy" | "id">;
+  subject: Pick<RateSubject, "id">;
   number: number;
   name: EntryName;
   /** The difference to add. */

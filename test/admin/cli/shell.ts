@@ -96,7 +96,7 @@ function model(id: string): CatalogModel {
     contextTokens: 131_072,
     outputTokens_max: 16_384,
     capabilities: new Set(),
-    prices: { input: 100, cachedInput: 10, cacheWrite: 125, output: 400 },
+    prices: { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 },
     extraParams: [],
     routes: [],
   };

@@ -42,7 +42,12 @@ async function served(dataDir = newFolder(), actAs?: (actor: string) => Transpor
           managementContext({
             administration: directory,
             ...emptyLedger(),
-            catalog: () => ({ plans: plansNamed("starter"), models: ["acme/writer-1"], upstreams: ["gpu-1"] }),
+            catalog: () => ({
+              plans: plansNamed("starter"),
+              models: ["acme/writer-1"],
+              upstreams: ["gpu-1"],
+              billing: { currency: "USD", provider: "Sluice" },
+            }),
             actor,
             now_ms: () => directory.clock.now_ms,
             newUuid: () => Bun.randomUUIDv7(),

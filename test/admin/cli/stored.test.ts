@@ -115,7 +115,12 @@ describe("the life of a key on the stores that we ship", () => {
         direct(
           managementContext({
             ...managementStores(db),
-            catalog: () => ({ plans: catalog.plans, models: [...catalog.models.keys()], upstreams: [] }),
+            catalog: () => ({
+              plans: catalog.plans,
+              models: [...catalog.models.keys()],
+              upstreams: [],
+              billing: { currency: "USD", provider: "Sluice" },
+            }),
             actor,
             now_ms: Date.now,
             newUuid: () => Bun.randomUUIDv7(),

@@ -58,7 +58,7 @@ describe("sluice upstream check", () => {
     context_window: 9000
     capabilities: [files, vision]   # mine
     bounds: specification
-    prices: { input: 1, output: 1 }
+    prices: { input: 0.001, output: 0.001 }
     routes: [{ upstream: main, model: acme/one }]
 `;
     const { path, typed } = at(upstream(`    dialect: deepseek\n    running_usage: "off"\n${model}`));

@@ -20,6 +20,7 @@ function setup() {
       plans: plansNamed("starter", "pro"),
       models: ["acme/writer-1", "acme/painter-1"],
       upstreams: ["gpu-1"],
+      billing: { currency: "USD", provider: "Sluice" },
     }),
     actor: "cli:test",
     now_ms: () => directory.clock.now_ms,
@@ -280,7 +281,12 @@ describe("keys", () => {
     const manage = management({
       administration: directory,
       ...emptyLedger(),
-      catalog: () => ({ plans: plansNamed("starter"), models: [], upstreams: [] }),
+      catalog: () => ({
+        plans: plansNamed("starter"),
+        models: [],
+        upstreams: [],
+        billing: { currency: "USD", provider: "Sluice" },
+      }),
       actor: "cli:test",
       now_ms: () => directory.clock.now_ms,
       newUuid: () => Bun.randomUUIDv7(),

@@ -33,7 +33,7 @@ const receipt: Receipt = {
     outputTokens: 5,
     reasoningTokens: 0,
   },
-  prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 2 },
+  prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 2000 },
   nanos: { held: 100, charged: 20, uncharged: 0 },
   source: "plan",
   windows: {

@@ -48,7 +48,7 @@ export function nodeOn(db: Database, book = ledger(db, { recovery: "checkpoint" 
         plans: new Map((await plans(db).inForce()).map((plan) => [plan.name, plan])),
         models: ["acme/writer-1"],
         upstreams: ["gpu-1"],
-        pricing: { currency: "EUR", price_per_million_nanos: 0.04, provider: "Example AI" },
+        billing: { currency: "EUR", provider: "Example AI" },
       }),
       configuration: () => verbNamed("showConfiguration").example.answer,
       server: {} as never,

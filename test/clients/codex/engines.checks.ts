@@ -87,7 +87,7 @@ for (const protocol of ["openai-responses", "anthropic-messages"]) {
 function configTo(protocol: string): string {
   const able = "capabilities: [tools, parallel_tools, vision, reasoning, structured_output]";
   const room = "context_window: 131072, max_output_tokens: 16384";
-  const prices = "prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }";
+  const prices = "prices: { input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.4 }";
   const entry = (id: string) => {
     const routes = `routes: [{ upstream: second, model: "${id}" }]`;
     return `  - { id: "${id}", owned_by: acme, created: 1790000000, ${room}, ${able}, ${prices}, ${routes} }`;
@@ -95,6 +95,7 @@ function configTo(protocol: string): string {
   return [
     "upstreams:",
     `  second: { url: "${back.url}/v1", protocol: ${protocol}, api_key: "\${ENGINE_KEY}" }`,
+    "metering: { currency: USD }",
     "models:",
     ...[model, patching, scripting].map(entry),
     "plans: { pro: {} }",

@@ -28,13 +28,14 @@ const upstreams = ["canary-plain", "canary-thinking", "canary-refused"] as const
 const all = "[tools, parallel_tools, vision, reasoning, structured_output, logprobs]";
 const entry = (id: string, context: number, upstream: string) => `
   - { id: ${id}, owned_by: acme, created: 1790000000, context_window: ${context}, max_output_tokens: 16384,
-      capabilities: ${all}, prices: { input: 1, cached_input: 1, cache_write: 1, output: 1 },
+      capabilities: ${all}, prices: { input: 0.001, cached_input: 0.001, cache_write: 0.001, output: 0.001 },
       routes: [{ upstream: ${upstream}, model: ${engineModel} }] }`;
 const configFor = (plainUrl: string, thinkingUrl: string) => `
 upstreams:
   ${upstreams[0]}: { url: "${plainUrl}", protocol: openai-chat, api_key: "\${ENGINE_KEY}" }
   ${upstreams[1]}: { url: "${thinkingUrl}", protocol: openai-chat, api_key: "\${ENGINE_KEY}" }
   ${upstreams[2]}: { url: "${plainUrl}", protocol: openai-chat, api_key: "wrong-key-of-the-operator" }
+metering: { currency: USD }
 models:${entry(plain, 16384, upstreams[0])}${entry(thinker, 16384, upstreams[1])}${entry(boastful, 1_000_000, upstreams[0])}${entry(wrongKey, 16384, upstreams[2])}
 plans: { unlimited: {} }
 `;

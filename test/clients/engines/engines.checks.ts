@@ -45,10 +45,10 @@ function configuration(): string {
     created: 1790000000
     context_window: 16384
     capabilities: [tools, parallel_tools, reasoning, structured_output, logprobs]
-    prices: { input: 1, cached_input: 1, cache_write: 1, output: 1 }
+    prices: { input: 0.001, cached_input: 0.001, cache_write: 0.001, output: 0.001 }
     routes: [{ upstream: ${protocol}, model: ${model} }]`,
   );
-  return `upstreams:\n${upstreams.join("\n")}\nmodels:${models.join("")}\nplans: { unlimited: {} }\n`;
+  return `upstreams:\n${upstreams.join("\n")}\nmetering: { currency: USD }\nmodels:${models.join("")}\nplans: { unlimited: {} }\n`;
 }
 
 beforeAll(async () => {

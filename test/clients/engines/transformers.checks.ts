@@ -27,13 +27,14 @@ beforeAll(async () => {
   const config = `
 upstreams:
   canary-upstream: { url: "${url}", protocol: openai-chat, dialect: transformers }
+metering: { currency: USD }
 models:
   - id: ${model}
     owned_by: acme
     created: 1790000000
     context_window: ${context_tokens}
     capabilities: [tools, parallel_tools, reasoning]
-    prices: { input: 1, cached_input: 1, cache_write: 1, output: 1 }
+    prices: { input: 0.001, cached_input: 0.001, cache_write: 0.001, output: 0.001 }
     extra_params: [top_k]
     routes: [{ upstream: canary-upstream, model: ${hubName} }]
 plans: { unlimited: {} }

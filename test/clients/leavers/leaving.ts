@@ -74,9 +74,9 @@ function configTo({ engine, name, protocols }: Place): string {
     context_window: 32768
     max_output_tokens: 4096
     capabilities: [reasoning]
-    prices: { input: 1, output: 100 }
+    prices: { input: 0.001, output: 0.1 }
     routes: [{ upstream: ${protocol}, model: "${name}" }]`;
-  return `upstreams:\n${protocols.map(upstream).join("\n")}\nmodels:\n${protocols.map(entry).join("\n")}\n`;
+  return `upstreams:\n${protocols.map(upstream).join("\n")}\nmetering: { currency: USD }\nmodels:\n${protocols.map(entry).join("\n")}\n`;
 }
 
 interface Wire {

@@ -35,5 +35,5 @@ export function configuration(url: string): string {
     routes: [{ upstream: engine, model: "${name}" }]`;
   });
   const upstream = `  engine: { url: "${url}/v1", protocol: openai-chat, dialect: ${dialect} }`;
-  return `upstreams:\n${upstream}\nmodels:${models.join("")}\nplans: { unlimited: {} }\n`;
+  return `upstreams:\n${upstream}\nmetering: { currency: USD }\nmodels:${models.join("")}\nplans: { unlimited: {} }\n`;
 }

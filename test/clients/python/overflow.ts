@@ -96,9 +96,9 @@ function configTo(url: string): string {
     context_window: 4096
     max_output_tokens: 256
     capabilities: []
-    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    prices: { input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.4 }
     routes: [{ upstream: ${name}, model: ${model} }]`,
     ),
   );
-  return `upstreams:\n${upstreams.join("\n")}\nmodels:${models.join("")}\nplans: { pro: {} }\n`;
+  return `upstreams:\n${upstreams.join("\n")}\nmetering: { currency: USD }\nmodels:${models.join("")}\nplans: { pro: {} }\n`;
 }

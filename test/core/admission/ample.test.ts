@@ -21,11 +21,12 @@ const windows = (used: number, held = 0): WindowReadings => ({
 const request = (organizationId: string, nanos: number, running: number, plan = noLimits) => ({
   organizationId,
   keyId: "key_1",
+  model: "acme/large",
   plan,
   nanos,
   running,
 });
-const organization = { organizationId: "org_1", keyId: "key_1" };
+const organization = { organizationId: "org_1", keyId: "key_1", model: "acme/large" };
 
 test("nothing is assumed before the first grant, nor long after the last, nor after a refusal", () => {
   let now_ms = 0;

@@ -32,6 +32,7 @@ const own = (
   running = 0,
   concurrentRequests: number | null = null,
 ) => ({ subject, windows: windows(totals), running, concurrentRequests }) satisfies SubjectReading;
+const forModels = (models: string, one: SubjectReading): SubjectReading => ({ ...one, models });
 const noExtra: ExtraReading = { enabled: false, capNanos: null, used: 0, held: 0 };
 function short(
   answer: "exhausted" | "reserved",
@@ -52,6 +53,51 @@ test("of several that lack room it is the one whose window resets last; of equal
   expect(named("exhausted", ["session"], full, [own("key", {})])).toBe("organization");
   expect(named("exhausted", ["week"], { week: [100, 100, 0] }, [key, team])).toBe("organization");
   expect(named("exhausted", [], {}, [own("key", full), own("team", { month: [9, 0, 0] })])).toBe("team");
+});
+
+test("a limit for models is named with them, and of equals a model comes before its prefix, and that before all models", () => {
+  const full: Totals = { session: [100, 100, 0] };
+  const named = (...subjects: SubjectReading[]) => {
+    const { limitedBy, models } = limiterOf(short("exhausted", ["session"], full, subjects), 10);
+    return [limitedBy, models];
+  };
+  const prefix = forModels("acme/*", own("key", full));
+  expect(named(own("key", full), prefix)).toEqual(["key", "acme/*"]);
+  expect(named(prefix, forModels("acme/large", own("key", full)))).toEqual(["key", "acme/large"]);
+  expect(named(forModels("acme/large", own("team", full)), own("key", full))).toEqual(["key", undefined]);
+  expect(named(forModels("acme/*", own("organization", full)))).toEqual(["organization", "acme/*"]);
+  const later = forModels("acme/*", own("organization", { week: [100, 100, 0] }));
+  expect(named(own("key", full), later)).toEqual(["organization", "acme/*"]);
+});
+
+test("a refusal by a limit for models says so, in words and by its field, and that another model may do", () => {
+  const limit = forModels("acme/*", own("organization", { week: [100, 100, 0] }));
+  const extra = { enabled: true, capNanos: 1_000, used: 0, held: 0 };
+  const { message, details } = refusalOf(short("exhausted", [], {}, [limit], extra), 10, { ...noLimits, name: "pro" });
+  expect(message).toMatch(
+    /^The organization's weekly limit of 100 \w+ for acme\/\* is used up\. Choose another model, wait/,
+  );
+  expect(message).toEndWith("or ask your administrator for a higher limit of the organization for acme/*.");
+  expect(details.body).toMatchObject({
+    ...{ limited_by: "organization", limited_models: "acme/*", window: "week" },
+    extra_usage: { enabled: false, available: 0 },
+  });
+  const small = forModels("acme/large", own("team", { month: [9, 0, 0] }));
+  const whole = refusalOf(short("exhausted", [], {}, [small]), 10, noLimits);
+  expect(whole.message).toMatch(/more than the team's whole monthly limit of 9 \w+ for acme\/large\./);
+  expect(whole.details.body).toMatchObject({ limit: "month", limited_by: "team", limited_models: "acme/large" });
+  const reserved = refusalOf(
+    short("reserved", [], {}, [forModels("acme/*", own("key", { week: [100, 0, 95] }))]),
+    10,
+    noLimits,
+  );
+  expect(reserved.details.body).toEqual({ limited_by: "key", limited_models: "acme/*" });
+  const crowded = { answer: "concurrency", windows: windows({}), at } as const;
+  const many = refusalOf({ ...crowded, subjects: [forModels("acme/*", own("key", {}, 2, 2))] }, 10, noLimits);
+  expect(many.message).toBe(
+    "The key's limit of 2 requests at a time for acme/* is reached. Try again when one of them ends.",
+  );
+  expect(many.details.body).toEqual({ limited_by: "key", limited_models: "acme/*" });
 });
 
 test("an organization whose extra usage has room is not what is full", () => {
@@ -108,15 +154,22 @@ test("the hint of ample room looks at the key's own limits, and a key's refusal 
   let now_ms = 0;
   const ample = new Ample(() => now_ms);
   const grant = (keyId: string, subjects?: SubjectReading[]) =>
-    ample.granted({ organizationId: "org_1", keyId }, { windows: windows({}), subjects });
+    ample.granted({ organizationId: "org_1", keyId, model: "large" }, { windows: windows({}), subjects });
   const isAmple = (keyId: string, nanos: number) =>
-    ample.isAmple({ organizationId: "org_1", keyId, plan: noLimits, nanos, running: 0 });
+    ample.isAmple({ organizationId: "org_1", keyId, model: "large", plan: noLimits, nanos, running: 0 });
   grant("key_2");
   expect(isAmple("key_1", 10)).toBe(true);
   grant("key_1", [own("key", { week: [1_000, 500, 299] })]);
   expect([isAmple("key_1", 10), isAmple("key_1", 11)]).toEqual([true, false]);
   grant("key_1", [own("key", {}, 1, 4)]);
   expect(isAmple("key_1", 10)).toBe(false);
+  ample.keyRefused("key_1", "small");
+  ample.granted({ organizationId: "org_1", keyId: "key_1", model: "large" }, { windows: windows({}) });
+  expect(isAmple("key_1", 10)).toBe(true);
+  ample.keyRefused("key_1", "large");
+  expect([isAmple("key_1", 1), isAmple("key_2", 1)]).toEqual([false, true]);
+  grant("key_1", [forModels("large", own("key", { week: [1_000, 500, 299] })), own("key", {})]);
+  expect([isAmple("key_1", 10), isAmple("key_1", 11)]).toEqual([true, false]);
   ample.keyRefused("key_1");
   expect([isAmple("key_1", 1), isAmple("key_2", 1)]).toEqual([false, true]);
   grant("key_1");

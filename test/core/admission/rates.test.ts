@@ -44,7 +44,7 @@ function entry(limits: Partial<Plan>): Entry {
     principal: { key: { id: "key_1" }, organization: { id: organizationId } },
     operation: "chat.completions",
     request: { outputTokens_max: 400 },
-    model: { outputTokens_max: 1000, prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 } },
+    model: { outputTokens_max: 1000, prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 } },
     plan: { ...noLimits, name: "test", ...limits },
     inputTokens: 100,
     rateHeaders: (readings: { requests: { remaining: number } | null }) => ({
@@ -109,6 +109,32 @@ test("the least of a request above a whole limit: waiting does not help, and the
     },
   });
   expect((await enter({ tokensPerMinute: 356 })).rates.tokens?.remaining).toBe(0);
+});
+
+test("a limit for models binds requests for those alone, beside the others", async () => {
+  const of = (models: string | undefined, requestsPerMinute: number): RateSubject => ({
+    ...{ limitedBy: "team", id: `team_1 ${models}`, limits: { requestsPerMinute, tokensPerMinute: null } },
+    ...(models !== undefined && { models }),
+  });
+  const own = [of("acme/large", 1), of("acme/*", 2), of(undefined, 3)];
+  const asked = (id: string) => {
+    const one = entry({});
+    const principal = { ...one.principal, rates: own };
+    return ratedEntrance(ledgerEntrance, rates)
+      .enter({ ...one, principal, model: { ...one.model, id } })
+      .then(
+        () => null,
+        (fault: Fault) => fault,
+      );
+  };
+  expect(await asked("acme/large")).toBeNull();
+  const byModel = await asked("acme/large");
+  expect(byModel?.message).toBe("The team's limit of 1 request a minute for acme/large is reached. Try again in 60 s.");
+  expect(byModel?.details.body).toEqual({ limited_by: "team", limited_models: "acme/large" });
+  expect(await asked("acme/small")).toBeNull();
+  expect((await asked("acme/small"))?.details.body).toEqual({ limited_by: "team", limited_models: "acme/*" });
+  expect(await asked("other/small")).toBeNull();
+  expect((await asked("other/small"))?.details.body).toEqual({ limited_by: "team" });
 });
 
 test("a key's own limit and its team's bind beside the plan's, and the refusal says whose it was", async () => {

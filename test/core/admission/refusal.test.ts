@@ -42,7 +42,7 @@ const cases: fc.Arbitrary<Case> = fc.record({
   extra: fc.record({ enabled: fc.boolean(), capNanos: fc.option(amount, { freq: 6 }), used: amount, held: amount }),
   inputNanos: amount,
   outputTokens_min: fc.nat(256),
-  price: fc.nat(400),
+  price: fc.nat(400_000),
 });
 
 /** An organization's ledger in the state of a case, and a clock to be moved. */
@@ -56,7 +56,7 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
     verb: "admit",
     requestId: newRequestId(),
     ...facts,
-    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: asked.price },
+    prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: asked.price },
     limits: { ...limits, concurrentRequests: null },
     inputNanos: asked.inputNanos,
     outputTokens: asked.outputTokens_min,
@@ -77,7 +77,8 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
   return { clock, admit, answerTo, release };
 }
 const plan: Plan = { ...noLimits, name: "pro" };
-const leastOf = ({ inputNanos, outputTokens_min, price }: Case) => inputNanos + outputTokens_min * price;
+const leastOf = ({ inputNanos, outputTokens_min, price }: Case) =>
+  inputNanos + Math.ceil((outputTokens_min * price) / 1000);
 const leftOf = ({ limit, used }: Pick<Total, "limit" | "used">) => Math.max(0, (limit ?? Infinity) - used);
 const number = (written: string) => Number(written.replaceAll(",", ""));
 

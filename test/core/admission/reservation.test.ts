@@ -21,7 +21,7 @@ const model: Model = {
   contextTokens: 100_000,
   outputTokens_max: 16_384,
   capabilities: new Set(),
-  prices: { input: 2, cachedInput: 1, cacheWrite: 3, output: 10 },
+  prices: { input: 2000, cachedInput: 1000, cacheWrite: 3000, output: 10_000 },
   extraParams: [],
 };
 const request: InferenceRequest = {
@@ -68,17 +68,17 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
     } = {},
   ) => {
     const plan = { ...noLimits, name: "pro", ...options.plan };
-    const entering = unrated.enter({
+    const record = {
       requestId: newRequestId(),
       principal: { key: { id: "key_00000000000070008000000000000001" }, organization: { id: organizationId } },
       operation: "chat.completions",
       request: { ...request, ...compact({ outputTokens_max: options.cap, stream: options.stream }) },
       model: options.model ?? model,
       plan,
-      planNow: () => options.planNow?.() ?? plan,
       inputTokens: options.inputTokens ?? 100,
-      ...compact({ ahead: options.ahead }),
-    });
+    } as const;
+    const planNow = () => options.planNow?.() ?? plan;
+    const entering = unrated.enter(record, { planNow, ...compact({ ahead: options.ahead }) });
     entering.catch(() => {});
     return entering;
   };

@@ -10,7 +10,7 @@ import { decimalOf } from "../../../src/core/inference/money.ts";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { databaseKinds, isDeep } from "../../harness/depth.ts";
-import { says as saying } from "../../harness/engine.ts";
+import { inMoney, says as saying } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
 import { type Simulator, startSimulator } from "../../harness/simulator.ts";
@@ -45,12 +45,12 @@ models:
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
-    prices: { input: 1, output: 10 }
+    prices: { input: 0.001, output: 0.01 }
     routes: [{ upstream: main, model: m }]
 plans:
-  gold: ${gold}
+  gold: ${inMoney(gold)}
   limitless: {}
-metering: { checkpoint_s: 0.5 }
+metering: { currency: USD, checkpoint_s: 0.5 }
 `;
 
 interface Fleet {

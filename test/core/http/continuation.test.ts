@@ -27,7 +27,7 @@ const model = (id: string, routes: string[]) => `
     created: 1790000000
     context_window: 131072
     capabilities: [tools, structured_output]
-    prices: { input: 100, output: 400 }
+    prices: { input: 0.1, output: 0.4 }
     routes: [${routes.map((upstream, priority) => `{ model: writer, priority: ${priority}, upstream: ${upstream} }`).join(", ")}]`;
 const config = `
 upstreams:
@@ -38,6 +38,7 @@ upstreams:
   unable: { url: "${unable.url}", protocol: openai-chat }
   silent: { url: "${silent.url}", protocol: openai-chat }
   well: { url: "${well.url}", protocol: openai-chat }
+metering: { currency: USD }
 models:${model(going, ["dying", "unable", "well, continue: true"])}${model(plain, ["dying", "well"])}${model(other, ["dying-too", "well, continue: true"])}${model(lost, ["dying", "silent, continue: true"])}${model(
   twice,
   ["failing-1", "failing-2", "well"].map((name) => `${name}, continue: true`),

@@ -32,13 +32,14 @@ const model = (id: string, upstream: string, more = "") => `
     context_window: 131072
     max_output_tokens: 500
     capabilities: [tools, parallel_tools, reasoning]
-    prices: { input: 100, output: 400 }${more}
+    prices: { input: 0.1, output: 0.4 }${more}
     routes: [{ upstream: ${upstream}, model: m }]`;
 const config = `
 upstreams:
   own: { url: "${url}", dialect: vllm }
   hosted: { url: "${url}", dialect: openai }
   strict: { url: "${url}" }
+metering: { currency: USD }
 models:${model("own", "own", "\n    bounds: engine")}${model("hosted", "hosted", "\n    bounds: engine")}${model("strict", "strict")}
 plans: { pro: {} }
 `;

@@ -119,12 +119,13 @@ describe("a client that reads slowly", () => {
 });
 
 describe("SIGHUP", () => {
-  const config = (id: string) => `models:
+  const config = (id: string) => `metering: { currency: USD }
+models:
   - id: acme/${id}
     owned_by: acme
     created: 1790000000
     context_window: 8192
-    prices: { input: 1, output: 2 }
+    prices: { input: 0.001, output: 0.002 }
     routes: [{ upstream: simulator, model: x }]
 `;
   test("brings a new catalog without losing a request; a bad file leaves the old one in force and says so", async () => {

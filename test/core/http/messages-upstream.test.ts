@@ -16,13 +16,14 @@ const service = await startSluice({
   config: `
 upstreams:
   canary-messages-engine: { url: "${engine.url}/v1", protocol: anthropic-messages, api_key: "\${ENGINE_KEY}" }
+metering: { currency: USD }
 models:
   - id: acme/front-1
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, vision, reasoning, structured_output, files]
-    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    prices: { input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.4 }
     routes: [{ upstream: canary-messages-engine, model: ${model} }]
 `,
   env: { ENGINE_KEY: engine.key },

@@ -13,11 +13,12 @@ import { talk } from "../../harness/websocket.ts";
 setDefaultTimeout(60_000);
 
 const modelOf = (id: string, fields: Record<string, unknown>) => ({
-  ...{ id, created: 1790000000, context_window: 8192, prices: { input: 1, output: 2 } },
+  ...{ id, created: 1790000000, context_window: 8192, prices: { input: 0.001, output: 0.002 } },
   routes: [{ upstream: "simulator", model: id }],
   ...fields,
 });
-const config = `models: ${JSON.stringify([
+const config = `metering: { currency: USD }
+models: ${JSON.stringify([
   modelOf("acme/writer-2", { aliases: ["acme/writer", "acme/writer:latest"], extra_params: ["top_k"] }),
   modelOf("acme/leaving", {
     ...{ aliases: ["acme/soon"], deprecated_at: "2026-01-31", retires_at: "2999-12-31", replaced_by: "acme/writer-2" },
@@ -218,7 +219,12 @@ describe("a reload", () => {
   test("changes aliases and retirements, and streams that were asked for by an old alias go on", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sluice-names-"));
     const file = join(folder, "sluice.yaml");
-    const saved = (...models: object[]) => writeFileSync(file, `models: ${JSON.stringify(models)}\n`);
+    const saved = (...models: object[]) =>
+      writeFileSync(
+        file,
+        `metering: { currency: USD }
+models: ${JSON.stringify(models)}\n`,
+      );
     saved(modelOf("acme/first", { aliases: ["acme/best"] }), modelOf("acme/second", { aliases: ["acme/other"] }));
     const node = await startSluice({ env: { SLUICE_CONFIG: file } });
     const ask = (model: string, more = {}) => node.post("/v1/chat/completions", { model, messages: says, ...more });

@@ -32,10 +32,10 @@ const entry = (name: EngineName) => `
     context_window: ${contextTokens}
     max_output_tokens: 256
     capabilities: [tools]
-    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    prices: { input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.4 }
     routes: [{ upstream: canary-${name}, model: canary-engine-model }]`;
 const service = await startSluice({
-  config: `upstreams:\n${engineNames.map(upstream).join("\n")}\nmodels:${engineNames.map(entry).join("")}\nplans: { pro: {} }\n`,
+  config: `upstreams:\n${engineNames.map(upstream).join("\n")}\nmetering: { currency: USD }\nmodels:${engineNames.map(entry).join("")}\nplans: { pro: {} }\n`,
   secrets: [engineWords, "canary-engine-model", new URL(engine.url).host],
   operatorsWords: ["canary-"],
 });

@@ -51,7 +51,7 @@ beforeAll(async () => {
     context_window: 131072
     max_output_tokens: 256
     capabilities: [tools]
-    prices: { input: 100, output: 400 }
+    prices: { input: 0.1, output: 0.4 }
     routes: [${routes}]`;
   service = await startSluice({
     config: `
@@ -60,6 +60,7 @@ upstreams:
   canary-second: { url: "${url}" }
   canary-messages: { url: "${url}", protocol: anthropic-messages }
   canary-full: { url: "${url}", concurrent_max: 1 }
+metering: { currency: USD }
 models:${model("one", "{ upstream: canary-first, model: engine-one }")}${model(
       "two",
       "{ upstream: canary-first, model: down-one, priority: 0 }, { upstream: canary-second, model: engine-two, priority: 1 }",

@@ -17,11 +17,12 @@ const entry = (name: EngineName) => `  - id: acme/${name}
     context_window: 131072
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, reasoning]
-    prices: { input: 100, cached_input: 10, output: 400 }
+    prices: { input: 0.1, cached_input: 0.01, output: 0.4 }
     routes: [{ upstream: ${name}, model: m }]`;
 const config = [
   "upstreams:",
   ...engineNames.map(upstream),
+  "metering: { currency: USD }",
   "models:",
   ...engineNames.map(entry),
   "plans: { pro: {} }",

@@ -36,7 +36,7 @@ const entryOf = (id: string, upstream = "canary-responses-engine", model = engin
     context_window: 131072
     max_output_tokens: 16384
     capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files]
-    prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 }
+    prices: { input: 0.1, cached_input: 0.01, cache_write: 0.125, output: 0.4 }
     routes: [{ upstream: ${upstream}, model: ${model} }]`;
 
 const engine = startResponsesEngine();
@@ -46,6 +46,7 @@ const service = await startSluice({
 upstreams:
   canary-responses-engine: { url: "${engine.url}", protocol: openai-responses, api_key: "\${ENGINE_KEY}" }
   canary-sluice-engine: { url: "${behind.url}/v1", protocol: openai-responses, api_key: "\${BEHIND_KEY}" }
+metering: { currency: USD }
 models:${entryOf(front)}${entryOf(tall)}${entryOf(chained, "canary-sluice-engine", model)}
 plans: { pro: {} }
 `,

@@ -7,11 +7,12 @@ import { eventsOf, says } from "../../harness/engine.ts";
 import { program } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
-const config = `models:
+const config = `metering: { currency: USD }
+models:
   - id: acme/writer
     created: 1790000000
     context_window: 8192
-    prices: { input: 1, output: 2 }
+    prices: { input: 0.001, output: 0.002 }
     routes: [{ upstream: simulator, model: x }]
 `;
 

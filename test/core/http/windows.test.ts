@@ -352,6 +352,8 @@ describe("a refused request", () => {
         outcome: "refused",
         stopped_by: null,
         error_code: code,
+        limited_by: null,
+        limited_models: null,
         attempts: null,
         continued: false,
         recovered: false,

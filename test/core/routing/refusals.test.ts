@@ -16,7 +16,7 @@ const model = (...protocols: UpstreamProtocol[]): CatalogModel => ({
   contextTokens: 1000,
   outputTokens_max: 100,
   capabilities: new Set(),
-  prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+  prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
   extraParams: [],
   routes: protocols.map((protocol) => ({
     upstream: { name: protocol, url: "http://127.0.0.1:1", protocol, apiKey: null, timeouts: defaultTimeouts },
@@ -67,16 +67,15 @@ test("of several engines the one that can be asked is asked, whatever the draw",
   expect(verdict(cited, "openai-chat", "anthropic-messages")).toBe("acme/writer-1");
   const two = model("openai-chat", "anthropic-messages");
   for (const cacheKey of ["a", "b", "c", "d", "e", "f"]) {
-    const asked = { ...request, ...cited, cacheKey };
     const leaving = new Cancellation();
-    const opened = new Attempts(attemptsParts(), {
-      ...{ model: two, request: asked, inputBytes: 1, inputTokens: 1, room: { allowed: 100, held: 100 } },
-      affinity: { organizationId: "o", session: null },
+    const asked = {
+      ...{ model: two, request: { ...request, ...cited, cacheKey }, inputBytes: 1, inputTokens: 1 },
+      ...{ affinity: { organizationId: "o", session: null }, plan: { name: "pro" } },
       identity: { responseId: "r", createdAtSeconds: 1, model: two.id },
-      signal: leaving,
-      halted: new Cancellation(),
-      granted: Promise.resolve(),
-      plan: { name: "pro" },
+    };
+    const opened = new Attempts(attemptsParts(), {
+      ...{ asked, room: { allowed: 100, held: 100 }, granted: Promise.resolve() },
+      ...{ signal: leaving, halted: new Cancellation() },
     });
     const first = opened.events.next();
     leaving.abort(new Fault("draining", "The service is restarting."));

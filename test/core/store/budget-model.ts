@@ -3,11 +3,15 @@
 import type { SubjectReading, UsageLimits, WindowKind } from "../../../src/core/store/ledger.ts";
 import type { Interval } from "./windows-model.ts";
 
-/** A limited key, person or team; its limits are those in force when they are looked at. */
-export interface ModelSubject {
+/**
+ * A limited key, person or team, or one of these or an organization for a pattern of models; its limits are those in force
+ * when they are looked at.
+ */
+export interface ModelSubject extends Pick<SubjectReading, "subject" | "models"> {
   id: string;
-  subject: "key" | "person" | "team";
   limits: UsageLimits;
+  /** Absent: it was limited before anything was used. What was used before it was limited counts in it in any case. */
+  isLimited?(): boolean;
 }
 
 /** What is set for the keys, people and teams of an organization at a moment; never changed, each change makes another. */
@@ -131,7 +135,7 @@ export function runningOf(holds: Iterable<{ own: readonly Own[] }>): Map<string,
 
 /** The team that it counts in, as an answer says it. */
 export function teamOf(own: readonly Own[]): { teamId?: string } {
-  const team = own.find(({ subject }) => subject.subject === "team");
+  const team = own.find(({ subject }) => subject.subject === "team" && subject.models === undefined);
   return team ? { teamId: team.subject.id } : {};
 }
 
@@ -139,9 +143,10 @@ export function subjectsRead(
   own: readonly Own[],
   holds: Iterable<{ own: readonly Own[] }>,
 ): { subjects?: SubjectReading[] } {
-  if (own.length === 0) return {};
+  const seen = own.filter(({ subject }) => subject.isLimited?.() !== false);
+  if (seen.length === 0) return {};
   const running = runningOf(holds);
-  const subjects = own.map(({ subject: { id, subject, limits }, windows }): SubjectReading => {
+  const subjects = seen.map(({ subject: { id, subject, models, limits }, windows }): SubjectReading => {
     const reading = (place: number) => {
       const { kind, startsAt_ms, endsAt_ms, total } = windows[place]!;
       const [startsAt, resetAt] = [new Date(startsAt_ms), new Date(endsAt_ms)];
@@ -149,6 +154,7 @@ export function subjectsRead(
     };
     return {
       subject,
+      ...(models !== undefined && { models }),
       windows: { session: reading(0), week: reading(1), month: reading(2) },
       concurrentRequests: limits.concurrentRequests,
       running: running.get(id) ?? 0,

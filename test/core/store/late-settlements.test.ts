@@ -6,11 +6,13 @@ import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Answer, Ledger, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { reportGroups } from "../../../src/core/store/report.ts";
+import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setSubject } from "../../harness/limits.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { limitModels } from "./model-limits.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1_000);
@@ -176,6 +178,36 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await run(settlement(command))).toEqual(late(230, 100));
       const [key] = await book.budgets(organization, keyId);
       expect(key).toMatchObject({ subject: "key", running: 0, windows: { month: { used: 400, held: 0 } } });
+      for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
+    });
+
+    test("it counts in what is counted since its request was recovered, whose earlier use that is", async () => {
+      const organization = await store.newOrganization();
+      const [keyId, uuid] = [`key_${newHex()}`, bare(organization, "org_")];
+      const command = await recovered(organization, { keyId });
+      const subject = {
+        id: bare(keyId, "key_"),
+        organization: uuid,
+        team: null,
+        budget: { ...noBudget, month: 5_000 },
+      };
+      await store.db.transaction((tx) => setSubject(tx, subject));
+      await sumEarlier(store.db, subject.id);
+      await limitModels(store.db, uuid, uuid, command.model, { week: 5_000 });
+      await limitModels(store.db, uuid, uuid, "other/*", { week: 5_000 });
+      const used = async () =>
+        (await book.budgets(organization, keyId)).map(({ models, windows }) => [models, windows.month.used]);
+      expect(await used()).toEqual([
+        [undefined, 170],
+        [command.model, 170],
+        ["other/*", 0],
+      ]);
+      expect(await run(settlement(command))).toEqual(late(330));
+      expect(await used()).toEqual([
+        [undefined, 500],
+        [command.model, 500],
+        ["other/*", 0],
+      ]);
       for (const isFull of [false, true]) expect(await book.check(isFull)).toEqual([]);
     });
 

@@ -13,6 +13,7 @@ import type {
   RequestFacts,
   Settle,
   SettleAnswer,
+  SubjectReading,
   UsageLimits,
   WindowKind,
   WindowReadings,
@@ -41,8 +42,8 @@ export interface ModelOrganization {
   limits?: UsageLimits;
   /** For histories that change them. */
   own?: OwnLimits;
-  /** The limited key and its team, as the key is at this moment. */
-  subjectsOf?(keyId: string): readonly ModelSubject[];
+  /** The subjects of a request for a model beside the organization, as its key is at this moment. */
+  subjectsOf?(keyId: string, model: string): readonly ModelSubject[];
 }
 
 interface Total {
@@ -219,10 +220,10 @@ export class LedgerModel {
     const windows = this.#windowsNow(admit.organizationId);
     const seen = readings(windows, admit.limits);
     const price = admit.prices.output;
-    const whole = admit.inputNanos + admit.outputTokens * price;
-    const least = admit.inputNanos + admit.outputTokens_min * price;
+    const whole = admit.inputNanos + nanosFor(admit.outputTokens, price);
+    const least = admit.inputNanos + nanosFor(admit.outputTokens_min, price);
     const roomIn = (kind: WindowKind) => infinite(admit.limits[kind]) - seen[kind].used - seen[kind].held;
-    const own = this.budgets.of(organization.subjectsOf?.(admit.keyId) ?? [], windows);
+    const own = this.budgets.of(organization.subjectsOf?.(admit.keyId, admit.model) ?? [], windows);
     const ownRoom = roomOf(own);
     const planRoom = Math.min(ownRoom.free, ...kinds.map(roomIn));
     const { enabled } = organization.extra;
@@ -262,8 +263,8 @@ export class LedgerModel {
     }
 
     const room = source === "plan" ? planRoom : extraRoom;
-    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((room - admit.inputNanos) / price);
-    const nanos = admit.inputNanos + outputTokens * price;
+    const outputTokens = whole <= room ? admit.outputTokens : Math.floor((1000 * (room - admit.inputNanos)) / price);
+    const nanos = admit.inputNanos + nanosFor(outputTokens, price);
     this.#account(admit.organizationId).sessionOpenedAt_ms = windows.session.startsAt_ms;
     const hold: Hold = {
       facts: admit,
@@ -426,9 +427,16 @@ export class LedgerModel {
 
 export const lateIdOf = (requestId: string): string => `${requestId}_late`;
 
-/** Answers as SQL and the model both give them: infinity and null alike mean no limit, and a late entry has an id of its own. */
+/**
+ * Answers as SQL and the model both give them: infinity and null alike mean no limit, a late entry has an id of its own, and
+ * limits for models have no order.
+ */
 export function comparable(answers: readonly Answer[]): unknown {
-  return answers.map((answer) => JSON.parse(JSON.stringify({ ...answer, entryId: undefined })));
+  const nameOf = ({ subject, models = "" }: SubjectReading) => `${subject} ${models}`;
+  return answers.map((answer) => {
+    const subjects = "subjects" in answer && answer.subjects?.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+    return JSON.parse(JSON.stringify({ ...answer, ...(subjects && { subjects }), entryId: undefined }));
+  });
 }
 
 export function sumOf(usage: Usage, more: Usage): Usage {
@@ -449,12 +457,15 @@ function lessUsage(usage: Usage, less: Usage): Usage {
 function costOf(usage: Usage, hold: Hold): number {
   const { prices } = hold.facts;
   return (
-    usage.inputTokens * prices.input +
-    usage.cachedInputTokens * prices.cachedInput +
-    usage.cacheWriteTokens * prices.cacheWrite +
-    usage.outputTokens * prices.output
+    nanosFor(usage.inputTokens, prices.input) +
+    nanosFor(usage.cachedInputTokens, prices.cachedInput) +
+    nanosFor(usage.cacheWriteTokens, prices.cacheWrite) +
+    nanosFor(usage.outputTokens, prices.output)
   );
 }
+
+/** The cost of tokens at a price in picos: exact, then rounded up to a nano. */
+const nanosFor = (tokens: number, price: number) => Math.ceil((tokens * price) / 1000);
 
 function readings(windows: Record<WindowKind, Window>, limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => ({

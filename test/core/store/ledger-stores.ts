@@ -117,7 +117,7 @@ export function factsOf(organizationId: string, requestId = newRequestId()): Req
     operation: "chat.completions",
     model: "acme/writer-1",
     stream: true,
-    prices: { input: 1, cachedInput: 1, cacheWrite: 2, output: 10 },
+    prices: { input: 1000, cachedInput: 1000, cacheWrite: 2000, output: 10_000 },
   };
 }
 

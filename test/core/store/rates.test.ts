@@ -205,6 +205,26 @@ for (const [name, open] of others) {
       expect(((await takeOf([sibling[0]!])) as RateTaken).readings.requests?.remaining).toBe(3);
     });
 
+    test("limits for models are subjects of their own, the organization's too", async () => {
+      const forModels = (models: string, limits: RateLimits): RateSubject => ({
+        ...{ limitedBy: "organization", models, id: newId("lim"), limits },
+      });
+      const [one, both] = [forModels("acme/large", requestsOf(1)), forModels("acme/*", requestsOf(2))];
+      const rest = whole(requestsOf(3));
+      expect((await takeOf([one, both, ...rest])).answer).toBe("taken");
+      expect(await takeOf([one, both, ...rest])).toMatchObject({ answer: "refused", models: "acme/large" });
+      expect((await takeOf([both, ...rest])).answer).toBe("taken");
+      expect(await takeOf([both, ...rest])).toMatchObject({
+        ...{ answer: "refused", limitedBy: "organization", models: "acme/*" },
+      });
+      expect((await takeOf(rest)).answer).toBe("taken");
+      const last = await takeOf(rest);
+      expect(last).toMatchObject({ answer: "refused", limitedBy: "organization" });
+      expect(last).not.toHaveProperty("models");
+      const left = await store.rates.read(organizationId, [one, both, ...rest]);
+      expect(left.map(({ requests }) => requests?.remaining)).toEqual([0, 0, 0]);
+    });
+
     test("of several full limits the one that has room last is named, and of equals the narrowest", async () => {
       const own = [key(requestsOf(2)), team(tokensOf(20)), ...whole(requestsOf(2))];
       await takeOf(own, 10);
@@ -352,7 +372,7 @@ for (const [name, open] of others) {
   });
 }
 
-const newId = (of: "key" | "team") => `${of}_${newHex()}`;
+const newId = (of: "key" | "team" | "lim") => `${of}_${newHex()}`;
 const retryOf = (answer: RateAnswer) => (answer.answer === "refused" ? answer.retry_ms : null);
 
 /** All that a subject was ever counted, added up afresh each time. */

@@ -50,7 +50,10 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
 function paidByKind(record: RecordRow): Record<"input" | "cached_input" | "cache_write" | "output", number> {
   let left = Math.max(0, Number(record.charged));
   const paid = (kind: string) => {
-    const nanos = Math.min(left, Number(record[`${kind}_tokens`]) * Number(record[`price_${kind}`]));
+    const nanos = Math.min(
+      left,
+      Math.ceil((Number(record[`${kind}_tokens`]) * Number(record[`price_${kind}`])) / 1000),
+    );
     left -= nanos;
     return nanos;
   };

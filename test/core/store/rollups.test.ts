@@ -44,7 +44,9 @@ const step = fc.oneof(
         outputTokens: fc.nat(40),
         reasoningTokens: fc.nat(10),
       }),
-      prices: fc.record({ input: fc.nat(4), cachedInput: fc.nat(2), cacheWrite: fc.nat(5), output: fc.nat(30) }),
+      prices: fc.record({
+        ...{ input: fc.nat(4000), cachedInput: fc.nat(2000), cacheWrite: fc.nat(5000), output: fc.nat(30_000) },
+      }),
       // One that is not settled now is settled later, or recovered.
       now: fc.boolean(),
       outcome: fc.constantFrom("completed" as const, "cancelled" as const, "failed" as const),
@@ -471,7 +473,7 @@ for (const name of databaseKinds(import.meta.path)) {
     });
 
     test("a charge pays the input first and the output last, and what is no token's is no kind's", async () => {
-      const prices = { input: 3, cachedInput: 1, cacheWrite: 4, output: 10 };
+      const prices = { input: 3000, cachedInput: 1000, cacheWrite: 4000, output: 10_000 };
       const usage = {
         inputTokens: 10,
         cachedInputTokens: 20,

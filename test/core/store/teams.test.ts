@@ -41,6 +41,7 @@ async function setup() {
       plans: new Map([["pro", pro]]),
       models: [],
       upstreams: [],
+      billing: { currency: "USD", provider: "Sluice" },
     }),
     actor: "cli:ann",
     now_ms: () => Date.now(),

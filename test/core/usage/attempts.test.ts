@@ -8,7 +8,7 @@ import { queues } from "../../../src/core/routing/queues.ts";
 import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
 import { client } from "../../../src/core/upstream/http1/client.ts";
 import { type Capacity, defaultTimeouts, type UpstreamTimeouts } from "../../../src/core/upstream/target.ts";
-import type { AttemptRequest } from "../../../src/core/usage/attempt-request.ts";
+import type { ForEngines } from "../../../src/core/usage/attempt-request.ts";
 import { type Attempted, Attempts, type AttemptsParts } from "../../../src/core/usage/attempts.ts";
 import { startWall, type Wall } from "../../failover/wall.ts";
 import { attemptsParts } from "../../harness/patience.ts";
@@ -56,7 +56,7 @@ function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): Cat
   return {
     ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
     capabilities: new Set(),
-    prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+    prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
     extraParams: [],
     routes: ways.map((way, index) => {
       const {
@@ -86,7 +86,7 @@ function modelOf(ways: readonly Way[], timeouts: Partial<UpstreamTimeouts>): Cat
 interface Options {
   timeouts?: Partial<UpstreamTimeouts>;
   parts?: Partial<AttemptsParts>;
-  request?: Partial<AttemptRequest["request"]>;
+  request?: Partial<ForEngines["request"]>;
   inputTokens?: number;
   signal?: Signal;
   halted?: Signal;
@@ -107,17 +107,19 @@ async function outcomeOf(ways: readonly Way[], options: Options = {}): Promise<T
       ...options.parts,
     }),
     {
-      model,
-      request: saying("hi", { model: model.id, ...options.request }),
-      inputBytes: 40,
-      inputTokens: options.inputTokens ?? 10,
-      identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+      asked: {
+        model,
+        request: saying("hi", { model: model.id, ...options.request }),
+        inputBytes: 40,
+        inputTokens: options.inputTokens ?? 10,
+        identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+        affinity: { organizationId: "o", session: options.session ?? null },
+        plan: { name: "pro" },
+      },
       room: { allowed: 1000, held: 1000 },
-      affinity: { organizationId: "o", session: options.session ?? null },
       signal: options.signal ?? new Cancellation(),
       halted: options.halted ?? new Cancellation(),
       granted: Promise.resolve(),
-      plan: { name: "pro" },
     },
   );
   const events: InferenceEvent[] = [];

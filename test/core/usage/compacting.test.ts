@@ -31,7 +31,7 @@ async function shown(batches: Batch[], leftOutTurns = 0): Promise<Batch[]> {
   const opened: EngineAnswer = { events: told(), progress: nowhereYet() };
   const compaction = { summary: null, leftOutTurns, notice: null };
   const attemptRequest = {
-    request: { turns: [], compaction },
+    asked: { request: { turns: [], compaction } },
     signal: { aborted: false },
   } as unknown as AttemptRequest;
   const out: Batch[] = [];
@@ -78,11 +78,13 @@ test("when the caller has left, no engine is asked with less of the conversation
     return { events: tooLong(), progress };
   };
   const compacting = new Compacting(open, {
-    request: saying("", {
-      turns: ["one", "two", "three", "in short"].map(user),
-      compaction: { summary: null, leftOutTurns: 0, notice: null },
-    }),
-    model: { contextTokens: 1000 },
+    asked: {
+      request: saying("", {
+        turns: ["one", "two", "three", "in short"].map(user),
+        compaction: { summary: null, leftOutTurns: 0, notice: null },
+      }),
+      model: { contextTokens: 1000 },
+    },
     signal: new Cancellation(),
   } as unknown as AttemptRequest);
   const answer = compacting.next();
@@ -131,20 +133,22 @@ test("one that is asked again keeps its last engine on record while it waits, un
     return { events: tooLong(), progress };
   };
   const compacting = new Compacting(open, {
-    model,
-    request: saying("", {
-      turns: ["one", "two", "three", "in short"].map(user),
-      compaction: { summary: null, leftOutTurns: 0, notice: null },
-    }),
-    inputBytes: 40,
-    inputTokens: 10,
-    identity: { responseId: "resp_1", createdAtSeconds: 1, model: model.id },
+    asked: {
+      model,
+      request: saying("", {
+        turns: ["one", "two", "three", "in short"].map(user),
+        compaction: { summary: null, leftOutTurns: 0, notice: null },
+      }),
+      inputBytes: 40,
+      inputTokens: 10,
+      identity: { responseId: "resp_1", createdAtSeconds: 1, model: model.id },
+      affinity: { organizationId: "one", session: null },
+      plan: { name: "pro" },
+    },
     room: { allowed: 100, held: 100 },
-    affinity: { organizationId: "one", session: null },
     signal: new Cancellation(),
     halted: new Cancellation(),
     granted: Promise.resolve(),
-    plan: { name: "pro" },
   });
   const answer = compacting.next();
   await until(() => slots.lengthOf(large) === 1, 5_000, "the shortened conversation to wait");

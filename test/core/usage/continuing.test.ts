@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import type { AttemptRequest } from "../../../src/core/usage/attempt-request.ts";
+import type { AttemptRequest, ForEngines } from "../../../src/core/usage/attempt-request.ts";
 import { Continuing, mayGoOn } from "../../../src/core/usage/continuing.ts";
 import type { EngineAnswer } from "../../../src/core/usage/engine-answer.ts";
 import { times } from "../../harness/depth.ts";
@@ -21,11 +21,13 @@ const closed: InferenceEvent[] = [
 ];
 
 const asked = {
-  model: { routes: [{ continues: true }] },
-  request: { stream: true, turns: [{ role: "user", parts: [] }], stop: [], extra: {} },
+  asked: {
+    model: { routes: [{ continues: true }] },
+    request: { stream: true, turns: [{ role: "user", parts: [] }], stop: [], extra: {} },
+    inputTokens: 10,
+    inputBytes: 40,
+  },
   room: { allowed: 1000, held: 1000 },
-  inputTokens: 10,
-  inputBytes: 40,
   signal: { aborted: false },
 } as unknown as AttemptRequest;
 
@@ -53,7 +55,10 @@ function playingFor(attemptRequest: AttemptRequest, ...engines: ((sent: AttemptR
 }
 
 const askedWith = (more: object) =>
-  ({ ...asked, request: { ...(asked.request as object), ...more } }) as unknown as AttemptRequest;
+  ({
+    ...asked,
+    asked: { ...asked.asked, request: { ...(asked.asked.request as object), ...more } },
+  }) as unknown as AttemptRequest;
 
 async function all({ events }: EngineAnswer): Promise<Batch> {
   const heard: Batch = [];
@@ -73,7 +78,7 @@ describe("an answer that goes on", () => {
         const cut = at % (pieces.length + 1);
         const { answer, sent } = playing(
           () => [[start, text, ...pieces.slice(0, cut).map((piece) => says(piece))], [failed]],
-          ({ request }) => {
+          ({ asked: { request } }) => {
             const [part] = request.turns.at(-1)!.parts;
             const given = part?.kind === "text" ? part.text : "";
             expect(given).toBe(given.trimEnd());
@@ -116,7 +121,7 @@ describe("an answer that goes on", () => {
     const { answer, sent } = playing(breaking, breaking, breaking, breaking);
     const events = await all(answer);
     expect([textOf(events), sent.length, typesOf(events).at(-1)]).toEqual(["aaa", 3, "response-failed"]);
-    expect(sent.at(-1)?.request.turns).toHaveLength(2);
+    expect(sent.at(-1)?.asked.request.turns).toHaveLength(2);
   });
 });
 
@@ -151,7 +156,7 @@ describe("an answer that goes on, as the caller asked for it:", () => {
         () => [[start, text, says(" three")], closed],
       );
       expect([said, typesOf(await all(answer)).at(-1)]).toEqual([said, goesOn ? "response-end" : "response-failed"]);
-      expect(sent.at(1)?.request.stop).toEqual(goesOn ? ["\nUser:", "END"] : (undefined as never));
+      expect(sent.at(1)?.asked.request.stop).toEqual(goesOn ? ["\nUser:", "END"] : (undefined as never));
     }
   });
 
@@ -169,7 +174,7 @@ describe("an answer that goes on, as the caller asked for it:", () => {
       const events = await all(answer);
       expect(textOf(events)).toBe(rest === null ? "abc" : "abcd");
       expect(events.at(-1)!.type).toBe(rest === null ? "response-failed" : "response-end");
-      expect(sent.at(1)?.request.outputTokens_max ?? null).toBe(rest);
+      expect(sent.at(1)?.asked.request.outputTokens_max ?? null).toBe(rest);
     }
   });
 });
@@ -203,9 +208,9 @@ describe("an answer that does not go on ends with the first failure", () => {
 });
 
 test("only a streamed text without a form may go on, and only where an engine can", () => {
-  const request = asked.request as unknown as Record<string, unknown>;
-  const may = (more: object, model: unknown = asked.model) =>
-    mayGoOn({ model, request: { ...request, ...more } } as unknown as AttemptRequest);
+  const request = asked.asked.request as unknown as Record<string, unknown>;
+  const may = (more: object, model: unknown = asked.asked.model) =>
+    mayGoOn({ model, request: { ...request, ...more } } as unknown as ForEngines);
   expect(may({})).toBe(true);
   for (const more of [
     { stream: false },

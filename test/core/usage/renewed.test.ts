@@ -42,7 +42,11 @@ function rig(more: Partial<Upstream> = {}) {
   };
   const model: CatalogModel = {
     ...{ id: "acme/m", ownedBy: "acme", created: 1, contextTokens: 100_000, outputTokens_max: 10_000 },
-    ...{ capabilities: new Set(), prices: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 }, extraParams: [] },
+    ...{
+      capabilities: new Set(),
+      prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 1000 },
+      extraParams: [],
+    },
     routes: [{ upstream, model: "m", priority: 0, weight: 1 }],
   };
   let addresses: string[] = [];
@@ -57,10 +61,12 @@ function rig(more: Partial<Upstream> = {}) {
     async asks(content: string) {
       const request = saying(content, { model: model.id });
       const opened = new Attempts(parts, {
-        ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" }, granted: Promise.resolve() },
-        identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
-        room: { allowed: 1000, held: 1000 },
-        affinity: { organizationId: "o", session: null },
+        asked: {
+          ...{ model, request, inputBytes: 40, inputTokens: 10, plan: { name: "pro" } },
+          identity: { responseId: "r", createdAtSeconds: 1, model: model.id },
+          affinity: { organizationId: "o", session: null },
+        },
+        ...{ room: { allowed: 1000, held: 1000 }, granted: Promise.resolve() },
         signal: new Cancellation(),
         halted: new Cancellation(),
       });

@@ -1,6 +1,6 @@
 /** Whoever gets a grant settles it, once: however its answer ends, and whoever leaves. */
 import { describe, expect, test } from "bun:test";
-import type { Entry } from "../../../src/core/admission/entrance.ts";
+import type { Admitting, Entry } from "../../../src/core/admission/entrance.ts";
 import type { Settlement } from "../../../src/core/admission/reservation.ts";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
@@ -39,7 +39,7 @@ const asked = {
     id: "acme/m",
     contextTokens: 4096,
     outputTokens_max: 1000,
-    prices: { input: 100, cachedInput: 10, cacheWrite: 1000, output: 1 },
+    prices: { input: 100_000, cachedInput: 10_000, cacheWrite: 1_000_000, output: 1000 },
   },
   plan: { ...noLimits, name: "pro" },
   inputTokens: 60,
@@ -93,8 +93,8 @@ function bench(
   };
   const parts = {
     admission: {
-      async enter(entry: Entry) {
-        if (options.early) entry.ahead?.();
+      async enter(_: Entry, admitting: Admitting) {
+        if (options.early) admitting.ahead?.();
         await Promise.resolve();
         if (options.refusal) throw options.refusal;
         return {

@@ -49,6 +49,6 @@ test("a report after all output is the whole truth, also where it is less than w
 
 test("each kind of tokens is paid at its own price, and all are added", () => {
   const usage = { ...noUsage, inputTokens: 2, cachedInputTokens: 3, cacheWriteTokens: 4, outputTokens: 5 };
-  const prices = { input: 1, cachedInput: 10, cacheWrite: 100, output: 1000 };
+  const prices = { input: 1000, cachedInput: 10_000, cacheWrite: 100_000, output: 1_000_000 };
   expect(priceOf({ ...usage, reasoningTokens: 5 }, prices)).toBe(5432);
 });

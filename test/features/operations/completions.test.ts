@@ -39,13 +39,13 @@ const service = await startService({
     kind: completion
     created: 1790000000
     context_window: 8192
-    prices: { input: 100, cached_input: 10, output: 400 }
+    prices: { input: 0.1, cached_input: 0.01, output: 0.4 }
     routes: [{ upstream: fim, model: qwen }]
   - id: acme/strict-1
     kind: completion
     created: 1790000000
     context_window: 8192
-    prices: { input: 100, output: 400 }
+    prices: { input: 0.1, output: 0.4 }
     routes: [{ upstream: strict, model: qwen }]`,
 });
 afterAll(async () => {

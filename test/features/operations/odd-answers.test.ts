@@ -21,7 +21,7 @@ const entry = (id: string, more: string) => `
     kind: embedding
     created: 1790000000
     context_window: 8192
-    prices: { input: 100 }
+    prices: { input: 0.1 }
     routes: [{ upstream: odd, model: odd }${more}]`;
 const service = await startService({
   hasKinds: true,

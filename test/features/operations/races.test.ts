@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { busyness } from "../../harness/busyness.ts";
+import { inMoney } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { rawClient } from "../../harness/raw-client.ts";
@@ -37,16 +38,17 @@ afterAll(() => engine.stop(true));
 
 const config = `
 upstreams: { gated: { url: "http://127.0.0.1:${engine.port}/v1" } }
+metering: { currency: USD }
 models:
   - id: ${model}
     kind: embedding
     created: 1790000000
     context_window: 8192
-    prices: { input: 100 }
+    prices: { input: 0.1 }
     routes: [{ upstream: gated, model: embedding }]
 plans:
   few: { concurrent_requests: ${room} }
-  small: { session: ${room * request_nanos} }
+  small: ${inMoney(`{ session: ${room * request_nanos} }`)}
 `;
 
 interface Answered {

@@ -82,12 +82,13 @@ test("a model of another kind is refused with the path that serves it", async ()
 });
 
 test("the engine's count is charged, and a search where it has a price", async () => {
-  const more = `models:
+  const more = `metering: { currency: USD }
+models:
   - id: acme/rank-2
     kind: rerank
     created: 1790000000
     context_window: 8192
-    prices: { input: 1, search: 5000 }
+    prices: { input: 0.001, search: 0.005 }
     routes: [{ upstream: simulator, model: sim }]`;
   const priced = await startService({ sluice: { config: more } });
   try {

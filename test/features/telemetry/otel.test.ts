@@ -32,8 +32,9 @@ function startEngine() {
 }
 
 const configuration = (engine: string, telemetry: string) => `upstreams: { main: { url: "${engine}" } }
+metering: { currency: USD }
 models:
-  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 1, output: 1 }, routes: [{ upstream: main, model: m }] }
+  - { id: acme/m, created: 1, context_window: 8192, prices: { input: 0.001, output: 0.001 }, routes: [{ upstream: main, model: m }] }
 ${telemetry}
 `;
 const ask = (service: Sluice, headers: Record<string, string> = {}) =>

@@ -192,11 +192,12 @@ test("without their supervisor, workers finish what runs and end: the port is fr
 });
 
 describe("a reload", () => {
-  const config = (id: string) => `models:
+  const config = (id: string) => `metering: { currency: USD }
+models:
   - id: acme/${id}
     created: 1790000000
     context_window: 8192
-    prices: { input: 1, output: 2 }
+    prices: { input: 0.001, output: 0.002 }
     routes: [{ upstream: simulator, model: x }]
 `;
 

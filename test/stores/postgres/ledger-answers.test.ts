@@ -30,7 +30,7 @@ test("an answer stands in its command's place, in whatever order they come", () 
 });
 
 test("an admission has its windows, and a limited key and team beside them", () => {
-  const key = [0, 600, 5000, Number.MAX_SAFE_INTEGER, null, 1, 2, 3, 4, 5, 6, 7];
+  const key = [0, [600, 5000, Number.MAX_SAFE_INTEGER, null], [1, 2, 3], [4, 5, 6], 7];
   const row = [0, "granted", ...seen([10, 20, 30, 40], [1, 2, 3, 4]), [key], 190, 9, "plan"];
   const [answer] = answered([admit], row) as AdmitAnswer[];
   if (answer?.answer !== "granted") throw new Error("it was not granted");

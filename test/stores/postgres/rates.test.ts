@@ -4,12 +4,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
-import { bare } from "../../../src/core/store/ids.ts";
+import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import type { RateLimits, RateSubject, Rates } from "../../../src/core/store/rates.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { postgresRates } from "../../../src/stores/postgres/rates.ts";
 import { admitOf, newHex, newRequestId, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
+import { house, limitModels, whose } from "../../core/store/model-limits.ts";
 import { ofOrganization } from "../../core/store/rates-stores.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setSubject } from "../../harness/limits.ts";
@@ -135,6 +136,33 @@ for (const kind of databaseKinds(import.meta.path)) {
       expect((await rates.take(asked)).answer).toBe("taken");
       const left = (await rates.read(organizationId, subjects)).map(({ requests }) => requests!.remaining);
       expect(left).toEqual([100 - 4, 100 - 4, 100 - 6]);
+    });
+
+    test.each(whose)("of a limit for models of the %s those are read that it counts, of all keys", async (one) => {
+      const { organization: organizationId, key: keyId, ids } = await house(store);
+      const id = await limitModels(store.db, ids.organization, ids[one], "acme/*", {});
+      await book.run([
+        ...["acme/large", "acme/small", "plain"].map((model) => admitOf(organizationId, { keyId, model })),
+        admitOf(organizationId, { keyId: newId("key"), model: "acme/large" }),
+      ]);
+      await advance(1_000);
+      const limits = { requestsPerMinute: 100, tokensPerMinute: null };
+      const subjects: RateSubject[] = [{ limitedBy: one, models: "acme/*", id: idOf(id, "lim_"), limits }];
+      const asked = { organizationId, requestId: newRequestId(), tokens: 1, tokens_min: 1, elsewhere_ms: 0, subjects };
+      expect((await rates.take(asked)).answer).toBe("taken");
+      const left = (await rates.read(organizationId, subjects)).map(({ requests }) => requests!.remaining);
+      expect(left).toEqual([100 - (one === "organization" ? 4 : 3)]);
+    });
+
+    test("of a person those are read that were of any of the person's keys", async () => {
+      const { organization: organizationId, key: keyId, ids } = await house(store);
+      await book.run([admitOf(organizationId, { keyId }), admitOf(organizationId, { keyId: newId("key") })]);
+      await advance(1_000);
+      const limits = { requestsPerMinute: 100, tokensPerMinute: null };
+      const subjects: RateSubject[] = [{ limitedBy: "person", id: idOf(ids.person, "mem_"), limits }];
+      const asked = { organizationId, requestId: newRequestId(), tokens: 1, tokens_min: 1, elsewhere_ms: 0, subjects };
+      expect((await rates.take(asked)).answer).toBe("taken");
+      expect((await rates.read(organizationId, subjects))[0]!.requests!.remaining).toBe(100 - 2);
     });
 
     test("a request that asks with an id that is none is refused alone", async () => {

@@ -1,11 +1,11 @@
 /** GET /api/oauth/usage: the limit that the headers describe, in money, for Claude Code's own page of usage. */
 import { planOf } from "../../../core/admission/allowance.ts";
 import { json } from "../../../core/http/json.ts";
+import { type Currency, nanos_per_one } from "../../../core/inference/money.ts";
 import { authorize } from "../../../core/operations/authorize.ts";
 import { type Cap, capsOf, fullest, periods, shareOf } from "../../../core/operations/claude-code-caps.ts";
-import { notThere, unlisted } from "../../../core/operations/unlisted.ts";
+import { unlisted } from "../../../core/operations/unlisted.ts";
 import { noLimits } from "../../../core/store/plan.ts";
-import { costsAt, type Pricing } from "../../../core/usage/pricing.ts";
 
 export const oauthUsage = unlisted({
   id: "getOauthUsage",
@@ -14,23 +14,18 @@ export const oauthUsage = unlisted({
   faultShape: "messages",
   async handle(dependencies, call) {
     const { key, organization } = await authorize(dependencies, call, "any");
-    const pricing = dependencies.pricing();
-    // Without a price there are no amounts; Claude Code then shows the percentage of the headers.
-    if (!pricing) throw notThere(call);
     const plan = planOf(dependencies.catalog().plans, organization) ?? noLimits;
     const [windows, subjects] = await Promise.all([
       dependencies.ledger.windows(organization.id, plan),
       dependencies.ledger.budgets(organization.id, key.id),
     ]);
     const caps = capsOf(windows, subjects);
-    return json(200, usageBody(caps, pricing, windows.month.used), { "cache-control": "no-store" });
+    return json(200, usageBody(caps, dependencies.currency, windows.month.used), { "cache-control": "no-store" });
   },
 });
 
-function usageBody(caps: readonly Cap[], pricing: Pricing, month_used: number) {
+function usageBody(caps: readonly Cap[], currency: Currency, month_used: number) {
   const active = fullest(caps);
-  const cents = centsAt(pricing);
-  const { currency } = pricing;
   if (!active) {
     const none = { monthly_limit: null, utilization: null };
     return { extra_usage: { is_enabled: true, ...none, used_credits: cents(month_used), currency }, limits: [] };
@@ -56,8 +51,5 @@ function usageBody(caps: readonly Cap[], pricing: Pricing, month_used: number) {
 
 const percent = (cap: Cap) => Math.floor(shareOf(cap) * 100);
 
-/** Returns the price of nanos, in whole hundredths of the currency. */
-function centsAt({ price_per_million_nanos }: Pricing): (nanos: number) => number {
-  const cost = costsAt(price_per_million_nanos);
-  return (nanos) => Math.round(Number(cost(Math.max(0, nanos))) * 100);
-}
+/** In whole hundredths of the currency. */
+const cents = (nanos: number) => Math.round((Math.max(0, nanos) / nanos_per_one) * 100);

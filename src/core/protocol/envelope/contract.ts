@@ -57,6 +57,9 @@ export function openaiError($id: string, { types = [], param }: { types?: string
             description: "With a 429 by a limit: whose limit it was.",
           }),
         ),
+        limited_models: Type.Optional(
+          Type.String({ description: "With `limited_by`, if the limit is for some models: a model, or `prefix/*`." }),
+        ),
       }),
     },
     { $id },

@@ -99,7 +99,12 @@ export abstract class World {
     const plans = new Map([[smallPlan.name, smallPlan]]);
     return unwritten({
       ...this.stores(ownLimitsOf({ actor: named, within }), actor),
-      catalog: () => ({ plans, models: ["acme/writer-1"], upstreams: [] }),
+      catalog: () => ({
+        plans,
+        models: ["acme/writer-1"],
+        upstreams: [],
+        billing: { currency: "USD", provider: "Sluice" },
+      }),
       actor: named,
       within,
       now_ms: () => this.now_ms,

@@ -1,0 +1,22 @@
+// `npm run request-path`: how many files of src a warm streamed chat request with a key runs before its client has the first
+// byte, and how many awaits are pending at the engine's first byte: docs/design/core.md. `-- --files` lists the files.
+
+import { join } from "node:path";
+import { command } from "./command.ts";
+
+const goals = { files: 60, awaits: 12 };
+const limit_ms = 60_000;
+
+async function measured(what: keyof typeof goals): Promise<unknown> {
+  const words = [process.execPath, join(import.meta.dir, "request-path/measure.ts"), what];
+  const { code, output, stdout } = await command(words, { limit_ms, quiet: true });
+  if (code !== 0) throw new Error(output);
+  return JSON.parse(stdout.trim().split("\n").at(-1)!);
+}
+
+const [files, awaits] = await Promise.all([measured("files") as Promise<string[]>, measured("awaits")]);
+if (process.argv.includes("--files")) for (const file of files) console.log(file);
+const modules = Map.groupBy(files, (file) => file.split("/").slice(1, 3).join("/"));
+const counts = [...modules].map(([name, inside]) => `${name} ${inside.length}`);
+console.log(`A streamed chat request runs ${files.length} files of src (goal ${goals.files}): ${counts.join(", ")}.`);
+console.log(`${awaits} awaits are pending at the engine's first byte (goal ${goals.awaits}).`);

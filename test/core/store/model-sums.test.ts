@@ -1,0 +1,182 @@
+// One sum, however it is asked for: what the receipts of requests say, what a report says, and what standings say is used,
+// are equal to the nano, for each subject and each of its patterns of models. Whether it was limited from the beginning or in
+// the middle of its windows, and whether a request was settled by its node, by another, or late.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { noUsage } from "../../../src/core/inference/usage.ts";
+import { matchesModel } from "../../../src/core/store/budget.ts";
+import type { Admit, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type { ReportRow } from "../../../src/core/store/report.ts";
+import { databaseKinds, holds, times } from "../../harness/depth.ts";
+import { factsOf, newRequestId, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { models, parents, patterns, Staff } from "./staff.ts";
+
+const minute_ms = 60_000;
+const amount = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 20_000 }));
+const limits: fc.Arbitrary<UsageLimits> = fc.record({
+  session: amount,
+  week: amount,
+  month: fc.integer({ min: 1, max: 40_000 }),
+  concurrentRequests: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 4 })),
+});
+const tokens = fc.integer({ min: 0, max: 300 });
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("admit" as const),
+      key: fc.integer({ min: 0, max: 3 }),
+      model: fc.constantFrom(...models),
+      outputTokens: fc.integer({ min: 1, max: 200 }),
+      /** A checkpoint follows. */
+      tokens,
+      lease_ms: fc.constantFrom(minute_ms / 2, 500 * minute_ms),
+    }),
+  },
+  /** By the request's own node, which may come too late. */
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("settle" as const), which: fc.nat(), tokens }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("recover" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("read" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("limit" as const), subject: fc.integer({ min: 0, max: 4 }), limits }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("models" as const),
+      parent: fc.integer({ min: 0, max: parents - 1 }),
+      pattern: fc.integer({ min: 0, max: patterns.length - 1 }),
+      limits,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("move" as const), team: fc.option(fc.integer({ min: 0, max: 1 })) }),
+  },
+);
+const history = fc.array(step, { minLength: 10, maxLength: 80 });
+
+/** What a sum is of: the key, the person, the team and the model of requests; left out, any. */
+interface Part {
+  key?: string;
+  team?: string;
+  person?: string;
+  pattern?: string;
+}
+
+const runs = { postgres: times(4, 40), pglite: times(2, 20) };
+
+for (const name of databaseKinds(import.meta.path)) {
+  describe(`sums of subjects on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    beforeAll(async () => {
+      ({ store, book } = await openLedger(name));
+    }, 60_000);
+    afterAll(() => store.close(), 30_000);
+
+    test("receipts, reports and standings agree on each subject and each of its patterns", async () => {
+      await holds(
+        fc.asyncProperty(history, async (steps) => {
+          let now_ms = Date.UTC(2026, 1, 27, 12);
+          const from = new Date(now_ms);
+          await store.setClock(from);
+          const id = await store.newOrganization();
+          const staff = await Staff.hired(store, id, () => now_ms);
+          for (const [key, team] of [0, 1, 0].entries()) await staff.move(key, team);
+          const admitted: { admit: Admit; team: string | null }[] = [];
+
+          for (const one of steps) {
+            now_ms += minute_ms;
+            await store.setClock(new Date(now_ms));
+            switch (one.kind) {
+              case "admit": {
+                const { key, model, outputTokens, lease_ms } = one;
+                const facts = { ...factsOf(id, newRequestId()), keyId: staff.keys[key]!, model };
+                const hold = { limits: unlimited, inputNanos: 100, outputTokens, outputTokens_min: 1, lease_ms };
+                const admit: Admit = { verb: "admit", ...facts, ...hold };
+                const [answer] = await book.run([admit]);
+                if (answer!.answer !== "granted") break;
+                admitted.push({ admit, team: staff.teamIdOf(key) });
+                const progress = { requestId: facts.requestId, organizationId: id, number: 1, lease_ms };
+                await book.run([{ verb: "checkpoint", ...progress, usage: { ...noUsage, outputTokens: one.tokens } }]);
+                break;
+              }
+              case "settle": {
+                const { admit } = admitted[one.which % Math.max(1, admitted.length)] ?? {};
+                const usage = { ...noUsage, outputTokens: one.tokens };
+                if (admit) await book.run([settleOf(admit, one.tokens * admit.prices.output, { usage })]);
+                break;
+              }
+              case "recover":
+                await book.recover(1000);
+                break;
+              case "read":
+                await book.rollUp();
+                break;
+              case "limit":
+                await staff.limit(one.subject, one.limits);
+                break;
+              case "models":
+                await staff.limitModels(one.parent, one.pattern, one.limits);
+                break;
+              case "move":
+                await staff.move(1, one.team);
+            }
+          }
+
+          const receipts = await Promise.all(admitted.map(({ admit }) => book.receipt(id, admit.requestId)));
+          const to = new Date(from.getTime() + 6 * 60 * minute_ms);
+          const query = {
+            from,
+            to,
+            by: ["team", "person", "key", "model"],
+            organizationId: id,
+            rows_max: 1_000,
+          } as const;
+          const { rows } = await book.report(query);
+          const ofReceipts = (part: Part) =>
+            sum(
+              admitted.map(({ admit: { keyId, model }, team }, place) => {
+                const person = staff.isHers(keyId) ? staff.person : null;
+                return isOf(part, { key: keyId, team, person, model }) ? receipts[place]!.nanos.charged : 0;
+              }),
+            );
+          const ofReport = (part: Part) => sum((rows ?? []).map((row) => (isOf(part, placeOf(row)) ? row.nanos : 0)));
+
+          for (const key of staff.keys)
+            for (const { subject, models: pattern, windows } of await book.budgets(id, key)) {
+              const team = staff.teamIdOf(staff.keys.indexOf(key));
+              const whose: Record<typeof subject, Part> = {
+                ...{ key: { key }, person: { person: staff.person }, team: { team: team! }, organization: {} },
+              };
+              const part = { ...whose[subject], ...(pattern !== undefined && { pattern }) };
+              const used = ofReceipts(part);
+              const said = { report: ofReport(part), standing: Object.values(windows).map((window) => window.used) };
+              expect({ part, ...said }).toEqual({ part, report: used, standing: [used, used, used] });
+            }
+          expect(await book.check(true)).toEqual([]);
+          await store.setClock(new Date(now_ms + 1e11));
+          await book.recover(1000); // the next history begins with an empty house
+        }),
+        runs[name],
+      );
+    }, 120_000);
+  });
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
+
+const placeOf = ({ key, team, person, model }: ReportRow) => ({
+  key: key?.id ?? null,
+  team: team?.id ?? null,
+  person: person?.id ?? null,
+  model: model ?? "",
+});
+
+function isOf({ pattern, ...part }: Part, place: ReturnType<typeof placeOf>): boolean {
+  const names = Object.keys(part) as (keyof typeof part)[];
+  return names.every((one) => part[one] === place[one]) && matchesModel(pattern ?? place.model, place.model);
+}

@@ -1,0 +1,65 @@
+// A thousand requests at once against room for exactly five, whoever has the room and for whichever models: on three nodes of
+// one Postgres, and on the embedded database.
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { noBudget } from "../../../src/core/store/budget.ts";
+import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
+import { setSubject } from "../../harness/limits.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { house, limitModels, whose } from "./model-limits.ts";
+
+setDefaultTimeout(60_000);
+
+const model = "acme/large";
+const all = "all models";
+const patterns = [all, model, "acme/*"];
+/** Each holds a thousand nanos. */
+const room = { ...noBudget, week: 5_999 };
+const cases = databaseKinds(import.meta.path).flatMap((name) =>
+  whose.flatMap((one) => patterns.map((pattern) => [name, one, pattern] as const)),
+);
+
+const opened = new Map<string, { store: Store; book: Ledger; nodes: Ledger[] }>();
+beforeAll(async () => {
+  for (const name of new Set(cases.map(([name]) => name))) {
+    const { store, book } = await openLedger(name);
+    const node = async () => ledger(await store.another(), { recovery: "checkpoint" });
+    opened.set(name, { store, book, nodes: await Promise.all([node(), node(), node()]) });
+  }
+});
+afterAll(async () => {
+  for (const { store, book, nodes } of opened.values()) {
+    await expectBalanced(book);
+    await Promise.all(nodes.map((one) => one.close()));
+    await store.close();
+  }
+});
+
+test.each(cases)(
+  "on %s, against room for five of the %s for %s, five of 1,000 are admitted",
+  async (name, one, pattern) => {
+    const { store, nodes } = opened.get(name)!;
+    const { organization, key, ids } = await house(store);
+    if (pattern !== all) await limitModels(store.db, ids.organization, ids[one], pattern, room);
+    else if (one !== "organization") {
+      const team = one === "key" ? ids.team : null;
+      await store.db.transaction((tx) =>
+        setSubject(tx, { id: ids[one], organization: ids.organization, team, budget: room }),
+      );
+    }
+    const limits = one === "organization" && pattern === all ? { ...unlimited, week: room.week } : unlimited;
+    const asked = (of: string): Admit => ({ ...admitOf(organization, { limits }), keyId: key, model: of });
+    const commands = Array.from({ length: 1_000 }, () => asked(model));
+    const batches = Array.from({ length: 50 }, (_, at) => commands.slice(at * 20, at * 20 + 20));
+    const answers = (await Promise.all(batches.map((batch, at) => nodes[at % nodes.length]!.run(batch)))).flat();
+    const granted = commands.filter((_, at) => answers[at]!.answer === "granted");
+    expect(granted).toHaveLength(5);
+    expect(answers.filter(({ answer }) => answer === "reserved")).toHaveLength(995);
+    const [other] = await nodes[0]!.run([asked("other/small")]);
+    expect(other!.answer as string).toBe(pattern === all ? "reserved" : "granted");
+    await nodes[0]!.run(granted.map((admit) => settleOf(admit, 1_000)));
+    expect(await nodes[1]!.run([asked(model)])).toMatchObject([{ answer: "exhausted" }]);
+  },
+);

@@ -1,0 +1,137 @@
+// The rules of limits for models taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one
+// of these must end in.
+
+import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import type { ModelSubject, OwnLimits } from "../core/store/budget-model.ts";
+import type { LedgerModel, ModelOrganization } from "../core/store/ledger-model.ts";
+import { CommandByCommand, KeepsTheBudgetOfTheAdmission, ledgerOf, unlimited } from "./budget-mutations.ts";
+import { isForModels } from "./models.ts";
+import type { Mutation } from "./mutations.ts";
+
+/** Rule 2: an admission looks at no limit for models. */
+class LooksAtNoPattern extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const own = this.organizations.get(command.organizationId)?.own;
+    return command.verb === "admit" && own ? this.under(withoutModels(own), command) : super.one(command);
+  }
+}
+
+function withoutModels(own: OwnLimits): OwnLimits {
+  const limits = [...own.limits].map(([id, limits]) => [id, isForModels(id) ? unlimited : limits] as const);
+  return { ...own, limits: new Map(limits) };
+}
+
+/** Counts each request in other subjects. */
+abstract class CountsInOthers extends CommandByCommand {
+  protected abstract among(subjects: readonly ModelSubject[]): readonly ModelSubject[];
+  /** As which model a request is looked up. */
+  protected modelOf(model: string): string {
+    return model;
+  }
+  protected override one(command: Command): Answer {
+    const organization = this.organizations.get(command.organizationId);
+    const { subjectsOf } = organization ?? {};
+    if (!organization || !subjectsOf) return super.one(command);
+    const others: ModelOrganization = {
+      ...organization,
+      subjectsOf: (keyId, model) => this.among(subjectsOf(keyId, this.modelOf(model))),
+    };
+    this.organizations.set(command.organizationId, others);
+    const answer = super.one(command);
+    this.organizations.set(command.organizationId, organization);
+    return answer;
+  }
+}
+
+/** Rule 2: a limit for one model counts another. */
+class CountsAnotherModel extends CountsInOthers {
+  protected override among(subjects: readonly ModelSubject[]): readonly ModelSubject[] {
+    return subjects;
+  }
+  protected override modelOf(): string {
+    return "acme/writer-1";
+  }
+}
+
+/** Rule 2: of one subject only one pattern counts, its model's. */
+class CountsOnePattern extends CountsInOthers {
+  protected override among(subjects: readonly ModelSubject[]): readonly ModelSubject[] {
+    return subjects.filter(({ models }) => !models?.endsWith("/*"));
+  }
+}
+
+/** Rule 2: only a key's limits for models count, and no team's, person's or organization's. */
+class CountsPatternsOfKeys extends CountsInOthers {
+  protected override among(subjects: readonly ModelSubject[]): readonly ModelSubject[] {
+    return subjects.filter(({ models, subject }) => models === undefined || subject === "key");
+  }
+}
+
+/** Rule 2: extra usage relieves an organization's limits for models, as it does those of its plan. */
+class ExtraRelievesPatterns extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const answer = super.one(command);
+    const hold = this.holds.get(command.requestId);
+    if (command.verb !== "admit" || hold?.source !== "extra") return answer;
+    const relieved = hold.own.filter(({ subject }) => subject.subject === "organization");
+    for (const { windows } of relieved) for (const { total } of windows) total.held -= hold.nanos;
+    hold.own = hold.own.filter((one) => !relieved.includes(one));
+    return answer;
+  }
+}
+
+/** Rule 3: a growth is counted in no limit for models. */
+class GrowsBesidePatterns extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const hold = command.verb === "grow" ? this.holds.get(command.requestId) : undefined;
+    if (!hold) return super.one(command);
+    const { own } = hold;
+    hold.own = own.filter(({ subject }) => subject.models === undefined);
+    const answer = super.one(command);
+    hold.own = own;
+    return answer;
+  }
+}
+
+/** Rule 5: a settlement leaves the hold behind in a limit for models. */
+class ForgetsPatterns extends CommandByCommand {
+  protected override one(command: Command): Answer {
+    const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
+    if (hold) hold.own = hold.own.filter(({ subject }) => subject.models === undefined);
+    return super.one(command);
+  }
+}
+
+const mutant = (model: unknown) => ledgerOf(model as typeof LedgerModel);
+
+export const modelMutations: Record<string, Mutation> = {
+  "limits for models are not looked at": { rule: 2, defects: mutant(LooksAtNoPattern), seenAs: ["limit", "refusal"] },
+  "a limit for one model counts another": {
+    rule: 2,
+    defects: mutant(CountsAnotherModel),
+    seenAs: ["sums", "limit", "refusal"],
+  },
+  "of a subject the prefix of a model does not count": {
+    rule: 2,
+    defects: mutant(CountsOnePattern),
+    seenAs: ["sums", "limit"],
+  },
+  "limits for models count for keys alone": {
+    rule: 2,
+    defects: mutant(CountsPatternsOfKeys),
+    seenAs: ["sums", "limit"],
+  },
+  "extra usage relieves an organization's limits for models": {
+    rule: 2,
+    defects: mutant(ExtraRelievesPatterns),
+    seenAs: ["sums"],
+  },
+  "a growth is not counted for its model": { rule: 3, defects: mutant(GrowsBesidePatterns), seenAs: ["sums"] },
+  "who runs keeps the limits that its model had": {
+    rule: 3,
+    under: ["models"],
+    defects: mutant(KeepsTheBudgetOfTheAdmission),
+    seenAs: ["limit", "plans"],
+  },
+  "a settlement leaves its model's hold behind": { rule: 5, defects: mutant(ForgetsPatterns), seenAs: ["sums"] },
+};

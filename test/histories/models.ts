@@ -1,0 +1,63 @@
+// Limits for models in histories: of keys, people, teams and organizations, for one of the two models that requests ask for
+// or for both by their prefix. Half of them are there from the beginning; the others are set while requests run, and have
+// what was used and what runs by then (docs/design/usage.md, Limits for models).
+
+import { matchesModel } from "../../src/core/store/budget.ts";
+import type { UsageLimits } from "../../src/core/store/ledger.ts";
+import type { ModelSubject, OwnLimits } from "../core/store/budget-model.ts";
+import type { Chance } from "../faults/chance.ts";
+import type { RequestPlan } from "./scenario.ts";
+
+const patterns = ["acme/writer-1", "acme/silent-1", "acme/*"] as const;
+
+/** One has an engine that reports what it used, and the other's never does. */
+export const modelIdOf = ({ engine }: Pick<RequestPlan, "engine">): string =>
+  engine === "silent" ? "acme/silent-1" : "acme/writer-1";
+
+/** A number stands for whichever there is. */
+export interface ModelsChange {
+  kind: "models";
+  subject: number;
+  /** Null: none any more. */
+  limits: UsageLimits | null;
+}
+
+export function modelsChangeOf(chance: Chance, limits: UsageLimits): ModelsChange {
+  return { kind: "models", subject: chance.below(64), limits: chance.next() < 0.9 ? limits : null };
+}
+
+export interface ModelLimits {
+  parent: string;
+  subject: ModelSubject["subject"];
+  pattern: string;
+}
+
+const between = " for ";
+export const idOfModels = ({ parent, pattern }: ModelLimits) => `${parent}${between}${pattern}`;
+/** Whose limits they are; of any other subject, its own id. */
+export const parentOf = (id: string): string => id.split(between)[0]!;
+export const isForModels = (id: string): boolean => id.includes(between);
+
+/** Those that an organization has at some time, each with its limits at first. */
+export function beganModels(
+  chance: Chance,
+  parents: readonly Omit<ModelLimits, "pattern">[],
+  limitsOf: (chance: Chance) => UsageLimits,
+): (ModelLimits & { limits: UsageLimits })[] {
+  const all = parents.flatMap((one) => patterns.map((pattern) => ({ ...one, pattern })));
+  const chosen = all.filter(() => chance.next() < 0.25);
+  return chosen.map((one) => ({ ...one, limits: chance.next() < 0.5 ? limitsOf(chance) : unlimited }));
+}
+
+export function changedModels(now: OwnLimits, subjects: readonly ModelSubject[], change: ModelsChange): OwnLimits {
+  const all = subjects.filter(({ models }) => models !== undefined);
+  const one = all[change.subject % Math.max(1, all.length)];
+  return one ? { ...now, limits: new Map(now.limits).set(one.id, change.limits ?? unlimited) } : now;
+}
+
+/** Those in which a request for a model counts, of whose subjects these are all. */
+export function modelsOf(all: readonly ModelSubject[], parents: readonly string[], model: string): ModelSubject[] {
+  return all.filter(({ id, models = "" }) => parents.includes(parentOf(id)) && matchesModel(models, model));
+}
+
+const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };
