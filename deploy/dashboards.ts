@@ -145,9 +145,9 @@ export const dashboards: Record<string, Panel[]> = {
       "{{model}}",
       'sum by (model) (rate(inference_tokens_total{class="cached_input"}[5m])) / sum by (model) (rate(inference_tokens_total{class!="output"}[5m]))',
     ]),
-    panel("Units", "short", ["{{class}}", rate("usage_units_total", "class")]),
+    panel("Cost per second", "short", ["{{class}}", rate("usage_cost_total", "class")]),
     panel("Decisions", "reqps", ["{{decision}} {{reason}}", rate("admission_decisions_total", "decision, reason")]),
-    panel("Largest organizations", "short", ["{{organization}}", "sum by (organization) (usage_organization_units)"]),
+    panel("Largest organizations", "short", ["{{organization}}", "sum by (organization) (usage_organization_cost)"]),
     panel("Their requests in an hour", "short", [
       "{{organization}}",
       "sum by (organization) (usage_organization_requests)",

@@ -86,7 +86,7 @@ async function company({ sluice }: ConsoleNode): Promise<void> {
   ] as const) {
     await sluice.json("team", "create", "--org", "acme", "--name", name, "--limit", `week=${week}`);
   }
-  await sluice.json("plan", "create", "trial", "--limit", "session=2000000,week=10000000,month=30000000");
+  await sluice.json("plan", "create", "trial", "--limit", "session=2,week=10,month=30");
   for (const [name, nanos] of [
     ["globex", 9_700_000],
     ["initech", 8_300_000],

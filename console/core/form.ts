@@ -1,18 +1,19 @@
 /** The members that a form sends: those that were filled in or changed. Pure. */
+import type { Money } from "./money.ts";
 import type { MemberEntry } from "./verb-table.ts";
 
 export interface Field {
   /** The member of the input; `limits.week` is a member of a member. */
   name: string;
   label: string;
-  /** `amount` and `count`: money or a whole number, or the word none. */
-  kind: MemberEntry["kind"] | "amount" | "count";
+  /** `amount` and `count`: money or a whole number, or the word none. `money`: decimal text. */
+  kind: MemberEntry["kind"] | "amount" | "count" | "money";
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
   isRequired?: boolean;
   /** Whether it is sent even if it was not changed. */
   isSent?: boolean;
-  /** The meaning of an empty number; without it, that there is no limit. */
+  /** The meaning of an empty number or amount; without it, that there is no limit. */
   none?: string;
   /** The value that is there now: a field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;
@@ -78,14 +79,20 @@ function put(input: Record<string, unknown>, [name = "", ...rest]: string[], val
 }
 
 /** The limits of a plan, as fields. */
-export function limitFields(prefix: string, limits: Partial<Record<LimitName, number | null>> | null): Field[] {
-  return limitNames.map((name) => ({
-    name: prefix === "" ? name : `${prefix}.${name}`,
-    label: limitLabels[name].label,
-    kind: "number",
-    value: limits?.[name] ?? null,
-  }));
+export function limitFields(prefix: string, limits: Partial<Record<LimitName, Money | number | null>> | null): Field[] {
+  return limitNames.map((name) => {
+    const limit = limits?.[name] ?? null;
+    return {
+      name: prefix === "" ? name : `${prefix}.${name}`,
+      label: limitLabels[name].money ?? limitLabels[name].label,
+      kind: limitLabels[name].money === undefined ? "number" : "money",
+      value: typeof limit === "object" ? limit && moneyTyped(limit) : limit,
+    };
+  });
 }
+
+/** An amount as one would type it: `50` for `50.000000000`. */
+export const moneyTyped = ({ amount }: Money) => amount.replace(/[.]?0+$/, "");
 
 interface LimitLabel {
   label: string;
@@ -94,9 +101,9 @@ interface LimitLabel {
 }
 
 export const limitLabels = {
-  session: { label: "Units in a session of 5 hours", money: "Money in a session of 5 hours" },
-  week: { label: "Units in a week", money: "Money in a week" },
-  month: { label: "Units in a month", money: "Money in a month" },
+  session: { label: "Money in a session of 5 hours", money: "Money in a session of 5 hours" },
+  week: { label: "Money in a week", money: "Money in a week" },
+  month: { label: "Money in a month", money: "Money in a month" },
   requests_per_minute: { label: "Requests in a minute" },
   tokens_per_minute: { label: "Tokens in a minute" },
   concurrent_requests: { label: "Requests at once" },

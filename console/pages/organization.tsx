@@ -1,6 +1,6 @@
 /** One organization: plan, windows, teams, keys, people, notices and audit. */
 import type { Answer } from "../core/client.ts";
-import { grouped } from "../core/format.ts";
+import { moneyWritten } from "../core/money.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
@@ -10,6 +10,7 @@ import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
 import { OrganizationLimits } from "../parts/limits.tsx";
 import { Notices } from "../parts/notices.tsx";
+import { Money } from "../parts/number.tsx";
 import { AdjustAct, SettingActs, StateActs } from "../parts/organization-acts.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
@@ -99,11 +100,10 @@ function namesOf(teams: Answer<"pageTeams"> | null): string[] | null {
   return teams?.data.map(({ name }) => name) ?? [];
 }
 
-function ExtraUsage({ of: { used, held, cap_nanos } }: { of: Answer<"readUsage">["extra_usage"] }) {
+function ExtraUsage({ of: { used, held, cap } }: { of: Answer<"readUsage">["extra_usage"] }) {
   return (
     <p class="fine">
-      Extra usage: {grouped(used)} nanos used, {grouped(held)} held, of{" "}
-      {cap_nanos === null ? "no cap" : grouped(cap_nanos)}.
+      Extra usage: <Money of={used} /> used, <Money of={held} /> held, of <Money of={cap} none="no cap" />.
     </p>
   );
 }
@@ -127,7 +127,7 @@ function factsOf(organization: Organization) {
     [
       "extra usage",
       extra_usage.enabled
-        ? `up to ${extra_usage.cap_nanos === null ? "no cap" : grouped(extra_usage.cap_nanos)} nanos a month`
+        ? `up to ${extra_usage.cap === null ? "no cap" : moneyWritten(extra_usage.cap)} a month`
         : "off",
     ],
     ["keys live", lifetime === null ? "without end" : `${lifetime} days at most`],

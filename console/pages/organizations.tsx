@@ -3,6 +3,7 @@
 import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
 import type { WrittenField } from "../core/form.ts";
+import { figureOf } from "../core/money.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
@@ -63,7 +64,7 @@ export function OrganizationsPage() {
 
 function fullest(standing: NonNullable<Organization["standing"]>): string {
   const limited = windowKinds.filter((kind) => standing[kind].limit !== null);
-  const share = (kind: (typeof windowKinds)[number]) => standing[kind].used / Math.max(1, standing[kind].limit!);
+  const share = (kind: (typeof windowKinds)[number]) => figureOf(standing[kind].used) / figureOf(standing[kind].limit!);
   return limited.sort((a, b) => share(b) - share(a))[0] ?? "";
 }
 

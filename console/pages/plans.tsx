@@ -3,6 +3,7 @@ import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
 import { limitFields, limitNames } from "../core/form.ts";
 import { compacted, grouped, wordsOf } from "../core/format.ts";
+import type { Money as Amount } from "../core/money.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
@@ -10,19 +11,19 @@ import { Show } from "../parts/asked.tsx";
 import { detailsOf } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { List } from "../parts/list.tsx";
+import { Money } from "../parts/number.tsx";
 import { Empty, Facts, Page, Section } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 
 type Plan = ItemOf<"listPlans">;
 
-const limitOf = (limit: number | null) =>
-  limit === null ? <span class="fine">none</span> : <span title={grouped(limit)}>{compacted(limit)}</span>;
+function limitOf(limit: Amount | number | null) {
+  if (limit === null) return <span class="fine">none</span>;
+  return typeof limit === "number" ? <span title={grouped(limit)}>{compacted(limit)}</span> : <Money of={limit} />;
+}
 
-/** Windows are limited in nanos; the names of the others say what they count. */
-const limitWords = (limit: string) =>
-  limit === "session" || limit === "week" || limit === "month" ? `nanos per ${limit}` : wordsOf(limit);
-const headOf = (limit: string) => limitWords(limit).replace(/^./, (letter) => letter.toUpperCase());
+const headOf = (limit: string) => wordsOf(limit).replace(/^./, (letter) => letter.toUpperCase());
 
 export function PlansPage() {
   const asked = useAnswer("listPlans", {});
@@ -101,7 +102,7 @@ export function PlanPage({ id }: PageProps) {
           <>
             <Facts
               of={[
-                ...limitNames.map((name) => [limitWords(name), limitOf(plan[name])] as const),
+                ...limitNames.map((name) => [wordsOf(name), limitOf(plan[name])] as const),
                 ["comes from", plan.source === "file" ? "sluice.yaml: change it there" : "management"],
                 ["in force since", <Time key="c" at={plan.changed_at} />],
               ]}

@@ -1,12 +1,14 @@
 /** One request: the line of its life, its receipt, and why it was refused. */
 import type { Answer } from "../core/client.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
+import { exactly, figureOf, moneyWritten } from "../core/money.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { LifeLine } from "../parts/life-line.tsx";
 import { OrganizationLink, RequestLink, RequestsOf } from "../parts/links.tsx";
+import { Money } from "../parts/number.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -81,31 +83,29 @@ function factsOf(request: Request) {
 
 type Prices = NonNullable<Request["prices"]>;
 
-/** Tokens times prices; what the sum of the lines is above the charge was not charged. */
-function Receipt({ request: { usage, nanos }, prices }: { request: Request; prices: Prices }) {
+/** The tokens and their prices, and what they cost together. */
+function Receipt({ request: { usage, cost }, prices }: { request: Request; prices: Prices }) {
   const lines = [
     { name: "input", tokens: usage.input_tokens, price: prices.input },
     { name: "input from the cache", tokens: usage.cached_input_tokens, price: prices.cached_input },
     { name: "input into the cache", tokens: usage.cache_write_tokens, price: prices.cache_write },
     { name: "output", tokens: usage.output_tokens, price: prices.output },
   ].filter(({ tokens, name }) => tokens > 0 || name === "input" || name === "output");
-  const sum = lines.reduce((total, { tokens, price }) => total + tokens * price, 0);
   return (
-    <Section title="Receipt" aside={`tokens ${usage.source}, held ${grouped(nanos.held)} nanos`}>
+    <Section title="Receipt" aside={`tokens ${usage.source}, held ${moneyWritten(cost.held)}`}>
       <Table
         caption="Receipt"
         rows={lines}
         keyOf={({ name }) => name}
         columns={[
-          { head: "Tokens of", cell: ({ name }) => name, foot: "Sum" },
+          { head: "Tokens of", cell: ({ name }) => name },
           { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens) },
-          { head: "Units per token", isNumber: true, cell: ({ price }) => grouped(price) },
-          { head: "Units", isNumber: true, cell: ({ tokens, price }) => grouped(tokens * price), foot: grouped(sum) },
+          { head: "Price of a million", isNumber: true, cell: ({ price }) => <Money of={price} /> },
         ]}
       />
       <p class="sum">
-        Charged <strong>{grouped(nanos.charged)}</strong> nanos
-        {nanos.uncharged > 0 && `, and ${grouped(nanos.uncharged)} were not charged`}.
+        Charged <strong title={moneyWritten(cost.charged)}>{exactly(cost.charged)}</strong>
+        {figureOf(cost.uncharged) > 0 && `, and ${exactly(cost.uncharged)} was not charged`}.
       </p>
     </Section>
   );
@@ -124,18 +124,17 @@ function WindowsOf({ windows }: { windows: NonNullable<Request["windows"]> }) {
         keyOf={({ kind }) => kind}
         columns={[
           { head: "Window", cell: ({ kind }) => kind },
-          { head: "Used before", isNumber: true, cell: ({ used_before }) => grouped(used_before) },
+          { head: "Used before", isNumber: true, cell: ({ used_before }) => <Money of={used_before} /> },
           {
             head: "Used after",
             isNumber: true,
-            cell: ({ used_after }) => (used_after === null ? "–" : grouped(used_after)),
+            cell: ({ used_after }) => <Money of={used_after} />,
           },
-          { head: "Limit", isNumber: true, cell: ({ limit }) => (limit === null ? "none" : grouped(limit)) },
+          { head: "Limit", isNumber: true, cell: ({ limit }) => <Money of={limit} none="none" /> },
           {
             head: "Share",
             isNumber: true,
-            cell: ({ limit, used_after }) =>
-              limit === null || used_after === null ? "–" : percent((used_after / limit) * 100),
+            cell: ({ limit, usage_percent_after: share }) => (limit === null || share === null ? "–" : percent(share)),
           },
           { head: "Resets", cell: ({ reset_at }) => <Time at={reset_at} /> },
         ]}

@@ -7,7 +7,7 @@ import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
 import { OrganizationLink, RequestLink, RequestsOf, Tokens } from "../parts/links.tsx";
 import { List } from "../parts/list.tsx";
-import { Units } from "../parts/number.tsx";
+import { Money } from "../parts/number.tsx";
 import { Page, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -69,7 +69,7 @@ export function RequestList({ input }: { input: Record<string, string> }) {
               isNumber: true,
               cell: (one) => <Tokens input={inputTokens(one)} output={one.output_tokens} />,
             },
-            { head: "Units", isNumber: true, cell: ({ charged_nanos }) => <Units of={charged_nanos} /> },
+            { head: "Cost", isNumber: true, cell: ({ cost }) => <Money of={cost.charged} /> },
             { head: "First token", isNumber: true, cell: ({ first_part_ms }) => milliseconds(first_part_ms) },
             { head: "Person", cell: ({ person_id }) => (person_id ? <RequestsOf by="person" id={person_id} /> : "–") },
             { head: "Key", cell: ({ key_id }) => (key_id ? <RequestsOf by="key" id={key_id} /> : "–") },

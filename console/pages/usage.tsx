@@ -5,6 +5,7 @@ import { query, replaceQuery, withQuery } from "../core/address.ts";
 import { announce } from "../core/announce.ts";
 import { type Answer, download } from "../core/client.ts";
 import { compacted, grouped } from "../core/format.ts";
+import { exactly, figureOf, moneyWritten } from "../core/money.ts";
 import { membership } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "../parts/asked.tsx";
@@ -65,7 +66,7 @@ export function UsagePage() {
       <Filters of={offered} />
       <Months />
       <Show of={asked}>{(report) => <Totals report={report} />}</Show>
-      <Section title="Units by day" aside="in UTC, as the ledger has its days">
+      <Section title="Cost by day" aside="in UTC, as the ledger has its days">
         <Show of={days}>{(report) => <Days report={report} />}</Show>
       </Section>
       <Section title={`By ${by}`}>
@@ -140,22 +141,21 @@ function Months() {
   );
 }
 
-function Totals({ report: { total, running, price } }: { report: Report }) {
+function Totals({ report: { total, running } }: { report: Report }) {
   const input = total.input_tokens + total.cached_input_tokens + total.cache_write_tokens;
-  const currency = (price as { currency: string } | null)?.currency;
   return (
     <div class="dials">
       <Total
-        name="Units"
-        figure={compacted(total.nanos)}
-        title={grouped(total.nanos)}
-        more={`${compacted(total.extra_nanos)} of them extra usage`}
+        name="Cost"
+        figure={moneyWritten(total.cost.total)}
+        title={exactly(total.cost.total)}
+        more={`${moneyWritten(total.cost.extra_usage)} of it extra usage`}
       />
       <Total
         name="Requests"
         figure={compacted(total.requests)}
         title={grouped(total.requests)}
-        more={`${grouped(running.requests)} still run, with ${compacted(running.held_nanos)} nanos held`}
+        more={`${grouped(running.requests)} still run, with ${moneyWritten(running.held)} held`}
       />
       <Total
         name="Input tokens"
@@ -169,14 +169,6 @@ function Totals({ report: { total, running, price } }: { report: Report }) {
         title={`${grouped(total.output_tokens)} tokens`}
         more={`${compacted(total.reasoning_tokens)} of them reasoning`}
       />
-      {total.cost !== undefined && (
-        <Total
-          name="Cost"
-          figure={`${total.cost} ${currency ?? ""}`}
-          title=""
-          more="at the price in the configuration"
-        />
-      )}
     </div>
   );
 }
@@ -193,21 +185,21 @@ function Total({ name, figure, title, more }: { name: string; figure: string; ti
   );
 }
 
-function Days({ report: { rows, total, from, to } }: { report: Report }) {
+function Days({ report: { rows, total, from, to, currency } }: { report: Report }) {
   if (rows.length === 0) return <Empty>No day with usage in this span.</Empty>;
-  const nanos = new Map(rows.map((row) => [row.day, row.nanos]));
+  const costs = new Map(rows.map((row) => [row.day, figureOf(row.cost.total)]));
   const days = daysBetween(from, to);
   const times = days.map((day) => Date.parse(`${day}T12:00:00Z`) / 1000);
   return (
     <Chart
-      label={`Units by day: ${grouped(total.nanos)} on ${rows.length} days. The table has the figures.`}
+      label={`Cost by day: ${moneyWritten(total.cost.total)} on ${rows.length} days. The table has the figures.`}
       times={times}
-      values={[days.map((day) => nanos.get(day) ?? null)]}
+      values={[days.map((day) => costs.get(day) ?? null)]}
       span={[Date.parse(from) / 1000, Date.parse(to) / 1000]}
-      lines={[{ label: "nanos", color: "--chart-1" }]}
+      lines={[{ label: "cost", color: "--chart-1" }]}
       height={160}
       kind="bars"
-      written={compacted}
+      written={(value) => moneyWritten({ amount: value.toFixed(9), currency })}
     />
   );
 }

@@ -16,12 +16,19 @@ const amountInput = {
   title: "An amount, none, or nothing.",
 } as const;
 const countInput = { type: "text", pattern: "[0-9]+|none", title: "A whole number, none, or nothing." } as const;
+const moneyInput = {
+  type: "text",
+  inputMode: "decimal",
+  pattern: "[0-9]+([.][0-9]{1,9})?",
+  title: "An amount such as 50 or 0.25, or nothing.",
+} as const;
 const signedInput = { type: "text", pattern: "[-−]?[0-9][0-9 ,_]*", title: "A whole number." } as const;
 
 function inputOf({ kind, none = "no limit" }: Field) {
   if (kind === "day") return dayInput;
   if (kind === "number") return { ...numberInput, placeholder: none };
   if (kind === "amount" || kind === "count") return kind === "amount" ? amountInput : countInput;
+  if (kind === "money") return { ...moneyInput, placeholder: none };
   return kind === "signed" ? signedInput : textInput;
 }
 

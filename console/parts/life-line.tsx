@@ -1,6 +1,7 @@
 /** The life of a request as a line: admitted, each attempt, the first part, settled. */
 import type { Answer } from "../core/client.ts";
 import { milliseconds } from "../core/format.ts";
+import { moneyWritten } from "../core/money.ts";
 
 type Request = Answer<"findRequest">;
 interface Event {
@@ -25,9 +26,9 @@ export function LifeLine({ request }: { request: Request }) {
   );
 }
 
-function eventsOf({ outcome, route, duration_ms, nanos }: Request): Event[] {
+function eventsOf({ outcome, route, duration_ms, cost }: Request): Event[] {
   if (outcome === "refused") return [{ name: "refused", at_ms: null, isBad: true }];
-  const held = { name: `admitted, ${nanos.held.toLocaleString("en")} nanos held`, at_ms: null };
+  const held = { name: `admitted, ${moneyWritten(cost.held)} held`, at_ms: null };
   const first = route?.first_part_ms ?? null;
   return [
     held,

@@ -1,9 +1,10 @@
-/** Numbers with their unit. The short form has all digits on hover. */
-import { compacted, grouped, percent } from "../core/format.ts";
+/** Numbers and amounts of money. The short form has all digits on hover. */
+import { grouped, percent } from "../core/format.ts";
+import { type Money as Amount, exactly, moneyWritten } from "../core/money.ts";
 
-export function Units({ of, none = "–" }: { of: number | null | undefined; none?: string }) {
+export function Money({ of, none = "–" }: { of: Amount | null | undefined; none?: string }) {
   if (of === null || of === undefined) return <>{none}</>;
-  return <span title={`${grouped(of)} nanos`}>{compacted(of)}</span>;
+  return <span title={exactly(of)}>{moneyWritten(of)}</span>;
 }
 
 export function Count({ of, unit }: { of: number; unit?: string }) {

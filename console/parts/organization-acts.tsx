@@ -1,6 +1,7 @@
 /** The changes that an administrator can make to an organization. */
 import { go } from "../core/address.ts";
 import type { Answer } from "../core/client.ts";
+import { moneyTyped } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
@@ -85,11 +86,12 @@ function ExtraUsageAct({ of, changed }: Of) {
       given={givenOf(of)}
       fields={[
         {
-          name: "cap_nanos",
-          label: "Units in a billing month",
+          name: "cap",
+          label: "Money in a billing month",
+          kind: "money",
           none: "off",
           isSent: true,
-          value: of.extra_usage.cap_nanos,
+          value: of.extra_usage.cap && moneyTyped(of.extra_usage.cap),
         },
       ]}
       says="What the organization may use beyond its plan. An empty field stops it."
@@ -201,8 +203,8 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
           ),
         },
         {
-          name: "nanos",
-          label: "Units",
+          name: "amount",
+          label: "Amount",
           isRequired: true,
           hint: "With a minus to subtract, down to 0",
         },

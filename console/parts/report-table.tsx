@@ -3,28 +3,20 @@ import type { ComponentChildren } from "preact";
 import { query } from "../core/address.ts";
 import type { Answer } from "../core/client.ts";
 import { grouped } from "../core/format.ts";
+import { figureOf } from "../core/money.ts";
 import { wayDown } from "../core/way-down.ts";
-import { Bar, Units } from "./number.tsx";
+import { Bar, Money } from "./number.tsx";
 import { Table } from "./table.tsx";
 
 type Report = Answer<"reportUsage">;
 type Row = Report["rows"][number];
-const sums = [
-  "requests",
-  "input_tokens",
-  "cached_input_tokens",
-  "cache_write_tokens",
-  "output_tokens",
-  "nanos",
-  "extra_nanos",
-  "uncharged_nanos",
-] as const;
+const sums = ["requests", "input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens"] as const;
 
 export function ReportTable({ report, by }: { report: Report; by: string }) {
   const { rows, from, to, total, rows_left_out: leftOut } = report;
   const isTime = by === "day" || by === "month";
-  const ordered: Line[] = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : b.nanos - a.nanos));
-  const most = Math.max(1, ...rows.map(({ nanos }) => nanos));
+  const ordered: Line[] = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : costOf(b) - costOf(a)));
+  const most = Math.max(1e-9, ...rows.map(costOf));
   if (leftOut > 0) ordered.push(restOf(report));
   return (
     <Table<Line>
@@ -39,8 +31,8 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
         },
         {
           head: "Share",
-          cell: ({ nanos, others }) =>
-            others ? "" : <Bar used={nanos} limit={most} label="Share of the largest" isPart />,
+          cell: (row) =>
+            row.others ? "" : <Bar used={costOf(row)} limit={most} label="Share of the largest" isPart />,
         },
         { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests), foot: grouped(total.requests) },
         { head: "Input tokens", isNumber: true, cell: (row) => grouped(inputOf(row)), foot: grouped(inputOf(total)) },
@@ -50,24 +42,23 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
           cell: ({ output_tokens }) => grouped(output_tokens),
           foot: grouped(total.output_tokens),
         },
-        { head: "Units", isNumber: true, cell: ({ nanos }) => <Units of={nanos} />, foot: <Units of={total.nanos} /> },
+        {
+          head: "Cost",
+          isNumber: true,
+          cell: ({ cost }) => <Money of={cost?.total} />,
+          foot: <Money of={total.cost.total} />,
+        },
         {
           head: "Extra",
           isNumber: true,
-          cell: ({ extra_nanos }) => <Units of={extra_nanos} />,
-          foot: <Units of={total.extra_nanos} />,
+          cell: ({ cost }) => <Money of={cost?.extra_usage} />,
+          foot: <Money of={total.cost.extra_usage} />,
         },
         {
           head: "Not charged",
           isNumber: true,
-          cell: ({ uncharged_nanos: one }) => <Units of={one} />,
-          foot: <Units of={total.uncharged_nanos} />,
-        },
-        total.cost !== undefined && {
-          head: "Cost",
-          isNumber: true,
-          cell: ({ cost }) => cost ?? "–",
-          foot: total.cost,
+          cell: ({ cost }) => <Money of={cost?.uncharged} />,
+          foot: <Money of={total.cost.uncharged} />,
         },
       ]}
     />
@@ -77,7 +68,7 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
 /** A row, or all rows that are not shown as one. */
 interface Line extends Summed {
   others?: number;
-  cost?: string;
+  cost?: Report["total"]["cost"];
 }
 type Summed = Pick<Row, (typeof sums)[number]> & Omit<Partial<Row>, (typeof sums)[number] | "cost">;
 
@@ -85,6 +76,8 @@ function restOf({ rows, total, rows_left_out: others }: Report): Line {
   const rest = sums.map((name) => [name, rows.reduce((left, row) => left - row[name], total[name])]);
   return { ...(Object.fromEntries(rest) as Summed), others };
 }
+
+const costOf = ({ cost }: Line) => (cost ? figureOf(cost.total) : 0);
 
 const inputOf = (row: Pick<Row, (typeof sums)[number]>) =>
   row.input_tokens + row.cached_input_tokens + row.cache_write_tokens;

@@ -1,5 +1,6 @@
 /** The windows of a subject: used, held, limit, and when each begins anew. */
-import { compacted, grouped, percent } from "../core/format.ts";
+import { grouped, percent } from "../core/format.ts";
+import { exactly, figureOf, type Money, moneyWritten } from "../core/money.ts";
 import { Bar } from "./number.tsx";
 import { Distance } from "./time.tsx";
 
@@ -13,9 +14,9 @@ export interface Standing {
 }
 interface Window {
   usage_percent: number;
-  used: number;
-  held: number;
-  limit: number | null;
+  used: Money;
+  held: Money;
+  limit: Money | null;
   reset_at: string;
 }
 
@@ -45,19 +46,21 @@ export function Windows({ of }: { of: Standing }) {
 }
 
 function WindowLine({ kind, window }: { kind: string; window: Window }) {
-  const { used, held, limit, reset_at } = window;
-  const all = `${grouped(used)} nanos used, ${grouped(held)} held`;
+  const { used, held, limit, reset_at, usage_percent: share } = window;
+  const all = `${exactly(used)} used, ${exactly(held)} held`;
   return (
     <div class="window">
       <span class="window-name">{kind}</span>
       <span class="window-bar">
-        {limit !== null && <Bar used={used} held={held} limit={limit} label={`Used of the ${kind}`} />}
+        {limit !== null && (
+          <Bar used={figureOf(used)} held={figureOf(held)} limit={figureOf(limit)} label={`Used of the ${kind}`} />
+        )}
       </span>
-      <span class="window-figure" title={limit === null ? all : `${all}, limit ${grouped(limit)}`}>
+      <span class="window-figure" title={limit === null ? all : `${all}, limit ${exactly(limit)}`}>
         {limit === null
-          ? `${compacted(used)} nanos, no limit`
-          : `${percent((used / Math.max(1, limit)) * 100)} · ${compacted(used)} of ${compacted(limit)} nanos`}
-        {held > 0 && <span class="fine"> + {compacted(held)} held</span>}
+          ? `${moneyWritten(used)}, no limit`
+          : `${percent(share)} · ${moneyWritten(used)} of ${moneyWritten(limit)}`}
+        {figureOf(held) > 0 && <span class="fine"> + {moneyWritten(held)} held</span>}
       </span>
       <span class="window-reset fine">
         resets <Distance at={reset_at} />
@@ -71,7 +74,7 @@ export function Share({ of }: { of: Pick<Standing, "usage_percent" | "month"> | 
   const known = of?.usage_percent ?? null;
   if (known === null) return <span class="fine">no limit</span>;
   // The interface rounds down to a hundredth of a percent; nothing is only what nobody has used.
-  const share = known === 0 && of!.month.used > 0 ? 0.01 : known;
+  const share = known === 0 && figureOf(of!.month.used) > 0 ? 0.01 : known;
   return (
     <span class="share">
       <Bar used={share} limit={100} label="Used of the tightest limit" />

@@ -5,6 +5,7 @@
 
 import type { ShownConfiguration } from "../admin/management/configuration-shape.ts";
 import type { Issuer, Rule } from "../core/auth/identity.ts";
+import { type Currency, priceOfMillion } from "../core/inference/money.ts";
 import type { CatalogModel } from "../core/routing/catalog.ts";
 import type { Upstream } from "../core/upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
@@ -34,7 +35,7 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
       database: storage.databaseUrl === null ? "embedded" : "postgres",
       hasRedis: storage.redisUrl !== null,
     },
-    models: [...catalog.models.values()].map(modelShown),
+    models: [...catalog.models.values()].map((model) => modelShown(model, configuration.metering.currency)),
     upstreams: upstreams.map(upstreamShown),
     identity: identity && {
       serviceUrl: identity.serviceUrl,
@@ -46,14 +47,24 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
   };
 }
 
-function modelShown({ id, contextTokens, outputTokens_max, capabilities, prices, routes }: CatalogModel) {
-  const { input, cachedInput, cacheWrite, output } = prices;
+function modelShown(
+  { id, contextTokens, outputTokens_max, capabilities, prices, routes }: CatalogModel,
+  currency: Currency,
+) {
+  const { input, cachedInput, cacheWrite, output, search } = prices;
+  const price = (picos: number) => priceOfMillion(picos, currency);
   return {
     id,
     contextTokens,
     outputTokensLimit: outputTokens_max,
     capabilities: [...capabilities],
-    prices: { input, cachedInput, cacheWrite, output },
+    prices: {
+      input: price(input),
+      cachedInput: price(cachedInput),
+      cacheWrite: price(cacheWrite),
+      output: price(output),
+      ...(search !== undefined && { search: price(search / 1000) }),
+    },
     routes: routes.map(({ upstream, model, priority, weight }) => ({
       upstream: upstream.name,
       model,

@@ -1,7 +1,9 @@
 /** The plans and budgets in force, and the admission of requests under them. */
 import { admission } from "../core/admission/admission.ts";
 import { limitsInForce } from "../core/admission/limits-in-force.ts";
+import { moneyOf } from "../core/inference/money.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
+import { claimCurrency, problemOfCurrencies } from "../stores/postgres/currency.ts";
 import { limits as limitStore } from "../stores/postgres/limits.ts";
 import { plans } from "../stores/postgres/plans.ts";
 import { disposable, type Foundation } from "./foundation.ts";
@@ -24,6 +26,11 @@ export async function startAdmission({ serving, settings, log, outage }: Foundat
   await using ending = new AsyncDisposableStack();
   const { configuration, database, fileAge_ms } = serving;
   const { stores, metrics, patience } = parts;
+  const problem = problemOfCurrencies(
+    await claimCurrency(database, settings.metering.currency),
+    settings.metering.currency,
+  );
+  if (problem !== null) throw new Error(problem);
   const publishing = { store: plans(database), fileAge_ms, log };
   await publishPlans(configuration.current(), publishing, fileAge_ms());
   const inForce = await limitsInForce({ store: limitStore(database), failed: outage("limits_unread") });
@@ -39,7 +46,12 @@ export async function startAdmission({ serving, settings, log, outage }: Foundat
       metrics.settled(answer);
       if (answer.answer !== "late") return;
       const { charged, uncharged } = answer;
-      log.event("warn", "settled_late", { request_id: requestId, charged, uncharged });
+      const money = (nanos: number) => moneyOf(nanos, settings.metering.currency);
+      log.event("warn", "settled_late", {
+        request_id: requestId,
+        charged: money(charged),
+        uncharged: money(uncharged),
+      });
     },
     waited: metrics.grant,
     sent: metrics.batch,

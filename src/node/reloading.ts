@@ -5,6 +5,7 @@ import { lostPlans, takesPlansAway, usedBy } from "../config/plan-use.ts";
 import type { Agree, Reloadable } from "../config/reload.ts";
 import type { Log } from "../core/http/log.ts";
 import type { Plan, PlanStore, PlanUse } from "../core/store/plan.ts";
+import { problemOfCurrencies } from "../stores/postgres/currency.ts";
 
 /** Reads from the database which plans organizations have. */
 type ReadUse = () => Promise<PlanUse[]>;
@@ -69,7 +70,7 @@ export async function reload(
     const taken = await madeAtRunTime(next, publishing.store);
     const lost = await refusals(configuration.current(), next, use);
     await prepareNames(next);
-    return [...taken, ...lost];
+    return [...currencyChanged(configuration.current(), next), ...taken, ...lost];
   }, agree);
   logNotices(configuration, log);
   if (!outcome.ok) {
@@ -83,6 +84,12 @@ export async function reload(
     log.event("error", "plans_unpublished", { cause: String(cause), next: "reload again when the database is back" }),
   );
   log.event("info", "configuration_reloaded", { models: after.catalog.models.size, hash: configuration.hash() });
+}
+
+/** A running node has the currency of its database. */
+function currencyChanged({ metering: before }: Configuration, { metering: next }: Configuration): string[] {
+  const problem = problemOfCurrencies(before.currency, next.currency);
+  return problem === null ? [] : [problem];
 }
 
 async function refusals(before: Configuration, next: Configuration, use: ReadUse): Promise<string[]> {

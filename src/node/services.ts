@@ -54,13 +54,15 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     configuration: async () => loaded(environment),
     openStore: async (storage) => {
       const created = creates(storage) ? storage.dataDir : null;
-      const [database, { administrationStores }, { ledger }, { refusedRequests }, { sealingOf }] = await Promise.all([
-        openForCommand(storage),
-        import("../stores/postgres/administration.ts"),
-        import("../stores/postgres/ledger.ts"),
-        import("../stores/postgres/refused.ts"),
-        import("./sealing.ts"),
-      ]);
+      const [database, { administrationStores }, { ledger }, { refusedRequests }, { sealingOf }, { currencyOf }] =
+        await Promise.all([
+          openForCommand(storage),
+          import("../stores/postgres/administration.ts"),
+          import("../stores/postgres/ledger.ts"),
+          import("../stores/postgres/refused.ts"),
+          import("./sealing.ts"),
+          import("../stores/postgres/currency.ts"),
+        ]);
       // Without this line, somebody who forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
       return {
@@ -68,6 +70,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         // It is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
+        currency: () => currencyOf(database),
         close: () => database.close(),
       };
     },

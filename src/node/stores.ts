@@ -4,6 +4,7 @@ import { tlsTexts } from "../config/certificate.ts";
 import { readFileBounded } from "../config/source.ts";
 import { standbyRates } from "../core/admission/standby-rates.ts";
 import type { Log } from "../core/http/log.ts";
+import { type Currency, moneyOf } from "../core/inference/money.ts";
 import type { Ledger } from "../core/store/ledger.ts";
 import type { Rates } from "../core/store/rates.ts";
 import type { StoreWatcher } from "../core/store/watcher.ts";
@@ -56,7 +57,15 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
   const rates = ratesOver(database, redis, log);
   ending.defer(() => rates.close());
   const book = ledger(database, { recovery: metering.recovery, locked: metrics.locked });
-  const watch = watchOf({ database, book, redis, log, outage, receiptsLost: metrics.receiptsLost });
+  const watch = watchOf({
+    database,
+    book,
+    redis,
+    log,
+    outage,
+    currency: metering.currency,
+    receiptsLost: metrics.receiptsLost,
+  });
   ending.defer(() => watch?.stop());
   // The embedded database is maintained by this process.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
@@ -186,11 +195,12 @@ interface WatchParts extends Pick<Foundation, "log" | "outage"> {
   database: Database;
   book: Ledger;
   redis: RedisConnection | null;
+  currency: Currency;
   receiptsLost(count: number): void;
 }
 
 /** Null for the embedded database, which has no replicas that could take over. */
-function watchOf({ database, book, redis, log, outage, receiptsLost }: WatchParts): ReceiptWatch | null {
+function watchOf({ database, book, redis, log, outage, currency, receiptsLost }: WatchParts): ReceiptWatch | null {
   if (database.kind === "pglite") return null;
   return receiptWatch({
     ledger: book,
@@ -199,9 +209,12 @@ function watchOf({ database, book, redis, log, outage, receiptsLost }: WatchPart
     moved: ({ from, to }) => log.event("warn", "database_moved", { from, to }),
     lost(some) {
       receiptsLost(some.length);
-      const nanos = some.reduce((sum, { charged }) => sum + charged, 0);
+      const charged = moneyOf(
+        some.reduce((sum, { charged }) => sum + charged, 0),
+        currency,
+      );
       const requests = some.slice(0, 20).map(({ requestId }) => requestId);
-      log.event("error", "receipts_lost", { receipts: some.length, nanos, requests });
+      log.event("error", "receipts_lost", { receipts: some.length, charged, requests });
     },
     failed: outage("receipts_unwatched"),
   });

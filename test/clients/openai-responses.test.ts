@@ -23,7 +23,9 @@ import type {
 } from "openai/resources/responses/responses";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { z } from "zod";
+import type { Money } from "../../src/core/inference/money.ts";
 import { model, plainModel, type Service, startService, words } from "../harness/engine.ts";
+import { nanosOf } from "../harness/money.ts";
 import { until } from "../harness/until.ts";
 
 let service: Service;
@@ -475,15 +477,15 @@ describe("leaving in the middle stops the engine within a second, and is charged
     interface Receipt {
       outcome: string;
       usage: { output_tokens: number } | null;
-      nanos: { charged: number };
+      cost: { charged: Money };
     }
     const receipt = async () => (await (await service.fetch(`/v1/service/requests/${id}`)).json()) as Receipt;
     await until(async () => (await receipt()).outcome !== "running", 5000, "the receipt");
-    const { outcome, usage, nanos } = await receipt();
+    const { outcome, usage, cost } = await receipt();
     expect(outcome).toBe("cancelled");
     expect(usage?.output_tokens).toBeGreaterThan(0);
     expect(usage?.output_tokens).toBeLessThan(1000);
-    expect(nanos.charged).toBeGreaterThan(0);
+    expect(nanosOf(cost.charged)).toBeGreaterThan(0);
   };
 
   test("by break", () =>
@@ -559,7 +561,7 @@ describe("errors", () => {
   test("429 for a limit that is reached is a RateLimitError, asked once, that says until when", async () => {
     await service.json("org", "create", "weekly", "--plan", "weekly");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "one");
-    const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
+    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     for (const stream of [false, true]) {
       let requests = 0;

@@ -1,6 +1,7 @@
 /** Engines that are full: who waits, where they go, what a wait shows and costs. Over real sockets. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
+import { dollars } from "../harness/money.ts";
 import { type Sluice, startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { bodyOf, seen } from "./callers.ts";
@@ -84,7 +85,7 @@ test.concurrent("who leaves while waiting gives the place up at once, is charged
   leaving.abort();
   await until(async () => (await waitingFor("one")) === 0, 1_000, "its place to be free");
   const receipt = await receiptOf(left.headers.get("x-service-request-id")!);
-  expect(receipt).toMatchObject({ outcome: "cancelled", nanos: { charged: 0 }, usage: { input_tokens: 0 } });
+  expect(receipt).toMatchObject({ outcome: "cancelled", cost: { charged: dollars(0) }, usage: { input_tokens: 0 } });
   expect((await seen(await running)).text).toBe(words);
   expect(one.asked).toHaveLength(before + 1);
   one.delay_ms = 20;
@@ -117,7 +118,11 @@ test.concurrent("too many that wait, and too long a wait, are 429 capacity_excee
   for (const one of await Promise.all(waiting)) {
     expect(one).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: expect.stringMatching(/^\d+$/) });
     const receipt = await receiptOf(one.requestId);
-    expect(receipt).toMatchObject({ outcome: "failed", error_code: "capacity_exceeded", nanos: { charged: 0 } });
+    expect(receipt).toMatchObject({
+      outcome: "failed",
+      error_code: "capacity_exceeded",
+      cost: { charged: dollars(0) },
+    });
   }
   expect((await seen(await running)).text).toBe(words);
   expect(short.asked).toHaveLength(1);

@@ -1,6 +1,8 @@
 /** What the catalogue of faults does not hold: engines that come back, clients that leave, and routes that are all dead. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Money } from "../../src/core/inference/money.ts";
 import { lineOf } from "../harness/log-lines.ts";
+import { dollars, nanosOf } from "../harness/money.ts";
 import { until } from "../harness/until.ts";
 import { asks, bodyOf } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -33,7 +35,7 @@ interface Receipt {
   outcome: string;
   attempts: number;
   error_code: string | null;
-  nanos: { charged: number };
+  cost: { charged: Money };
 }
 
 async function settled(requestId: string): Promise<Receipt> {
@@ -52,14 +54,14 @@ test("all routes of a model on one dead host: one clear error, one record, nothi
     expect(seen).toMatchObject({ status: 503, code: "upstream_unavailable", retryAfter: "1" });
     const receipt = await settled(seen.requestId);
     expect(receipt).toMatchObject({ outcome: "failed", attempts: 3, error_code: "upstream_unavailable" });
-    expect(receipt.nanos.charged).toBe(0);
+    expect(nanosOf(receipt.cost.charged)).toBe(0);
   }
 });
 
 test("an engine that is full for thirty years: the caller is asked to wait a minute", async () => {
   const seen = await asks(rig.sluice, "messages", "acme/forever", true);
   expect(seen).toMatchObject({ status: 429, code: "capacity_exceeded", retryAfter: "60" });
-  expect(await settled(seen.requestId)).toMatchObject({ attempts: 1, nanos: { charged: 0 } });
+  expect(await settled(seen.requestId)).toMatchObject({ attempts: 1, cost: { charged: dollars(0) } });
 });
 
 test("a client that leaves during the second attempt ends it: one record, and no third", async () => {

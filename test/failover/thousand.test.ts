@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
 import { chanceOf } from "../faults/chance.ts";
 import { seed, times } from "../harness/depth.ts";
+import { nanosOf } from "../harness/money.ts";
 import { until } from "../harness/until.ts";
 import { asks, protocols, type Seen } from "./callers.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -53,10 +54,10 @@ test("whatever engines do, each request has one answer and one record, and nothi
     else expect(one.code).toBeString();
   }
   const receipts = await Promise.all(told.map(({ requestId }) => settled(requestId)));
-  for (const [index, { outcome, nanos }] of receipts.entries()) {
+  for (const [index, { outcome, cost }] of receipts.entries()) {
     const { isComplete, text } = told[index]!;
     expect(outcome).toBe(isComplete ? "completed" : "failed");
-    if (outcome === "failed" && text === "") expect(nanos!.charged).toBe(0);
+    if (outcome === "failed" && text === "") expect(nanosOf(cost.charged)).toBe(0);
   }
   const metrics = await (await rig.sluice.fetch("/metrics")).text();
   const records = [...metrics.matchAll(/^inference_requests_total\{.*\} (\d+)/gm)];

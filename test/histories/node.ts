@@ -51,7 +51,12 @@ export class Node {
       changes: this.knows.changes,
       ledger: believed_ms === lease_ms ? ledger : withLease(ledger),
       rates: ratesOf(world, judge, this),
-      metering: { lease_s: believed_ms / 1000, checkpoint_s: checkpoint_ms / 1000, sweep_s: sweep_ms / 1000 },
+      metering: {
+        lease_s: believed_ms / 1000,
+        checkpoint_s: checkpoint_ms / 1000,
+        sweep_s: sweep_ms / 1000,
+        currency: "USD",
+      },
       grant_ms: () => 3_000,
       clock: this.clock,
       random: chance.next,

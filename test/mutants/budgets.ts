@@ -98,8 +98,8 @@ export const budgets: Mutant[] = [
   {
     name: "a settlement leaves its hold on the person",
     file: admissions,
-    find: "case when chain[2] = any (ids) then chain[2] end",
-    replace: "null",
+    find: "got.subjects := got.subjects || book.subjects[subject];",
+    replace: "got.subjects := got.subjects || nullif(book.subjects[subject], step.chain[2]);",
     caughtBy: [`${members} a person's keys share one limit exactly`],
     rule,
   },
@@ -146,9 +146,17 @@ export const budgets: Mutant[] = [
   {
     name: "a prefix matches no model",
     file: subjects,
+    find: "then array[model, left(model, strpos(model, '/')) || '*']",
+    replace: "then array[model]",
+    caughtBy: [`${forModels} a limit of the key for acme`],
+    rule: modelRule,
+  },
+  {
+    name: "a longer prefix of a model is not looked for",
+    file: subjects,
     find: "patterns := patterns || (prefix || '*');",
     replace: "null;",
-    caughtBy: [`${forModels} a limit of the key for acme`],
+    caughtBy: [`${forModels} the database matches models`],
     rule: modelRule,
   },
   {

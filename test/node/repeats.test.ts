@@ -9,6 +9,7 @@ import { join } from "node:path";
 import type { RequestReceipt } from "../../src/core/operations/receipt-shape.ts";
 import { inferenceBodies, model, type Service, startService } from "../harness/engine.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
+import { dollars } from "../harness/money.ts";
 import { redisUrl } from "../harness/services.ts";
 import type { Sluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
@@ -97,7 +98,11 @@ describe.each(["the database", "Redis"])("with logs in %s", (place) => {
           const all = await broken.text();
           expect(all.replaceAll(": waiting\n\n", "").startsWith(text)).toBeTrue();
           expect(all).toContain("node that wrote it is gone");
-          expect(await receiptOf(id!)).toMatchObject({ recovered: true, outcome: "failed", nanos: { charged: 0 } });
+          expect(await receiptOf(id!)).toMatchObject({
+            recovered: true,
+            outcome: "failed",
+            cost: { charged: dollars(0) },
+          });
         }
         const anew = await ask(second, path, "tokens=400 tps=20", key, stream).then(async (response) => {
           expect([response.status, response.headers.get("x-service-replay-of")]).toEqual([200, null]);

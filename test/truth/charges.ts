@@ -6,6 +6,7 @@ import { priceOf } from "../../src/core/usage/price.ts";
 import { corpus } from "../core/tokens/corpus.ts";
 import counts from "../core/tokens/counts.json" with { type: "json" };
 import { inMoney } from "../harness/engine.ts";
+import { nanosOf } from "../harness/money.ts";
 import { startSluice } from "../harness/sluice.ts";
 import { until } from "../harness/until.ts";
 import { temporaryFolder } from "../stores/postgres/databases.ts";
@@ -100,7 +101,7 @@ export async function charges(rows: readonly Row[], wanted: readonly End[] = end
     const known = row.isRunning || isReported ? row : { ...row, cached: 0, written: 0, hidden: 0 };
     const shown = isReported || produced === null ? produced : produced - row.hidden;
     const truth = shown === null ? 0 : priceOf(truthOf(known, promptTokens, shown), prices);
-    cells.push({ row: row.name, end, isReported, charged: receipt.nanos.charged, truth, receipt });
+    cells.push({ row: row.name, end, isReported, charged: nanosOf(receipt.cost.charged), truth, receipt });
   }
 
   const idOf = (response: Response) => response.headers.get("x-service-request-id")!;

@@ -4,6 +4,7 @@
  * `npm run truth`.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
+import { nanosOf } from "../harness/money.ts";
 import { type Cell, charges, type End, ends } from "./charges.ts";
 import { sampledRows } from "./rows.ts";
 import { error } from "./table.ts";
@@ -36,7 +37,7 @@ test("what nobody reports is charged within five percent, however it ends", () =
 
 test("an answer that ends where a window does has used it up to a delta, and no more", () => {
   for (const { row, receipt } of of("at a window")) {
-    expect([row, receipt.stopped_by, receipt.nanos.uncharged]).toEqual([row, "usage_window", 0]);
+    expect([row, receipt.stopped_by, nanosOf(receipt.cost.uncharged)]).toEqual([row, "usage_window", 0]);
   }
 });
 

@@ -11,31 +11,10 @@ create function usage_chain(
   key uuid, model text, keys uuid[], members uuid[], teams uuid[], pairs text[], chains text[]
 )
   returns uuid[]
-  language sql immutable
+  language sql stable
   as $$
     select case when chains is not null then chains[array_position(pairs, usage_pair(key, model))]::uuid[]
       when keys is not null then array[key, members[array_position(keys, key)], teams[array_position(keys, key)]] end
-  $$;
-
--- The same of a chain of any length.
-create function usage_limited_of(chain uuid[], ids uuid[]) returns uuid[]
-  language sql immutable
-  as $$
-    select nullif(array(select c.id from unnest(chain) with ordinality c (id, n) where c.id = any (ids) order by c.n), '{}')
-  $$;
-
--- The subjects of a chain that have limits; null where none has.
-create function usage_limited(chain uuid[], ids uuid[]) returns uuid[]
-  language sql immutable
-  as $$
-    select case
-      when cardinality(chain) > 11 then usage_limited_of(chain, ids)
-      when cardinality(chain) > 3 then nullif(array_remove(array[ids[array_position(ids, chain[1])], ids[array_position(ids, chain[2])], ids[array_position(ids, chain[3])],
-        ids[array_position(ids, chain[4])], ids[array_position(ids, chain[5])], ids[array_position(ids, chain[6])],
-        ids[array_position(ids, chain[7])], ids[array_position(ids, chain[8])], ids[array_position(ids, chain[9])],
-        ids[array_position(ids, chain[10])], ids[array_position(ids, chain[11])]], null), '{}')
-      else nullif(array_remove(array[case when chain[1] = any (ids) then chain[1] end,
-        case when chain[2] = any (ids) then chain[2] end, case when chain[3] = any (ids) then chain[3] end], null), '{}') end
   $$;
 
 -- The answer to an admission that was granted before. Its own hold is no part of what it saw.
@@ -176,8 +155,8 @@ create function usage_seen(owner integer, held bigint[], rows text) returns text
       '],', coalesce('[' || substr(rows, 2) || ']', 'null'))
   $$;
 
--- What an admission was granted; without nanos, nothing.
-create type usage_grant as (source usage_billing, nanos bigint, tokens bigint);
+-- What an admission was granted, and the limited subjects and the team that it counts in; without nanos, nothing.
+create type usage_grant as (source usage_billing, nanos bigint, tokens bigint, subjects uuid[], team uuid);
 
 -- Holds what a request may use: in the plan's windows or, where they are full, as extra usage. A room of null is without
 -- bounds. `grants` has an element for each command that was granted something, in its place. `plans` has the plan whose
@@ -191,15 +170,12 @@ create function usage_admit(
     step record;
     held bigint[] := book.held;
     running bigint[] := book.running; is_changed boolean[] := book.is_changed;
-    bounds bigint[] := book.limits; concurrent bigint[] := book.concurrent;
-    plans integer[];
+    bounds bigint[] := book.limits; concurrent bigint[] := book.concurrent; plans integer[];
     subject integer; free bigint; room bigint; room_extra bigint; is_crowded boolean;
-    rows text; seen text;
-    got usage_grant; grants usage_grant[];
+    rows text; seen text; got usage_grant; grants usage_grant[];
   begin
-    for step in
-      select * from usage_admissions(commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams,
-        book.pairs, book.chains)
+    for step in select * from usage_admissions(
+      commands, over, book.subjects, book.extra_enabled, book.keys, book.members, book.teams, book.pairs, book.chains)
     loop
       if step.known is not null or step.held is not null then
         answers := concat(answers, ',[', step.position, ',',
@@ -213,14 +189,15 @@ create function usage_admit(
       concurrent[step.owner] := usage_own(step.concurrent_limit, book.own[step.extra], book.raised[step.extra]);
       room := null;
       room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] - held[step.extra] end;
-      is_crowded := false;
-      rows := null;
+      is_crowded := false; rows := null;
+      got := (null, null, null, null, step.chain[3]);
       foreach subject in array step.subjects loop
         free := usage_free(subject, bounds, book.used, held);
         room := least(room, free);
         is_crowded := is_crowded or running[subject] >= concurrent[subject];
         continue when subject = step.owner;
         room_extra := least(room_extra, free);
+        got.subjects := got.subjects || book.subjects[subject];
         rows := concat(rows, usage_subject_answer(array_position(step.chain[1:3] || book.subjects[step.owner],
           coalesce(book.parent_ids[subject], book.subjects[subject])) - 1, 4 * subject - 3,
           bounds, concurrent[subject], book.used, held, running[subject], book.models[subject]));
@@ -273,13 +250,9 @@ create function usage_write_holds(
       usage_own(limits[c.plan][2], book.own[4 * c.owner - 2], book.raised[4 * c.owner - 2]), book.used[4 * c.owner - 2],
       book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1],
       usage_own(limits[c.plan][3], book.own[4 * c.owner - 1], book.raised[4 * c.owner - 1]), book.used[4 * c.owner - 1],
-      0, 0, 0, 0, 0, 0, 0, 'counted', o.chain[3],
-      usage_limited(o.chain, book.subjects), c.lease_ms
+      0, 0, 0, 0, 0, 0, 0, 'counted', g.team, g.subjects, c.lease_ms
     from unnest(commands) with ordinality c
     cross join lateral (select (grants[c.ordinality]).*) g
-    cross join lateral (
-      select usage_chain(c.key_id, c.model, book.keys, book.members, book.teams, book.pairs, book.chains) as chain offset 0
-    ) o
     where g.nanos is not null;
   end $$;
 

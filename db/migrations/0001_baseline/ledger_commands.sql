@@ -77,14 +77,20 @@ create function usage_organizations_answer(book usage_book) returns text
     return answer;
   end $$;
 
--- The numbers of the subjects of any chain, as `usage_numbers` has them. Its subquery costs more than all else that is asked
--- of a request.
+-- The numbers of the subjects of any chain, as `usage_numbers` has them. A subquery would cost more than all else that is
+-- asked of a request.
 create function usage_numbers_of(owner integer, chain uuid[], ids uuid[]) returns integer[]
-  language sql immutable
+  language plpgsql immutable
   as $$
-    select array_remove(owner || array(select array_position(ids, c.id) from unnest(chain) with ordinality c (id, n)
-      order by c.n), null)
-  $$;
+  declare
+    numbers integer[] := array[owner];
+    id uuid;
+  begin
+    foreach id in array chain loop
+      numbers := numbers || array_position(ids, id);
+    end loop;
+    return array_remove(numbers, null);
+  end $$;
 
 -- The numbers of a request's subjects: of its organization first, and then of the others that are limited. `chain` names
 -- these: the key, its person and its team, and more where there are limits for models.
@@ -93,13 +99,9 @@ create function usage_numbers(owner integer, chain uuid[], ids uuid[]) returns i
   as $$
     select case
       when chain is null then array[owner]
-      when cardinality(chain) > 11 then usage_numbers_of(owner, chain, ids)
-      when cardinality(chain) > 3 then array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]), array_position(ids, chain[3]),
-        array_position(ids, chain[4]), array_position(ids, chain[5]), array_position(ids, chain[6]),
-        array_position(ids, chain[7]), array_position(ids, chain[8]), array_position(ids, chain[9]),
-        array_position(ids, chain[10]), array_position(ids, chain[11])], null)
+      when cardinality(chain) > 5 then usage_numbers_of(owner, chain, ids)
       else array_remove(array[owner, array_position(ids, chain[1]), array_position(ids, chain[2]),
-        array_position(ids, chain[3])], null) end
+        array_position(ids, chain[3]), array_position(ids, chain[4]), array_position(ids, chain[5])], null) end
   $$;
 
 -- The counters of a chain that names more than three subjects.

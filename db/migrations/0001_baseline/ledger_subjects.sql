@@ -7,7 +7,7 @@ create function usage_member(organization uuid, person uuid) returns uuid
   as $$ select md5(organization::text || person::text)::uuid $$;
 
 -- The patterns that match a model: its id, and what it begins with up to a slash.
-create function usage_patterns(model text) returns text[]
+create function usage_patterns_of(model text) returns text[]
   language plpgsql immutable parallel safe
   as $$
   declare
@@ -21,6 +21,16 @@ create function usage_patterns(model text) returns text[]
     end loop;
     return patterns;
   end $$;
+
+-- The same; nearly all ids have one slash or none.
+create function usage_patterns(model text) returns text[]
+  language sql immutable parallel safe
+  as $$
+    select case
+      when strpos(model, '/') = 0 then array[model]
+      when strpos(substr(model, strpos(model, '/') + 1), '/') = 0 then array[model, left(model, strpos(model, '/')) || '*']
+      else usage_patterns_of(model) end
+  $$;
 
 -- The chains of admissions of an organization with limits for models, one for each of their keys and models: the key, its
 -- person and its team, limited or not, and those of them, and of the organization, that count this model.

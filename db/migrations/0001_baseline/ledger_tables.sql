@@ -1,5 +1,5 @@
 -- The tables of the ledger: windows, holds of running requests, records of ended ones. src/core/store/ledger.ts describes the
--- verbs and their answers. Units are micro-nanos; IDs are bare UUIDs.
+-- verbs and their answers. Amounts are nanos (10⁻⁹) of the book's currency; IDs are bare UUIDs.
 
 -- The cost of tokens in nanos at a price in picos a token: from their total, rounded up to a whole nano.
 create function usage_cost(tokens bigint, price bigint) returns bigint
@@ -260,10 +260,18 @@ create table output_calibration (
 -- Names this book, also in its copies: what nodes remember of it elsewhere stands under this name.
 create table usage_ledger (
   id boolean primary key default true check (id),
-  ledger_id uuid not null default gen_random_uuid()
+  ledger_id uuid not null default gen_random_uuid(),
+  -- In which every amount of the book is counted: that of the first start, for good. Null: no node has started.
+  currency text
 );
 
 insert into usage_ledger default values;
+
+-- An amount as clients read it: {"amount": "0.000213440", "currency": "USD"}.
+create function usage_money(nanos bigint) returns jsonb
+  language sql stable
+  as $$ select jsonb_build_object('amount', (nanos::numeric / 1000000000)::numeric(30, 9)::text, 'currency', l.currency)
+        from usage_ledger l $$;
 
 -- On which servers, and on which of their timelines, nodes have found this book. A promotion begins a timeline.
 create table usage_timeline (

@@ -155,7 +155,7 @@ left out stays as it is: fields, objects (unless --prune removes them), and
 single names in limits, labels, notices and memberships.
 
   plans:                              # those made here, not in sluice.yaml
-    gold: { week: 20000000, concurrent_requests: 16 }
+    gold: { week: 20, concurrent_requests: 16 } # in the service's currency
   organizations:
     acme:
       name: Acme, Inc.
@@ -164,7 +164,7 @@ single names in limits, labels, notices and memberships.
     globex:
       plan: starter
       status: suspended               # or active, or closed, for good
-      extra_usage_cap_nanos: 20000000 # null: off
+      extra_usage_cap: 20             # null: off
       key_lifetime_max_days: 90       # null: no limit
       key_unused_max_days: 30         # null: no limit
       keeps_content: false

@@ -120,13 +120,14 @@ function managementOf(services: Services, store: OpenStore): Management {
     catalog: async () => {
       const configuration = await services.configuration();
       const { catalog, upstreams } = configuration;
+      const billing = billingOf(configuration);
       const plans = plansBeside(catalog.plans, await store.plans.listPlans(), services.storage());
       return {
         plans,
         models: [...catalog.models.keys()],
         aliases: catalog.aliases,
         upstreams: upstreams.map(({ name }) => name),
-        billing: billingOf(configuration),
+        billing: { ...billing, currency: (await store.currency?.()) ?? billing.currency },
       };
     },
     configuration: async () =>

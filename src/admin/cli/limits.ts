@@ -5,13 +5,13 @@ import type { Budget } from "../../core/store/budget.ts";
 import { isWindow, type LimitValueChanges } from "../management/limit-shape.ts";
 import { type LimitName, limitNames as names } from "../store/shapes.ts";
 
-type PlanChanges = Partial<Record<keyof Budget, number | null>>;
+type PlanChanges = Partial<Record<keyof Budget, string | number | null>>;
 
-/** The limits of a plan: `--limit week=5000000`; repeated, or with commas; `none` takes a limit away. */
-export function limitOption(flag: string, description: string): Option {
+/** The limits of a plan: `--limit week=50`; repeated, or with commas; `none` takes a limit away. */
+export function planLimitOption(flag: string, description: string): Option {
   return new Option(
-    `${flag} <name=number>`,
-    `${description}: ${names.join(", ")}; a number or none; can be repeated`,
+    `${flag} <name=value>`,
+    `${description}: ${names.join(", ")}; money for a window, a number for the others, or none; can be repeated`,
   ).argParser((text: string, before: PlanChanges | undefined) => ({ ...before, ...each(text, planLimit) }));
 }
 
@@ -36,10 +36,14 @@ function each<Limit>(text: string, read: (name: LimitName, amount: string) => Li
   return Object.fromEntries(pairs);
 }
 
-function planLimit(name: LimitName, amount: string): number | null {
+function planLimit(name: LimitName, amount: string): string | number | null {
   if (amount === "none") return null;
-  if (/^\d{1,16}$/.test(amount)) return Number(amount);
-  throw new InvalidArgumentError(`Specify ${name}= and a whole number from 1, or none.`);
+  const isMoney = isWindow(name);
+  if (!(isMoney ? /^\d+([.]\d+)?\s?[A-Za-z]*$/ : /^\d{1,16}$/).test(amount))
+    throw new InvalidArgumentError(
+      `Specify ${name}= and ${isMoney ? "an amount of money, such as 50 or 0.25" : "a whole number from 1"}, or none.`,
+    );
+  return isMoney ? amount : Number(amount);
 }
 
 /** Money stays text, which the server reads; `inherit` says nothing, so that what is inherited counts. */

@@ -40,17 +40,6 @@ export function numbers(min: number, max: number): (value: string) => number[] {
   };
 }
 
-/** Micro-nanos: exact to 10^15. */
-export function nanos(min: number): (value: string) => number {
-  return (value) => {
-    const number = /^[+-]?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
-    if (number >= min) return number;
-    throw new InvalidArgumentError(
-      `Specify a whole number of nanos${min > 0 ? `, at least ${min}` : ", such as -250000"}.`,
-    );
-  };
-}
-
 export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${plainJson(JSON.stringify(value, null, terminal.width === null ? undefined : 2))}\n`);
 }

@@ -77,6 +77,8 @@ export interface Inspection {
 }
 
 export interface OpenStore extends ManagementStores {
+  /** In which the database counts; null: no node has started with it. Absent: as the configuration says. */
+  currency?(): Promise<string | null>;
   close(): Promise<void>;
 }
 

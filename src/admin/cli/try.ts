@@ -1,6 +1,7 @@
 /** `sluice try`: sends one message to a model and shows the answer and the receipt. */
 import type { Command } from "commander";
 import { grouped } from "../../core/inference/amounts.ts";
+import { inWords } from "../../core/inference/money.ts";
 import type { RequestReceipt } from "../../core/operations/receipt-shape.ts";
 import { SseDecoder } from "../../core/sse/decode.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
@@ -104,7 +105,7 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
       ["request", request],
       ["receipt", "not to be read by this key: it lacks the scope usage:read"],
     ];
-  const { usage, nanos, windows, created_at, ended_at } = receipt;
+  const { usage, cost, windows, created_at, ended_at } = receipt;
   const reasoning = usage.reasoning_tokens > 0 ? ` (${usage.reasoning_tokens} reasoning)` : "";
   return [
     ["request", receipt.id],
@@ -112,7 +113,7 @@ function receiptFacts(request: string | null, receipt: RequestReceipt | null): (
     ["outcome", [receipt.outcome, receipt.error_code].filter(Boolean).join(": ")],
     ["took", ended_at && `${grouped(Date.parse(ended_at) - Date.parse(created_at))} ms`],
     ["tokens", `${usage.input_tokens + usage.cached_input_tokens} in, ${usage.output_tokens} out${reasoning}`],
-    ["nanos", `${grouped(nanos.charged)} charged`],
+    ["cost", `${inWords(cost.charged)} charged`],
     ...windowKinds.map((kind) => {
       const { usage_percent_before: before, usage_percent_after: after } = windows?.[kind] ?? {};
       return [kind, before === undefined ? null : `${before} % → ${after ?? before} %`] as const;

@@ -8,7 +8,7 @@ import type { Verb } from "../management/verb.ts";
 import { type Management, verbs } from "../management/verbs.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
-import { limitOption } from "./limits.ts";
+import { planLimitOption } from "./limits.ts";
 import { type JsonFlag, jsonOption, missing, printJson, versionOption } from "./option.ts";
 import { printSaid } from "./said.ts";
 import type { Services } from "./services.ts";
@@ -40,7 +40,7 @@ function addVerbCommand(group: Command, { services }: CommandContext, verb: Verb
   for (const one of options) for (const option of optionsOf(one)) command.addOption(option);
   const asked = options.filter(({ isRequired, asks }) => isRequired && asks).map(({ flag }) => flag);
   if (asked.length > 0) command.usage(`[options] ${asked.join(" ")}`);
-  if (spec.limits) command.addOption(limitOption(spec.limits.flag, spec.limits.description));
+  if (spec.limits) command.addOption(planLimitOption(spec.limits.flag, spec.limits.description));
   if (spec.confirms) command.option("-y, --yes", "skip the confirmation prompt");
   if (spec.versioned !== undefined) command.addOption(versionOption(spec.versioned));
   if (verb.live) addWatch(command);

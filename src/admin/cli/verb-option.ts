@@ -5,7 +5,7 @@ import type { Shape } from "../../core/schema/shape.ts";
 import type { Flag } from "../management/command.ts";
 import type { Verb } from "../management/verb.ts";
 import { limitValueOption } from "./limits.ts";
-import { missing, names, nanos, numbers, wholeNumber } from "./option.ts";
+import { missing, names, numbers, wholeNumber } from "./option.ts";
 
 export type Given = Record<string, unknown>;
 
@@ -77,10 +77,9 @@ function parserOf({ shape, adds, unit, words, none }: MemberFlag): Parser | unde
   if (adds) return (text, before) => (before === undefined ? text : `${before},${text}`);
   if (words) return wordParser(words);
   if (unit) return counted(unit, typeof none === "string" ? none : "none");
-  if (shape.anyOf) return nanos(Number.NEGATIVE_INFINITY);
   if (values !== shape && values.type === "integer") return numbers(minimum, maximum);
   if (shape.type === "array") return (text, before) => names(text, before as string[] | undefined);
-  if (shape.type === "integer") return maximum > 999_999_999 ? nanos(minimum) : wholeNumber(minimum, maximum);
+  if (shape.type === "integer") return wholeNumber(minimum, maximum);
   return shape.type === "object" ? (text, before) => pairs(text, before as Pairs | undefined) : undefined;
 }
 

@@ -10,10 +10,10 @@ import { Components, type Json, type JsonObject } from "../../features/openapi/c
 import { codesOf, faultDescription, statusesOf } from "../../features/openapi/faults.ts";
 import { Key } from "../management/key.ts";
 import { Organization } from "../management/organizations.ts";
+import { Plan } from "../management/plans.ts";
 import { Team } from "../management/team.ts";
 import type { Live, Tag, Verb } from "../management/verb.ts";
 import { verbs } from "../management/verbs.ts";
-import { Plan } from "../store/plan.ts";
 import { faultsOf, managementPath, placesOf } from "./gate.ts";
 
 export const contractPath = "/management.json";

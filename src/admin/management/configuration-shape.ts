@@ -1,5 +1,6 @@
 /** The form of the configuration that may be shown. */
 import Type from "typebox";
+import { ModelPrices } from "../../core/operations/receipt-shape.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 
@@ -27,10 +28,7 @@ export const ShownConfiguration = Type.Object(
         context_tokens: whole(),
         output_tokens_limit: whole(),
         capabilities: Type.Array(Type.String()),
-        prices: Type.Object(
-          { input: whole(), cached_input: whole(), cache_write: whole(), output: whole() },
-          { description: "Micro-nanos for each token." },
-        ),
+        prices: ModelPrices,
         routes: Type.Array(
           Type.Object({ upstream: Type.String(), model: Type.String(), priority: whole(), weight: whole() }),
         ),

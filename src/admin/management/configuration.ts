@@ -6,6 +6,7 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Fleet");
 
+const price = (amount: string) => ({ amount, currency: "USD" });
 const example: ShownConfiguration = {
   hash: "0123456789abcdef",
   settings: { log: { level: "info", format: "json" } },
@@ -25,7 +26,12 @@ const example: ShownConfiguration = {
       contextTokens: 131_072,
       outputTokensLimit: 8192,
       capabilities: ["tools"],
-      prices: { input: 20, cachedInput: 2, cacheWrite: 25, output: 40 },
+      prices: {
+        input: price("0.150000"),
+        cachedInput: price("0.037500"),
+        cacheWrite: price("0.187500"),
+        output: price("0.600000"),
+      },
       routes: [{ upstream: "gpu-1", model: "writer", priority: 0, weight: 1 }],
     },
   ],

@@ -80,8 +80,6 @@ export interface ManagementOptions extends ManagementStores {
   person?: string | null | undefined;
   /** The idempotency key of a creation. */
   repeatKey?: string | null | undefined;
-  /** The currency of the service; absent: USD, as in the defaults. */
-  currency?: Currency;
   now_ms: () => number;
   /** A UUIDv7, dashed. */
   newUuid: () => string;
@@ -129,8 +127,9 @@ export function managementContext(options: ManagementOptions) {
     ...options,
     within,
     person,
-    currency: options.currency ?? "USD",
     nearest: options.nearest ?? (() => nearestOrganizations(options)),
+    /** In which the service counts. */
+    currency: async (): Promise<Currency> => (await options.catalog()).billing.currency,
     organizationOf,
     /** An organization in which something is to be made or changed. */
     async openOrganization(slugOrId: string): Promise<Organization> {

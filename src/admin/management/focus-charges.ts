@@ -1,37 +1,38 @@
 /** The charges that a row of a report consists of: one for each kind of token (docs/reports.md, FOCUS). Pure. */
+import { nanosOf } from "../../core/inference/money.ts";
 import type { Row } from "./report-shape.ts";
 
 /** The sums of a row, each of which stands in one of its charges. */
-type Measures = Partial<
-  Pick<
-    Row,
-    | "requests"
-    | "inputTokens"
-    | "cachedInputTokens"
-    | "cacheWriteTokens"
-    | "outputTokens"
-    | "reasoningTokens"
-    | "extraNanos"
-    | "unchargedNanos"
-  >
->;
+interface Measures
+  extends Partial<
+    Pick<
+      Row,
+      "requests" | "inputTokens" | "cachedInputTokens" | "cacheWriteTokens" | "outputTokens" | "reasoningTokens"
+    >
+  > {
+  /** Decimal text. */
+  extraUsage?: string;
+  uncharged?: string;
+}
 
 export interface Charge {
   /** The name of the meter: the kind of token that is counted. */
   meter: string;
   tokens: number;
-  nanos: number;
+  nanos: bigint;
+  /** In picos a token; null: the charge has no one price. */
+  price: bigint | null;
   measures: Measures;
 }
 
 const kinds = [
-  { meter: "Input Tokens", tokens: "inputTokens", nanos: "inputNanos" },
-  { meter: "Cached Input Tokens", tokens: "cachedInputTokens", nanos: "cachedInputNanos" },
-  { meter: "Cache Write Tokens", tokens: "cacheWriteTokens", nanos: "cacheWriteNanos" },
-  { meter: "Output Tokens", tokens: "outputTokens", nanos: "outputNanos" },
+  { meter: "Input Tokens", tokens: "inputTokens", cost: "input" },
+  { meter: "Cached Input Tokens", tokens: "cachedInputTokens", cost: "cachedInput" },
+  { meter: "Cache Write Tokens", tokens: "cacheWriteTokens", cost: "cacheWrite" },
+  { meter: "Output Tokens", tokens: "outputTokens", cost: "output" },
 ] as const;
 
-/** Units of no kind: of an entry, of a hold that was charged whole, or of a day that was rolled up without kinds. */
+/** A cost of no kind: of an entry, of a hold that was charged whole, or of a day that was rolled up without kinds. */
 const allKinds = "Tokens";
 
 /**
@@ -40,26 +41,35 @@ const allKinds = "Tokens";
  */
 export function chargesOf(row: Row): Charge[] {
   const charges: Charge[] = [];
-  let nanos_left = row.nanos;
-  for (const { meter, tokens, nanos } of kinds) {
-    if (row[tokens] === 0 && row[nanos] === 0) continue;
-    const measures: Measures = { [tokens]: row[tokens] };
-    charges.push({ meter, tokens: row[tokens], nanos: row[nanos], measures });
-    nanos_left -= row[nanos];
+  const total = nanosOf(row.cost.total);
+  let nanos_left = total;
+  for (const { meter, tokens, cost } of kinds) {
+    const nanos = nanosOf(row.cost[cost]);
+    if (row[tokens] === 0 && nanos === 0n) continue;
+    charges.push({ meter, tokens: row[tokens], nanos, price: null, measures: { [tokens]: row[tokens] } });
+    nanos_left -= nanos;
   }
-  if (nanos_left === row.nanos && nanos_left !== 0) return [whole(row)];
-  if (nanos_left !== 0 || charges.length === 0) {
-    charges.push({ meter: allKinds, tokens: 0, nanos: nanos_left, measures: {} });
+  const { requests, reasoningTokens } = row;
+  const sums = { requests, extraUsage: row.cost.extraUsage.amount, uncharged: row.cost.uncharged.amount };
+  if (nanos_left === total && nanos_left !== 0n) {
+    const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = row;
+    const measures = { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, ...sums };
+    const tokens = inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
+    return [{ meter: allKinds, tokens, nanos: total, price: null, measures }];
   }
-  const { requests, reasoningTokens, extraNanos, unchargedNanos } = row;
-  Object.assign(charges[0]!.measures, { requests, extraNanos, unchargedNanos });
+  const isWhole = nanosOf(row.cost.uncharged) === 0n;
+  for (const charge of charges) charge.price = isWhole ? priceOf(charge) : null;
+  if (nanos_left !== 0n || charges.length === 0)
+    charges.push({ meter: allKinds, tokens: 0, nanos: nanos_left, price: null, measures: {} });
+  Object.assign(charges[0]!.measures, sums);
   const output = charges.find(({ meter }) => meter === "Output Tokens") ?? charges[0]!;
   output.measures.reasoningTokens = reasoningTokens;
   return charges;
 }
 
-/** A row whose nanos are of no kind at all. */
-function whole(row: Row): Charge {
-  const tokens = kinds.reduce((sum, kind) => sum + row[kind.tokens], 0);
-  return { meter: allKinds, tokens, nanos: row.nanos, measures: row };
+/** FOCUS wants the price times the quantity to be the cost, so there is none where costs were rounded up or prices differed. */
+function priceOf({ tokens, nanos }: Charge): bigint | null {
+  if (tokens === 0 || nanos < 0n !== tokens < 0) return nanos === 0n && tokens !== 0 ? 0n : null;
+  const picos = nanos * 1000n;
+  return picos % BigInt(tokens) === 0n ? picos / BigInt(tokens) : null;
 }

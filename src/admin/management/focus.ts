@@ -4,7 +4,7 @@
  * token has a line of its own. Pure.
  */
 
-import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
+import { decimalOf, nano_decimals, price_decimals } from "../../core/inference/money.ts";
 import type { Billing } from "./context.ts";
 import { fail } from "./error.ts";
 import { type Charge, chargesOf } from "./focus-charges.ts";
@@ -50,9 +50,8 @@ const ofThing: Columns<ThingFacts> = {
   ContractedUnitPrice: () => null,
   InvoiceId: () => null,
   InvoiceIssuerName: ({ billing }) => billing.provider,
-  ListUnitPrice: () => null,
   PricingCategory: ({ isUsage }) => (isUsage ? "Standard" : null),
-  PricingUnit: ({ isUsage }) => (isUsage ? "Units" : null),
+  PricingUnit: ({ isUsage }) => (isUsage ? "1000000 Tokens" : null),
   ProviderName: ({ billing }) => billing.provider,
   PublisherName: ({ billing }) => billing.provider,
   ResourceId: ({ row }) => row.keyId ?? null,
@@ -83,22 +82,27 @@ const ofPeriod: Columns<Period> = {
 /** Columns of each charge, in the order in which `chargeText` writes them. FOCUS has none with x_. */
 const ofCharge = [
   ...["BilledCost", "ContractedCost", "EffectiveCost", "ListCost", "ChargeDescription", "SkuMeter", "SkuPriceId"],
-  ...["ConsumedQuantity", "PricingQuantity", "x_Requests"],
+  ...["ConsumedQuantity", "PricingQuantity", "ListUnitPrice", "x_Requests"],
   ...["x_InputTokens", "x_CachedInputTokens", "x_CacheWriteTokens", "x_OutputTokens", "x_ReasoningTokens"],
-  ...["x_Nanos", "x_ExtraNanos", "x_UnchargedNanos"],
+  ...["x_ExtraUsageCost", "x_UnchargedCost"],
 ];
 
+const noCost = decimalOf(0, nano_decimals);
+
 /** One text instead of cells: there are several hundred thousand of them. */
-function chargeText(facts: ThingFacts, charge: Charge, cost: string, written: (value: Cell) => string): string {
+function chargeText(facts: ThingFacts, charge: Charge, written: (value: Cell) => string): string {
   const { requests = 0, inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = charge.measures;
-  const { outputTokens = 0, reasoningTokens = 0, extraNanos = 0, unchargedNanos = 0 } = charge.measures;
-  const sums = `${requests},${inputTokens},${cachedInputTokens},${cacheWriteTokens},${outputTokens},${reasoningTokens},${charge.nanos},${extraNanos},${unchargedNanos}`;
+  const { outputTokens = 0, reasoningTokens = 0, extraUsage = noCost, uncharged = noCost } = charge.measures;
+  const sums = `${requests},${inputTokens},${cachedInputTokens},${cacheWriteTokens},${outputTokens},${reasoningTokens},${extraUsage},${uncharged}`;
+  const cost = decimalOf(charge.nanos, nano_decimals);
   const costs = `${cost},${cost},${cost},${cost}`;
-  if (!facts.isUsage) return `${costs},Entry of an operator,,,,,${sums}`;
-  const { meter, tokens, nanos } = charge;
+  if (!facts.isUsage) return `${costs},Entry of an operator,,,,,,${sums}`;
+  const { meter, tokens, price } = charge;
+  const quantity = decimalOf(tokens, price_decimals);
+  const unitPrice = price === null ? "" : decimalOf(price, price_decimals);
   const { model, operation } = facts.row;
   const description = written(`${meter}: ${operation} with ${model}`);
-  return `${costs},${description},${meter},${written(`${model}: ${operation}: ${meter}`)},${tokens},${nanos},${sums}`;
+  return `${costs},${description},${meter},${written(`${model}: ${operation}: ${meter}`)},${tokens},${quantity},${unitPrice},${sums}`;
 }
 
 function* focusLines({ rows, asOf, currency, provider }: Report): Generator<string> {
@@ -113,7 +117,7 @@ function* focusLines({ rows, asOf, currency, provider }: Report): Generator<stri
     const thing = things(nameOf(row), () => facts);
     const period = periods(row.day ?? row.month ?? row.hour?.toISOString() ?? "", () => periodOf(row, asOf));
     for (const charge of chargesOf(row)) {
-      yield `${chargeText(facts, charge, decimalOf(charge.nanos, nano_decimals), written)},${period},${thing}\r\n`;
+      yield `${chargeText(facts, charge, written)},${period},${thing}\r\n`;
     }
   }
 }

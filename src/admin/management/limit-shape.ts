@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
 import { type Currency, limit_nanos_max, moneyInWords, moneyOf, typedNanos } from "../../core/inference/money.ts";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName, type Value } from "../../core/schema/codec.ts";
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
 import { nanos_max } from "../../core/store/ledger.ts";
@@ -12,14 +12,6 @@ import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { standing, standingShown } from "./standing.ts";
-
-export const Money = Type.Object(
-  {
-    amount: Type.String({ description: "A decimal number, exact.", examples: ["50.000000000"] }),
-    currency: Type.String({ description: "The currency of the service.", examples: ["USD"] }),
-  },
-  { $id: "Money", description: "An amount of the service's currency." },
-);
 
 const nano_decimals = 9;
 const windows: readonly string[] = ["session", "week", "month"];
@@ -215,10 +207,11 @@ export function moneyWritten({ amount, currency }: Value<typeof Money>): string 
 }
 
 export async function limitsShown(
-  { standings, currency }: Pick<ManagementContext, "standings" | "currency">,
+  { standings, currency: used }: Pick<ManagementContext, "standings" | "currency">,
   all: readonly SubjectLimits[],
   organization: string,
 ): Promise<SubjectLimitsShown[]> {
+  const currency = await used();
   const found = await standings.standings(all.map(({ countedId }) => countedId));
   return all.map((one) => {
     const hasOthers = one.subject === "organization" || one.subject === "team";
@@ -239,7 +232,7 @@ export async function limitsShown(
         limits: valueShown(limits, currency),
       })),
       inForce: inForceShown(one, currency),
-      standing: known ? standingShown(known) : null,
+      standing: known ? standingShown(known, currency) : null,
       version: one.version,
     };
   });

@@ -273,10 +273,11 @@ function requireAdmin({ within }: ManagementContext, input: LimitChanges): void 
 
 /** The own limits of a team or a key to be made. */
 export async function newLimits(
-  { administration, currency }: ManagementContext,
+  { administration, currency: used }: ManagementContext,
   { id, slug }: Organization,
   { limits, whose }: { limits: LimitValueChanges | null | undefined; whose: "team" | "key" },
 ): Promise<Budget> {
+  const currency = await used();
   const value = newValue(limits, currency);
   if (limits == null) return value;
   const whole = await administration.limitsOf({ subject: "organization", id, organizationId: id });
@@ -304,9 +305,9 @@ async function update(
   { subject, id }: Pick<LimitSubject, "subject" | "id">,
   { version, ...changes }: LimitChanges & { version?: number | undefined },
 ): Promise<SubjectLimitsShown> {
-  const { administration, actor, catalog, currency, now_ms } = context;
+  const { administration, actor, catalog, now_ms } = context;
   const models = changes.models === undefined ? [] : (await catalog()).models;
-  const known = { currency, now_ms: now_ms(), models };
+  const known = { currency: await context.currency(), now_ms: now_ms(), models };
   const answer = await administration.updateLimits({ subject, id, organizationId }, { actor, version }, (now, whole) =>
     changeOf(changes, now, whole, known),
   );

@@ -1,15 +1,23 @@
 /** Changes of organizations: their names, state and plan, and what they ask of their keys. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
+import { inWords } from "../../core/inference/money.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
-import type { Policies, Organization as StoredOrganization } from "../../core/store/directory.ts";
-import { nanos_max } from "../../core/store/ledger.ts";
+import type { Policies } from "../../core/store/directory.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
 import type { Changed } from "../store/administration.ts";
 import { flag } from "./command.ts";
 import { isClosed, type ManagementContext, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
-import { acme, findOrganization, Organization, organizationFlag, policyFacts, removedPlan } from "./organizations.ts";
+import { dollars, givenMoney, limitNanos } from "./money.ts";
+import {
+  acme,
+  findOrganization,
+  Organization,
+  organizationFlag,
+  policyFacts,
+  removedPlan,
+  shownOrganization,
+} from "./organizations.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, moment, name, oneOrganization, slug, words } from "./shapes.ts";
 import { confirmation, someChange, verbsOf } from "./verb.ts";
@@ -26,7 +34,7 @@ const change = {
   answers: Organization,
 } as const;
 
-const statusWords = ({ slug, status }: StoredOrganization) => `Organization ${slug} is ${status}.\n`;
+const statusWords = ({ slug, status }: Organization) => `Organization ${slug} is ${status}.\n`;
 
 /** Ten years: what is longer means never, and that is null. */
 const policyDays_max = 3650;
@@ -203,7 +211,7 @@ Examples:
       const organization = await organizationOf(input.organization);
       const isRepeat = organization.status === "closed" && input.version === undefined;
       const closed = isRepeat
-        ? organization
+        ? await shownOrganization(context, organization)
         : await changeOrganization(context, input, (id, version) =>
             administration.closeOrganization(id, actor, version),
           );
@@ -279,35 +287,38 @@ Examples:
     name: "setExtraUsage",
     route: "PUT /organizations/{organization}/extra-usage",
     summary: "Allow or stop extra usage",
-    description: "With a cap in micro-nanos a billing month it is on, with null it is off.",
+    description: "With a cap for a billing month it is on, with null it is off.",
     ...change,
-    takes: Type.Object({ ...oneOrganization, cap_nanos: nullable(Type.Integer({ minimum: 1, maximum: nanos_max })) }),
+    takes: Type.Object({ ...oneOrganization, cap: nullable(givenMoney("The most in a billing month.")) }),
     example: {
-      takes: { ...sent, cap_nanos: 20_000_000 },
-      answer: { ...acme, extraUsage: { enabled: true, capNanos: 20_000_000 }, version: 6 },
+      takes: { ...sent, cap: "20" },
+      answer: { ...acme, extraUsage: { enabled: true, cap: dollars(20_000_000_000) }, version: 6 },
     },
     command: {
       words: "org extra-usage",
       description: "allow or stop usage beyond the limits of the plan",
       takes: {
         organization: organizationFlag,
-        capNanos: {
-          ...flag("--cap <nanos>", "most nanos in a billing month; required with on"),
+        cap: {
+          ...flag("--cap <money>", "most in a billing month, such as 50; required with on"),
           none: flag("<on|off>", "on allows extra usage, off stops it"),
         },
       },
       says: ({ slug, extraUsage }) =>
         extraUsage.enabled
-          ? `Extra usage of ${slug} is on, up to ${grouped(extraUsage.capNanos ?? 0)} nanos a billing month.\n`
+          ? `Extra usage of ${slug} is on, up to ${extraUsage.cap ? inWords(extraUsage.cap) : "any amount"} a billing month.\n`
           : `Extra usage of ${slug} is off.\n`,
       help: `
 Examples:
-  $ sluice org extra-usage acme on --cap 20000000
+  $ sluice org extra-usage acme on --cap 50
   $ sluice org extra-usage acme off`,
     },
     async act(context, input) {
-      const { capNanos } = input;
-      const extra = capNanos === null ? ({ enabled: false } as const) : ({ enabled: true, capNanos } as const);
+      const { cap } = input;
+      const extra =
+        cap === null
+          ? ({ enabled: false } as const)
+          : ({ enabled: true, capNanos: limitNanos(cap, await context.currency(), "cap") } as const);
       return changeOrganization(context, input, (id, version) =>
         context.administration.setExtraUsage(id, extra, context.actor, version),
       );
@@ -335,11 +346,7 @@ interface Change {
 }
 type Write = (id: string, version: number | null) => Promise<Changed | "no_plan" | "slug_taken">;
 
-async function changeOrganization(
-  context: ManagementContext,
-  input: Change,
-  write: Write,
-): Promise<StoredOrganization> {
+async function changeOrganization(context: ManagementContext, input: Change, write: Write): Promise<Organization> {
   const { id, slug } = await context.organizationOf(input.organization);
   const answer = await write(id, input.version ?? null);
   return changed(
@@ -348,7 +355,7 @@ async function changeOrganization(
     {
       schema: Organization,
       title: (now) => `Organization '${now.slug}'`,
-      listed: (now) => now,
+      listed: (now) => shownOrganization(context, now),
       refusals: {
         gone: () => noOrganization(slug),
         closed: () => isClosed(slug),
@@ -367,9 +374,9 @@ async function withStatus(
   context: ManagementContext,
   input: Change,
   status: "active" | "suspended",
-): Promise<StoredOrganization> {
+): Promise<Organization> {
   const organization = await context.organizationOf(input.organization);
-  if (organization.status === status && input.version === undefined) return organization;
+  if (organization.status === status && input.version === undefined) return shownOrganization(context, organization);
   return changeOrganization(context, input, (id, version) =>
     context.administration.setOrganizationStatus(id, status, context.actor, version),
   );

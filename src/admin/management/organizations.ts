@@ -1,12 +1,12 @@
 /** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts has what changes them. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
+import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { organizationStatuses } from "../../core/store/directory.ts";
+import { organizationStatuses, type Organization as StoredOrganization } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { day, instant as instantWritten } from "../../core/time/written.ts";
-import { id, instant, nanos, version } from "../store/shapes.ts";
+import { id, instant, version } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
@@ -39,7 +39,10 @@ const fields = {
   next_anchor: nullable(
     Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
   ),
-  extra_usage: Type.Object({ enabled: Type.Boolean(), cap_nanos: nullable(nanos()) }),
+  extra_usage: Type.Object({
+    enabled: Type.Boolean(),
+    cap: Type.Union([Money, Type.Null()], { description: "The most in a billing month." }),
+  }),
   key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
   key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
   keeps_content: Type.Boolean({ description: "False: no text of a request or an answer is stored." }),
@@ -61,7 +64,7 @@ export const acme: Organization = {
   plan: "pro",
   anchorAt: examples.at,
   nextAnchor: null,
-  extraUsage: { enabled: false, capNanos: null },
+  extraUsage: { enabled: false, cap: null },
   keyLifetimeMaxDays: null,
   keyUnusedMaxDays: null,
   keepsContent: true,
@@ -87,9 +90,24 @@ const organizationColumns: Column<OrganizationStanding>[] = [
   { head: "CREATED", cell: (one) => day(one.createdAt), optional: true },
 ];
 
+export function organizationShown(
+  { extraUsage: { enabled, capNanos }, ...organization }: StoredOrganization,
+  currency: Currency,
+): Organization {
+  const cap = capNanos === null ? null : moneyOf(capNanos, currency);
+  return { ...organization, extraUsage: { enabled, cap } };
+}
+
+export async function shownOrganization(
+  { currency }: Pick<ManagementContext, "currency">,
+  organization: StoredOrganization,
+): Promise<Organization> {
+  return organizationShown(organization, await currency());
+}
+
 function organizationFacts(organization: Organization): Facts {
-  const { enabled, capNanos } = organization.extraUsage;
-  const cap = capNanos === null ? "on" : `on, up to ${grouped(capNanos)} nanos a billing month`;
+  const { enabled, cap } = organization.extraUsage;
+  const on = cap === null ? "on" : `on, up to ${inWords(cap)} a billing month`;
   const next = organization.nextAnchor;
   return [
     ["id", organization.id],
@@ -98,7 +116,7 @@ function organizationFacts(organization: Organization): Facts {
     ["name", organization.name],
     ["status", organization.status],
     ["plan", organization.plan ?? "none: inference is refused"],
-    ["extra usage", enabled ? cap : "off"],
+    ["extra usage", enabled ? on : "off"],
     ["billing anchor", instantWritten(organization.anchorAt)],
     ["next anchor", next && `${instantWritten(next.anchorAt)}, from ${instantWritten(next.countsFrom)} on`],
     ...policyFacts(organization),
@@ -149,7 +167,9 @@ export const pageOrganizations = verb({
     const organizationId = await narrowedTo(undefined);
     const page = { limit: limitIn(input), after: cursor, organizationId, status, plan, over };
     const found = await administration.pageOrganizations(page);
-    return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
+    const currency = await context.currency();
+    const items = found.items.map((one) => organizationShown(one, currency));
+    return partFrom(found, await withStandings(context, items), ({ id }) => id);
   },
 });
 
@@ -169,7 +189,8 @@ export const findOrganization = verb({
     takes: { organization: organizationFlag },
     says: (one) => [...organizationFacts(one), ...standingFacts(one.standing)],
   },
-  act: async (context, input) => withStanding(context, await context.organizationOf(input.organization)),
+  act: async (context, input) =>
+    withStanding(context, await shownOrganization(context, await context.organizationOf(input.organization))),
 });
 
 export const organizationVerbs = [
@@ -208,7 +229,8 @@ Examples:
   $ sluice org create acme
   $ sluice org create acme --name "Acme, Inc." --plan pro --json`,
     },
-    async act({ administration, actor, knownPlan, newUuid, organizationOf, repeatOf }, input) {
+    async act(context, input) {
+      const { administration, actor, knownPlan, newUuid, organizationOf, repeatOf } = context;
       const { slug } = input;
       const created = await administration.createOrganization({
         id: idOf(newUuid(), "org_"),
@@ -221,7 +243,8 @@ Examples:
       if (created === "slug_taken") return takenSlug(administration, slug);
       if (created === "no_plan") return removedPlan();
       if (created === "reused") return reusedKey();
-      return "repeated" in created ? organizationOf(created.repeated) : created;
+      const made = "repeated" in created ? await organizationOf(created.repeated) : created;
+      return shownOrganization(context, made);
     },
   }),
   findOrganization,

@@ -1,17 +1,19 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
-import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { type Currency, inWords, type Money, moneyOf, nanosOf } from "../../core/inference/money.ts";
+import { Money as MoneyShape, nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
 import { exampleOf } from "../../core/schema/example.ts";
-import { nanos_max } from "../../core/store/ledger.ts";
 import { noLimits, type PlanLimits } from "../../core/store/plan.ts";
 import { minute } from "../../core/time/written.ts";
-import { Plan } from "../store/plan.ts";
+import { planFields, type Plan as StoredPlan } from "../store/plan.ts";
 import { type LimitName, limitNames } from "../store/shapes.ts";
 import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
+import { dollars, type GivenMoney, givenMoney, limitNanos, shortest } from "./money.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, formed, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
@@ -19,21 +21,38 @@ import { changed, type Listed } from "./version.ts";
 
 const verb = verbsOf("Plans");
 
+const window = () => nullable(MoneyShape);
+const { requests_per_minute, tokens_per_minute, concurrent_requests, ...named } = planFields;
+export const Plan = Type.Object(
+  {
+    ...named,
+    session: window(),
+    week: window(),
+    month: window(),
+    requests_per_minute,
+    tokens_per_minute,
+    concurrent_requests,
+  },
+  { $id: "Plan", description: "Null: not limited." },
+);
+export type Plan = Value<typeof Plan>;
+
 const limitsBefore = {
-  session: 1_000_000,
-  week: 10_000_000,
-  month: 40_000_000,
+  session: "1.000000000",
+  week: "10.000000000",
+  month: "40.000000000",
   requests_per_minute: 600,
   tokens_per_minute: null,
   concurrent_requests: 20,
 };
 
 const limit = (what: string) =>
-  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: nanos_max, description: `${what} Null: no limit.` })));
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 1e15, description: `${what} Null: no limit.` })));
+const moneyLimit = (what: string) => Type.Optional(nullable(givenMoney(`${what} Null: no limit.`)));
 const limits = {
-  session: limit("Micro-nanos in five hours."),
-  week: limit("Micro-nanos a week."),
-  month: limit("Micro-nanos a month."),
+  session: moneyLimit("Money for five hours."),
+  week: moneyLimit("Money for a week."),
+  month: moneyLimit("Money for a month."),
   requests_per_minute: limit("Requests in any 60 seconds."),
   tokens_per_minute: limit("Tokens in any 60 seconds."),
   concurrent_requests: limit("Requests at a time."),
@@ -41,7 +60,10 @@ const limits = {
 const one = { name: words("Name of the plan.") };
 
 const planFlag = flag("<name>", "name of the plan");
-const limitWords = (value: number | null) => (value === null ? "no limit" : grouped(value));
+const limitWords = (value: Money | number | null) => {
+  if (value === null) return "no limit";
+  return typeof value === "number" ? grouped(value) : inWords(value);
+};
 
 const planColumns: Column<Plan>[] = [
   { head: "PLAN", cell: (plan) => plan.name },
@@ -69,15 +91,21 @@ const changeColumns: Column<AuditEntry>[] = [
   { head: "LIMITS", cell: changedLimits },
 ];
 
-type WrittenLimits = Partial<Record<LimitName, number | null>> | null;
+/** The log has money as decimal text. */
+type WrittenLimits = Partial<Record<LimitName, string | number | null>> | null;
 
-/** Each limit that differs: `session 5,000, week no limit`. */
+const writtenWords = (value: string | number | null) =>
+  typeof value === "string" ? shortest(value) : limitWords(value);
+
+/** Each limit that differs: `session 5, week no limit`. */
 function changedLimits({ details }: AuditEntry): string {
   const { limits, before } = details as { limits?: WrittenLimits; before?: WrittenLimits };
   if (!limits) return "removed";
   const differing = limitNames.filter((name) => (limits[name] ?? null) !== (before?.[name] ?? null));
-  const from = (name: LimitName) => (before ? `${limitWords(before[name] ?? null)} → ` : "");
-  return differing.map((name) => `${name} ${from(name)}${limitWords(limits[name] ?? null)}`).join(", ") || "no limits";
+  const from = (name: LimitName) => (before ? `${writtenWords(before[name] ?? null)} → ` : "");
+  return (
+    differing.map((name) => `${name} ${from(name)}${writtenWords(limits[name] ?? null)}`).join(", ") || "no limits"
+  );
 }
 
 export const planVerbs = [
@@ -119,8 +147,8 @@ export const planVerbs = [
     }),
     answers: Plan,
     example: {
-      takes: { name: "gold", session: 1_000_000, concurrent_requests: 20 },
-      answer: exampleOf(Plan, { name: "gold", session: 1_000_000, concurrentRequests: 20 }),
+      takes: { name: "gold", session: "5", concurrent_requests: 20 },
+      answer: exampleOf(Plan, { name: "gold", session: dollars(5_000_000_000), concurrentRequests: 20 }),
     },
     command: {
       words: "plan create",
@@ -130,7 +158,7 @@ export const planVerbs = [
       says: planFacts,
       help: `
 Examples:
-  $ sluice plan create gold --limit session=5000000,week=20000000 --limit concurrent_requests=16
+  $ sluice plan create gold --limit session=5,week=20 --limit concurrent_requests=16
   $ sluice org plan acme gold
 `,
     },
@@ -140,13 +168,13 @@ Examples:
       const made = known
         ? { standsIn: known.source }
         : await context.plans.createPlan(
-            { ...noLimits, ...limitsIn(input), name },
+            { ...noLimits, ...limitsIn(input, await context.currency()), name },
             context.actor,
             context.repeatOf("createPlan", input),
           );
       if (made === "reused") return reusedKey();
       if ("standsIn" in made) return nameTaken(name, made.standsIn);
-      return "repeated" in made ? foundPlan(context, made.repeated) : made;
+      return "repeated" in made ? foundPlan(context, made.repeated) : shownPlan(context, made);
     },
   }),
   verb({
@@ -173,7 +201,10 @@ Examples:
     faults: ["resource_not_found", "wrong_state", "version_conflict"],
     takes: Type.Object({ ...one, ...limits }),
     answers: Plan,
-    example: { takes: { name: "pro", week: 5_000_000 }, answer: exampleOf(Plan, { week: 5_000_000, version: 2 }) },
+    example: {
+      takes: { name: "pro", week: "5" },
+      answer: exampleOf(Plan, { week: dollars(5_000_000_000), version: 2 }),
+    },
     command: {
       words: "plan update",
       description: "change the limits of a plan; they count at once, for running requests too",
@@ -184,7 +215,8 @@ Examples:
     },
     async act(context, input) {
       const { name, version } = input;
-      const updated = await context.plans.updatePlan(name, limitsIn(input), context.actor, version);
+      const limits = limitsIn(input, await context.currency());
+      const updated = await context.plans.updatePlan(name, limits, context.actor, version);
       return changed(context, { read: version, id: name, announced: null }, listedPlan(context, name), updated);
     },
   }),
@@ -238,7 +270,7 @@ Examples:
             action: "plan.update",
             organizationId: null,
             subject: "pro",
-            details: { source: "management", limits: { ...limitsBefore, week: 5_000_000 }, before: limitsBefore },
+            details: { source: "management", limits: { ...limitsBefore, week: "5.000000000" }, before: limitsBefore },
             hash: examples.hash,
           },
         ],
@@ -266,10 +298,12 @@ Examples:
 
 /** The plans in force, by name. */
 async function knownPlans({ catalog, plans }: ManagementContext): Promise<Map<string, Plan>> {
-  const ofCatalog = [...(await catalog()).plans.values()].map(
-    (plan): Plan => ({ ...plan, source: "file", version: 1, changedAt: null }),
+  const { plans: ofFile, billing } = await catalog();
+  const ofCatalog = [...ofFile.values()].map(
+    (plan): StoredPlan => ({ ...plan, source: "file", version: 1, changedAt: null }),
   );
-  return new Map([...ofCatalog, ...(await plans.listPlans())].map((plan) => [plan.name, plan]));
+  const all = [...ofCatalog, ...(await plans.listPlans())];
+  return new Map(all.map((plan) => [plan.name, planShown(plan, billing.currency)]));
 }
 
 async function foundPlan(context: ManagementContext, name: string): Promise<Plan> {
@@ -287,11 +321,35 @@ async function notManaged(context: ManagementContext, name: string): Promise<nev
   return inFile(name);
 }
 
+function planShown({ session, week, month, ...plan }: StoredPlan, currency: Currency): Plan {
+  const money = (nanos: number | null) => (nanos === null ? null : moneyOf(nanos, currency));
+  return { ...plan, session: money(session), week: money(week), month: money(month) };
+}
+
+async function shownPlan(context: ManagementContext, plan: StoredPlan): Promise<Plan> {
+  return planShown(plan, await context.currency());
+}
+
+/** The limits of a plan as the ledger counts them. */
+export function countedLimits({ session, week, month, ...rest }: Plan): PlanLimits {
+  const nanos = (money: Money | null) => money && Number(nanosOf(money));
+  const { requestsPerMinute, tokensPerMinute, concurrentRequests } = rest;
+  const windows = { session: nanos(session), week: nanos(week), month: nanos(month) };
+  return { ...windows, requestsPerMinute, tokensPerMinute, concurrentRequests };
+}
+
 const limitKeys = Object.keys(noLimits).filter((key): key is keyof PlanLimits => key !== "name");
 
-function limitsIn(input: { [Limit in keyof PlanLimits]?: number | null }): Partial<PlanLimits> {
+function limitsIn(
+  input: { [Limit in keyof PlanLimits]?: GivenMoney | number | null },
+  currency: Currency,
+): Partial<PlanLimits> {
   const given = limitKeys.filter((key) => input[key] !== undefined);
-  return Object.fromEntries(given.map((key) => [key, input[key]]));
+  const counted = (key: keyof PlanLimits) => {
+    const value = input[key]!;
+    return value === null || typeof value === "number" ? value : limitNanos(value, currency, key);
+  };
+  return Object.fromEntries(given.map((key) => [key, counted(key)]));
 }
 
 function nameTaken(name: string, source: Plan["source"]): never {
@@ -306,9 +364,9 @@ function inFile(name: string): never {
   );
 }
 
-const listedPlan = (context: ManagementContext, name: string): Listed<Plan, typeof Plan, "of_file"> => ({
+const listedPlan = (context: ManagementContext, name: string): Listed<StoredPlan, typeof Plan, "of_file"> => ({
   schema: Plan,
   title: (now) => `Plan '${now.name}'`,
-  listed: (now) => now,
+  listed: (now) => shownPlan(context, now),
   refusals: { gone: () => notManaged(context, name), of_file: () => inFile(name) },
 });

@@ -1,20 +1,34 @@
 /** A report as CSV: a stable format for spreadsheets (docs/reports.md). Pure. */
 import { snakeName } from "../../core/schema/codec.ts";
-import type { ReportGroup } from "../../core/store/report.ts";
+import { type ReportGroup, reportCounts } from "../../core/store/report.ts";
 import type { Report, Row } from "./report-shape.ts";
 
 /** The report line by line, names first, with line ends as RFC 4180 wants them. */
-export function* reportCsv({ by, rows, total }: Report): Generator<string> {
-  const names = [...by.flatMap((group) => cellNames[group]), ...(Object.keys(total) as (keyof Row)[])];
+export function* reportCsv({ by, rows, currency }: Report): Generator<string> {
+  const names = [...by.flatMap((group) => cellNames[group]), ...reportCounts];
   const isByKey = by.includes("key");
-  yield csvLine([...names.map(snakeName), ...(isByKey ? ["labels"] : [])]);
+  const heads = [...names.map(snakeName), ...costs.map((name) => costHeads[name]), "currency"];
+  yield csvLine([...heads, ...(isByKey ? ["labels"] : [])]);
   const written = csvCells();
   for (const row of rows) {
     const cells = names.map((name) => row[name] ?? null) as Cell[];
+    for (const name of costs) cells.push(row.cost[name].amount);
+    cells.push(currency);
     if (isByKey) cells.push(JSON.stringify(row.labels ?? {}));
     yield `${cells.map(written).join(",")}\r\n`;
   }
 }
+
+const costHeads: Record<keyof Row["cost"], string> = {
+  total: "cost",
+  extraUsage: "cost_extra_usage",
+  uncharged: "cost_uncharged",
+  input: "cost_input",
+  cachedInput: "cost_cached_input",
+  cacheWrite: "cost_cache_write",
+  output: "cost_output",
+};
+const costs = Object.keys(costHeads) as (keyof Row["cost"])[];
 
 const cellNames: Record<ReportGroup, readonly (keyof Row)[]> = {
   organization: ["organizationId", "organization"],

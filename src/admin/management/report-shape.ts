@@ -1,9 +1,9 @@
 /** A report of usage, as it is answered: docs/reports.md. */
 import Type from "typebox";
-import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { count, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { reportGroups } from "../../core/store/report.ts";
-import { id, instant, nanos } from "../store/shapes.ts";
+import { id, instant } from "../store/shapes.ts";
 import { standing } from "./standing.ts";
 
 const measures = {
@@ -13,14 +13,22 @@ const measures = {
   cache_write_tokens: Type.Integer(),
   output_tokens: Type.Integer(),
   reasoning_tokens: Type.Integer({ description: "Of the output tokens." }),
-  nanos: Type.Integer({ description: "Charged, entries of operators included." }),
-  extra_nanos: Type.Integer({ description: "Of these, as extra usage." }),
-  uncharged_nanos: Type.Integer(),
-  input_nanos: Type.Integer({ description: "Of the nanos, for input tokens. With the next three: docs/reports.md." }),
-  cached_input_nanos: Type.Integer(),
-  cache_write_nanos: Type.Integer(),
-  output_nanos: Type.Integer(),
-  cost: Type.String({ description: "A decimal number." }),
+  cost: Type.Object(
+    {
+      total: Money,
+      extra_usage: Money,
+      uncharged: Money,
+      input: Money,
+      cached_input: Money,
+      cache_write: Money,
+      output: Money,
+    },
+    {
+      $id: "ReportCost",
+      description:
+        "`total` was charged, entries of operators included; `extra_usage` is a part of it, as are the four kinds of tokens: docs/reports.md. `uncharged` is beside it.",
+    },
+  ),
 };
 
 /**
@@ -64,7 +72,7 @@ export const Report = Type.Object(
     as_of: instant("The instant of which it tells."),
     total: Total,
     running: Type.Object(
-      { requests: count(), held_nanos: nanos() },
+      { requests: count(), held: Money },
       { description: "What was admitted in the span and still runs: in no row yet." },
     ),
     rows_left_out: Type.Integer({ minimum: 0, description: "Rows that are not there, since `largest` was asked for." }),

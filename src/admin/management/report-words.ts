@@ -1,6 +1,6 @@
 /** A report of usage in words. */
 import { grouped } from "../../core/inference/amounts.ts";
-import { moneyInWords } from "../../core/inference/money.ts";
+import { inWords, nanosOf } from "../../core/inference/money.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
 import { instant, minute } from "../../core/time/written.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
@@ -9,12 +9,12 @@ import type { Report, Row } from "./report-shape.ts";
 import { shareInWords, tightestReset } from "./standing.ts";
 
 export function reportSaid(report: Report): Said {
-  const { from, to, asOf, rows, total, running, currency, organization } = report;
+  const { from, to, asOf, rows, total, running, organization } = report;
   const whose = organization ? `, of ${organization}` : "";
   const head = `From ${instant(from)} until before ${instant(to)}${whose}, as of ${instant(asOf)}.\n`;
-  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${moneyInWords(total.nanos, currency)}.\n`;
+  const all = rows.length === 0 ? "" : `In all: ${counted(total.requests)}, ${inWords(total.cost.total)}.\n`;
   const isOpen = running.requests > 0;
-  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${moneyInWords(running.heldNanos, currency)}.\n`;
+  const open = `Still running, and not counted yet: ${counted(running.requests)}, which hold ${inWords(running.held)}.\n`;
   const last = `${all}${isOpen ? open : ""}`;
   if (rows.length === 0) return `${head}Nothing was used.\n${last}`;
   return { pieces: [head, tablePiece(columnsOf(report), rows), last] };
@@ -38,16 +38,17 @@ const groupColumns: Record<ReportGroup, Column<Row>> = {
   month: { head: "MONTH (UTC)", cell: ({ month }) => month ?? "" },
 };
 
-function columnsOf({ by, rows, currency }: Report): Column<Row>[] {
-  const most = Math.max(1, ...rows.map(({ nanos }) => nanos));
+function columnsOf({ by, rows }: Report): Column<Row>[] {
+  const chargedTo = ({ cost }: Row) => Math.max(0, Number(nanosOf(cost.total)));
+  const most = rows.reduce((largest, row) => Math.max(largest, chargedTo(row)), 1);
   const input = (row: Row) => row.inputTokens + row.cachedInputTokens + row.cacheWriteTokens;
   return [
     ...by.map((group) => groupColumns[group]),
     ...(by.includes("team") ? [teamId] : []),
     ...(by.includes("person") ? [personId] : []),
     ...(by.includes("key") ? [keyId, labels] : []),
-    barColumn([8, 20], ({ nanos }) => ({ used: Math.max(0, nanos), held: 0, limit: most })),
-    { head: "COST", cell: ({ nanos }) => moneyInWords(nanos, currency) },
+    barColumn([8, 20], (row) => ({ used: chargedTo(row), held: 0, limit: most })),
+    { head: "COST", cell: ({ cost }) => inWords(cost.total) },
     { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
     { head: "INPUT", cell: (row) => grouped(input(row)), optional: true },
     { head: "OUTPUT", cell: ({ outputTokens }) => grouped(outputTokens), optional: true },

@@ -1,11 +1,11 @@
 /** Reports of usage over time: docs/reports.md. */
 import Type from "typebox";
-import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
+import { type Currency, moneyOf } from "../../core/inference/money.ts";
 import {
-  measures,
   type ReportGroup,
   type ReportMeasures,
   type ReportRow,
+  reportCounts,
   reportGroups,
 } from "../../core/store/report.ts";
 import { memberIdOf } from "../store/limits.ts";
@@ -13,6 +13,7 @@ import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { focusGroups, reportFocus } from "./focus.ts";
+import { dollars } from "./money.ts";
 import * as parse from "./parse.ts";
 import { reportCsv } from "./report-csv.ts";
 import { Report, type Row } from "./report-shape.ts";
@@ -30,14 +31,15 @@ const exampleTotal: Report["total"] = {
   cacheWriteTokens: 0,
   outputTokens: 900,
   reasoningTokens: 0,
-  nanos: 700_000,
-  extraNanos: 0,
-  unchargedNanos: 0,
-  inputNanos: 340_000,
-  cachedInputNanos: 0,
-  cacheWriteNanos: 0,
-  outputNanos: 360_000,
-  cost: "0.028",
+  cost: {
+    total: dollars(700_000),
+    extraUsage: dollars(0),
+    uncharged: dollars(0),
+    input: dollars(340_000),
+    cachedInput: dollars(0),
+    cacheWrite: dollars(0),
+    output: dollars(360_000),
+  },
 };
 
 const hour = (description: string) =>
@@ -63,7 +65,7 @@ export const reportVerbs = [
     route: "GET /usage/report",
     summary: "Add up usage in a period",
     description:
-      "By any groups; equal to the records to the unit. Running requests are in `running`, and in no row. An `organization-admin` reads that of their own organization.",
+      "By any groups; equal to the records, exactly. Running requests are in `running`, and in no row. An `organization-admin` reads that of their own organization.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
@@ -82,7 +84,7 @@ export const reportVerbs = [
           minimum: 1,
           maximum: rows_max,
           description:
-            "Only this many rows, those with the most nanos. `total` covers all rows, and `rows_left_out` counts the others.",
+            "Only this many rows, those that cost most. `total` covers all rows, and `rows_left_out` counts the others.",
         }),
       ),
     }),
@@ -96,10 +98,10 @@ export const reportVerbs = [
         organization: null,
         asOf: examples.at,
         total: exampleTotal,
-        running: { requests: 0, heldNanos: 0 },
+        running: { requests: 0, held: dollars(0) },
         rowsLeftOut: 0,
         organizationId: null,
-        currency: "EUR",
+        currency: "USD",
         provider: "Example AI",
         rows: [
           {
@@ -167,19 +169,17 @@ async function reported(context: ManagementContext, input: ReportInput): Promise
   if (found.rows === null) {
     fail(`The report has more than ${rows_max} rows. Choose a shorter span, fewer groups, or one organization.`);
   }
-  if (found.total === null) {
-    fail("The total is beyond 2^53 - 1 and cannot be reported exactly. Choose a shorter period, or one organization.");
-  }
   const { billing } = await catalog();
-  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by));
+  const { currency } = billing;
+  const rows = found.rows.toSorted(largestFirst).map((row) => rowShown(row, by, currency));
   return {
     from,
     to,
     by,
     organization: organization?.slug ?? null,
     asOf: found.at,
-    total: withMeasures({}, found.total),
-    running: found.running,
+    total: withMeasures({}, found.total!, currency),
+    running: { requests: found.running.requests, held: moneyOf(found.running.heldNanos, currency) },
     rowsLeftOut: found.rowsLeftOut,
     organizationId: organization?.id ?? null,
     ...billing,
@@ -238,8 +238,9 @@ function memberIds(organizationId: string | null, rows: readonly Row[]): (string
 
 /** The latest period last; within a period the largest first, and equal ones by the ids of their groups. */
 function largestFirst(one: ReportRow, other: ReportRow): number {
-  const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0) || other.nanos - one.nanos;
+  const order = (one.startsAt?.getTime() ?? 0) - (other.startsAt?.getTime() ?? 0);
   if (order !== 0) return order;
+  if (one.nanos !== other.nanos) return one.nanos < other.nanos ? 1 : -1;
   for (const nameOf of names) {
     const [first, second] = [nameOf(one) ?? "", nameOf(other) ?? ""];
     if (first !== second) return first < second ? -1 : 1;
@@ -281,10 +282,10 @@ function groupsOf(by = "organization"): ReportGroup[] {
   return groups;
 }
 
-function rowShown(row: ReportRow, by: readonly ReportGroup[]): Row {
+function rowShown(row: ReportRow, by: readonly ReportGroup[], currency: Currency): Row {
   const groups: Partial<Row> = by.includes("organization") ? { organizationName: row.organization?.name ?? null } : {};
   for (const group of by) showGroup[group](groups, row);
-  return withMeasures(groups, row);
+  return withMeasures(groups, row, currency);
 }
 
 /** Each fills the same object: merging several objects for each of so many rows takes several times as long. */
@@ -326,10 +327,22 @@ const showGroup: Record<ReportGroup, (listed: Partial<Row>, row: ReportRow) => v
   },
 };
 
-function withMeasures<Groups extends object>(groups: Groups, row: ReportMeasures): Groups & Report["total"] {
+function withMeasures<Groups extends object>(
+  groups: Groups,
+  row: ReportMeasures,
+  currency: Currency,
+): Groups & Report["total"] {
   const listed = groups as Groups & Report["total"];
-  const total: ReportMeasures = listed;
-  for (const name of measures) total[name] = row[name];
-  listed.cost = decimalOf(row.nanos, nano_decimals);
+  const total: Pick<ReportMeasures, (typeof reportCounts)[number]> = listed;
+  for (const name of reportCounts) total[name] = row[name];
+  listed.cost = {
+    total: moneyOf(row.nanos, currency),
+    extraUsage: moneyOf(row.extraNanos, currency),
+    uncharged: moneyOf(row.unchargedNanos, currency),
+    input: moneyOf(row.inputNanos, currency),
+    cachedInput: moneyOf(row.cachedInputNanos, currency),
+    cacheWrite: moneyOf(row.cacheWriteNanos, currency),
+    output: moneyOf(row.outputNanos, currency),
+  };
   return listed;
 }

@@ -1,15 +1,17 @@
 /** Inference requests as a list, with their callers, models and outcomes. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
-import { count, ModelId, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
+import { count, ModelId, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { meteredOperations } from "../../core/store/ledger.ts";
 import { minute } from "../../core/time/written.ts";
 import { type ListedRequest, listedOutcomes, type RequestQuery } from "../store/request-list.ts";
-import { id, instant, nanos } from "../store/shapes.ts";
+import { id, instant } from "../store/shapes.ts";
 import { type Column, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
+import { dollars } from "./money.ts";
 import { personOf } from "./people.ts";
 import { examples, limitIn, moment, owners, partOf, partOfIds, words } from "./shapes.ts";
 import { teamNamed } from "./team.ts";
@@ -45,9 +47,7 @@ const ListedRequestShape = Type.Object(
     cache_write_tokens: count(),
     output_tokens: count(),
     reasoning_tokens: count(),
-    held_nanos: nanos(),
-    charged_nanos: nanos(),
-    uncharged_nanos: nanos(),
+    cost: Type.Object({ held: Money, charged: Money, uncharged: Money }),
   },
   { $id: "ListedRequest" },
 );
@@ -77,9 +77,7 @@ const example: Listed = {
   cacheWriteTokens: 0,
   outputTokens: 300,
   reasoningTokens: 0,
-  heldNanos: 900_000,
-  chargedNanos: 240_000,
-  unchargedNanos: 0,
+  cost: { held: dollars(900_000), charged: dollars(240_000), uncharged: dollars(0) },
 };
 
 const columns: Column<Listed>[] = [
@@ -88,7 +86,7 @@ const columns: Column<Listed>[] = [
   { head: "ORG", cell: (request) => request.organization },
   { head: "OUTCOME", cell: outcomeOf, breaks: true },
   { head: "TOKENS", cell: tokensOf },
-  { head: "UNITS", cell: (request) => grouped(request.chargedNanos) },
+  { head: "COST", cell: (request) => inWords(request.cost.charged) },
   { head: "MODEL", cell: (request) => request.model ?? "", breaks: true, optional: true },
   { head: "UPSTREAM", cell: (request) => request.upstream ?? "", optional: true },
   { head: "KEY", cell: (request) => request.keyId ?? "", optional: true },
@@ -156,7 +154,8 @@ Examples:
     async act(context, input) {
       const query = await queryOf(context, input);
       const { items, next } = await context.requests.listRequests({ ...query, limit: limitIn(input) });
-      const data = (await context.withSlugs(items)).map(listed);
+      const currency = await context.currency();
+      const data = (await context.withSlugs(items)).map((one) => listed(one, currency));
       return { data: context.person === null ? data : data.map(withoutEngine), nextCursor: next };
     },
   }),
@@ -198,7 +197,8 @@ function withoutEngine(request: Listed): Listed {
   return { ...request, upstream: null, attempts: null };
 }
 
-function listed(request: ListedRequest & { organization: string }): Listed {
+function listed(request: ListedRequest & { organization: string }, currency: Currency): Listed {
   const { requestId, held, charged, uncharged, ...rest } = request;
-  return { ...rest, id: requestId, heldNanos: held, chargedNanos: charged, unchargedNanos: uncharged };
+  const money = (nanos: number) => moneyOf(nanos, currency);
+  return { ...rest, id: requestId, cost: { held: money(held), charged: money(charged), uncharged: money(uncharged) } };
 }

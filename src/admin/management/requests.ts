@@ -1,16 +1,18 @@
 /** Single inference requests, with their receipts and routes. */
 import Type from "typebox";
 import { grouped, percentOf } from "../../core/inference/amounts.ts";
+import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
 import type { RejectedReport } from "../../core/inference/usage.ts";
 import { receiptShown, refusedShown } from "../../core/operations/receipt.ts";
 import { RequestReceipt } from "../../core/operations/receipt-shape.ts";
-import { count, nullable } from "../../core/protocol/shapes/contract.ts";
+import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
 import { decode, type Value } from "../../core/schema/codec.ts";
 import { type Receipt, type ReceiptWindow, windowKinds } from "../../core/store/ledger.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
-import { id, instant, limit, nanos } from "../store/shapes.ts";
+import { id, instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
+import { dollars } from "./money.ts";
 import { examples, formed, owners } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -22,9 +24,9 @@ const ExactWindow = nullable(
     usage_percent_after: nullable(Type.Number()),
     starts_at: instant("When it began."),
     reset_at: instant("When it ends."),
-    limit: limit(),
-    used_before: nanos(),
-    used_after: nullable(nanos()),
+    limit: nullable(Money),
+    used_before: Money,
+    used_after: nullable(Money),
   }),
 );
 export const Request = Type.Object(
@@ -110,7 +112,7 @@ export const requestVerbs = [
           source: "estimated",
         },
         prices: null,
-        nanos: { held: 0, charged: 0, uncharged: 0 },
+        cost: { held: dollars(0), charged: dollars(0), uncharged: dollars(0) },
         billingSource: null,
         windows: null,
         organizationId: examples.organization,
@@ -126,7 +128,7 @@ export const requestVerbs = [
       takes: { id: flag("<id>", "ID of the request, from its x-service-request-id header") },
       says: requestFacts,
     },
-    async act({ administration, isInSight, isKeyInSight, ledger, person, refused }, { id }) {
+    async act({ administration, currency, isInSight, isKeyInSight, ledger, person, refused }, { id }) {
       const receipt = await ledger.receiptOfAny(id);
       const refusal = receipt ? null : await refused.find(id);
       const owner = receipt?.organizationId ?? refusal?.organizationId;
@@ -138,9 +140,11 @@ export const requestVerbs = [
         );
       }
       const organization = (await administration.findOrganization(owner))?.slug ?? null;
-      const own = receipt ? receiptShown(receipt) : refusedShown(refusal!);
+      const counted = await currency();
+      const own = receipt ? receiptShown(receipt, counted) : refusedShown(refusal!, counted);
       // Members see neither the engine nor the usage of the organization.
-      const details = person === null ? detailsOf(receipt) : { ...detailsOf(receipt), ...hidden };
+      const seen = detailsOf(receipt, counted);
+      const details = person === null ? seen : { ...seen, ...hidden };
       return decode(Request, { ...own, ...details, organization_id: owner, organization });
     },
   }),
@@ -149,13 +153,13 @@ export const requestVerbs = [
 const hidden = { windows: null, route: null, report_rejected: null };
 
 /** The details of a request for operators alone; a refused request has none. */
-function detailsOf(receipt: Receipt | null) {
+function detailsOf(receipt: Receipt | null, currency: Currency) {
   const { route = null, windows = null, reportRejected = null, createdAt = null, endedAt = null } = receipt ?? {};
   return {
     windows: windows && {
-      session: exact(windows.session),
-      week: exact(windows.week),
-      month: exact(windows.month),
+      session: exact(windows.session, currency),
+      week: exact(windows.week, currency),
+      month: exact(windows.month, currency),
     },
     route: route && {
       upstream: route.upstream,
@@ -168,21 +172,21 @@ function detailsOf(receipt: Receipt | null) {
   };
 }
 
-/** The percentages that the owner reads, and the nanos that they are calculated from. */
-function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow) {
+/** The percentages that the owner reads, and the amounts that they are calculated from. */
+function exact({ startsAt, resetAt, limit, usedBefore, usedAfter }: ReceiptWindow, currency: Currency) {
   return {
     usage_percent_before: percentOf(usedBefore, limit),
     usage_percent_after: usedAfter === null ? null : percentOf(usedAfter, limit),
     starts_at: startsAt.toISOString(),
     reset_at: resetAt.toISOString(),
-    limit,
-    used_before: usedBefore,
-    used_after: usedAfter,
+    limit: limit === null ? null : moneyOf(limit, currency),
+    used_before: moneyOf(usedBefore, currency),
+    used_after: usedAfter === null ? null : moneyOf(usedAfter, currency),
   };
 }
 
 function requestFacts(request: Request): Facts {
-  const { route, usage, nanos, windows, reportRejected } = request;
+  const { route, usage, cost, windows, reportRejected } = request;
   const duration = (value: number | null | undefined) =>
     value === null || value === undefined ? null : `${grouped(value)} ms`;
   const attempts = (route?.tried ?? []).map(
@@ -198,10 +202,7 @@ function requestFacts(request: Request): Facts {
           "tokens",
           `${usage.inputTokens} in, ${usage.cachedInputTokens} cached, ${usage.cacheWriteTokens} written, ${usage.outputTokens} out (${usage.reasoningTokens} reasoning); ${usage.source}`,
         ],
-        [
-          "nanos",
-          `${grouped(nanos.charged)} charged, ${grouped(nanos.held)} held, ${grouped(nanos.uncharged)} uncharged`,
-        ],
+        ["cost", `${exactly(cost.charged)} charged, ${exactly(cost.held)} held, ${exactly(cost.uncharged)} uncharged`],
         ["report rejected", reportRejected ? describeReport(reportRejected as RejectedReport) : null],
         ["billed to", request.billingSource],
       ] as const)
@@ -217,7 +218,7 @@ function requestFacts(request: Request): Facts {
     ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
     [
       "settled late",
-      request.settledLateAt && `${request.settledLateAt}, by its own node; tokens and nanos are the sums`,
+      request.settledLateAt && `${request.settledLateAt}, by its own node; tokens and cost are the sums`,
     ],
     ["upstream", route && `${route.upstream}, ${route.attempts === 1 ? "1 attempt" : `${route.attempts} attempts`}`],
     ...attempts,
@@ -233,6 +234,9 @@ function requestFacts(request: Request): Facts {
     }),
   ];
 }
+
+/** A receipt is exact: `$0.00021 (0.000213440 USD)`. */
+const exactly = (money: Request["cost"]["held"]) => `${inWords(money)} (${money.amount} ${money.currency})`;
 
 /** `output above_cap; said: prompt_tokens 12, output_tokens 5000000` */
 function describeReport({ input, output, said }: RejectedReport): string {

@@ -1,22 +1,24 @@
 /** The share of its limits that a subject has used, as verbs answer it and commands print it. */
 import Type from "typebox";
 import { grouped, percentOf } from "../../core/inference/amounts.ts";
-import { count, nullable } from "../../core/protocol/shapes/contract.ts";
+import { type Currency, inWords, isNothing, moneyOf } from "../../core/inference/money.ts";
+import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";
 import { type Standing as StoredStanding, tightest } from "../../core/store/standing.ts";
 import { minute } from "../../core/time/written.ts";
-import { instant, limit, nanos } from "../store/shapes.ts";
+import { instant, limit } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
+import { dollars } from "./money.ts";
 import { examples } from "./shapes.ts";
 
 export const Window = Type.Object(
   {
     usage_percent: Type.Number({ minimum: 0 }),
-    used: nanos(),
-    held: nanos(),
-    limit: limit(),
+    used: Money,
+    held: Money,
+    limit: nullable(Money),
     starts_at: instant("When it began."),
     reset_at: instant("When it ends."),
   },
@@ -42,9 +44,9 @@ export const standing = () => nullable(Standing);
 
 export const exampleWindow: Window = {
   usagePercent: 12.5,
-  used: 125_000,
-  held: 0,
-  limit: 1_000_000,
+  used: dollars(125_000_000),
+  held: dollars(0),
+  limit: dollars(1_000_000_000),
   startsAt: examples.at,
   resetAt: examples.at,
 };
@@ -69,18 +71,25 @@ export const over = Type.Optional(
 export const overFlag = (things: string) =>
   flag("--over <percent>", `only ${things} that have used at least this percentage of a limit, such as 80`);
 
-export function windowShown({ used, limit, ...bounds }: WindowReading): Window {
-  const { held, startsAt, resetAt } = bounds;
-  return { usagePercent: percentOf(used, limit), used, held, limit, startsAt, resetAt };
+export function windowShown({ used, held, limit, startsAt, resetAt }: WindowReading, currency: Currency): Window {
+  const money = (nanos: number) => moneyOf(nanos, currency);
+  return {
+    usagePercent: percentOf(used, limit),
+    used: money(used),
+    held: money(held),
+    limit: limit === null ? null : money(limit),
+    startsAt,
+    resetAt,
+  };
 }
 
-export function standingShown(standing: StoredStanding): Standing {
+export function standingShown(standing: StoredStanding, currency: Currency): Standing {
   const { windows, running, concurrentRequests } = standing;
   return {
     usagePercent: tightest(standing)?.percent ?? null,
-    session: windowShown(windows.session),
-    week: windowShown(windows.week),
-    month: windowShown(windows.month),
+    session: windowShown(windows.session, currency),
+    week: windowShown(windows.week, currency),
+    month: windowShown(windows.month, currency),
     runningRequests: running,
     concurrentRequests,
   };
@@ -88,16 +97,18 @@ export function standingShown(standing: StoredStanding): Standing {
 
 /** The standings by id. Things without a limit have none. */
 export async function standingsOf(
-  { standings }: Pick<ManagementContext, "standings">,
+  { standings, currency }: Pick<ManagementContext, "standings" | "currency">,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, Standing>> {
   const found = await standings.standings(ids);
-  return new Map([...found].map(([id, one]) => [id, standingShown(one)]));
+  if (found.size === 0) return new Map();
+  const own = await currency();
+  return new Map([...found].map(([id, one]) => [id, standingShown(one, own)]));
 }
 
 /** Adds to each thing its standing, null where nothing is limited. */
 export async function withStandings<One extends { id: string }>(
-  context: Pick<ManagementContext, "standings">,
+  context: Pick<ManagementContext, "standings" | "currency">,
   all: readonly One[],
 ): Promise<(One & { standing: Standing | null })[]> {
   const found = await standingsOf(
@@ -108,7 +119,7 @@ export async function withStandings<One extends { id: string }>(
 }
 
 export async function withStanding<One extends { id: string }>(
-  context: Pick<ManagementContext, "standings">,
+  context: Pick<ManagementContext, "standings" | "currency">,
   one: One,
 ): Promise<One & { standing: Standing | null }> {
   return (await withStandings(context, [one]))[0]!;
@@ -137,13 +148,13 @@ export function standingFacts(standing: Standing | null): Facts {
   if (!standing) return [];
   const { runningRequests, concurrentRequests } = standing;
   return [
-    ...windowKinds.map((kind) => [`${kind} used`, inWords(standing[kind])] as const),
+    ...windowKinds.map((kind) => [`${kind} used`, windowInWords(standing[kind])] as const),
     ["running", concurrentRequests === null ? null : `${grouped(runningRequests)} of ${grouped(concurrentRequests)}`],
   ];
 }
 
-function inWords({ usagePercent, used, held, limit, resetAt }: Window): string | null {
+function windowInWords({ usagePercent, used, held, limit, resetAt }: Window): string | null {
   if (limit === null) return null;
-  const reserved = held === 0 ? "" : `, ${grouped(held)} held`;
-  return `${usagePercent} %: ${grouped(used)} of ${grouped(limit)}${reserved}; resets ${minute(resetAt)} UTC`;
+  const reserved = isNothing(held) ? "" : `, ${inWords(held)} held`;
+  return `${usagePercent} %: ${inWords(used)} of ${inWords(limit)}${reserved}; resets ${minute(resetAt)} UTC`;
 }

@@ -1,9 +1,9 @@
 /** The usage of an organization, and what the check of the ledger finds, as verbs answer them. */
 import Type from "typebox";
-import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { count, Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
-import { id, instant, limit, nanos } from "../store/shapes.ts";
+import { id, instant, limit } from "../store/shapes.ts";
 import { Window } from "./standing.ts";
 
 export const OrganizationUsage = Type.Object(
@@ -15,13 +15,15 @@ export const OrganizationUsage = Type.Object(
     session: Window,
     week: Window,
     month: Window,
-    extra_usage: Type.Object({ enabled: Type.Boolean(), cap_nanos: nullable(nanos()), used: nanos(), held: nanos() }),
+    extra_usage: Type.Object({ enabled: Type.Boolean(), cap: nullable(Money), used: Money, held: Money }),
     running_requests: count(),
     concurrent_requests: limit(),
   },
   { $id: "OrganizationUsage" },
 );
 export type OrganizationUsage = Value<typeof OrganizationUsage>;
+
+const compared = () => Type.Union([Money, Type.Integer()], { description: "Money, or a number of things." });
 
 export const Difference = Type.Object({
   organization_id: nullable(Type.String()),
@@ -36,9 +38,9 @@ export const Difference = Type.Object({
         "Of `pass`: the entry of the audit log that says otherwise. Of `chain`: one at or behind which it is broken.",
     }),
   ),
-  used: Type.Integer(),
-  recorded: Type.Integer(),
-  held: Type.Integer(),
-  holding: Type.Integer(),
+  used: compared(),
+  recorded: compared(),
+  held: compared(),
+  holding: compared(),
 });
 export type Difference = Value<typeof Difference>;

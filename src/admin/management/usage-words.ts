@@ -1,7 +1,7 @@
 /** Usage in words: the windows of an organization, and what the check of the ledger found. */
 import { grouped, percentOf } from "../../core/inference/amounts.ts";
+import { inWords, isNothing, type Money, nanosOf } from "../../core/inference/money.ts";
 import { type Sealed, windowKinds } from "../../core/store/ledger.ts";
-import type { Lost } from "../../core/store/lost.ts";
 import { instant, minute } from "../../core/time/written.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
 import type { Difference, OrganizationUsage } from "./usage-shape.ts";
@@ -22,27 +22,37 @@ export function onTrust({ windows, records, days, dayRecords }: Sealed): string 
   return taken.length === 0 ? "" : `Taken on trust: ${taken.join("; ")}. --full reads their records.\n`;
 }
 
-export function onLost({ receipts, nanos, noticedAt, movedAt }: Lost): string {
+interface Lost {
+  receipts: number;
+  charged: Money;
+  noticedAt: Date | null;
+  movedAt: Date | null;
+}
+
+export function onLost({ receipts, charged, noticedAt, movedAt }: Lost): string {
   const moved = movedAt ? `The database was promoted or restored; a node noticed at ${instant(movedAt)}.\n` : "";
   if (receipts === 0) return moved;
   const what = receipts === 1 ? "1 settled request" : `${grouped(receipts)} settled requests`;
-  return `${moved}Lost with it: at least ${what} of ${grouped(nanos)} nanos, noticed until ${instant(noticedAt)}. See docs/databases.md.\n`;
+  return `${moved}Lost with it: at least ${what} of ${inWords(charged)}, noticed until ${instant(noticedAt)}. See docs/databases.md.\n`;
 }
 
 /** A row of the table of windows. */
 interface Line {
   name: string;
-  used: number;
-  held: number;
-  limit: number | null;
+  usagePercent: number;
+  used: Money;
+  held: Money;
+  limit: Money | null;
   resetAt: Date;
 }
 
 export function usageSaid(usage: OrganizationUsage): Said {
   const { extraUsage: extra, runningRequests: running, concurrentRequests: atATime } = usage;
   const lines: Line[] = windowKinds.map((kind) => ({ name: kind, ...usage[kind] }));
-  if (extra.enabled || extra.used > 0) {
-    lines.push({ name: "extra", ...extra, limit: extra.capNanos, resetAt: usage.month.resetAt });
+  if (extra.enabled || !isNothing(extra.used)) {
+    const { used, held, cap } = extra;
+    const usagePercent = percentOf(Number(nanosOf(used)), cap && Number(nanosOf(cap)));
+    lines.push({ name: "extra", usagePercent, used, held, limit: cap, resetAt: usage.month.resetAt });
   }
   const facts = [
     ["organization", usage.organization],
@@ -53,15 +63,24 @@ export function usageSaid(usage: OrganizationUsage): Said {
   return { pieces: [{ facts }, tablePiece(usageColumns, lines)] };
 }
 
+const barOf = ({ used, held, limit }: Line) => ({
+  used: Number(nanosOf(used)),
+  held: Number(nanosOf(held)),
+  limit: limit && Number(nanosOf(limit)),
+});
+
 const usageColumns: Column<Line>[] = [
   { head: "WINDOW", cell: (line) => line.name },
-  barColumn([16, 32], (line) => line),
-  { head: "PERCENT", cell: ({ used, limit }) => (limit === null ? "-" : percentOf(used, limit).toFixed(2)) },
-  { head: "USED", cell: (line) => grouped(line.used) },
-  { head: "LIMIT", cell: ({ limit }) => (limit === null ? "none" : grouped(limit)) },
+  barColumn([16, 32], barOf),
+  { head: "PERCENT", cell: ({ usagePercent, limit }) => (limit === null ? "-" : usagePercent.toFixed(2)) },
+  { head: "USED", cell: (line) => inWords(line.used) },
+  { head: "LIMIT", cell: ({ limit }) => (limit === null ? "none" : inWords(limit)) },
   { head: "RESETS (UTC)", cell: (line) => minute(line.resetAt) ?? "" },
-  { head: "HELD", cell: (line) => grouped(line.held), optional: true },
+  { head: "HELD", cell: (line) => inWords(line.held), optional: true },
 ];
+
+/** A difference may be a billionth of the currency. */
+const exactly = (value: Money | number) => (typeof value === "number" ? grouped(value) : value.amount);
 
 export const differenceColumns: Column<Difference>[] = [
   {
@@ -71,10 +90,10 @@ export const differenceColumns: Column<Difference>[] = [
   { head: "KEY OR TEAM", cell: ({ subjectId }) => subjectId ?? "" },
   { head: "WINDOW", cell: ({ window, auditEntry }) => (auditEntry ? `${window} of entry ${auditEntry}` : window) },
   { head: "FROM", cell: ({ startsAt }) => instant(startsAt) ?? "" },
-  { head: "USED", cell: ({ used }) => grouped(used) },
-  { head: "RECORDED", cell: ({ recorded }) => grouped(recorded) },
-  { head: "HELD", cell: ({ held }) => grouped(held) },
-  { head: "HOLDING", cell: ({ holding }) => grouped(holding) },
+  { head: "USED", cell: ({ used }) => exactly(used) },
+  { head: "RECORDED", cell: ({ recorded }) => exactly(recorded) },
+  { head: "HELD", cell: ({ held }) => exactly(held) },
+  { head: "HOLDING", cell: ({ holding }) => exactly(holding) },
 ];
 
 export const checkHelp = `
@@ -85,9 +104,9 @@ replica took over without the last commits, or a backup was restored, the check
 says on stderr what was lost, because no total can show that.
 
 The windows hour and day are the roll-ups of a day, and total those of a month.
-Their nanos are in USED and RECORDED, and their tokens in HELD and HOLDING.
+Their money is in USED and RECORDED, and their tokens in HELD and HOLDING.
 
 --full also compares the records with the hourly entries (passes) of the audit
-log. For a pass, USED and HELD are the nanos and records by its entry, and
+log. For a pass, USED and HELD are the money and records by its entry, and
 RECORDED and HOLDING those of now. The window chain means that the log itself
 was changed. Keep heads of the log elsewhere, for sluice audit verify.`;

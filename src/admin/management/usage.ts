@@ -1,13 +1,14 @@
 /** Usage of organizations: their windows, the check of the ledger, and entries that correct usage. */
 import Type from "typebox";
-import { grouped } from "../../core/inference/amounts.ts";
-import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { type Currency, inWords, type Money, moneyOf, nanosOf } from "../../core/inference/money.ts";
+import { count, Money as MoneyShape, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { idOf } from "../../core/store/ids.ts";
-import { type LedgerDifference, nanos_max, type Sealed, windowKinds } from "../../core/store/ledger.ts";
+import { type LedgerDifference, type Sealed, windowKinds } from "../../core/store/ledger.ts";
 import { noLimits } from "../../core/store/plan.ts";
-import { id, instant, nanos } from "../store/shapes.ts";
+import { id, instant } from "../store/shapes.ts";
 import { flag, required, tablePiece } from "./command.ts";
 import { fail } from "./error.ts";
+import { dollars, givenMoney, nanosGiven } from "./money.ts";
 import { organizationFlag } from "./organizations.ts";
 import { admins, examples, name, oneOrganization, readers } from "./shapes.ts";
 import { exampleWindow, windowShown } from "./standing.ts";
@@ -27,7 +28,7 @@ const UsageCheck = Type.Object(
     lost: Type.Object(
       {
         receipts: count(),
-        nanos: nanos(),
+        charged: MoneyShape,
         noticed_at: nullable(instant("When the last of them was noticed.")),
         moved_at: nullable(instant("When another server was met last.")),
       },
@@ -46,7 +47,7 @@ const UsageAdjustment = Type.Object(
       Type.Object({
         id: nullable(id("req")),
         window: oneOf([...windowKinds, "extra"]),
-        nanos: nullable(Type.Integer({ description: "What was added. Null: no session was open." })),
+        amount: Type.Union([MoneyShape, Type.Null()], { description: "What was added. Null: no session was open." }),
       }),
     ),
   },
@@ -60,7 +61,7 @@ export const usageVerbs = [
     name: "readUsage",
     route: "GET /organizations/{organization}/usage",
     summary: "Read the usage of an organization",
-    description: "Its windows as they are now, in micro-nanos.",
+    description: "Its windows as they are now.",
     roles: readers,
     faults: ["resource_not_found"],
     takes: Type.Object(oneOrganization),
@@ -75,7 +76,7 @@ export const usageVerbs = [
         session: exampleWindow,
         week: exampleWindow,
         month: exampleWindow,
-        extraUsage: { enabled: false, capNanos: null, used: 0, held: 0 },
+        extraUsage: { enabled: false, cap: null, used: dollars(0), held: dollars(0) },
         runningRequests: 3,
         concurrentRequests: 20,
       },
@@ -88,17 +89,24 @@ export const usageVerbs = [
     },
     async act({ catalog, ledger, organizationOf }, input) {
       const { id, slug, plan } = await organizationOf(input.organization);
-      const inForce = plan === null ? undefined : (await catalog()).plans.get(plan);
+      const { plans, billing } = await catalog();
+      const { currency } = billing;
+      const inForce = plan === null ? undefined : plans.get(plan);
       const { windows, extra, running, concurrentRequests, at } = await ledger.reading(id, inForce ?? noLimits);
       return {
         organizationId: id,
         organization: slug,
         plan,
         at,
-        session: windowShown(windows.session),
-        week: windowShown(windows.week),
-        month: windowShown(windows.month),
-        extraUsage: extra,
+        session: windowShown(windows.session, currency),
+        week: windowShown(windows.week, currency),
+        month: windowShown(windows.month, currency),
+        extraUsage: {
+          enabled: extra.enabled,
+          cap: extra.capNanos === null ? null : moneyOf(extra.capNanos, currency),
+          used: moneyOf(extra.used, currency),
+          held: moneyOf(extra.held, currency),
+        },
         runningRequests: running,
         concurrentRequests,
       };
@@ -107,7 +115,7 @@ export const usageVerbs = [
   verb({
     name: "adjustUsage",
     route: "POST /organizations/{organization}/usage/adjustments",
-    summary: "Add nanos to the current usage, or subtract them",
+    summary: "Add an amount to the current usage, or subtract it",
     description: "Each call adds once more.",
     roles: admins,
     kind: "act",
@@ -115,43 +123,37 @@ export const usageVerbs = [
     takes: Type.Object({
       ...oneOrganization,
       window: oneOf(["session", "week", "month", "extra", "all"], { description: "`all`: session, week and month." }),
-      nanos: Type.Union(
-        [Type.Integer({ minimum: -nanos_max, maximum: -1 }), Type.Integer({ minimum: 1, maximum: nanos_max })],
-        {
-          description: "Below 0: to subtract, down to 0.",
-          "x-must-be": `a whole number other than 0, from -${nanos_max} to ${nanos_max}`,
-        },
-      ),
+      amount: givenMoney("Below 0: to subtract, down to 0."),
       reason: name("For the audit log."),
     }),
     answers: UsageAdjustment,
     example: {
-      takes: { organization: "acme", window: "session", nanos: -250_000, reason: "outage of 3 May" },
+      takes: { organization: "acme", window: "session", amount: "-0.25", reason: "outage of 3 May" },
       answer: {
         organizationId: examples.organization,
         organization: "acme",
         reason: "outage of 3 May",
-        entries: [{ id: examples.request, window: "session", nanos: -125_000 }],
+        entries: [{ id: examples.request, window: "session", amount: dollars(-125_000_000) }],
       },
     },
     command: {
       words: "usage adjust",
-      description: "add nanos to the current usage of an organization, or subtract them",
+      description: "add an amount to the current usage of an organization, or subtract it",
       takes: {
         organization: flag("<org>", "slug or ID of the organization"),
         window: {
           ...required("--window <window>", "window to adjust; all means session, week, and month"),
           hasChoices: true,
         },
-        nanos: required("--nanos <±n>", "nanos to add, or to subtract, such as -250000; usage stops at 0"),
+        amount: required("--amount <±money>", "amount to add, or to subtract, such as -0.25; usage stops at 0"),
         reason: required("--reason <text>", "reason for the audit log"),
       },
       says: ({ organization, entries }) =>
         entries
-          .map(({ window, nanos }) =>
-            nanos === null
+          .map(({ window, amount }) =>
+            amount === null
               ? `${organization}, ${window}: no open session.\n`
-              : `${organization}, ${window}: ${nanos > 0 ? "+" : ""}${grouped(nanos)} nanos.\n`,
+              : `${organization}, ${window}: ${nanosOf(amount) > 0n ? "+" : ""}${inWords(amount)}.\n`,
           )
           .join(""),
       help: `
@@ -160,11 +162,15 @@ is part of reports and their costs, and one for session or week only changes
 what a limit leaves.
 
 Examples:
-  $ sluice usage adjust acme --window all --nanos -250000 --reason "outage of 3 May"
-  $ sluice usage adjust acme --window month --nanos 1000000 --reason "offline batch"`,
+  $ sluice usage adjust acme --window all --amount -0.25 --reason "outage of 3 May"
+  $ sluice usage adjust acme --window month --amount 1 --reason "offline batch"`,
     },
-    async act({ administration, actor, newUuid, organizationOf }, { organization: given, window, nanos, reason }) {
+    async act(context, { organization: given, window, amount, reason }) {
+      const { administration, actor, newUuid, organizationOf } = context;
       const { id, slug } = await organizationOf(given);
+      const currency = await context.currency();
+      const nanos = nanosGiven(amount, currency, "amount");
+      if (nanos === 0) fail("'amount' must be other than 0.");
       const kinds = window === "all" ? windowKinds : ([window] as const);
       const entries = await administration.adjustUsage({
         organizationId: id,
@@ -186,7 +192,7 @@ Examples:
         entries: entries.map(({ entryId, kind, added }) => ({
           id: added === null ? null : entryId,
           window: kind,
-          nanos: added,
+          amount: added === null ? null : moneyOf(added, currency),
         })),
       };
     },
@@ -206,7 +212,7 @@ Examples:
       answer: {
         differences: [],
         trusted: { windows: 12, records: 3400, days: 2, dayRecords: 900 },
-        lost: { receipts: 0, nanos: 0, noticedAt: null, movedAt: null },
+        lost: { receipts: 0, charged: dollars(0), noticedAt: null, movedAt: null },
       },
     },
     command: {
@@ -223,18 +229,41 @@ Examples:
       fails: ({ differences }) => (differences.length > 0 ? onDifferences(differences) : null),
       help: checkHelp,
     },
-    async act({ administration, ledger }, { full }) {
+    async act({ administration, currency, ledger }, { full }) {
+      const own = await currency();
       const differences = await ledger.check(full);
       const trusted = full ? nothing : await ledger.sealed();
-      const lost = await ledger.lost();
+      const { nanos, ...noticed } = await ledger.lost();
+      const lost = { ...noticed, charged: moneyOf(nanos, own) };
       if (differences.length === 0) return { differences: [], trusted, lost };
       const slugs = new Map((await administration.listOrganizations()).map(({ id, slug }) => [id, slug]));
-      const listed = differences.map((one) => differenceShown(one, slugs.get(one.organizationId ?? "") ?? null));
+      const listed = differences.map((one) => ({
+        ...differenceShown(one, own),
+        organization: slugs.get(one.organizationId ?? "") ?? null,
+      }));
       return { differences: listed, trusted, lost };
     },
   }),
 ] as const;
 
-function differenceShown({ kind, entry, ...rest }: LedgerDifference, organization: string | null): Difference {
-  return { ...rest, organization, window: kind, auditEntry: entry ?? null };
+const ofMoney = new Set<LedgerDifference["kind"]>([...windowKinds, "extra"]);
+const ofMoneyAndCounts = new Set<LedgerDifference["kind"]>(["hour", "day", "total", "pass"]);
+
+/** Windows differ in money, roll-ups and passes in money and in numbers of things, and the others in numbers alone. */
+function differenceShown(
+  { kind, entry, used, recorded, held, holding, ...rest }: LedgerDifference,
+  currency: Currency,
+): Omit<Difference, "organization"> {
+  const money = (nanos: number): Money => moneyOf(nanos, currency);
+  const isWindow = ofMoney.has(kind);
+  const isMoney = isWindow || ofMoneyAndCounts.has(kind);
+  return {
+    ...rest,
+    window: kind,
+    auditEntry: entry ?? null,
+    used: isMoney ? money(used) : used,
+    recorded: isMoney ? money(recorded) : recorded,
+    held: isWindow ? money(held) : held,
+    holding: isWindow ? money(holding) : holding,
+  };
 }

@@ -5,21 +5,22 @@ import type { Value } from "../../core/schema/codec.ts";
 import type { Stale } from "../../core/store/change.ts";
 import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Plan as PlanInForce, PlanLimits, PlanUse } from "../../core/store/plan.ts";
-import { instant, limitFields, version } from "./shapes.ts";
+import { instant, limit, version } from "./shapes.ts";
 
-export const Plan = Type.Object(
-  {
-    name: Type.String({ examples: ["pro"] }),
-    source: oneOf(["file", "management"], {
-      description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
-    }),
-    version: version(),
-    changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
-    ...limitFields,
-  },
-  { $id: "Plan" },
-);
-export type Plan = Value<typeof Plan>;
+/** The part of a plan that answers show as it is stored: money is stored in nanos. */
+export const planFields = {
+  name: Type.String({ examples: ["pro"] }),
+  source: oneOf(["file", "management"], {
+    description: "`file`: sluice.yaml or the defaults, where alone it can be changed. `management`: made here.",
+  }),
+  version: version(),
+  changed_at: nullable(instant("From when on these limits count. Null: not in force yet.")),
+  requests_per_minute: limit(),
+  tokens_per_minute: limit(),
+  concurrent_requests: limit(),
+};
+const Stored = Type.Object({ ...planFields, session: limit(), week: limit(), month: limit() });
+export type Plan = Value<typeof Stored>;
 
 /**
  * Plans that are created at run time (docs/design/usage.md, Plans that change). Each act is one entry of the audit log.

@@ -12,7 +12,6 @@ export const id = (prefix: (typeof kinds)[number]) =>
     pattern: `^${prefix}_[0-9a-f]{32}$`,
     examples: [`${prefix}_${"0".repeat(31)}${kinds.indexOf(prefix) + 1}`],
   });
-export const nanos = () => Type.Integer({ minimum: 0, description: "Micro-nanos." });
 export const version = () => Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." });
 
 /** An instant as answers write it, and a Date in the program. */
@@ -36,7 +35,10 @@ export const eachLimit = <Schema extends TSchema>(schema: () => Schema) =>
 
 /** The limits of a plan, a key or a team. */
 export const limitFields = eachLimit(limit);
-export const Limits = Type.Object(limitFields, { $id: "Limits", description: "In the nanos of a plan." });
+export const Limits = Type.Object(limitFields, {
+  $id: "Limits",
+  description: "Those of windows in billionths of the currency.",
+});
 
 /** One secret of a key or an operator, as it may be shown. */
 export const Secret = Type.Object(

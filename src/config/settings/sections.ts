@@ -260,7 +260,7 @@ const metrics = group(
   {
     organizations_max: whole(
       { minimum: 0, maximum: 1000, default: 0 },
-      "How many organizations `usage_organization_nanos` and `usage_organization_requests` show by their ids: the largest of the last hour, and all others together as `other`. Needs `SLUICE_OPERATOR_PORT`, since clients must not read who the others are.",
+      "How many organizations `usage_organization_cost` and `usage_organization_requests` show by their ids: the largest of the last hour, and all others together as `other`. Needs `SLUICE_OPERATOR_PORT`, since clients must not read who the others are.",
     ),
   },
   "What the metrics have.",

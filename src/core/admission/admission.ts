@@ -4,6 +4,7 @@
  * ended (recovery.ts). Sliding rates are taken before the entrance (rates.ts). hold, percent, refusal and estimate are
  * pure. This file puts them together.
  */
+import type { Currency } from "../inference/money.ts";
 import type { Ledger, SettleAnswer } from "../store/ledger.ts";
 import type { Rates } from "../store/rates.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
@@ -32,7 +33,7 @@ export interface AdmissionParts {
   changes?: LimitChanges;
   /** Counts requests and tokens a minute. Without it, the limits of a minute do not count. */
   rates?: Rates;
-  metering: { lease_s: number; checkpoint_s: number; sweep_s: number };
+  metering: { lease_s: number; checkpoint_s: number; sweep_s: number; currency: Currency };
   /** A grant that takes longer is a 503. Called for each admission. */
   grant_ms(): number;
   /** Called with the reason at each failed attempt to use the store. */
@@ -57,20 +58,21 @@ export function admission(parts: AdmissionParts): Admission {
   const { ledger, log, recovered, clock = systemClock(), random = Math.random } = parts;
   const lease_ms = parts.metering.lease_s * 1000;
   const checkpoint_ms = parts.metering.checkpoint_s * 1000;
+  const { currency } = parts.metering;
   const commands = batcher(
     { ledger, clock, random, failed: log, sent: parts.sent },
     { ...batcherSettings, ...parts.batches },
   );
   const unrated = entrance(
     { batcher: commands, clock, changes: parts.changes, settled: parts.settled, waited: parts.waited },
-    { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms },
+    { lease_ms, checkpoint_ms, grant_ms: parts.grant_ms, currency },
   );
   const sweeps = recovery(
     { ledger, clock, recovered, failed: log },
     { sweep_ms: parts.metering.sweep_s * 1000, lease_ms, recovered_max },
   );
   return {
-    enter: ratedEntrance(unrated, parts.rates ?? null).enter,
+    enter: ratedEntrance(unrated, parts.rates ?? null, currency).enter,
     async stop(within_ms = 5_000) {
       await sweeps.stop();
       return commands.stop(within_ms);

@@ -4,10 +4,9 @@
  */
 import { asFault, type Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
-import { costOf } from "../inference/money.ts";
+import { type Currency, costOf } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
-import type { Organization } from "../store/directory.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
 import type { RatesOverPlan } from "../store/over-plan.ts";
 import type { Plan } from "../store/plan.ts";
@@ -18,7 +17,7 @@ import type { Batcher } from "./batcher.ts";
 import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
-import { limitedIn } from "./limit-words.ts";
+import { limitedIn, wordsFor } from "./limit-words.ts";
 import { refusalOf } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
@@ -27,14 +26,16 @@ export interface EntranceSettings {
   checkpoint_ms: number;
   /** A grant that takes longer is a 503. Called for each admission. */
   grant_ms(): number;
+  /** In which refusals say what is left. */
+  currency: Currency;
 }
 
 export interface Entry {
   requestId: string;
   /** `rates`: those of all beside the plan, whatever the model; the narrowest first. */
   principal: {
-    readonly key: { readonly id: string };
-    readonly organization: Pick<Organization, "id">;
+    readonly key: { readonly id: string; readonly name?: string };
+    readonly organization: { readonly id: string; readonly name?: string };
     readonly person?: { readonly id: string } | null;
     readonly rates?: readonly RateSubject[];
     readonly overPlan?: RatesOverPlan | null;
@@ -127,7 +128,8 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     const answer = await granting;
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
-      const refusal = refusalOf(answer, inputNanos + costOf(outputTokens_min, model.prices.output), plan);
+      const least = inputNanos + costOf(outputTokens_min, model.prices.output);
+      const refusal = refusalOf(answer, least, wordsFor(entry, settings.currency));
       const limited = limitedIn(refusal.details.body);
       if (limited?.models !== undefined) ample.keyRefused(keyId, model.id);
       else if (limited && limited.limitedBy !== "organization") ample.keyRefused(keyId);

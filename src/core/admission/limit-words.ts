@@ -1,15 +1,49 @@
 /** The words in which messages name limits, and their advice if a limit is too small. Pure. */
 
 import { counted } from "../inference/amounts.ts";
-import { type Limited, narrowest } from "../store/budget.ts";
+import { type Currency, moneyInWords } from "../inference/money.ts";
+import { type Limited, type LimitedBy, narrowest } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
+import type { Plan } from "../store/plan.ts";
 import type { RateLimitName } from "../store/rates.ts";
 
-export const windowNames: Record<WindowKind, string> = {
-  session: "five-hour session",
-  week: "weekly",
-  month: "monthly",
+/** The plan of a refused request, and how the message about it names things. */
+export interface RefusalWords {
+  plan: Pick<Plan, "name" | "concurrentRequests">;
+  currency: Currency;
+  /** The names that are known. */
+  names: Partial<Record<LimitedBy, string>>;
+}
+
+/** The caller's names are known to authentication: those of the key and its organization. */
+export function wordsFor({ plan, principal: { key, organization } }: Caller, currency: Currency): RefusalWords {
+  const names = {
+    ...(organization.name !== undefined && { organization: organization.name }),
+    ...(key.name !== undefined && { key: key.name }),
+  };
+  return { plan, currency, names };
+}
+
+interface Caller {
+  plan: Plan;
+  principal: { readonly key: { readonly name?: string }; readonly organization: { readonly name?: string } };
+}
+
+/** `team research`, or `team` where its name is not known. */
+export function named({ limitedBy }: Limited, { names }: Pick<RefusalWords, "names">): string {
+  const name = names[limitedBy];
+  return name === undefined ? limitedBy : `${limitedBy} ${name}`;
+}
+
+export const spanNames: Record<WindowKind | "extra", string> = {
+  session: "for this session of five hours",
+  week: "for this week",
+  month: "for this month",
+  extra: "of extra usage for this month",
 };
+
+export const needs = (nanos: number, currency: Currency) =>
+  `This request needs at least ${moneyInWords(nanos, currency)}`;
 
 export function minuteLimit(name: RateLimitName, limit: number): string {
   return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;
@@ -34,7 +68,7 @@ export const limitedShown = ({ limitedBy, models }: Limited) => ({
   ...(models !== undefined && { limited_models: models }),
 });
 
-/** What `limitedShown` wrote; null: it was no limit. */
+/** Reads what `limitedShown` wrote; null: it was no limit. */
 export function limitedIn({ limited_by, limited_models }: Record<string, unknown> = {}): Limited | null {
   const limitedBy = narrowest.find((one) => one === limited_by);
   if (limitedBy === undefined) return null;

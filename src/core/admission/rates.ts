@@ -6,9 +6,9 @@
 
 import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
+import type { Currency } from "../inference/money.ts";
 import { limitedOf, matchesModel } from "../store/budget.ts";
 import { ratesOverPlan } from "../store/over-plan.ts";
-import type { Plan } from "../store/plan.ts";
 import {
   minute_ms,
   type RateAnswer,
@@ -21,13 +21,13 @@ import {
 } from "../store/rates.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { holdFor } from "./hold.ts";
-import { forModels, limitedShown, minuteLimit } from "./limit-words.ts";
+import { forModels, limitedShown, minuteLimit, named, type RefusalWords, wordsFor } from "./limit-words.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
-export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance {
+export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency: Currency): Entrance {
   return {
     async enter(entry, admitting) {
-      const taken = rates ? await taking(rates, entry) : null;
+      const taken = rates ? await taking(rates, entry, currency) : null;
       try {
         return await entrance.enter(entry, { ...admitting, taken });
       } catch (refused) {
@@ -41,7 +41,7 @@ export function ratedEntrance(entrance: Entrance, rates: Rates | null): Entrance
 /**
  * Takes from the rates; null if none limits the request. Throws the Fault of a refusal, or 503 if no store can count.
  */
-async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
+async function taking(rates: Rates, entry: Entry, currency: Currency): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
   if (subjects.length === 0) return null;
   const request: RateRequest = {
@@ -61,8 +61,10 @@ async function taking(rates: Rates, entry: Entry): Promise<RateTaken | null> {
     );
   }
   if (answer.answer === "taken") return answer;
-  if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, entry.plan);
-  throw rateLimitExceeded(answer, request.tokens_min, entry.rateHeaders?.(answer.readings) ?? {});
+  const words = wordsFor(entry, currency);
+  if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, words);
+  const headers = entry.rateHeaders?.(answer.readings) ?? {};
+  throw rateLimitExceeded(answer, request.tokens_min, { words, headers });
 }
 
 /** The subjects whose limits count for the request, the narrowest first. */
@@ -84,10 +86,15 @@ function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "to
   return { tokens: inputTokens + outputTokens, tokens_min: inputTokens + outputTokens_min };
 }
 
-function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Record<string, string>): Fault {
-  const { limitedBy, limit: name, retry_ms, reading } = refused;
+interface Said {
+  words: RefusalWords;
+  headers: Record<string, string>;
+}
+
+function rateLimitExceeded(refused: RateRefused, tokens_min: number, { words, headers }: Said): Fault {
+  const { limit: name, retry_ms, reading } = refused;
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
-  const whole = `${limitedBy}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
+  const whole = `${named(refused, words)}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
   const problem =
     name === "tokens" && reading.remaining > 0
       ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`
@@ -99,7 +106,7 @@ function rateLimitExceeded(refused: RateRefused, tokens_min: number, headers: Re
   });
 }
 
-function beyondWholeRate(hopeless: RateHopeless, needed: number, plan: Plan): Fault {
+function beyondWholeRate(hopeless: RateHopeless, needed: number, words: RefusalWords): Fault {
   const whole = { ...limitedOf(hopeless), limit: "tokens_per_minute", value: hopeless.tokensPerMinute } as const;
-  return beyondWholeLimit(whole, needed, plan);
+  return beyondWholeLimit(whole, needed, words);
 }

@@ -1,38 +1,52 @@
 /**
  * Turns a refusal of the ledger into a fault. Its message says what is left, what the request needs, when it can have
- * that and what helps sooner, in the ledger's own numbers. Rules: docs/design/errors-and-streams.md, Limits and their
- * errors. Pure.
+ * that and what helps sooner: the ledger's own numbers, rounded for people. Rules: docs/design/errors-and-streams.md, Limits
+ * and their errors. Pure.
  */
 
-import { counted, grouped, percentOf } from "../inference/amounts.ts";
+import { counted, percentOf } from "../inference/amounts.ts";
 import { asFault, Fault } from "../inference/fault.ts";
+import { type Currency, moneyInWords, moneyOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import {
   type AdmitAnswer,
   type ExtraReading,
   type Shortage,
-  type UsageLimits,
+  type WindowKind,
   type WindowReading,
   type WindowReadings,
   windowKinds,
 } from "../store/ledger.ts";
-import type { Plan } from "../store/plan.ts";
-import { askAdvice, capitalized, forModels, limitedShown, windowNames } from "./limit-words.ts";
+import { moment } from "../time/written.ts";
+import {
+  askAdvice,
+  capitalized,
+  forModels,
+  limitedShown,
+  named,
+  needs,
+  type RefusalWords,
+  spanNames,
+} from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
 /** `leastNanos`: the least that the request must hold to start. */
-export function refusalOf(answer: Exclude<AdmitAnswer, { answer: "granted" }>, leastNanos: number, plan: Plan): Fault {
+export function refusalOf(
+  answer: Exclude<AdmitAnswer, { answer: "granted" }>,
+  leastNanos: number,
+  words: RefusalWords,
+): Fault {
   switch (answer.answer) {
     case "concurrency":
-      return concurrencyLimitExceeded(answer, plan);
+      return concurrencyLimitExceeded(answer, words);
     case "exhausted": {
       const whole = smallestBelow(answer, leastNanos);
-      if (whole) return beyondWholeLimit(whole, leastNanos, plan);
-      return exhausted(limiterOf(answer, leastNanos), leastNanos, { plan, windows: answer.windows });
+      if (whole) return beyondWholeLimit(whole, leastNanos, words);
+      return exhausted(limiterOf(answer, leastNanos), leastNanos, { words, windows: answer.windows });
     }
     case "reserved":
-      return usageReserved(limiterOf(answer, leastNanos), leastNanos, answer.windows);
+      return usageReserved(limiterOf(answer, leastNanos), leastNanos, { words, windows: answer.windows });
     case "over":
     case "unknown":
       return asFault(new Error(`the ledger answered '${answer.answer}' to an admission`));
@@ -52,24 +66,29 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
 
 /** The readings of the organization, even if a key or team was the limit: headers describe its account. */
 interface Account {
-  plan: Plan;
+  words: RefusalWords;
   windows: WindowReadings;
 }
 
 function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fault {
-  const { windows, extra, kinds, limitedBy } = shortage;
+  const { windows, extra, kinds } = shortage;
+  const { words } = account;
+  const { currency } = words;
+  const who = named(shortage, words);
   const tooSmall = windowKinds.find((kind) => infinite(windows[kind].limit) < leastNanos);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
     const isUsedUp = short.every((limit) => leftOf(limit) === 0);
-    const problem = `${isUsedUp ? "The" : `${needs(leastNanos)}, but the`} ${statesOf(short, shortage)}`;
     const window = windows[kinds[0] ?? "session"];
-    return usageLimitReached(problem, { window, resets: windowNames[window.kind] }, shortage, account);
+    const resets = short.length > 1 ? `Its ${window.kind}` : "It";
+    const problem = `${isUsedUp ? "The" : `${needs(leastNanos, currency)}, but the`} ${who} ${statesOf(short, currency)}`;
+    return usageLimitReached(problem, { window, resets }, shortage, account);
   }
   // No reset of the plan's own windows makes room; that of the extra usage does, which is the month's.
-  const whole = `${limitedBy}'s ${windowNames[tooSmall]} limit of ${counted(infinite(windows[tooSmall].limit), "unit")}`;
-  const problem = `${needs(leastNanos)}, more than the ${whole}, and the ${statesOf([extraLimit(extra)], shortage)}`;
-  return usageLimitReached(problem, { window: windows.month, resets: "extra usage" }, shortage, account);
+  const whole = `${who}'s whole ${moneyInWords(infinite(windows[tooSmall].limit), currency)} ${spanNames[tooSmall]}`;
+  const extraState = `the ${who} ${statesOf([extraLimit(extra)], currency)}`;
+  const problem = `${needs(leastNanos, currency)}, more than the ${whole}, and ${extraState}`;
+  return usageLimitReached(problem, { window: windows.month, resets: "Its extra usage" }, shortage, account);
 }
 
 /** Settled use leaves too little, and extra usage cannot take the request, until `until.window` resets. */
@@ -77,15 +96,19 @@ function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string },
   shortage: Limiter,
-  { plan, windows }: Account,
+  { words: { plan, currency }, windows }: Account,
 ): Fault {
   const { extra, at, models } = shortage;
   const { kind, resetAt } = until.window;
   const seconds = Math.max(1, Math.ceil((resetAt.getTime() - at.getTime()) / 1000));
-  const wait = `wait until the ${until.resets} limit resets at ${resetAt.toISOString()}`;
   const another = models === undefined ? [] : ["choose another model"];
-  const advice = [...(lessHelps(shortage) ? lessAdvice : another), wait, `or ${askAdvice(shortage, extra)}.`];
-  return new Fault("usage_limit_reached", `${problem}. ${capitalized(advice.join(", "))}`, {
+  const advice = [
+    ...(lessHelps(shortage) ? lessAdvice : another),
+    "wait until then",
+    `or ${askAdvice(shortage, extra)}.`,
+  ];
+  const message = `${problem}. ${until.resets} starts anew on ${moment(resetAt)}. ${capitalized(advice.join(", "))}`;
+  return new Fault("usage_limit_reached", message, {
     retryAfterSeconds: seconds,
     headers: { ...windowHeaders(windows), "x-should-retry": "false" },
     body: {
@@ -93,7 +116,7 @@ function usageLimitReached(
       reset_at: resetAt.toISOString(),
       resets_at: Math.ceil(resetAt.getTime() / 1000),
       resets_in_seconds: seconds,
-      extra_usage: { enabled: extra.enabled, available: extraAvailable(extra) },
+      extra_usage: { enabled: extra.enabled, available: moneyOf(extraAvailable(extra), currency) },
       plan_type: plan.name,
       ...limitedShown(shortage),
     },
@@ -101,23 +124,26 @@ function usageLimitReached(
 }
 
 /** The fault if the rest of a window is held by requests that still run. */
-function usageReserved(shortage: Limiter, leastNanos: number, windows: WindowReadings): Fault {
+function usageReserved(shortage: Limiter, leastNanos: number, { words, windows }: Account): Fault {
+  const { currency } = words;
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastNanos);
+  const states = statesOf(shortOf(shortage, isPlanFull), currency);
   return new Fault(
     "usage_reserved",
-    `${needs(leastNanos)}, but the ${statesOf(shortOf(shortage, isPlanFull), shortage)}. Try again when one of them ends.`,
+    `${needs(leastNanos, currency)}, but the ${named(shortage, words)} ${states}. Try again when one of them ends.`,
     { retryAfterSeconds: 1, headers: windowHeaders(windows), body: limitedShown(shortage) },
   );
 }
 
-function concurrencyLimitExceeded(answer: Crowded, plan: UsageLimits): Fault {
+function concurrencyLimitExceeded(answer: Crowded, words: RefusalWords): Fault {
   const { windows, concurrentRequests: raised } = answer;
   const crowded = crowdedBy(answer);
   const limited: Limited = crowded ? limitedOf(crowded) : { limitedBy: "organization" };
-  const concurrentRequests = crowded ? crowded.concurrentRequests : (raised ?? plan.concurrentRequests);
+  const concurrentRequests = crowded ? crowded.concurrentRequests : (raised ?? words.plan.concurrentRequests);
+  const limit = `limit of ${counted(concurrentRequests ?? 0, "request")} at a time${forModels(limited)}`;
   return new Fault(
     "concurrency_limit_exceeded",
-    `The ${limited.limitedBy}'s limit of ${counted(concurrentRequests ?? 0, "request")} at a time${forModels(limited)} is reached. Try again when one of them ends.`,
+    `The ${named(limited, words)}'s ${limit} is reached. Try again when one of them ends.`,
     { retryAfterSeconds: 1, headers: windowHeaders(windows), body: limitedShown(limited) },
   );
 }
@@ -126,36 +152,36 @@ type Crowded = Extract<AdmitAnswer, { answer: "concurrency" }>;
 
 /** A window or the extra usage, as a message names it. */
 interface NamedLimit extends Pick<Limited, "models"> {
-  name: string;
+  kind: WindowKind | "extra";
   limit: number | null;
   used: number;
   held: number;
 }
 
 function extraLimit({ capNanos, used, held }: ExtraReading): NamedLimit {
-  return { name: "extra usage", limit: capNanos, used, held };
+  return { kind: "extra", limit: capNanos, used, held };
 }
 
 /** The limits that lack room, the one that resets last first, and extra usage if it might have taken the request. */
 function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.enabled): NamedLimit[] {
   const ofModels = models === undefined ? {} : { models };
-  const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], ...ofModels, name: windowNames[kind] }));
+  const limits = kinds.map((kind): NamedLimit => ({ ...windows[kind], ...ofModels }));
   return withExtra ? [...limits, extraLimit(extra)] : limits;
 }
 
-const needs = (leastNanos: number) => `This request needs at least ${counted(leastNanos, "unit")}`;
-const statesOf = (limits: readonly NamedLimit[], { limitedBy }: Pick<Limiter, "limitedBy">) =>
-  `${limitedBy}'s ${limits.map(stateOf).join(", and its ")}`;
+const statesOf = (limits: readonly NamedLimit[], currency: Currency) =>
+  limits.map((limit) => stateOf(limit, currency)).join(", and ");
 
-/** `weekly limit of 10,000 nanos has 3,141 left (68.59% used), of which running requests hold 3,000`. */
-function stateOf(named: NamedLimit): string {
-  const { name, limit, used } = named;
-  const left = leftOf(named);
-  const whole = `${name} limit of ${counted(limit ?? 0, "unit")}${forModels(named)}`;
-  if (left === 0) return `${whole} is used up`;
-  const state = `${whole} has ${grouped(left)} left (${percentOf(used, limit)}% used)`;
-  if (named.held >= left) return `${state}, all held by running requests`;
-  return named.held > 0 ? `${state}, of which running requests hold ${grouped(named.held)}` : state;
+/** `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests hold $3.00`. */
+function stateOf(limit: NamedLimit, currency: Currency): string {
+  const left = leftOf(limit);
+  const whole = `its ${moneyInWords(limit.limit ?? 0, currency)}${forModels(limit)} ${spanNames[limit.kind]}`;
+  if (left === 0) return `has used ${whole}`;
+  const remaining = moneyInWords(left, currency, "down");
+  const state = `has ${remaining} left of ${whole} (${percentOf(limit.used, limit.limit)}% used)`;
+  if (limit.held >= left) return `${state}, all held by running requests`;
+  if (limit.held === 0) return state;
+  return `${state}, of which running requests hold ${moneyInWords(limit.held, currency)}`;
 }
 
 const lessAdvice = ["send less input", "choose a cheaper model"];

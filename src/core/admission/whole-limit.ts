@@ -6,41 +6,50 @@
 
 import { counted } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
+import { moneyInWords, moneyOf } from "../inference/money.ts";
 import type { Limited } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
-import type { Plan } from "../store/plan.ts";
-import { askAdvice, forModels, limitedShown, minuteLimit, windowNames } from "./limit-words.ts";
+import {
+  askAdvice,
+  forModels,
+  limitedShown,
+  minuteLimit,
+  named,
+  needs,
+  type RefusalWords,
+  spanNames,
+} from "./limit-words.ts";
 
 export interface WholeLimit extends Limited {
   limit: WindowKind | "tokens_per_minute";
-  /** Units of a window, or tokens of a minute. */
+  /** Nanos of a window, or tokens of a minute. */
   value: number;
   /** The extra usage that relieves the organization's windows; absent for every other limit. */
   extra?: { enabled: boolean; capNanos: number | null; available: number };
 }
 
-/** `needed` is in the unit of the limit. */
-export function beyondWholeLimit(whole: WholeLimit, needed: number, plan: Pick<Plan, "name">): Fault {
-  const { limit, limitedBy, value, extra } = whole;
+/** `needed` is counted in what the limit counts. */
+export function beyondWholeLimit(whole: WholeLimit, needed: number, words: RefusalWords): Fault {
+  const { limit, value, extra } = whole;
+  const { plan, currency } = words;
   const isMinute = limit === "tokens_per_minute";
-  const asked = counted(needed, isMinute ? "token" : "unit");
-  const nor = extra?.enabled ? ` and the extra usage limit of ${counted(extra.capNanos ?? 0, "unit")}` : "";
+  const written = (amount: number) => (isMinute ? amount : moneyOf(amount, currency));
+  const asked = isMinute ? `This request needs at least ${counted(needed, "token")}` : needs(needed, currency);
+  const size = isMinute
+    ? `limit of ${minuteLimit("tokens", value)}${forModels(whole)}`
+    : `${moneyInWords(value, currency)}${forModels(whole)} ${spanNames[limit]}`;
+  const nor = extra?.enabled ? ` and its ${moneyInWords(extra.capNanos ?? 0, currency)} ${spanNames.extra}` : "";
   const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
-  const message = `This request needs at least ${asked}, more than the ${limitedBy}'s ${namedWhole(whole)}${forModels(whole)}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
+  const message = `${asked}, more than the ${named(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
   return new Fault("usage_limit_reached", message, {
     headers: { "x-should-retry": "false" },
     body: {
       limit,
-      limit_value: value,
-      needed,
+      limit_value: written(value),
+      needed: written(needed),
       ...limitedShown(whole),
-      ...(extra && { extra_usage: { enabled: extra.enabled, available: extra.available } }),
+      ...(extra && { extra_usage: { enabled: extra.enabled, available: moneyOf(extra.available, currency) } }),
       plan_type: plan.name,
     },
   });
-}
-
-function namedWhole({ limit, value }: WholeLimit): string {
-  if (limit === "tokens_per_minute") return `whole limit of ${minuteLimit("tokens", value)}`;
-  return `whole ${windowNames[limit]} limit of ${counted(value, "unit")}`;
 }

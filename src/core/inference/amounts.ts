@@ -5,7 +5,7 @@ export function grouped(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** `1 unit`, `1,000 nanos`. */
+/** `1 request`, `1,000 requests`. */
 export function counted(value: number, unit: string): string {
   return `${grouped(value)} ${unit}${value === 1 ? "" : "s"}`;
 }

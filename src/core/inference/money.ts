@@ -48,6 +48,19 @@ export function moneyOf(nanos: number | bigint, currency: Currency): Money {
   return { amount: decimalOf(nanos, nano_decimals), currency };
 }
 
+/** The nanos of an amount that an answer wrote. */
+export function nanosOf({ amount }: Pick<Money, "amount">): bigint {
+  const [whole = "", fraction = ""] = amount.split(".");
+  return BigInt(whole + fraction.padEnd(nano_decimals, "0"));
+}
+
+export const isNothing = ({ amount }: Pick<Money, "amount">) => !/[1-9]/.test(amount);
+
+/** The price of a token in picos, as answers write it: that of a million tokens. */
+export function priceOfMillion(picos: number, currency: Currency): Money {
+  return { amount: decimalOf(picos, price_decimals), currency };
+}
+
 /** `value` ÷ 10^decimals, with all its decimals. */
 export function decimalOf(value: number | bigint, decimals: number): string {
   const digits = (value < 0 ? -value : value).toString().padStart(decimals + 1, "0");
@@ -93,6 +106,11 @@ export function moneyInWords(
   const format = new Intl.NumberFormat("en-US", { ...style, ...digits, roundingMode } as Intl.NumberFormatOptions);
   const written = format.format(decimalOf(nanos, nano_decimals) as Intl.StringNumericLiteral);
   return isCredits ? `${written} credits` : written;
+}
+
+/** An amount that an answer wrote, as people read it. */
+export function inWords(money: Money, rounding: "nearest" | "down" = "nearest"): string {
+  return moneyInWords(nanosOf(money), money.currency, rounding);
 }
 
 export const credits = "credits";

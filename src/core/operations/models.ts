@@ -3,6 +3,7 @@ import Type from "typebox";
 import { json } from "../http/json.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Retirement } from "../inference/model.ts";
+import type { Currency } from "../inference/money.ts";
 import {
   answeringModel,
   isAllowed,
@@ -15,6 +16,7 @@ import { getExample } from "./examples.ts";
 import { retirementHeaderNames } from "./headers.ts";
 import { anyModel, jsonSuccess, operation } from "./operation.ts";
 import { wrongParameter } from "./parameters.ts";
+import { pricesShown } from "./receipt.ts";
 import { MessagesModel, MessagesModelList, ModelDetails, ModelList } from "./shapes.ts";
 
 const headers = Type.Object({
@@ -86,7 +88,7 @@ export const retrieveModel = operation({
   path: "/v1/models/{id}",
   tag: "Models",
   summary: "Retrieve a model",
-  description: "One model, with its limits, capabilities and unit prices.",
+  description: "One model, with its limits, capabilities and prices.",
   scope: "models:read",
   params: Type.Object({
     id: Type.String({
@@ -110,7 +112,7 @@ export const retrieveModel = operation({
     const catalog = dependencies.catalog();
     call.announces(retirementHeadersOf(catalog, name));
     const served = { name, model: answeringModel(catalog, name, Date.now()) };
-    return json(200, forMessages(headers) ? messagesRecord(served) : details(served));
+    return json(200, forMessages(headers) ? messagesRecord(served) : details(served, dependencies.currency));
   },
 });
 
@@ -135,22 +137,15 @@ function record({ name, model }: ServedName) {
   return { id: name, object: "model", created: model.created, owned_by: model.ownedBy };
 }
 
-function details({ name, model }: ServedName) {
+function details({ name, model }: ServedName, currency: Currency) {
   const { aliases = [], retirement } = model;
-  const { input, cachedInput, cacheWrite, output, search } = model.prices;
   return {
     ...record({ name, model }),
     kind: model.kind ?? "chat",
     context_window: model.contextTokens,
     max_output_tokens: model.outputTokens_max,
     capabilities: [...model.capabilities],
-    prices: {
-      input,
-      cached_input: cachedInput,
-      cache_write: cacheWrite,
-      output,
-      ...(search !== undefined && { search }),
-    },
+    prices: pricesShown(model.prices, currency),
     ...(aliases.length > 0 ? { canonical_id: model.id, aliases } : {}),
     ...(retirement ? retirementFields(retirement) : {}),
   };

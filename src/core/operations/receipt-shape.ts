@@ -1,6 +1,6 @@
 /** The wire shape of a receipt: what one request cost, and in which windows. Rules: docs/design/usage.md, Receipts. */
 import Type from "typebox";
-import { count, instant, ModelId, nullable, oneOf } from "../protocol/shapes/contract.ts";
+import { count, instant, ModelId, Money, nullable, oneOf } from "../protocol/shapes/contract.ts";
 import { meteredOperations } from "../store/ledger.ts";
 
 const percent = () => Type.Number({ minimum: 0, maximum: 100 });
@@ -14,6 +14,20 @@ export const ReceiptWindow = Type.Object(
   {
     $id: "ReceiptWindow",
     description: "A window that the request was admitted in. `after` is null while the request runs.",
+  },
+);
+
+export const ModelPrices = Type.Object(
+  {
+    input: Money,
+    cached_input: Money,
+    cache_write: Money,
+    output: Money,
+    search: Type.Optional(Money),
+  },
+  {
+    $id: "ModelPrices",
+    description: "Of a million tokens; `search`: of a thousand searches, each of up to 100 documents of a rank.",
   },
 );
 
@@ -60,7 +74,7 @@ export const RequestReceipt = Type.Object(
     }),
     settled_late_at: nullable(
       instant(
-        "When the node that ran it, which had been cut off, booked what was delivered beyond that checkpoint. `usage` and `nanos` are the sums.",
+        "When the node that ran it, which had been cut off, booked what was delivered beyond that checkpoint. `usage` and `cost` are the sums.",
       ),
     ),
     detached: Type.Boolean({
@@ -80,13 +94,14 @@ export const RequestReceipt = Type.Object(
       reasoning_tokens: count(),
       source: Type.Enum(["reported", "counted", "estimated"], { type: "string" }),
     }),
-    prices: nullable(
-      Type.Object(
-        { input: count(), cached_input: count(), cache_write: count(), output: count() },
-        { description: "Micro-nanos per token, at admission." },
-      ),
+    prices: nullable(ModelPrices),
+    cost: Type.Object(
+      { held: Money, charged: Money, uncharged: Money },
+      {
+        description:
+          "By the prices at admission. `held` while it ran; `uncharged`: used, but no limit had room for it.",
+      },
     ),
-    nanos: Type.Object({ held: count(), charged: count(), uncharged: count() }, { description: "Micro-nanos." }),
     billing_source: nullable(Type.Enum(["plan", "extra"], { type: "string" })),
     windows: nullable(
       Type.Object(

@@ -1,11 +1,13 @@
 /** A receipt in the words of the contract. It names no upstream. Pure. */
 import { percentOf } from "../inference/amounts.ts";
+import type { Prices } from "../inference/model.ts";
+import { type Currency, moneyOf, priceOfMillion } from "../inference/money.ts";
 import { noUsage, type Usage } from "../inference/usage.ts";
 import type { Receipt, ReceiptWindow } from "../store/ledger.ts";
 import type { RefusedRequest } from "../store/refused.ts";
 import type { RequestReceipt } from "./receipt-shape.ts";
 
-export function receiptShown(receipt: Receipt): RequestReceipt {
+export function receiptShown(receipt: Receipt, currency: Currency): RequestReceipt {
   const { usage, prices, nanos, windows } = receipt;
   return {
     object: "service.request",
@@ -29,19 +31,32 @@ export function receiptShown(receipt: Receipt): RequestReceipt {
     detached: receipt.detached,
     replay_of: receipt.replayOf,
     usage: usageShown(usage),
-    prices: prices && {
-      input: prices.input,
-      cached_input: prices.cachedInput,
-      cache_write: prices.cacheWrite,
-      output: prices.output,
-    },
-    nanos: { held: nanos.held, charged: nanos.charged, uncharged: nanos.uncharged },
+    prices: prices && pricesShown(prices, currency),
+    cost: costShown(nanos, currency),
     billing_source: receipt.source,
     windows: windows && {
       session: windowShown(windows.session),
       week: windowShown(windows.week),
       month: windowShown(windows.month),
     },
+  };
+}
+
+export function pricesShown({ input, cachedInput, cacheWrite, output, search }: Prices, currency: Currency) {
+  return {
+    input: priceOfMillion(input, currency),
+    cached_input: priceOfMillion(cachedInput, currency),
+    cache_write: priceOfMillion(cacheWrite, currency),
+    output: priceOfMillion(output, currency),
+    ...(search !== undefined && { search: priceOfMillion(search / 1000, currency) }),
+  };
+}
+
+function costShown({ held, charged, uncharged }: Receipt["nanos"], currency: Currency): RequestReceipt["cost"] {
+  return {
+    held: moneyOf(held, currency),
+    charged: moneyOf(charged, currency),
+    uncharged: moneyOf(uncharged, currency),
   };
 }
 
@@ -54,7 +69,7 @@ function windowShown({ usedBefore, usedAfter, limit, resetAt }: ReceiptWindow) {
 }
 
 /** The receipt of a refused request: it used nothing, and no price or window was looked at. */
-export function refusedShown(refused: RefusedRequest): RequestReceipt {
+export function refusedShown(refused: RefusedRequest, currency: Currency): RequestReceipt {
   const at = refused.refusedAt.toISOString();
   return {
     object: "service.request",
@@ -79,7 +94,7 @@ export function refusedShown(refused: RefusedRequest): RequestReceipt {
     replay_of: null,
     usage: usageShown(noUsage),
     prices: null,
-    nanos: { held: 0, charged: 0, uncharged: 0 },
+    cost: costShown({ held: 0, charged: 0, uncharged: 0 }, currency),
     billing_source: null,
     windows: null,
   };

@@ -9,6 +9,7 @@ import { jsonSuccess, operation } from "./operation.ts";
 import { receiptShown, refusedShown } from "./receipt.ts";
 import { RequestReceipt } from "./receipt-shape.ts";
 
+const dollars = (amount: string) => ({ amount, currency: "USD" });
 const window = { usage_percent_before: 12.5, usage_percent_after: 12.92, reset_at: "2026-11-21T08:00:00.000Z" };
 const example = {
   object: "service.request",
@@ -37,8 +38,13 @@ const example = {
     reasoning_tokens: 120,
     source: "reported",
   },
-  prices: { input: 100, cached_input: 10, cache_write: 125, output: 400 },
-  nanos: { held: 1720000, charged: 213440, uncharged: 0 },
+  prices: {
+    input: dollars("0.100000"),
+    cached_input: dollars("0.010000"),
+    cache_write: dollars("0.125000"),
+    output: dollars("0.400000"),
+  },
+  cost: { held: dollars("0.001720000"), charged: dollars("0.000213440"), uncharged: dollars("0.000000000") },
   billing_source: "plan",
   windows: { session: window, week: window, month: window },
 };
@@ -81,9 +87,10 @@ export const getRequest = operation({
 
 async function receiptOf(dependencies: Dependencies, principal: Principal, id: string): Promise<RequestReceipt | null> {
   const { id: organizationId } = principal.organization;
+  const { currency } = dependencies;
   const receipt = await dependencies.ledger.receipt(organizationId, id);
-  if (receipt) return maySee(principal, receipt.personId) ? receiptShown(receipt) : null;
+  if (receipt) return maySee(principal, receipt.personId) ? receiptShown(receipt, currency) : null;
   const refused = await dependencies.refused.find(id);
   const isOwn = refused?.organizationId === organizationId && maySee(principal, refused.personId);
-  return isOwn ? refusedShown(refused) : null;
+  return isOwn ? refusedShown(refused, currency) : null;
 }

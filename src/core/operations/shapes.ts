@@ -4,6 +4,7 @@ import { modelKinds } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
 import { instant, ModelId } from "../protocol/shapes/contract.ts";
 import { CodexModel } from "./codex-models.ts";
+import { ModelPrices } from "./receipt-shape.ts";
 
 const recordKeys = {
   id: ModelId,
@@ -36,8 +37,6 @@ const capabilities = {
   audio_input: 1,
 } satisfies Record<Capability, 1>;
 
-const unitPrice = () => Type.Integer({ minimum: 0 });
-
 export const ModelDetails = Type.Object(
   {
     ...recordKeys,
@@ -45,16 +44,7 @@ export const ModelDetails = Type.Object(
     context_window: Type.Integer({ minimum: 1, description: "Input and output tokens together." }),
     max_output_tokens: Type.Integer({ minimum: 1 }),
     capabilities: Type.Array(Type.Enum(Object.keys(capabilities) as Capability[], { type: "string" })),
-    prices: Type.Object(
-      {
-        input: unitPrice(),
-        cached_input: unitPrice(),
-        cache_write: unitPrice(),
-        output: unitPrice(),
-        search: Type.Optional(Type.Integer({ minimum: 0, description: "For a search: 100 documents of a rank." })),
-      },
-      { description: "Micro-nanos per token." },
-    ),
+    prices: ModelPrices,
     canonical_id: Type.Optional(
       Type.String({ description: "Present if the model has aliases: its id, whichever name you asked for." }),
     ),

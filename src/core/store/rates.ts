@@ -17,7 +17,7 @@ export interface RateLimits {
  * their own; and each of them for its model.
  */
 export interface RateSubject extends Limited {
-  /** Of limits for models, theirs. */
+  /** That of the subject, or of its limits for models. */
   id: string;
   limits: RateLimits;
 }

@@ -27,12 +27,14 @@ export interface ReportQuery {
   organizationId: string | null;
   /** Only what was used with keys of this person; absent or null: with any. */
   personId?: string | null;
-  /** Only so many rows, those with the most nanos; absent: all. */
+  /** Only so many rows, those with the highest cost; absent: all. */
   largest?: number | undefined;
   rows_max: number;
 }
 
-export interface ReportMeasures {
+export interface ReportMeasures extends ReportCounts, ReportCosts {}
+
+interface ReportCounts {
   /** Inference requests that have ended. */
   requests: number;
   inputTokens: number;
@@ -41,16 +43,20 @@ export interface ReportMeasures {
   outputTokens: number;
   /** The part of the output tokens that was reasoning. */
   reasoningTokens: number;
-  /** The charged nanos, including an operator's entries for the month. */
-  nanos: number;
+}
+
+/** In nanos. Sums are exact beyond 2^53, too. */
+interface ReportCosts {
+  /** What was charged, including an operator's entries for the month. */
+  nanos: bigint;
   /** The part of the nanos that was extra usage. */
-  extraNanos: number;
-  unchargedNanos: number;
+  extraNanos: bigint;
+  unchargedNanos: bigint;
   /** The nanos by the kind of token that they were charged for. */
-  inputNanos: number;
-  cachedInputNanos: number;
-  cacheWriteNanos: number;
-  outputNanos: number;
+  inputNanos: bigint;
+  cachedInputNanos: bigint;
+  cacheWriteNanos: bigint;
+  outputNanos: bigint;
 }
 
 /** A group is null unless the report is by it. */
@@ -75,22 +81,25 @@ export interface UsageReport {
   at: Date;
   /** The largest first if only some are asked for, else in no order. Null if there are more than `rows_max`. */
   rows: ReportRow[] | null;
-  /** The sum of all rows, also of those that are left out. Null without rows, or if a sum is beyond 2^53 - 1. */
+  /** The sum of all rows, also of those that are left out. Null without rows. */
   total: ReportMeasures | null;
   rowsLeftOut: number;
   /**
    * The requests that were admitted in the span and have not ended, and the nanos that they hold. They are in no row.
    */
-  running: { requests: number; heldNanos: number };
+  running: { requests: number; heldNanos: bigint };
 }
 
-export const measures = [
+export const reportCounts = [
   "requests",
   "inputTokens",
   "cachedInputTokens",
   "cacheWriteTokens",
   "outputTokens",
   "reasoningTokens",
+] as const satisfies readonly (keyof ReportCounts)[];
+
+export const reportCosts = [
   "nanos",
   "extraNanos",
   "unchargedNanos",
@@ -98,11 +107,12 @@ export const measures = [
   "cachedInputNanos",
   "cacheWriteNanos",
   "outputNanos",
-] as const satisfies readonly (keyof ReportMeasures)[];
+] as const satisfies readonly (keyof ReportCosts)[];
 
 /** Pure. */
 export function totalOf(rows: readonly ReportMeasures[]): ReportMeasures {
-  const total = Object.fromEntries(measures.map((name) => [name, 0])) as unknown as ReportMeasures;
-  for (const row of rows) for (const name of measures) total[name] += row[name];
+  const total = {} as ReportMeasures;
+  for (const name of reportCounts) total[name] = rows.reduce((sum, row) => sum + row[name], 0);
+  for (const name of reportCosts) total[name] = rows.reduce((sum, row) => sum + row[name], 0n);
   return total;
 }

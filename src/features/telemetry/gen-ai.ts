@@ -1,6 +1,6 @@
 /**
  * The GenAI semantic conventions, as of open-telemetry/semantic-conventions-genai at commit
- * 004902b8cb70aa5ae6ca4ae07132b7daabcd3e10. Names, nanos and buckets are theirs.
+ * 004902b8cb70aa5ae6ca4ae07132b7daabcd3e10. Names, units and buckets are theirs.
  */
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { StopReason } from "../../core/inference/event.ts";

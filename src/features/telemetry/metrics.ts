@@ -1,6 +1,7 @@
 /** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
 
 import type { Observer } from "../../core/http/observer.ts";
+import { nanos_per_one } from "../../core/inference/money.ts";
 import type { Loss } from "../../core/protocol/codec.ts";
 import type { DrainSeen } from "../../core/routing/drained.ts";
 import type { Problem } from "../../core/routing/resolution.ts";
@@ -62,7 +63,7 @@ export interface Metrics extends Observer, StoreWatcher {
   recovered(requests: number): void;
   /** Counts confirmed settlements that the database no longer had. */
   receiptsLost(count: number): void;
-  /** Counts the nanos that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
+  /** Counts the amounts that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
   settled(answer: SettleAnswer): void;
   /** The function that reads the value of a metric for each scrape. */
   read: Instruments["read"];
@@ -87,8 +88,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
   const diverged = divergence();
   const named = (upstream: string | null) => (isPrivate ? (upstream ?? "") : "");
   read("build_info", () => [[{ version }, 1]]);
-  read("usage_organization_nanos", () =>
-    organizations.read().map(({ organization, nanos }) => [{ organization }, nanos]),
+  read("usage_organization_cost", () =>
+    organizations.read().map(({ organization, nanos }) => [{ organization }, nanos / nanos_per_one]),
   );
   read("usage_organization_requests", () =>
     organizations.read().map(({ organization, requests }) => [{ organization }, requests]),
@@ -142,8 +143,8 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     settled(answer) {
       if (answer.answer === "already") return;
       if (answer.answer === "late") inc("usage_settled_late_total", {});
-      inc("usage_nanos_total", { class: "charged" }, answer.charged);
-      inc("usage_nanos_total", { class: "uncharged" }, answer.uncharged);
+      inc("usage_cost_total", { class: "charged" }, answer.charged / nanos_per_one);
+      inc("usage_cost_total", { class: "uncharged" }, answer.uncharged / nanos_per_one);
     },
     recovered: (requests) => inc("usage_recovered_total", {}, requests),
     receiptsLost: (count) => inc("usage_receipts_lost_total", {}, count),

@@ -2,11 +2,13 @@
  * Parts that every act of administration shares: one transaction with its audit entry, at one instant of the store's
  * clock. An act that changes nothing writes nothing.
  */
+
 import { and, asc, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
 import { administrationRepeat, auditEntry, auditHead } from "../../../db/schema.ts";
 import type { AuditEntry, AuditHead, AuditQuery } from "../../admin/store/administration.ts";
 import { chainedHash } from "../../admin/store/audit-chain.ts";
 import { masked, maskedDeep } from "../../core/inference/masked.ts";
+import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -139,4 +141,9 @@ const aboutPlan = (name: string) =>
 export async function readAuditHead(db: Database): Promise<AuditHead> {
   const [head] = await plainly(db.drizzle.select().from(auditHead));
   return { number: head!.number, hash: head!.hash.toHex() };
+}
+
+/** An amount in the details of an entry, in the currency of the database. */
+export function amountWritten(nanos: number | null): string | null {
+  return nanos === null ? null : decimalOf(nanos, nano_decimals);
 }

@@ -143,7 +143,7 @@ const shares = `
         w.kind, extract(epoch from w.starts_at)::bigint, share) as about,
       jsonb_build_object('subject', s.subject,
         'subject_id', case s.subject ${prefixes.join(" ")} end || replace(coalesce(s.person_id, s.subject_id)::text, '-', ''),
-        'name', s.name, 'window', w.kind, 'share_percent', share, 'used', w.used, 'limit', w.nanos, 'plan', s.plan,
+        'name', s.name, 'window', w.kind, 'share_percent', share, 'used', usage_money(w.used), 'limit', usage_money(w.nanos), 'plan', s.plan,
         'starts_at', to_json(w.starts_at), 'reset_at', to_json(w.ends_at)) as details
     from (${standingsWithHook}) s
     join notice_hook h on h.organization_id = s.organization_id

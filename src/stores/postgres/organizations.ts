@@ -3,7 +3,7 @@ import { and, eq, gt } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { act, amountWritten, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor } from "./ledger.ts";
@@ -116,8 +116,8 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         if (row.extraUsageEnabled === extra.enabled && row.extraUsageCapNanos === capNanos) return null;
         await setOrganization(tx, row, { extraUsageEnabled: extra.enabled, extraUsageCapNanos: capNanos });
         await extraUsageChanged(tx, id);
-        const before = { enabled: row.extraUsageEnabled, cap_nanos: row.extraUsageCapNanos };
-        const details = { enabled: extra.enabled, cap_nanos: capNanos, before };
+        const before = { enabled: row.extraUsageEnabled, cap: amountWritten(row.extraUsageCapNanos) };
+        const details = { enabled: extra.enabled, cap: amountWritten(capNanos), before };
         return { action: "organization.extra_usage", details };
       }),
 
@@ -130,7 +130,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         }
         for (const { entryId, kind, added } of done) {
           if (added === null) continue;
-          const details = { window: kind, nanos, added, reason };
+          const details = { window: kind, amount: amountWritten(nanos), added: amountWritten(added), reason };
           await audit(tx, await storeNow(tx), { actor, action: "usage.adjust", owner, subject: entryId, details });
         }
         return done;

@@ -4,9 +4,8 @@ import { and, eq, getTableColumns, inArray, notInArray, sql } from "drizzle-orm"
 import { plan } from "../../../db/schema.ts";
 import type { Plan, PlanStore } from "../../core/store/plan.ts";
 import { audit, storeNow } from "./acts.ts";
-import { limitsShown } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
-import { lockPlans, plansChanged } from "./managed-plans.ts";
+import { lockPlans, planLimitsWritten, plansChanged } from "./managed-plans.ts";
 import { plainly } from "./rows.ts";
 
 const { source: _, version: __, changedAt: ___, ...limits } = getTableColumns(plan);
@@ -60,12 +59,12 @@ async function auditFile(
   const common = { actor: "service", owner: null };
   for (const one of changed) {
     const was = before.get(one.name);
-    const details = { source: "file", limits: limitsShown(one), before: was ? limitsShown(was) : null };
+    const details = { source: "file", limits: planLimitsWritten(one), before: was ? planLimitsWritten(was) : null };
     await audit(tx, at, { ...common, action: was ? "plan.update" : "plan.create", subject: one.name, details });
   }
   for (const [name, was] of before) {
     if (names.includes(name)) continue;
-    const details = { source: "file", limits: null, before: limitsShown(was) };
+    const details = { source: "file", limits: null, before: planLimitsWritten(was) };
     await audit(tx, at, { ...common, action: "plan.remove", subject: name, details });
   }
 }

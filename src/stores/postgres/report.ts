@@ -2,13 +2,15 @@
  * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour if the query needs hours,
  * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
+import { snakeName } from "../../core/schema/codec.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import {
-  measures,
   type ReportGroup,
   type ReportMeasures,
   type ReportQuery,
   type ReportRow,
+  reportCosts,
+  reportCounts,
   totalOf,
   type UsageReport,
 } from "../../core/store/report.ts";
@@ -49,21 +51,13 @@ const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, ex
   month: ["period", second("date_trunc('month', s.starts_at at time zone 'UTC') at time zone 'UTC'")],
 };
 
-const sums: Record<keyof ReportMeasures, string> = {
-  requests: "requests",
-  inputTokens: "input_tokens",
-  cachedInputTokens: "cached_input_tokens",
-  cacheWriteTokens: "cache_write_tokens",
-  outputTokens: "output_tokens",
-  reasoningTokens: "reasoning_tokens",
-  nanos: "nanos",
-  extraNanos: "extra_nanos",
-  unchargedNanos: "uncharged_nanos",
-  inputNanos: "input_nanos",
-  cachedInputNanos: "cached_input_nanos",
-  cacheWriteNanos: "cache_write_nanos",
-  outputNanos: "output_nanos",
-};
+const sums = [...reportCounts, ...reportCosts].map((name) => [name, snakeName(name)] as const);
+
+/** Costs leave the database as text: a number would round what is above 2^53. */
+const sumsWritten = [
+  ...reportCounts.map((name) => `usage_sum(u."${name}") as "${name}"`),
+  ...reportCosts.map((name) => `usage_sum(u."${name}")::text as "${name}"`),
+];
 
 export function report(db: Database, query: ReportQuery): Promise<UsageReport> {
   return db.transaction((tx) => read(tx, query), { statement_ms });
@@ -77,14 +71,14 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
   const { from, to, rows_max, largest } = query;
   const { text, values } = statementOf(query, sourcesOf(query, await rolledDays(tx, query), await rolledMonths(tx)));
   const found = await tx.query<Row>(text, values);
-  const [open] = await tx.query<{ at: Date; requests: number; nanos: number }>(
-    `select store_now() as at, count(h.*) as requests, coalesce(sum(h.nanos), 0)::bigint as nanos
+  const [open] = await tx.query<{ at: Date; requests: number; nanos: string }>(
+    `select store_now() as at, count(h.*) as requests, coalesce(sum(h.nanos), 0)::text as nanos
      from (select 1) one left join usage_hold h
        on h.admitted_at >= $1 and h.admitted_at < $2 and ($3::uuid is null or h.organization_id = $3)
        and ${isOfPerson("h", "$4")}`,
     [from, to, organizationIn(query), personIn(query)],
   );
-  const running = { requests: open!.requests, heldNanos: open!.nanos };
+  const running = { requests: open!.requests, heldNanos: BigInt(open!.nanos) };
   if (largest === undefined && found.length > rows_max)
     return { at: open!.at, rows: null, total: null, rowsLeftOut: 0, running };
   const sum = found.find(({ groups }) => groups !== null);
@@ -93,11 +87,10 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
     query.by,
     found.filter((row) => row !== sum),
   );
-  const total = sum ?? totalOf(rows);
   return {
     at: open!.at,
     rows,
-    total: measures.every((name) => Number.isSafeInteger(total[name])) ? measuredAs(total, {}) : null,
+    total: sum ? measuredAs(sum, {}) : totalOf(rows),
     rowsLeftOut: sum ? sum.groups! - rows.length : 0,
     running,
   };
@@ -149,10 +142,9 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   const others = by.filter((group) => group !== "person");
   const summed = isByPerson && !others.includes("key") ? [...others, "key" as const] : others;
   const grouped = summed.map((group) => columns[group]).map(([name, expression]) => `${expression} as ${name}`);
-  const counted = [["records", "records"] as const, ...Object.entries(sums)];
+  const counted = [["records", "records"] as const, ...sums];
   const added = counted.map(([name, column]) => `usage_sum(s.${column}) as "${name}"`);
   const single = (sign: "" | "-") => counted.map(([name, column]) => `${sign}s.${column} as "${name}"`);
-  const addedAgain = Object.keys(sums).map((name) => `usage_sum(u."${name}") as "${name}"`);
   const rowsOf = (source: string, condition: string) => `from ${source} s where ${condition} ${only}`;
   const listed = (source: string, condition: string, sign: "" | "-" = "") =>
     `select ${[...grouped, ...single(sign)].join(", ")} ${rowsOf(source, condition)}`;
@@ -179,33 +171,32 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
     select ${[...names.map((name) => `u.${name}`), ...measures].join(", ")} from ${source} u ${condition}
     ${groupingOf(names)} having usage_sum(u.records) <> 0`;
   if (largest === undefined) {
-    const report = summedOf(addedAgain, `(${all})`);
+    const report = summedOf(sumsWritten, `(${all})`);
     return { text: `select null as groups, r.* from (${report}) r limit ${value(rows_max + 1)}`, values };
   }
-  const order = `order by ${['"nanos" desc', ...names].join(", ")}`;
+  const order = `order by ${['"nanos"::bigint desc', ...names].join(", ")}`;
   const isFirst = () => `where (${names.map((name) => `u.${name}`).join(", ")}) in
     (select ${names.join(", ")} from ranked ${order} limit ${value(Math.min(largest, rows_max))})`;
-  const first = summedOf(addedAgain, "parts", names.length > 0 ? isFirst() : "");
-  const totals = Object.keys(sums).map((name) => exact(`usage_sum(u."${name}")`));
-  // Units alone say which rows are the first, so the other sums are made of those only, and of all together.
+  const first = summedOf(sumsWritten, "parts", names.length > 0 ? isFirst() : "");
+  // Costs alone say which rows are the first, so the other sums are made of those only, and of all together.
   return {
     text: `with parts as materialized (${all}),
       ranked as materialized (${summedOf(['usage_sum(u."nanos") as "nanos"'], "parts")})
       (select null::bigint as groups, r.* from (${first}) r ${order})
       union all
-      select ${["(select count(*) from ranked)", ...names.map(() => "null"), ...totals].join(", ")} from parts u`,
+      select ${["(select count(*) from ranked)", ...names.map(() => "null"), ...sumsWritten].join(", ")} from parts u`,
     values,
   };
 }
-
-/** The sum, or null if a number of JavaScript cannot represent it exactly. */
-const exact = (sum: string) => `case when abs(${sum}) <= ${Number.MAX_SAFE_INTEGER} then ${sum} end`;
 
 function groupingOf(selected: readonly string[]): string {
   return selected.length === 0 ? "" : `group by ${selected.map((_, index) => index + 1).join(", ")}`;
 }
 
-interface Row extends ReportMeasures {
+/** A row of the database: its costs are text. */
+type Measured = { [Name in keyof ReportMeasures]: ReportMeasures[Name] extends bigint ? string : number };
+
+interface Row extends Measured {
   /** In the row that is the sum of all: their number; in the others null. */
   groups: number | null;
   /** In seconds since 1970. */
@@ -243,9 +234,11 @@ async function named(tx: Transaction, by: readonly ReportGroup[], rows: readonly
 }
 
 /** Copies the measures one by one: a spread of so many rows takes several times as long. */
-function measuredAs<Groups extends object>(row: ReportMeasures, groups: Groups): Groups & ReportMeasures {
+function measuredAs<Groups extends object>(row: Measured, groups: Groups): Groups & ReportMeasures {
   const listed = groups as Groups & ReportMeasures;
-  for (const name of measures) listed[name] = row[name];
+  const measured: ReportMeasures = listed;
+  for (const name of reportCounts) measured[name] = row[name];
+  for (const name of reportCosts) measured[name] = BigInt(row[name]);
   return listed;
 }
 

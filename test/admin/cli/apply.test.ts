@@ -18,6 +18,7 @@ import { isKey } from "../../../src/core/auth/key.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { holds, times } from "../../harness/depth.ts";
 import { inMoney } from "../../harness/limits.ts";
+import { typed } from "../../harness/money.ts";
 import { listKeys, listTeams } from "../management/lists.ts";
 import { type ApplyNode, applyNode } from "./apply-node.ts";
 import { shell } from "./shell.ts";
@@ -46,7 +47,7 @@ const nothing = { code: 0, out: asTheFile, err: "" };
 
 describe("apply", () => {
   test("shows the difference, makes it, and then has nothing to do", async () => {
-    const text = "organizations: { made: { name: Made, plan: pro, status: suspended, extra_usage_cap_nanos: 9 } }";
+    const text = "organizations: { made: { name: Made, plan: pro, status: suspended, extra_usage_cap: 9 } }";
     const before = await here.manage.auditHead();
     const dry = await apply(text, "--dry-run", "--exit-code");
     expect(dry.code).toBe(3);
@@ -54,7 +55,7 @@ describe("apply", () => {
       "+ organization made",
       "    name: Made",
       "    plan: pro",
-      "    extra_usage_cap_nanos: 9",
+      "    extra_usage_cap: 9",
       "    status: suspended",
       "1 to add. Nothing was changed: this was a dry run.",
       "",
@@ -63,12 +64,16 @@ describe("apply", () => {
     expect(await here.manage.auditHead()).toEqual(before);
     expect((await apply(text)).out).toEndWith("Applied: 1 added.\n");
     const made = await here.manage.findOrganization({ organization: "made" });
-    expect(made).toMatchObject({ plan: "pro", status: "suspended", extraUsage: { enabled: true, capNanos: 9 } });
+    expect(made).toMatchObject({
+      plan: "pro",
+      status: "suspended",
+      extraUsage: { enabled: true, cap: { amount: "9.000000000", currency: "USD" } },
+    });
     const after = await here.manage.auditHead();
     expect((await apply(text)).out).toBe(asTheFile);
     expect(await apply(text, "--dry-run", "--exit-code")).toMatchObject({ code: 0, out: asTheFile });
     expect(await here.manage.auditHead()).toEqual(after);
-    await apply("organizations: { made: { plan: null, status: active, extra_usage_cap_nanos: null } }");
+    await apply("organizations: { made: { plan: null, status: active, extra_usage_cap: null } }");
     expect(await here.manage.findOrganization({ organization: "made" })).toMatchObject({
       ...{ plan: null, status: "active", name: "Made" },
       extraUsage: { enabled: false },
@@ -262,9 +267,9 @@ organizations:
       [acme("status: closed, keys: { a: {} }"), "take them out"],
       ["organizations: { fine: {}, No_Slug: {} }", "must be a slug"],
       ["plans: { pro: { week: 7 } }\norganizations: { fine: {} }", "plans.pro: stands in sluice.yaml"],
-      [acme("extra_usage_cap_nanos: -1"), "extra_usage_cap_nanos"],
+      [acme("extra_usage_cap: -1"), "extra_usage_cap"],
       [
-        "plans: { low: { week: 5 } }\norganizations: { f: { plan: low, keys: { a: { limits: { own: { week: 6 } } } } } }",
+        "plans: { low: { week: 0.000000005 } }\norganizations: { f: { plan: low, keys: { a: { limits: { own: { week: 6 } } } } } }",
         "above",
       ],
       ["organizations: [", "organizations.yaml:1"],
@@ -431,11 +436,11 @@ describe("export", () => {
   });
 
   test("has the plans made here, and every organization that is not closed, unless some are named", async () => {
-    await here.manage.createPlan({ name: "own", week: 77 });
+    await here.manage.createPlan({ name: "own", week: "77" });
     await here.manage.createOrganization({ slug: "ended" });
     await here.manage.closeOrganization({ organization: "ended" });
     const whole = await here.cli.json("export --json");
-    expect(whole.plans).toMatchObject({ own: { week: 77 } });
+    expect(whole.plans).toMatchObject({ own: { week: "77" } });
     expect(Object.keys(whole.organizations as object)).toEqual(expect.arrayContaining(["acme", "globex"]));
     expect(whole.organizations).not.toHaveProperty("ended");
     const { out: text } = await here.cli.typed("export");
@@ -546,11 +551,11 @@ type Built = typeof organizationArbitrary extends fc.Arbitrary<infer One> ? One 
 
 /** Makes the organization by the verbs, one by one. */
 async function build(manage: Management, organization: string, one: Built): Promise<void> {
-  await manage.createPlan({ name: `plan-${organization}`, week: 2_000_000 });
+  await manage.createPlan({ name: `plan-${organization}`, week: "2" });
   await manage.createOrganization({ slug: organization, name: one.name });
   await manage.setPlan({ organization, plan: one.plan === "own" ? `plan-${organization}` : one.plan });
   if (one.anchor) await manage.setAnchor({ organization, anchor: one.anchor });
-  if (one.capNanos) await manage.setExtraUsage({ organization, capNanos: one.capNanos });
+  if (one.capNanos) await manage.setExtraUsage({ organization, cap: typed(one.capNanos) });
   await manage.updatePolicies({ organization, ...one.policies });
   await manage.updateOrganizationLimits({ organization, keys: one.keyLimits, members: one.memberLimits });
   if (one.notices) await manage.setNotices({ organization, ...one.notices });

@@ -23,7 +23,7 @@ describe("what scripts rely on", () => {
       plan: "starter",
       anchor_at: expect.stringMatching(instant),
       next_anchor: null,
-      extra_usage: { enabled: false, cap_nanos: null },
+      extra_usage: { enabled: false, cap: null },
       key_lifetime_max_days: null,
       key_unused_max_days: null,
       keeps_content: true,

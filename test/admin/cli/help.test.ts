@@ -82,7 +82,7 @@ test("every command and every option has a description, and examples are command
 test("a usage error shows the form in which the command is typed, with what it requires", async () => {
   const team = "sluice team create [options] --org <org> --name <name>";
   const adjust =
-    "sluice usage adjust [options] <org> --window <session|week|month|extra|all> --nanos <±n> --reason <text>";
+    "sluice usage adjust [options] <org> --window <session|week|month|extra|all> --amount <±money> --reason <text>";
   for (const [words, problem, form] of [
     ["team create research", "required option '--org <org>' not specified", team],
     ["team create --org", "option '--org <org>' argument missing", team],
@@ -94,7 +94,7 @@ test("a usage error shows the form in which the command is typed, with what it r
     ],
     ["key create --org acme", "missing --name", "sluice key create [options] --org <org> --name <name>"],
     ["org create", "missing SLUG", "sluice org create [options] [slug]"],
-    ["usage adjust acme --nanos 5 --reason x", "required option '--window <window>' not specified", adjust],
+    ["usage adjust acme --amount 5 --reason x", "required option '--window <window>' not specified", adjust],
     ["usage adjust acme --window", "option '--window <window>' argument missing", adjust],
     ["init", "required option '--upstream <url>' not specified", "sluice init [options] --upstream <url>"],
   ] as const) {

@@ -7,8 +7,10 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { freePort } from "../../harness/daemon.ts";
 import { model, type Service, startService } from "../../harness/engine.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 import { type Shell, shell } from "./shell.ts";
 
@@ -60,12 +62,12 @@ interface Refused {
   message: string;
 }
 interface Charged {
-  nanos: { charged: number };
+  cost: { charged: Money };
 }
 interface Standing {
-  standing: { session: { used: number } };
+  standing: { session: { used: Money } };
 }
-const kinds = ["input_nanos", "cached_input_nanos", "cache_write_nanos", "output_nanos"] as const;
+const kinds = ["input", "cached_input", "cache_write", "output"] as const;
 
 test("is done with commands over HTTP, and ends with a report that adds up to the receipts", async () => {
   const say = async (words: string | string[]) => {
@@ -126,14 +128,16 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   const near = (await laptop.json("key list --over 40 --json")) as unknown as { id: string }[];
   expect(near.map(({ id }) => id)).toContain(of("umbrella")[0]!.id);
   expect(near.map(({ id }) => id)).not.toContain(of("umbrella")[1]!.id);
-  expect(await say(`key show ${of("umbrella")[0]!.id}`)).toMatch(/session used +\S+ %: [\d,]+ of 25,000.*; resets /);
+  expect(await say(`key show ${of("umbrella")[0]!.id}`)).toMatch(
+    /session used +\S+ %: \$[\d.]+ of \$0\.000025.*; resets /,
+  );
   expect(await say("team list --over 50")).toContain("research");
   expect(await say("org list --over 100")).toBe("There are no such organizations.\n");
   let itsCharges = 0;
   for (const id of receipts.get(of("umbrella")[0]!.id)!)
-    itsCharges += ((await laptop.json(`request show ${id} --json`)) as unknown as Charged).nanos.charged;
+    itsCharges += nanosOf(((await laptop.json(`request show ${id} --json`)) as unknown as Charged).cost.charged);
   const shown = (await laptop.json(`key show ${of("umbrella")[0]!.id} --json`)) as unknown as Standing;
-  expect(shown.standing.session.used).toBe(itsCharges);
+  expect(nanosOf(shown.standing.session.used)).toBe(itsCharges);
 
   // A key leaked.
   const leaked = of("globex")[1]!;
@@ -148,10 +152,10 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect([late.code, late.err]).toEqual([1, expect.stringContaining("key.update by operator:ann")]);
 
   // The plan is lowered below what an organization has used: its requests are refused, and those of another go on.
-  const used = (await laptop.json("usage show acme --json")) as { session: { used: number } };
-  const less = (await laptop.json("usage show initech --json")) as { session: { used: number } };
-  expect(used.session.used).toBeGreaterThan(less.session.used);
-  await say(`plan update gold --limit session=${used.session.used}`);
+  const used = (await laptop.json("usage show acme --json")) as unknown as Standing["standing"];
+  const less = (await laptop.json("usage show initech --json")) as unknown as Standing["standing"];
+  expect(nanosOf(used.session.used)).toBeGreaterThan(nanosOf(less.session.used));
+  await say(`plan update gold --limit session=${used.session.used.amount}`);
   await until(async () => {
     const { error } = await infer(of("acme")[3]!, 1);
     return (error as { limited_by?: string } | undefined)?.limited_by === "organization";
@@ -172,46 +176,48 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   const apply = await laptop.typed(["apply", "-f", file, "--dry-run"]);
   expect([apply.code, apply.err]).toEqual([1, expect.stringContaining("called 'globex-eu' now")]);
 
-  // Evening: what finance gets, to the unit, of the closed, the suspended and the renamed as well.
+  // Evening: what finance gets, exactly, of the closed, the suspended and the renamed as well.
   const charged = new Map<string, number>();
   for (const [id, requests] of receipts) {
     for (const request of requests) {
-      const { nanos, outcome } = (await laptop.json(`request show ${request} --json`)) as unknown as {
-        nanos: { charged: number };
+      const { cost, outcome } = (await laptop.json(`request show ${request} --json`)) as unknown as {
+        cost: { charged: Money };
         outcome: string;
       };
       expect(outcome).toBe("completed");
-      charged.set(id, (charged.get(id) ?? 0) + nanos.charged);
+      charged.set(id, (charged.get(id) ?? 0) + nanosOf(cost.charged));
     }
   }
   const report = (await laptop.json("usage report --by organization,key --json")) as unknown as {
-    rows: (Record<(typeof kinds)[number], number> & {
+    rows: {
       organization: string;
       key_id: string;
-      nanos: number;
+      cost: Record<(typeof kinds)[number] | "total", Money>;
       requests: number;
-      standing: { session: { used: number; limit: number | null } } | null;
-    })[];
-    total: { nanos: number };
+      standing: { session: { used: Money; limit: Money | null } } | null;
+    }[];
+    total: { cost: { total: Money } };
     running: { requests: number };
   };
-  expect(new Map(report.rows.map(({ key_id, nanos }) => [key_id, nanos]))).toEqual(charged);
-  expect(report.total.nanos).toBe([...charged.values()].reduce((sum, nanos) => sum + nanos, 0));
+  expect(new Map(report.rows.map(({ key_id, cost }) => [key_id, nanosOf(cost.total)]))).toEqual(charged);
+  expect(nanosOf(report.total.cost.total)).toBe([...charged.values()].reduce((sum, nanos) => sum + nanos, 0));
   expect(report.running.requests).toBe(0);
-  // Every unit was charged for a kind of token.
-  for (const row of report.rows) expect(kinds.reduce((sum, kind) => sum + row[kind], 0)).toBe(row.nanos);
+  // All of it was charged for a kind of token.
+  for (const { cost } of report.rows)
+    expect(kinds.reduce((sum, kind) => sum + nanosOf(cost[kind]), 0)).toBe(nanosOf(cost.total));
   // The list of requests has the same sums, and the report says how near the noisy key is to its limit.
   const listed = (await laptop.json("request list --limit 1000 --json")) as unknown as {
     key_id: string;
-    charged_nanos: number;
+    cost: { charged: Money };
   }[];
   const sums = new Map<string, number>();
-  for (const { key_id, charged_nanos } of listed) {
+  for (const { key_id, cost } of listed) {
+    const charged_nanos = nanosOf(cost.charged);
     if (charged_nanos > 0) sums.set(key_id, (sums.get(key_id) ?? 0) + charged_nanos);
   }
   expect(sums).toEqual(charged);
   expect(report.rows.find(({ key_id }) => key_id === of("umbrella")[0]!.id)!.standing).toMatchObject({
-    session: { used: itsCharges, limit: 25_000 },
+    session: { used: dollars(itsCharges), limit: dollars(25_000) },
   });
   expect(new Set(report.rows.map(({ organization }) => organization))).toEqual(
     new Set(["acme", "globex-eu", "initech", "umbrella", "hooli"]),
@@ -227,10 +233,10 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
     paid.set(payer, (paid.get(payer) ?? 0) + nanos);
   }
   const byTeam = (await laptop.json("usage report --by organization,team --json")) as unknown as {
-    rows: { organization: string; team: string | null; nanos: number }[];
+    rows: { organization: string; team: string | null; cost: { total: Money } }[];
   };
   const told = byTeam.rows.map(
-    ({ organization, team, nanos }) => [JSON.stringify([organization, team]), nanos] as const,
+    ({ organization, team, cost }) => [JSON.stringify([organization, team]), nanosOf(cost.total)] as const,
   );
   expect(new Map(told)).toEqual(paid);
   expect(told).toHaveLength(8);

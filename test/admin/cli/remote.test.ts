@@ -14,6 +14,7 @@ import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
 import { newMember } from "../../harness/members.ts";
+import { dollars, typed } from "../../harness/money.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 import { managementStores } from "../management/stores.ts";
 import { type Shell, shell } from "./shell.ts";
@@ -39,7 +40,7 @@ beforeAll(async () => {
   const socket = await adminSocket({ dataDir: folder, actAs: () => port.act });
   ends.push(socket.stop, () => book.close());
   const { configuration } = shell().services;
-  const reports = { currency: "EUR", price_per_million_nanos: 0.04, provider: "Example AI" };
+  const reports = { provider: "Example AI" };
   near = shell({
     now_ms: Date.now,
     // The price that the node has.
@@ -74,7 +75,7 @@ describe("every verb", () => {
     const { manage } = port;
     const key = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
     await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
-    await manage.adjustUsage({ organization: "acme", window: "month", nanos: 7, reason: "test" });
+    await manage.adjustUsage({ organization: "acme", window: "month", amount: typed(7), reason: "test" });
     const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: "7" } });
     const other = await manage.createTeam({ organization: "globex", name: "ü 1" });
     await manage.updateTeamLimits({ team: other.id, keys: { session: "3" }, models: { "acme/*": { week: "2" } } });
@@ -142,9 +143,9 @@ describe("every verb", () => {
         "version 2 now",
       );
       expect(await way.setPlan({ organization: slug, plan: null })).toMatchObject({ plan: null });
-      const on = { enabled: true, capNanos: 5 };
-      expect(await way.setExtraUsage({ organization: slug, capNanos: 5 })).toMatchObject({ extraUsage: on });
-      expect(await way.setExtraUsage({ organization: slug, capNanos: null })).toMatchObject({
+      const on = { enabled: true, cap: dollars(5e9) };
+      expect(await way.setExtraUsage({ organization: slug, cap: "5" })).toMatchObject({ extraUsage: on });
+      expect(await way.setExtraUsage({ organization: slug, cap: null })).toMatchObject({
         extraUsage: { enabled: false },
       });
       expect(await way.suspendOrganization({ organization: slug })).toMatchObject({ status: "suspended" });
@@ -152,8 +153,8 @@ describe("every verb", () => {
       expect((await way.setAnchor({ organization: slug, anchor: "2027-01-01" })).nextAnchor).toMatchObject({
         anchorAt: new Date("2027-01-01"),
       });
-      const adjusted = await way.adjustUsage({ organization: slug, window: "week", nanos: 9, reason: "test" });
-      expect(adjusted).toMatchObject({ organization: slug, entries: [{ window: "week", nanos: 9 }] });
+      const adjusted = await way.adjustUsage({ organization: slug, window: "week", amount: typed(9), reason: "test" });
+      expect(adjusted).toMatchObject({ organization: slug, entries: [{ window: "week", amount: dollars(9) }] });
       const { key: secret, ...key } = await way.createKey({ organization: slug, name: "k", scopes: ["usage:read"] });
       expect(secret).toStartWith("slk_");
       const rotated = await way.rotateKey({ id: key.id, grace: "1h" });
@@ -186,7 +187,7 @@ describe("every verb", () => {
       expect((await way.rotateOperator({ id: slug })).secrets).toHaveLength(2);
       expect((await way.revokeOperator({ id: operator.id })).revokedAt).toBeInstanceOf(Date);
       expect(await way.findOperator({ id: slug })).toMatchObject({ name: slug, role: "viewer" });
-      expect((await way.readUsage({ organization: slug })).week.used).toBe(9);
+      expect((await way.readUsage({ organization: slug })).week.used).toEqual(dollars(9));
     }
   });
 

@@ -1,18 +1,19 @@
 // `sluice usage report`, as an operator types it: what adds up, what it says of its moment, and what is wrong in words.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import fc from "fast-check";
 import { csvLine } from "../../../src/admin/management/report-csv.ts";
-import { costsAt, unitPrice } from "../../../src/core/usage/pricing.ts";
+import { moneyOf } from "../../../src/core/inference/money.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, newHex, settleOf } from "../../core/store/ledger-stores.ts";
+import { dollars } from "../../harness/money.ts";
 import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
 import { managementStores } from "../management/stores.ts";
 import { type Shell, shell } from "./shell.ts";
 
 setDefaultTimeout(60_000);
 
-const pricing = { currency: "EUR", price_per_million_nanos: 0.04, provider: "Example AI" };
+const always = { from: new Date("2026-01-01"), to: new Date("2100-01-01") };
+const reports = { provider: "Example AI" };
 
 describe("what is wrong", () => {
   test("in form is wrong use", async () => {
@@ -42,7 +43,6 @@ describe("what is wrong", () => {
       ["--by colour", "must be groups with commas between them: organization"],
       ["--by day,hour", "one period"],
       ["--org nobody", "no organization"],
-      ["--focus", "reports.currency"],
       ["--focus --by key", "by hour, day, or month"],
     ] as const) {
       const { code, out, err } = await typed(`usage report ${words}`);
@@ -64,7 +64,7 @@ describe("what is wrong", () => {
           rows: null,
           total: null,
           rowsLeftOut: 0,
-          running: { requests: 0, heldNanos: 0 },
+          running: { requests: 0, heldNanos: 0n },
         }),
       },
     });
@@ -81,33 +81,12 @@ test("without options, it is of this month, by organization, until the end of to
     by: ["organization"],
     organization: null,
     rows: [],
-    price: null,
+    currency: "USD",
   });
   expect(await json("usage report --json --from 2026-10 --to 2026-11-01T02:00:00+02:00")).toMatchObject({
     from: "2026-10-01T00:00:00.000Z",
     to: "2026-11-01T00:00:00.000Z",
   });
-});
-
-test("costs are exact: those of parts add up to that of the whole", () => {
-  const nano = 10n ** 15n;
-  const whole = (text: string) => {
-    const [integer = "", fraction = ""] = text.replace("-", "").split(".");
-    const value = BigInt(integer) * nano + BigInt(fraction.padEnd(15, "0"));
-    return text.startsWith("-") ? -value : value;
-  };
-  const nanos = fc.integer({ min: -1e15, max: 1e15 });
-  const price = fc.integer({ min: 0, max: 1e12 }).map((one) => one / 1e6);
-  fc.assert(
-    fc.property(nanos, nanos, price, (one, other, price_per_million_nanos) => {
-      const cost = (count: number) => whole(costsAt(price_per_million_nanos)(count));
-      expect(cost(one) + cost(other)).toBe(cost(one + other));
-    }),
-  );
-  expect(costsAt(pricing.price_per_million_nanos)(213_440)).toBe("0.0085376");
-  expect(costsAt(pricing.price_per_million_nanos)(-1_000_000)).toBe("-0.04");
-  expect(costsAt(pricing.price_per_million_nanos)(0)).toBe("0");
-  expect(unitPrice(pricing.price_per_million_nanos)).toBe("0.00000004");
 });
 
 test("a cell of CSV keeps what a name holds, and no spreadsheet computes it", () => {
@@ -130,7 +109,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       owned = await open();
       const { db } = owned;
       const plain = shell();
-      const configuration = { ...(await plain.services.configuration()), reports: pricing };
+      const configuration = { ...(await plain.services.configuration()), reports };
       it = shell({
         now_ms: Date.now,
         configuration: async () => configuration,
@@ -165,12 +144,14 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
 
     test("JSON has every measure, exact costs, the total, its moment, and what still runs", async () => {
       const report = await it.json(`usage report --org ${slug} --by key,model --json`);
-      const measured = { requests: 1, input_tokens: 12, output_tokens: 7, extra_nanos: 0, uncharged_nanos: 0 };
+      const measured = { requests: 1, input_tokens: 12, output_tokens: 7 };
+      const costs = (total: number) => ({ total: dollars(total), extra_usage: dollars(0), uncharged: dollars(0) });
       expect(report).toMatchObject({
         organization: slug,
         by: ["key", "model"],
         as_of: expect.stringMatching(/^20.*Z$/),
-        price: { currency: "EUR", per_million_nanos: 0.04 },
+        currency: "USD",
+        provider: "Example AI",
         rows: [
           {
             key_id: key,
@@ -178,28 +159,27 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
             labels: { stage: "test" },
             model: "acme/writer-1",
             ...measured,
-            nanos: 700,
-            cost: "0.000028",
+            cost: { ...costs(700), input: dollars(12), output: dollars(70) },
           },
-          { key_id: key, key: "builder", model: "acme/painter-1", ...measured, nanos: 300, cost: "0.000012" },
-          { key_id: null, key: null, labels: {}, model: "", requests: 0, nanos: -100, cost: "-0.000004" },
+          { key_id: key, key: "builder", model: "acme/painter-1", ...measured, cost: costs(300) },
+          { key_id: null, key: null, labels: {}, model: "", requests: 0, cost: costs(-100) },
         ],
-        total: { requests: 2, input_tokens: 24, output_tokens: 14, nanos: 900, cost: "0.000036" },
-        running: { requests: 1, held_nanos: 1000 },
+        total: { requests: 2, input_tokens: 24, output_tokens: 14, cost: costs(900) },
+        running: { requests: 1, held: dollars(1000) },
       });
-      const shown = (await it.json(`usage show ${slug} --json`)) as { month: { used: number } };
-      expect(shown.month.used).toBe(900);
+      const shown = (await it.json(`usage show ${slug} --json`)) as { month: { used: object } };
+      expect(shown.month.used).toEqual(dollars(900));
     });
 
     test("by team, a request is its key's team's of that moment; a team that is gone keeps its name", async () => {
       const rows = [
-        { team_id: null, team: null, requests: 1, nanos: 600 },
-        { team_id: team, team: "research", requests: 1, nanos: 300 },
+        { team_id: null, team: null, requests: 1, cost: { total: dollars(600) } },
+        { team_id: team, team: "research", requests: 1, cost: { total: dollars(300) } },
       ];
       expect(await it.json(`usage report --org ${slug} --by team --json`)).toMatchObject({ by: ["team"], rows });
       const { out } = await it.typed(`usage report --org ${slug} --by team,key --csv`);
       expect(out).toStartWith("team_id,team,key_id,key,requests,");
-      expect(out.split("\r\n")[0]).toEndWith(",cost,labels");
+      expect(out.split("\r\n")[0]).toEndWith(",cost_output,currency,labels");
       expect(out).toMatch(new RegExp(`\r\n${team},research,${key},builder,1,.*,"{""stage"":""test""}"\r\n`));
       Object.assign(it.services.terminal, { width: 120 });
       expect((await it.typed(`usage report --org ${slug} --by team`)).out).toMatch(/^research +team_/m);
@@ -215,8 +195,8 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         Object.assign(it.services.terminal, { width });
         const { out } = await it.typed(`usage report --org ${slug} --by model`);
         expect(out).toContain("█".repeat(width < 110 ? 8 : 20));
-        expect(out).toContain("In all: 2 requests, 900 nanos, 0.000036 EUR.");
-        expect(out).toContain("Still running, and not counted yet: 1 request, which hold 1,000 nanos.");
+        expect(out).toContain("In all: 2 requests, $0.0000009.");
+        expect(out).toContain("Still running, and not counted yet: 1 request, which hold $0.000001.");
         if (width >= 80) {
           const table = out.split("\n\n")[1]!.split("\n");
           for (const line of table) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
@@ -229,11 +209,15 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const { out } = await it.typed(`usage report --org ${slug} --by day,operation --csv`);
       const [names, ...lines] = out.trimEnd().split("\r\n");
       expect(names).toBe(
-        "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,nanos,extra_nanos,uncharged_nanos,input_nanos,cached_input_nanos,cache_write_nanos,output_nanos,cost",
+        "day,operation,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,cost,cost_extra_usage,cost_uncharged,cost_input,cost_cached_input,cost_cache_write,cost_output,currency",
       );
       expect(lines).toHaveLength(2);
-      expect(lines[0]).toMatch(/^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,1000,0,0,24,0,0,140,0\.00004$/);
-      expect(lines[1]).toMatch(/^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-100,0,0,0,0,0,0,-0\.000004$/);
+      expect(lines[0]).toMatch(
+        /^20\d\d-\d\d-\d\d,chat\.completions,2,24,0,0,14,0,0\.000001000,0\.0{9},0\.0{9},0\.000000024,0\.0{9},0\.0{9},0\.000000140,USD$/,
+      );
+      expect(lines[1]).toMatch(
+        /^20\d\d-\d\d-\d\d,adjustment,0,0,0,0,0,0,-0\.000000100,0\.0{9},0\.0{9},0\.0{9},0\.0{9},0\.0{9},0\.0{9},USD$/,
+      );
     });
 
     test("FOCUS has every mandatory column, and costs that are quantity times price", async () => {
@@ -244,29 +228,31 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         .map((line) => line.split(","));
       expect(names).toEqual(expect.arrayContaining([...mandatory]));
       const rows = lines.map((cells) => Object.fromEntries(names!.map((one, at) => [one, cells[at]!])));
-      // 12 tokens of input at 1, 7 of output at 10, and the rest of the charge is no token's.
+      // 12 tokens of input at a nano each, 7 of output at 10, and the rest of the charge is no token's.
       expect(
-        rows.map(({ ChargeCategory, SkuId, SkuMeter, PricingQuantity }) => [
-          ...[ChargeCategory, SkuId, SkuMeter, PricingQuantity],
+        rows.map(({ ChargeCategory, SkuId, SkuMeter, PricingQuantity, ListUnitPrice }) => [
+          ...[ChargeCategory, SkuId, SkuMeter, PricingQuantity, ListUnitPrice],
         ]),
       ).toEqual([
-        ["Usage", "acme/writer-1", "Input Tokens", "12"],
-        ["Usage", "acme/writer-1", "Output Tokens", "70"],
-        ["Usage", "acme/writer-1", "Tokens", "618"],
-        ["Usage", "acme/painter-1", "Input Tokens", "12"],
-        ["Usage", "acme/painter-1", "Output Tokens", "70"],
-        ["Usage", "acme/painter-1", "Tokens", "218"],
-        ["Adjustment", "", "", ""],
+        ["Usage", "acme/writer-1", "Input Tokens", "0.000012", "0.001000"],
+        ["Usage", "acme/writer-1", "Output Tokens", "0.000007", "0.010000"],
+        ["Usage", "acme/writer-1", "Tokens", "0.000000", ""],
+        ["Usage", "acme/painter-1", "Input Tokens", "0.000012", "0.001000"],
+        ["Usage", "acme/painter-1", "Output Tokens", "0.000007", "0.010000"],
+        ["Usage", "acme/painter-1", "Tokens", "0.000000", ""],
+        ["Adjustment", "", "", "", ""],
       ]);
       const billed = rows.reduce((sum, { BilledCost }) => sum + Math.round(Number(BilledCost) * 1e9), 0);
-      expect(billed).toBe(900 * 40);
+      expect(billed).toBe(900);
       expect(rows[3]).toMatchObject({ SubAccountId: team, SubAccountName: "research", SubAccountType: "Team" });
       expect(rows[0]).toMatchObject({
         BillingAccountId: organizationId,
-        BillingCurrency: "EUR",
+        BilledCost: "0.000000012",
+        BillingCurrency: "USD",
         ConsumedQuantity: "12",
-        ListUnitPrice: "0.00000004",
-        PricingQuantity: "12",
+        ListUnitPrice: "0.001000",
+        PricingQuantity: "0.000012",
+        PricingUnit: "1000000 Tokens",
         ProviderName: "Example AI",
         ResourceId: key,
         SubAccountId: "",
@@ -295,11 +281,14 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       await book.run([settleOf(admits[0]!, 290)]);
       await book.close();
       const report = "usage report --org counted";
-      const standing = { usage_percent: 29, month: { used: 290, held: 300, limit: 1000, usage_percent: 29 } };
+      const standing = {
+        usage_percent: 29,
+        month: { used: dollars(290), held: dollars(300), limit: dollars(1000), usage_percent: 29 },
+      };
       const rows = async (words: string) =>
-        ((await it.json(`${report} ${words} --json`)) as { rows: { nanos: number; standing?: unknown }[] }).rows;
+        ((await it.json(`${report} ${words} --json`)) as { rows: { cost: object; standing?: unknown }[] }).rows;
       for (const by of ["key", "organization,team,key"]) {
-        expect(await rows(`--by ${by}`)).toMatchObject([{ nanos: 290, standing }]);
+        expect(await rows(`--by ${by}`)).toMatchObject([{ cost: { total: dollars(290) }, standing }]);
       }
       // No team and no organization of it has a limit.
       for (const by of ["team", "organization"]) expect(await rows(`--by ${by}`)).toMatchObject([{ standing: null }]);
@@ -313,10 +302,36 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       Object.assign(it.services.terminal, { width: null });
     });
 
+    test("a sum of 10^17 billionths is exact, and so is the total of a report that shows the largest", async () => {
+      const book = ledger(owned.db, { recovery: "checkpoint" });
+      const before = await book.report({ ...always, by: [], organizationId: null, rows_max: 10 });
+      for (let count = 0; count < 12; count++) {
+        const { id } = (await it.json(`org create large-${count} --plan unlimited --json`)) as { id: string };
+        for (let entry = 0; entry < 9; entry++) await book.adjust(`req_${newHex()}`, id, "extra", 1e15);
+        await book.adjust(`req_${newHex()}`, id, "extra", 7);
+      }
+      const whole = before.total!.nanos + 12n * (9n * 10n ** 15n + 7n);
+      expect(whole).toBeGreaterThan(10n ** 17n);
+      for (const largest of [undefined, 2]) {
+        const { total, rows } = await book.report({
+          ...{ ...always, by: ["organization"], organizationId: null, rows_max: 100, largest },
+        });
+        expect(total).toMatchObject({ nanos: whole, extraNanos: 12n * (9n * 10n ** 15n + 7n) });
+        expect(rows!.filter(({ nanos }) => nanos === 9n * 10n ** 15n + 7n)).toHaveLength(largest ?? 12);
+      }
+      await book.close();
+      const { total } = (await it.json("usage report --json")) as { total: object };
+      expect(total).toMatchObject({ cost: { total: moneyOf(whole, "USD") } });
+      const { out } = await it.typed("usage report --csv");
+      expect(out.split(",9000000.000000007,9000000.000000007,")).toHaveLength(13);
+    });
+
     test("an organization without usage, or one that is suspended, has a report too", async () => {
       expect((await it.typed("usage report --org idle")).out).toContain("Nothing was used.");
       await it.typed(`org suspend ${slug}`);
-      expect(await it.json(`usage report --org ${slug} --json`)).toMatchObject({ total: { nanos: 900 } });
+      expect(await it.json(`usage report --org ${slug} --json`)).toMatchObject({
+        total: { cost: { total: dollars(900) } },
+      });
       const past = "usage report --from 2020-01 --to 2020-02 --json";
       expect(await it.json(past)).toMatchObject({ rows: [], total: { requests: 0 }, running: { requests: 0 } });
     });

@@ -6,6 +6,7 @@ import type { Admit } from "../../../src/core/store/ledger.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
+import { dollars, typed } from "../../harness/money.ts";
 import { kindsFor, type Owned } from "../../stores/postgres/databases.ts";
 import { managementStores } from "../management/stores.ts";
 import { type Shell, shell } from "./shell.ts";
@@ -24,19 +25,15 @@ describe("what is wrong", () => {
       "org anchor acme",
       "org extra-usage acme",
       "org extra-usage acme on",
-      "org extra-usage acme on --cap 0",
-      "org extra-usage acme on --cap 1.5",
-      "org extra-usage acme on --cap 9999999999999999",
       "org extra-usage acme off --cap 5",
       "org extra-usage acme maybe --cap 5",
       "usage",
       "usage show",
-      "usage adjust acme --window week --nanos 5",
+      "usage adjust acme --window week --amount 5",
       "usage adjust acme --window week --reason x",
-      "usage adjust acme --nanos 5 --reason x",
-      "usage adjust acme --window year --nanos 5 --reason x",
-      "usage adjust acme --window week --nanos many --reason x",
-      "usage adjust acme --window week --nanos --reason x",
+      "usage adjust acme --amount 5 --reason x",
+      "usage adjust acme --window year --amount 5 --reason x",
+      "usage adjust acme --window week --amount --reason x",
       "request",
       "request show",
     ]) {
@@ -58,8 +55,13 @@ describe("what is wrong", () => {
       ["org anchor acme 1970-01-01", "between the years"],
       ["org extra-usage nobody off", "no organization"],
       ["usage show nobody", "no organization"],
-      ["usage adjust acme --window week --nanos 0 --reason x", "other than 0"],
-      ["usage adjust nobody --window week --nanos 5 --reason x", "no organization"],
+      ["org extra-usage acme on --cap 0", "must be above 0"],
+      ["org extra-usage acme on --cap 1000001", "at most a million"],
+      ["org extra-usage acme on --cap 0.0000000001", "nine decimals at most"],
+      ["org extra-usage acme on --cap 5EUR", "is in EUR, and this service counts in USD"],
+      ["usage adjust acme --window week --amount many --reason x", "an amount of money, such as 50 or 0.25"],
+      ["usage adjust acme --window week --amount 0 --reason x", "other than 0"],
+      ["usage adjust nobody --window week --amount 5 --reason x", "no organization"],
       ["request show org_1", "begins with 'req_'"],
       [`request show req_${"0".repeat(32)}`, "no request"],
     ] as const) {
@@ -125,10 +127,10 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         counts_from: expect.stringMatching(instant),
       });
       expect((await it.typed(`org anchor ${slug} 2026-01-30`)).out).toContain("2026-01-30 00:00:00 UTC when");
-      const on = await it.json(`org extra-usage ${slug} on --cap 20000000 --json`);
-      expect(on.extra_usage).toEqual({ enabled: true, cap_nanos: 20_000_000 });
+      const on = await it.json(`org extra-usage ${slug} on --cap 0.02 --json`);
+      expect(on.extra_usage).toEqual({ enabled: true, cap: dollars(20_000_000) });
       const shown = (await it.typed(`org show ${slug}`)).out;
-      expect(shown).toContain("on, up to 20,000,000 nanos a billing month");
+      expect(shown).toContain("on, up to $0.02 a billing month");
       expect(shown).toMatch(/next anchor +2026-01-30 00:00:00 UTC, from 20/);
       expect((await it.typed(`org extra-usage ${slug} off`)).out).toBe(`Extra usage of ${slug} is off.\n`);
       const acts = (await it.json(`audit list --org ${slug} --json`)) as unknown as { action: string }[];
@@ -144,7 +146,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       await used(id, 250_000, { inputNanos: 300_000 });
       await used(id, 0, { inputNanos: 99_100 });
       const shown = await it.json(`usage show ${slug} --json`);
-      const window = { usage_percent: 25, used: 250_000, held: 100_000, limit: 1_000_000 };
+      const window = { usage_percent: 25, used: dollars(250_000), held: dollars(100_000), limit: dollars(1_000_000) };
       const bounds = { starts_at: expect.stringMatching(instant), reset_at: expect.stringMatching(instant) };
       expect(shown).toEqual({
         organization_id: id,
@@ -154,7 +156,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         session: { ...window, ...bounds },
         week: { ...window, ...bounds },
         month: { ...window, ...bounds },
-        extra_usage: { enabled: false, cap_nanos: null, used: 0, held: 0 },
+        extra_usage: { enabled: false, cap: null, used: dollars(0), held: dollars(0) },
         running_requests: 1,
         concurrent_requests: null,
       });
@@ -175,35 +177,35 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       const { id, slug } = await organization();
       const adjust = (words: string[]) =>
         it.json([...["usage", "adjust", slug, "--reason", "outage of 3 May", "--json"], ...words]);
-      const early = await it.typed(["usage", "adjust", slug, "--window", "session", "--nanos", "5", "--reason", "x"]);
+      const early = await it.typed(["usage", "adjust", slug, "--window", "session", "--amount", "5", "--reason", "x"]);
       expect([early.code, early.err]).toEqual([1, expect.stringContaining("No session")]);
       await used(id, 700);
-      expect(await adjust(["--window", "week", "--nanos", "-200"])).toEqual({
+      expect(await adjust(["--window", "week", "--amount", typed(-200)])).toEqual({
         organization_id: id,
         organization: slug,
         reason: "outage of 3 May",
-        entries: [{ id: expect.stringMatching(/^req_/), window: "week", nanos: -200 }],
+        entries: [{ id: expect.stringMatching(/^req_/), window: "week", amount: dollars(-200) }],
       });
-      const all = await adjust(["--window", "all", "--nanos=-600"]);
+      const all = await adjust(["--window", "all", `--amount=${typed(-600)}`]);
       expect(all.entries).toMatchObject([
-        { window: "session", nanos: -600 },
-        { window: "week", nanos: -500 },
-        { window: "month", nanos: -600 },
+        { window: "session", amount: dollars(-600) },
+        { window: "week", amount: dollars(-500) },
+        { window: "month", amount: dollars(-600) },
       ]);
       expect(
-        (await it.typed(["usage", "adjust", slug, "--window", "month", "--nanos", "+7", "--reason", "x"])).out,
-      ).toBe(`${slug}, month: +7 nanos.\n`);
+        (await it.typed(["usage", "adjust", slug, "--window", "month", "--amount", typed(7), "--reason", "x"])).out,
+      ).toBe(`${slug}, month: +$0.000000007.\n`);
       expect(await it.json(`usage show ${slug} --json`)).toMatchObject({
-        session: { used: 100 },
-        week: { used: 0 },
-        month: { used: 107 },
+        session: { used: dollars(100) },
+        week: { used: dollars(0) },
+        month: { used: dollars(107) },
       });
       expect(await it.typed("usage check --json")).toEqual({ code: 0, out: "[]\n", err: "" });
       const [entry] = (await it.json(`audit list --org ${slug} --limit 1 --json`)) as unknown as object[];
       expect(entry).toMatchObject({
         actor: "cli:ann",
         action: "usage.adjust",
-        details: { window: "month", nanos: 7, added: 7, reason: "x" },
+        details: { window: "month", amount: "0.000000007", added: "0.000000007", reason: "x" },
       });
       // It is an entry, and no request.
       const { subject } = entry as { subject: string };
@@ -227,13 +229,13 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
           window: "week",
           starts_at: expect.stringMatching(instant),
           audit_entry: null,
-          ...{ used: 705, recorded: 700, held: 0, holding: 0 },
+          ...{ used: dollars(705), recorded: dollars(700), held: dollars(0), holding: dollars(0) },
         },
       ]);
       const people = await it.typed("usage check");
       expect([people.code, people.out.split("\n")[1]]).toEqual([
         1,
-        expect.stringMatching(new RegExp(`^${slug} +week .*705 +700`)),
+        expect.stringMatching(new RegExp(`^${slug} +week .*0\\.000000705 +0\\.000000700`)),
       ]);
       await change("- 5");
       expect((await it.typed("usage check")).code).toBe(0);
@@ -268,12 +270,12 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       expect(await it.json(`request show ${ended.requestId} --json`)).toMatchObject({
         id: ended.requestId,
         outcome: "completed",
-        nanos: { held: 1_000, charged: 700, uncharged: 0 },
+        cost: { held: dollars(1_000), charged: dollars(700), uncharged: dollars(0) },
         route: { upstream: "main", attempts: 1, first_part_ms: 12, tried: [] },
         duration_ms: expect.any(Number),
       });
       const shown = (await it.typed(`request show ${ended.requestId}`)).out;
-      for (const part of ["main, 1 attempt", "12 ms", "700 charged", "0 % → 0 %", slug]) {
+      for (const part of ["main, 1 attempt", "12 ms", "$0.0000007 (0.000000700 USD) charged", "0 % → 0 %", slug]) {
         expect(shown).toContain(part);
       }
       const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;

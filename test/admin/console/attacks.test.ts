@@ -133,7 +133,7 @@ describe.skipIf(noBrowser !== null)(`an attack on the console${noBrowser ? `: ${
   test("markup in every name and label that anybody gives is shown as the text that it is", async () => {
     const tab = await signedIn("admin");
     const { sluice, people } = node;
-    await sluice.json("usage", "adjust", "marked", "--window", "month", "--nanos", "5", "--reason", markup);
+    await sluice.json("usage", "adjust", "marked", "--window", "month", "--amount", "5", "--reason", markup);
     for (const [path, least] of [
       ["/organizations", 1],
       ["/organizations/marked", 4],

@@ -37,10 +37,10 @@ describe("a command that a page shows", () => {
     expect(await run("createOrganization", { slug: organization, name: "Acme" })).toMatchObject({ name: "Acme" });
     expect(await run("setPlan", { organization, plan: null })).toMatchObject({ plan: null });
     expect(await run("setPlan", { organization, plan: "starter" })).toMatchObject({ plan: "starter" });
-    expect(await run("setExtraUsage", { organization, cap_nanos: 5_000_000 })).toMatchObject({
-      extra_usage: { enabled: true, cap_nanos: 5_000_000 },
+    expect(await run("setExtraUsage", { organization, cap: "5" })).toMatchObject({
+      extra_usage: { enabled: true, cap: { amount: "5.000000000", currency: "USD" } },
     });
-    expect(await run("setExtraUsage", { organization, cap_nanos: null })).toMatchObject({
+    expect(await run("setExtraUsage", { organization, cap: null })).toMatchObject({
       extra_usage: { enabled: false },
     });
     const policies = { key_lifetime_max_days: 90, key_unused_max_days: null, keeps_content: false };

@@ -11,8 +11,6 @@ setDefaultTimeout(120_000);
 const model = "qwen/qwen3-coder";
 const more = `    - { claim: groups, has: globex, organization: globex, role: member }
 reports:
-  currency: EUR
-  price_per_million_nanos: 0.04
   provider: Example
 `;
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import management from "../../../contract/management.json";
+import { nanosOf } from "../../harness/money.ts";
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 import { firstLoad_bytes } from "./first-load.ts";
 import { type ConsoleNode, markup, pathsOf, signInAs, startConsoleNode } from "./node.ts";
@@ -50,19 +51,20 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
   test("add up to what the ledger has", async () => {
     await tab.visit("/usage?by=model");
     const cells = await tab.page
-      .locator("main table tr td[data-head=Units] span")
+      .locator("main table tr td[data-head=Cost] span")
       .evaluateAll((spans) => spans.map((span) => Number(span.getAttribute("title")!.replaceAll(/\D/g, ""))));
-    const report = await node.sluice.json<{ total: { nanos: number }; rows: object[] }>(
+    const report = await node.sluice.json<{ total: { cost: { total: { amount: string } } }; rows: object[] }>(
       "usage",
       "report",
       "--by",
       "model",
     );
     const foot = cells.pop();
-    expect(report.total.nanos).toBeGreaterThan(0);
+    const total = nanosOf(report.total.cost.total);
+    expect(total).toBeGreaterThan(0);
     expect(cells.length).toBe(report.rows.length);
     expect(cells.reduce((sum, nanos) => sum + nanos, 0)).toBe(foot!);
-    expect(foot).toBe(report.total.nanos);
+    expect(foot).toBe(total);
   });
 
   test("do what the command that they show does, and the audit log has who did it", async () => {

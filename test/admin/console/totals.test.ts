@@ -2,8 +2,10 @@
 // views are read from the interface with the links that the page makes; some from the page, as a browser shows it.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { chanceOf } from "../../faults/chance.ts";
 import { seed, times } from "../../harness/depth.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { type Books, startBooks } from "./books.ts";
 import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
 import {
@@ -75,11 +77,11 @@ describe(`the totals of random views, seed ${seed}`, () => {
 
   test("the largest rows of a report, with the total of all", async () => {
     const path = "/usage/report?by=key&from=2026-01-01";
-    type Cut = { rows: { nanos: number }[]; total: object; rows_left_out: number };
+    type Cut = { rows: { cost: { total: Money } }[]; total: object; rows_left_out: number };
     const all = (await books.read(path)) as unknown as Cut;
     const some = (await books.read(`${path}&largest=3`)) as unknown as Cut;
-    const most = all.rows.map(({ nanos }) => nanos).toSorted((one, other) => other - one);
-    expect(some.rows.map(({ nanos }) => nanos)).toEqual(most.slice(0, 3));
+    const most = all.rows.map(({ cost }) => nanosOf(cost.total)).toSorted((one, other) => other - one);
+    expect(some.rows.map(({ cost }) => nanosOf(cost.total))).toEqual(most.slice(0, 3));
     expect([some.total, some.rows_left_out]).toEqual([all.total, all.rows.length - 3]);
   });
 

@@ -2,9 +2,11 @@
 // be: the sum of what it leads to, and that of the records.
 
 import { wayDown } from "../../../console/core/way-down.ts";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { ReportGroup } from "../../../src/core/store/report.ts";
 import { plainSum } from "../../core/store/report-model.ts";
+import { nanosOf } from "../../harness/money.ts";
 import type { Books } from "./books.ts";
 import type { Tab } from "./chromium.ts";
 
@@ -39,14 +41,14 @@ interface Listed {
   cached_input_tokens: number;
   cache_write_tokens: number;
   output_tokens: number;
-  charged_nanos: number;
+  cost: { charged: Money };
 }
-interface Row extends Omit<Listed, "outcome" | "charged_nanos"> {
+interface Row extends Omit<Listed, "outcome" | "cost"> {
   requests: number;
-  nanos: number;
+  cost: { total: Money };
 }
 
-const inputOf = (one: Omit<Row, "requests" | "nanos" | "output_tokens">) =>
+const inputOf = (one: Omit<Row, "requests" | "cost" | "output_tokens">) =>
   one.input_tokens + one.cached_input_tokens + one.cache_write_tokens;
 
 /** What is in the books of what the list shows: it also has requests that run, and those that were refused. */
@@ -70,7 +72,7 @@ export function interfaceReader({ read }: Books): Reader {
         requests: row.requests,
         input: inputOf(row),
         output: row.output_tokens,
-        nanos: row.nanos,
+        nanos: nanosOf(row.cost.total),
         href: wayDown(row as object, place),
       }));
       return { rows, foot: rows.length === 0 ? null : sumOf(rows) };
@@ -93,13 +95,13 @@ export function interfaceReader({ read }: Books): Reader {
           requests: 1,
           input: inputOf(one),
           output: one.output_tokens,
-          nanos: one.charged_nanos,
+          nanos: nanosOf(one.cost.charged),
         })),
       );
     },
     async windows(address) {
       const usage = await read(`${address}/usage`);
-      return windowKinds.map((kind) => (usage[kind] as { used: number }).used);
+      return windowKinds.map((kind) => nanosOf((usage[kind] as { used: Money }).used));
     },
   };
 }
@@ -122,7 +124,7 @@ export function pageReader(tab: Tab): Reader {
     requests: numberIn(cells.Requests!),
     input: numberIn(cells["Input tokens"]!),
     output: numberIn(cells["Output tokens"]!),
-    nanos: numberIn(cells.Units!),
+    nanos: numberIn(cells.Cost!),
   });
   return {
     async report(address) {
@@ -138,7 +140,7 @@ export function pageReader(tab: Tab): Reader {
         for (const { cells } of await rowsOf("tbody")) {
           const [outcome = ""] = cells.Outcome!.trim().split(" ");
           const [input = "", output = ""] = cells.Tokens!.split("tokens in,");
-          const nanos = numberIn(cells.Units!);
+          const nanos = numberIn(cells.Cost!);
           if (isInBooks({ outcome }))
             all.push({ requests: 1, input: numberIn(input), output: numberIn(output), nanos });
         }
@@ -154,7 +156,7 @@ export function pageReader(tab: Tab): Reader {
       const titles = await tab.page
         .locator(".windows .window-figure[title]")
         .evaluateAll((figures) => figures.map((figure) => figure.getAttribute("title")!));
-      return titles.map((title) => numberIn(title.split(" nanos used")[0]!));
+      return titles.map((title) => numberIn(title.split(" used")[0]!));
     },
   };
 }
@@ -176,7 +178,7 @@ export async function bookedReport({ db, organizations }: Books, address: string
     requests: one.requests,
     input: one.inputTokens + one.cachedInputTokens + one.cacheWriteTokens,
     output: one.outputTokens,
-    nanos: one.nanos,
+    nanos: Number(one.nanos),
   }));
 }
 

@@ -36,8 +36,8 @@ beforeAll(async () => {
   world = await newWorld(owned.db);
   book = ledger(owned.db, { recovery: "checkpoint" });
   const { manage, people, teams, keys } = world;
-  await manage.createPlan({ name: "small", week: 1_000_000 });
-  await manage.createPlan({ name: "spare", week: 1_000_000 });
+  await manage.createPlan({ name: "small", week: "1" });
+  await manage.createPlan({ name: "spare", week: "1" });
   await manage.setPlan({ organization: "acme", plan: "small" });
   await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "research" });
   await manage.updateOrganizationLimits({ ...acme, members: weekOf(1_000), keys: weekOf(500) });
@@ -69,7 +69,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   closeOrganization: () => acme,
   setPlan: () => ({ ...acme, plan: "pro" }),
   setAnchor: () => ({ ...acme, anchor: "2026-12-01" }),
-  setExtraUsage: () => ({ ...acme, cap_nanos: 1_000 }),
+  setExtraUsage: () => ({ ...acme, cap: "1" }),
   pageKeys: () => acme,
   createKey: () => ({ ...acme, name: "new", expires_at: tomorrow }),
   findKey: (id) => ({ id }),
@@ -90,15 +90,15 @@ const inputs: Record<VerbName, (id: string) => object> = {
   findPersonLimits: () => ({ person: world.people.ann, ...acme }),
   updatePersonLimits: () => ({ person: world.people.ann, ...acme, own: weekOf(2_000) }),
   readUsage: () => acme,
-  adjustUsage: () => ({ ...acme, window: "week", nanos: -1, reason: "a test" }),
+  adjustUsage: () => ({ ...acme, window: "week", amount: "-1", reason: "a test" }),
   checkUsage: () => ({ full: false }),
   pageRequests: () => acme,
   findRequest: () => ({ id: requestId }),
   reportUsage: () => acme,
   listPlans: () => ({}),
-  createPlan: () => ({ name: "new", week: 1_000 }),
+  createPlan: () => ({ name: "new", week: "1" }),
   findPlan: () => ({ name: "spare" }),
-  updatePlan: () => ({ name: "spare", week: 2_000 }),
+  updatePlan: () => ({ name: "spare", week: "2" }),
   removePlan: () => ({ name: "spare" }),
   planHistory: () => ({ name: "spare" }),
   listDrains: () => ({}),

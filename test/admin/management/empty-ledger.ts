@@ -19,7 +19,7 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
         rows: [],
         total: totalOf([]),
         rowsLeftOut: 0,
-        running: { requests: 0, heldNanos: 0 },
+        running: { requests: 0, heldNanos: 0n },
       }),
       receiptOfAny: async () => null,
       ...overrides,

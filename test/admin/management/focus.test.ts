@@ -1,9 +1,9 @@
 /** A FOCUS dataset: each charge lies in its period, and each period in its calendar month. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ManagementError } from "../../../src/admin/management/error.ts";
 import { focusGroups, reportFocus } from "../../../src/admin/management/focus.ts";
 import type { Report, Row } from "../../../src/admin/management/report-shape.ts";
+import { dollars } from "../../harness/money.ts";
 
 const row: Row = {
   organizationId: "org_1",
@@ -19,23 +19,30 @@ const row: Row = {
   cacheWriteTokens: 3,
   outputTokens: 40,
   reasoningTokens: 10,
-  nanos: 2_500_000,
-  extraNanos: 0,
-  unchargedNanos: 0,
-  inputNanos: 1_000_000,
-  cachedInputNanos: 500_000,
-  cacheWriteNanos: 0,
-  outputNanos: 1_000_000,
-  cost: "10",
+  cost: costOf({ total: 2_500_000, input: 1_000_000, cachedInput: 500_000, output: 1_000_000 }),
 };
 
+function costOf(given: Partial<Record<keyof Row["cost"], number>>): Row["cost"] {
+  const { total = 0, extraUsage = 0, uncharged = 0, input = 0, cachedInput = 0, cacheWrite = 0, output = 0 } = given;
+  return {
+    total: dollars(total),
+    extraUsage: dollars(extraUsage),
+    uncharged: dollars(uncharged),
+    input: dollars(input),
+    cachedInput: dollars(cachedInput),
+    cacheWrite: dollars(cacheWrite),
+    output: dollars(output),
+  };
+}
+
 /** The rows as a reader of CSV sees them; no cell here holds a comma. */
-function read(rows: Partial<Row>[], price: Report["price"] = euros) {
+function read(rows: Partial<Row>[]) {
   const report = {
     asOf: new Date("2026-11-23T10:00:00Z"),
     rows: rows.map((one) => ({ ...row, ...one })),
     total: row,
-    price,
+    currency: "USD",
+    provider: "Acme Inference",
   };
   const [names = "", ...lines] = reportFocus(report as unknown as Report);
   return lines.map((line) => {
@@ -48,7 +55,6 @@ function read(rows: Partial<Row>[], price: Report["price"] = euros) {
     );
   });
 }
-const euros = { currency: "EUR", perMillionNanos: 4, provider: "Acme Inference" };
 
 describe("the periods of a FOCUS report", () => {
   for (const [by, from, to, month] of [
@@ -77,12 +83,14 @@ describe("a row of a FOCUS report", () => {
   test("of usage has a line for each kind of token, with its cost, its price and its tokens", () => {
     const lines = read([{ day: "2026-11-23" }]);
     expect(lines[0]).toMatchObject({
-      BilledCost: "4",
-      BillingCurrency: "EUR",
+      BilledCost: "0.001000000",
+      BillingCurrency: "USD",
       ChargeCategory: "Usage",
       ChargeDescription: "Input Tokens: chat.completions with acme/writer-1",
       ConsumedQuantity: "100",
-      PricingQuantity: "1000000",
+      ListUnitPrice: "10.000000",
+      PricingQuantity: "0.000100",
+      PricingUnit: "1000000 Tokens",
       ResourceId: "key_1",
       SkuId: "acme/writer-1",
       x_InputTokens: "100",
@@ -95,33 +103,54 @@ describe("a row of a FOCUS report", () => {
         line.BilledCost,
         line.ConsumedQuantity,
         line.PricingQuantity,
+        line.ListUnitPrice,
         line.x_Requests,
       ]),
     ).toEqual([
-      ["Input Tokens", "4", "100", "1000000", "2"],
-      ["Cached Input Tokens", "2", "20", "500000", "0"],
-      ["Cache Write Tokens", "0", "3", "0", "0"],
-      ["Output Tokens", "4", "40", "1000000", "0"],
+      ["Input Tokens", "0.001000000", "100", "0.000100", "10.000000", "2"],
+      ["Cached Input Tokens", "0.000500000", "20", "0.000020", "25.000000", "0"],
+      ["Cache Write Tokens", "0.000000000", "3", "0.000003", "0.000000", "0"],
+      ["Output Tokens", "0.001000000", "40", "0.000040", "25.000000", "0"],
     ]);
     expect(lines[3]).toMatchObject({ x_OutputTokens: "40", x_ReasoningTokens: "10" });
     expect(new Set(lines.map(({ SkuPriceId }) => SkuPriceId)).size).toBe(4);
   });
 
   test("whose kinds nobody knows is one line with all tokens; a part of it that is of no kind is a line of its own", () => {
-    const unsplit = { inputNanos: 0, cachedInputNanos: 0, cacheWriteNanos: 0, outputNanos: 0 };
-    const [whole, ...others] = read([{ ...unsplit }]);
+    const [whole, ...others] = read([{ cost: costOf({ total: 2_500_000 }) }]);
     expect(whole).toMatchObject({
       SkuMeter: "Tokens",
-      BilledCost: "10",
+      BilledCost: "0.002500000",
       ConsumedQuantity: "163",
+      ListUnitPrice: "",
       x_OutputTokens: "40",
     });
     expect(others).toEqual([]);
-    expect(read([{ outputNanos: 900_000 }]).at(-1)).toMatchObject({
-      ...{ SkuMeter: "Tokens", BilledCost: "0.4", ConsumedQuantity: "0", PricingQuantity: "100000", x_Requests: "0" },
+    const rest = costOf({ total: 2_500_000, input: 1_000_000, cachedInput: 500_000, output: 900_000 });
+    expect(read([{ cost: rest }]).at(-1)).toMatchObject({
+      ...{ SkuMeter: "Tokens", BilledCost: "0.000100000", ConsumedQuantity: "0", PricingQuantity: "0.000000" },
+      ...{ ListUnitPrice: "", x_Requests: "0" },
     });
-    const failed = { ...unsplit, nanos: 0, inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
-    expect(read([failed])).toMatchObject([{ SkuMeter: "Tokens", BilledCost: "0", x_Requests: "2" }]);
+    const failed = { cost: costOf({}), inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
+    expect(read([failed])).toMatchObject([{ SkuMeter: "Tokens", BilledCost: "0.000000000", x_Requests: "2" }]);
+  });
+
+  test("has a price only where the price times the quantity is the cost, and all was charged", () => {
+    const priceOf = (inputTokens: number, cost: Row["cost"]) => read([{ inputTokens, cost }])[0]!.ListUnitPrice;
+    expect(priceOf(812, costOf({ total: 121_800, input: 121_800 }))).toBe("0.150000");
+    expect(priceOf(0, costOf({ total: 5 }))).toBe("");
+    // Two prices, or a cost that was rounded up to a billionth, have no product that is the cost.
+    expect(priceOf(7, costOf({ total: 1_000, input: 1_000 }))).toBe("");
+    expect(priceOf(812, costOf({ total: 121_800, input: 121_800, uncharged: 1 }))).toBe("");
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1e9 }), fc.integer({ min: 0, max: 1e12 }), (tokens, price) => {
+        const nanos = Number((BigInt(tokens) * BigInt(price) + 999n) / 1000n);
+        const [line] = read([{ inputTokens: tokens, cost: costOf({ total: nanos, input: nanos }) }]);
+        if (line!.ListUnitPrice === "") return;
+        const whole = (text: string) => BigInt(text.replace(".", ""));
+        expect(whole(line!.ListUnitPrice!) * whole(line!.PricingQuantity!)).toBe(whole(line!.ListCost!) * 1000n);
+      }),
+    );
   });
 
   test("adds up over its lines to what it has, whatever that is", () => {
@@ -133,26 +162,33 @@ describe("a row of a FOCUS report", () => {
       cacheWriteTokens: amount,
       outputTokens: amount,
       reasoningTokens: amount,
-      extraNanos: amount,
-      unchargedNanos: amount,
-      inputNanos: amount,
-      cachedInputNanos: amount,
-      cacheWriteNanos: amount,
-      outputNanos: amount,
+      extraUsage: amount,
+      uncharged: amount,
+      input: amount,
+      cachedInput: amount,
+      cacheWrite: amount,
+      output: amount,
     });
     fc.assert(
       fc.property(measured, fc.oneof(fc.constant(0), fc.integer({ min: -1000, max: 1000 })), (one, unsplit) => {
-        const nanos = one.inputNanos + one.cachedInputNanos + one.cacheWriteNanos + one.outputNanos + unsplit;
-        const lines = read([{ ...one, nanos }]);
+        const total = one.input + one.cachedInput + one.cacheWrite + one.output + unsplit;
+        const lines = read([{ ...one, cost: costOf({ ...one, total }) }]);
         const sum = (name: string) => lines.reduce((total, line) => total + Number(line[name]), 0);
+        const costs = (name: string) => lines.reduce((total, line) => total + Number(line[name]!.replace(".", "")), 0);
         const tokens = one.inputTokens + one.cachedInputTokens + one.cacheWriteTokens + one.outputTokens;
         expect({
           ConsumedQuantity: sum("ConsumedQuantity"),
-          PricingQuantity: sum("PricingQuantity"),
-          x_Nanos: sum("x_Nanos"),
-          // At 4 for a million nanos, six decimals are exact.
-          cost: Math.round(sum("BilledCost") * 1e6),
-        }).toEqual({ ConsumedQuantity: tokens, PricingQuantity: nanos, x_Nanos: nanos, cost: nanos * 4 });
+          PricingQuantity: costs("PricingQuantity"),
+          cost: costs("BilledCost"),
+          x_ExtraUsageCost: costs("x_ExtraUsageCost"),
+          x_UnchargedCost: costs("x_UnchargedCost"),
+        }).toEqual({
+          ConsumedQuantity: tokens,
+          PricingQuantity: tokens,
+          cost: total,
+          x_ExtraUsageCost: one.extraUsage,
+          x_UnchargedCost: one.uncharged,
+        });
         for (const [column, measure] of Object.entries(measureColumns)) expect(sum(column)).toBe(one[measure]);
       }),
     );
@@ -180,7 +216,7 @@ describe("a row of a FOCUS report", () => {
       { keyId: "key_1", key: "one", operation: "messages" },
       { keyId: "key_1", key: "one", day: "2026-11-24" },
       { keyId: "key_1", key: "one" },
-    ].map((one) => ({ day: "2026-11-23", ...one, outputNanos: 0, cachedInputNanos: 0, inputNanos: 0 }));
+    ].map((one) => ({ day: "2026-11-23", ...one, cost: costOf({ total: 2_500_000 }) }));
     expect(
       read(rows).map(({ ResourceName, SkuId, x_Operation, ChargePeriodStart }) => [
         ResourceName,
@@ -200,14 +236,13 @@ describe("a row of a FOCUS report", () => {
 
   test("of an operator's entry has a cost, and nothing that was consumed", () => {
     const entry = {
-      ...{ day: "2026-11-23", operation: "adjustment", model: null, nanos: -1_000_000, cost: "-4", requests: 0 },
+      ...{ day: "2026-11-23", operation: "adjustment", model: null, cost: costOf({ total: -1_000_000 }), requests: 0 },
       keyId: null,
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 },
-      ...{ inputNanos: 0, cachedInputNanos: 0, cacheWriteNanos: 0, outputNanos: 0 },
     };
     expect(read([entry])).toMatchObject([
       {
-        BilledCost: "-4",
+        BilledCost: "-0.001000000",
         ChargeCategory: "Adjustment",
         ChargeFrequency: "One-Time",
         ConsumedQuantity: "",
@@ -216,7 +251,7 @@ describe("a row of a FOCUS report", () => {
         SkuId: "",
         SkuMeter: "",
         SkuPriceId: "",
-        x_Nanos: "-1000000",
+        ListUnitPrice: "",
       },
     ]);
   });
@@ -225,15 +260,17 @@ describe("a row of a FOCUS report", () => {
     const late = {
       ...{ day: "2026-11-23", operation: "adjustment", model: "acme/writer-1", keyId: "key_1", requests: 0 },
       ...{ inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 33, reasoningTokens: 0 },
-      ...{ nanos: 330, cost: "0.00132", inputNanos: 0, cachedInputNanos: 0, cacheWriteNanos: 0, outputNanos: 330 },
+      cost: costOf({ total: 330, output: 330 }),
     };
     expect(read([late])).toMatchObject([
-      { ChargeCategory: "Usage", ConsumedQuantity: "33", PricingQuantity: "330", ResourceId: "key_1", x_Requests: "0" },
+      {
+        ChargeCategory: "Usage",
+        ConsumedQuantity: "33",
+        PricingQuantity: "0.000033",
+        ResourceId: "key_1",
+        x_Requests: "0",
+      },
     ]);
-  });
-
-  test("needs a price", () => {
-    expect(() => read([], null)).toThrow(ManagementError);
   });
 });
 
@@ -244,8 +281,6 @@ const measureColumns = {
   x_CacheWriteTokens: "cacheWriteTokens",
   x_OutputTokens: "outputTokens",
   x_ReasoningTokens: "reasoningTokens",
-  x_ExtraNanos: "extraNanos",
-  x_UnchargedNanos: "unchargedNanos",
 } as const;
 
 test("a FOCUS report is by one period; days where none is named", () => {

@@ -4,6 +4,7 @@ import type { ManagementContext } from "../../../src/admin/management/context.ts
 import { verbNamed } from "../../../src/admin/management/verbs.ts";
 import { encode } from "../../../src/core/schema/codec.ts";
 import type { Receipt } from "../../../src/core/store/ledger.ts";
+import { dollars } from "../../harness/money.ts";
 
 const at = (hour: number) => new Date(Date.UTC(2026, 10, 21, hour));
 const sealed = { windows: 3, records: 40, days: 2, dayRecords: 9 };
@@ -45,7 +46,7 @@ const receipt: Receipt = {
   reportRejected: null,
 } as Receipt;
 
-test("a request shows each window in percent and in nanos, before and after", async () => {
+test("a request shows each window in percent and in money, before and after", async () => {
   const verb = verbNamed("findRequest");
   const context = {
     ledger: { receiptOfAny: async () => receipt },
@@ -53,6 +54,7 @@ test("a request shows each window in percent and in nanos, before and after", as
     isInSight: () => true,
     isKeyInSight: async () => true,
     person: null,
+    currency: async () => "USD",
   } as unknown as ManagementContext;
   const shown = await verb.act(context, { id: receipt.requestId });
   expect(encode(verb.answers, shown)).toMatchObject({
@@ -64,9 +66,9 @@ test("a request shows each window in percent and in nanos, before and after", as
         usage_percent_after: 27,
         starts_at: "2026-11-21T00:00:00.000Z",
         reset_at: "2026-11-21T05:00:00.000Z",
-        limit: 1_000,
-        used_before: 250,
-        used_after: 270,
+        limit: dollars(1_000),
+        used_before: dollars(250),
+        used_after: dollars(270),
       },
       month: { usage_percent_before: 25, usage_percent_after: null, used_after: null },
     },
@@ -75,6 +77,7 @@ test("a request shows each window in percent and in nanos, before and after", as
 
 test("a check says what it took on trust: the sealed windows, or nothing where it read everything", async () => {
   const context = {
+    currency: async () => "USD",
     ledger: {
       check: async () => [],
       sealed: async () => sealed,

@@ -26,7 +26,7 @@ beforeAll(async () => {
   watch = watched({ url: service.url });
   await service.json("org", "create", "weekly", "--plan", "weekly");
   usedUpKey = (await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent")).key;
-  const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
+  const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
   expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
 });
 afterAll(async () => {
@@ -173,7 +173,7 @@ describe("the AI SDK", () => {
     });
     const unknown = { statusCode: 404, message: expect.stringContaining("acme/none") };
     expect(await errorOf(modelBy(service.key, "acme/none"))).toMatchObject(unknown);
-    const limit = { statusCode: 429, message: expect.stringContaining("weekly limit of 9,000,000 nanos is used up") };
+    const limit = { statusCode: 429, message: expect.stringContaining("has used its $0.009 for this week") };
     expect(await errorOf(modelBy(usedUpKey))).toMatchObject(limit);
     expect(statuses()).toEqual([401, 404, 429]);
   });
@@ -231,7 +231,7 @@ describe("the Agents SDK", () => {
     const error = await thrown(runnerBy(usedUpKey).run(agent(), "Hello."));
     expect(error).toMatchObject({
       status: 429,
-      message: expect.stringContaining("weekly limit of 9,000,000 nanos is used up"),
+      message: expect.stringContaining("has used its $0.009 for this week"),
     });
     expect(statuses()).toEqual([429]);
     expect(engine.asked).toHaveLength(0);

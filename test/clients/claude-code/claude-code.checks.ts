@@ -94,17 +94,17 @@ describe("a refusal", () => {
   test("for a limit that is reached ends it at once, with our message", async () => {
     await service.json("org", "create", "weekly", "--plan", "weekly");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
-    const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
+    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     const done = await run({ env: { ANTHROPIC_AUTH_TOKEN: key } });
     expect(done.failed).toBe(true);
-    expect(done.result).toContain("weekly limit of 9,000,000 nanos is used up");
+    expect(done.result).toContain("has used its $0.009 for this week");
     expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
   });
 
   test.each([
-    ["tokens_per_minute=1000", /more than the key's whole limit of 1,000 tokens a minute/],
-    ["week=0.0001", /more than the key's whole weekly limit of 100,000 nanos/],
+    ["tokens_per_minute=1000", /more than the key \S+'s whole limit of 1,000 tokens a minute/],
+    ["week=0.0001", /more than the key \S+'s whole \$0\.0001 for this week/],
   ])("of what can never pass (%s) ends it at once, with our message", async (limit, why) => {
     const org = `never-${limit.slice(0, 4)}`;
     await service.json("org", "create", org, "--plan", "weekly");

@@ -1,10 +1,11 @@
 /**
- * What Claude Code takes of a plan: nanos of one task, on a model whose engine reports cached tokens and on one whose
+ * What Claude Code takes of a plan: the cost of one task, on a model whose engine reports cached tokens and on one whose
  * engine does not. README.md and docs/clients.md name the figures.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 import { usageReport } from "../prefix-cache.ts";
@@ -29,8 +30,8 @@ const reading = (folder: string): Turn[] =>
     calls: [{ name: "Read", arguments: { file_path: join(folder, name) } }],
   }));
 
-/** Units that one run of Claude Code takes of a starter plan. */
-async function nanosOf(kind: "cached" | "uncached", turnsIn: (folder: string) => Turn[]): Promise<number> {
+/** What one run of Claude Code takes of a starter plan, in nanos. */
+async function takenBy(kind: "cached" | "uncached", turnsIn: (folder: string) => Turn[]): Promise<number> {
   const engine = startScriptedEngine(await usageReport(kind === "cached"));
   const service = await startSluice({ env: { SLUICE_UPSTREAM_URL: engine.url } });
   try {
@@ -59,29 +60,29 @@ async function nanosOf(kind: "cached" | "uncached", turnsIn: (folder: string) =>
 }
 
 async function settledNanos(service: Sluice): Promise<number> {
-  let month = { used: 0, held: 1 };
+  let month = { used: dollars(0), held: dollars(1) };
   await until(
     async () => {
       ({ month } = await service.json<{ month: typeof month }>("usage", "show", "acme"));
-      return month.held === 0;
+      return nanosOf(month.held) === 0;
     },
     10_000,
     "the last request to be settled",
   );
-  return month.used;
+  return nanosOf(month.used);
 }
 
-/** The nanos that one task takes, by the document. */
+/** What one task costs, by the document, in nanos. */
 function figures(): { cached: number; uncached: number } {
   const text = readFileSync(join(root, "docs/clients.md"), "utf8");
-  const said = /about (\d+) million nanos [^.]*? and (\d+) million/.exec(text);
-  return { cached: Number(said?.[1]) * 1e6, uncached: Number(said?.[2]) * 1e6 };
+  const said = /costs about \$(0\.\d+) on .*?, and \$(0\.\d+) if it does not/.exec(text);
+  return { cached: Number(said?.[1]) * 1e9, uncached: Number(said?.[2]) * 1e9 };
 }
 
 test.each(["cached", "uncached"] as const)(
   "a task of 50 turns, its input %s, takes what the document says",
   async (kind) => {
-    const nanos = await nanosOf(kind, reading);
+    const nanos = await takenBy(kind, reading);
     console.log(`50 turns, input ${kind}: ${nanos} nanos`);
     const said = figures()[kind];
     expect(nanos).toBeWithin(0.85 * said, 1.15 * said);
@@ -89,7 +90,7 @@ test.each(["cached", "uncached"] as const)(
 );
 
 test("a greeting takes less than half a percent of a starter session", async () => {
-  const nanos = await nanosOf("uncached", () => []);
+  const nanos = await takenBy("uncached", () => []);
   console.log(`a greeting: ${nanos} nanos`);
   expect(nanos).toBeWithin(1, 5_000_000);
 });

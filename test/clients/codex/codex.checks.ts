@@ -306,18 +306,20 @@ describe("a refusal", () => {
   test("for a limit that is reached ends it at once, and it says until when", async () => {
     await service.json("org", "create", "weekly", "--plan", "weekly");
     const { key } = await service.json<{ key: string }>("key", "create", "--org", "weekly", "--name", "agent");
-    const used = ["--window", "week", "--nanos", "+9000000", "--reason", "test"];
+    const used = ["--window", "week", "--amount", "0.009", "--reason", "test"];
     expect((await service.cli("usage", "adjust", "weekly", ...used)).code).toBe(0);
     const ended = await run([done], { key });
     expect(ended.code).not.toBe(0);
     expect(requestsOf(ended)).toEqual(["POST 429"]);
     expect(engine.asked).toHaveLength(0);
-    expect(ended.errors).toMatch(/hit your usage limit\. The organization's weekly limit .* or try again at /);
+    expect(ended.errors).toMatch(
+      /hit your usage limit\. The organization weekly has used its \$0\.009 for this week\. .* or try again at /,
+    );
   });
 
   test.each([
-    ["tokens_per_minute=1000", /more than the key's whole limit of 1,000 tokens a minute/],
-    ["week=0.0001", /more than the key's whole weekly limit of 100,000 nanos/],
+    ["tokens_per_minute=1000", /more than the key \S+'s whole limit of 1,000 tokens a minute/],
+    ["week=0.0001", /more than the key \S+'s whole \$0\.0001 for this week/],
   ])("of what can never pass (%s) ends it at once, and it says why", async (limit, why) => {
     const org = `never-${limit.slice(0, 4)}`;
     await service.json("org", "create", org, "--plan", "weekly");

@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { model, type Service, startService, words } from "../../harness/engine.ts";
+import { nanosOf, typed } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { watched } from "../traffic.ts";
@@ -45,15 +46,15 @@ beforeEach(() => {
 const prompt = words(2_000);
 const why: Record<Refusal, RegExp> = {
   "a request that can never pass":
-    /needs at least [\d,]+ tokens, more than the key's whole limit of 300 tokens a minute/,
-  "a window that is used up for days": /weekly limit of 100,000,000 nanos .*resets at 2/,
+    /needs at least [\d,]+ tokens, more than the key \S+'s whole limit of 300 tokens a minute/,
+  "a window that is used up for days": /its \$0\.10 for this week.*starts anew on /,
 };
 /** Opens the week with an answer, and takes what it leaves. */
 async function usedUp({ organization, key }: { organization: string; key: string }): Promise<void> {
   const messages = [{ role: "user", content: "hello" }];
   const answer = await service.post("/v1/chat/completions", { model, messages, max_tokens: 8 }, { key });
-  const { nanos } = await endedReceipt(service, requestIdOf(answer), { key });
-  const rest = ["--window", "week", `--nanos=${100_000_000 - nanos.charged}`, "--reason", "test"];
+  const { cost } = await endedReceipt(service, requestIdOf(answer), { key });
+  const rest = ["--window", "week", `--amount=${typed(100_000_000 - nanosOf(cost.charged))}`, "--reason", "test"];
   await service.json("usage", "adjust", organization, ...rest);
 }
 const statuses = () => watch.asked.filter(({ path }) => path.startsWith("/v1/")).map(({ status }) => status);

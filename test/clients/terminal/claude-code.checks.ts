@@ -6,8 +6,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { decimalOf } from "../../../src/core/inference/money.ts";
+import { decimalOf, type Money } from "../../../src/core/inference/money.ts";
 import { approve } from "../../harness/laptop.ts";
+import { nanosOf } from "../../harness/money.ts";
 import type { PeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 import { startScriptedEngine, type Turn } from "../scripted-engine.ts";
@@ -57,8 +58,8 @@ const shell = (command: string): Turn => ({
 });
 /** What each of Ann's requests was charged, by its receipt. */
 const charged = async () => {
-  const rows = await sluice<{ outcome: string; charged_nanos: number }[]>("request", "list", "--person", person);
-  return rows.filter(({ outcome }) => outcome === "completed").map(({ charged_nanos }) => charged_nanos);
+  const rows = await sluice<{ outcome: string; cost: { charged: Money } }[]>("request", "list", "--person", person);
+  return rows.filter(({ outcome }) => outcome === "completed").map(({ cost }) => nanosOf(cost.charged));
 };
 const sum = (numbers: number[]) => numbers.reduce((all, one) => all + one, 0);
 const limit = (nanos: number | "none") =>
@@ -162,7 +163,7 @@ test("is warned when little is left, and then told why it is limited, in one req
   await terminal.keep("08-warned");
   const before = (await charged()).length;
   await terminal.say("And on.");
-  await terminal.shows(/the person's five-hour session limit/);
+  await terminal.shows(/the person's whole|for this session of five hours/);
   await terminal.shows(/resets at \d{4}-/);
   await terminal.keep("09-limited");
   const rows = await sluice<{ outcome: string; error_code: string | null }[]>("request", "list", "--person", person);

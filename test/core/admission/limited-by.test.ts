@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/ample.ts";
 import { limiterOf } from "../../../src/core/admission/limited-by.ts";
 import { refusalOf } from "../../../src/core/admission/refusal.ts";
+import { moneyOf } from "../../../src/core/inference/money.ts";
 import type {
   AdmitAnswer,
   ExtraReading,
@@ -73,29 +74,28 @@ test("a limit for models is named with them, and of equals a model comes before 
 test("a refusal by a limit for models says so, in words and by its field, and that another model may do", () => {
   const limit = forModels("acme/*", own("organization", { week: [100, 100, 0] }));
   const extra = { enabled: true, capNanos: 1_000, used: 0, held: 0 };
-  const { message, details } = refusalOf(short("exhausted", [], {}, [limit], extra), 10, { ...noLimits, name: "pro" });
-  expect(message).toMatch(
-    /^The organization's weekly limit of 100 \w+ for acme\/\* is used up\. Choose another model, wait/,
-  );
+  const { message, details } = refusalOf(short("exhausted", [], {}, [limit], extra), 10, words);
+  expect(message).toStartWith("The organization has used its $0.0000001 for acme/* for this week. It starts anew on ");
+  expect(message).toContain("Choose another model, wait until then, or ");
   expect(message).toEndWith("or ask your administrator for a higher limit of the organization for acme/*.");
   expect(details.body).toMatchObject({
     ...{ limited_by: "organization", limited_models: "acme/*", window: "week" },
-    extra_usage: { enabled: false, available: 0 },
+    extra_usage: { enabled: false, available: moneyOf(0, "USD") },
   });
   const small = forModels("acme/large", own("team", { month: [9, 0, 0] }));
-  const whole = refusalOf(short("exhausted", [], {}, [small]), 10, noLimits);
-  expect(whole.message).toMatch(/more than the team's whole monthly limit of 9 \w+ for acme\/large\./);
+  const whole = refusalOf(short("exhausted", [], {}, [small]), 10, words);
+  expect(whole.message).toContain("more than the team's whole $0.000000009 for acme/large for this month.");
   expect(whole.details.body).toMatchObject({ limit: "month", limited_by: "team", limited_models: "acme/large" });
   const reserved = refusalOf(
     short("reserved", [], {}, [forModels("acme/*", own("key", { week: [100, 0, 95] }))]),
     10,
-    noLimits,
+    words,
   );
   expect(reserved.details.body).toEqual({ limited_by: "key", limited_models: "acme/*" });
   const crowded = { answer: "concurrency", windows: windows({}), at } as const;
-  const many = refusalOf({ ...crowded, subjects: [forModels("acme/*", own("key", {}, 2, 2))] }, 10, noLimits);
+  const many = refusalOf({ ...crowded, subjects: [forModels("acme/*", own("key", {}, 2, 2))] }, 10, words);
   expect(many.message).toBe(
-    "The key's limit of 2 requests at a time for acme/* is reached. Try again when one of them ends.",
+    "The key laptop's limit of 2 requests at a time for acme/* is reached. Try again when one of them ends.",
   );
   expect(many.details.body).toEqual({ limited_by: "key", limited_models: "acme/*" });
 });
@@ -107,35 +107,38 @@ test("an organization whose extra usage has room is not what is full", () => {
   expect(limiterOf(shortage, 10)).toMatchObject({ limitedBy: "key", kinds: ["session"] });
 });
 
+const words = {
+  plan: { ...noLimits, name: "pro", concurrentRequests: 8 },
+  currency: "USD",
+  names: { key: "laptop" },
+};
+
 test("what only others hold for the moment is no settled use", () => {
   const held = own("key", { week: [100, 50, 45] });
   expect(limiterOf(short("reserved", [], {}, [held]), 10)).toMatchObject({ limitedBy: "key", kinds: ["week"] });
-  const fault = refusalOf(short("reserved", [], {}, [held]), 10, noLimits);
+  const fault = refusalOf(short("reserved", [], {}, [held]), 10, words);
   expect(fault).toMatchObject({
     code: "usage_reserved",
     message:
-      "This request needs at least 10 nanos, but the key's weekly limit of 100 nanos has 50 left (50% used), of which running requests hold 45. Try again when one of them ends.",
+      "This request needs at least $0.00000001, but the key laptop has $0.00000005 left of its $0.0000001 for this week (50% used), of which running requests hold $0.000000045. Try again when one of them ends.",
     details: { retryAfterSeconds: 1, body: { limited_by: "key" } },
   });
 });
 
 test("a refusal names the owner's window, reset and number, beside the organization's headers", () => {
   const team = own("team", { week: [10_000, 9_995, 0] });
-  const fault = refusalOf(short("exhausted", [], { week: [20_000, 5_000, 0] }, [team]), 10, {
-    ...noLimits,
-    name: "pro",
-  });
+  const fault = refusalOf(short("exhausted", [], { week: [20_000, 5_000, 0] }, [team]), 10, words);
   expect(fault).toMatchObject({
     code: "usage_limit_reached",
     message:
-      "This request needs at least 10 nanos, but the team's weekly limit of 10,000 nanos has 5 left (99.95% used). Send less input, choose a cheaper model, wait until the weekly limit resets at 2026-11-25T00:00:00.000Z, or ask your administrator for a higher limit of the team.",
+      "This request needs at least $0.00000001, but the team has $0.000000005 left of its $0.00001 for this week (99.95% used). It starts anew on 25 November 00:00 (UTC). Send less input, choose a cheaper model, wait until then, or ask your administrator for a higher limit of the team.",
     details: {
       headers: { "x-service-usage-week-percent": "25", "x-should-retry": "false" },
       body: {
         limited_by: "team",
         window: "week",
         resets_in_seconds: 302_400,
-        extra_usage: { enabled: false, available: 0 },
+        extra_usage: { enabled: false, available: { amount: "0.000000000", currency: "USD" } },
       },
     },
   });
@@ -144,7 +147,7 @@ test("a refusal names the owner's window, reset and number, beside the organizat
 test("of requests at a time, too, the narrowest that is full is named", () => {
   const answer = { answer: "concurrency", windows: windows({}), at } as const;
   const limitedBy = (...subjects: SubjectReading[]) =>
-    refusalOf({ ...answer, subjects }, 10, { ...noLimits, concurrentRequests: 8 }).details.body?.limited_by;
+    refusalOf({ ...answer, subjects }, 10, words).details.body?.limited_by;
   expect(limitedBy(own("key", {}, 2, 2), own("team", {}, 4, 4))).toBe("key");
   expect(limitedBy(own("key", {}, 1, 2), own("team", {}, 4, 4))).toBe("team");
   expect(limitedBy(own("key", {}, 1, 2))).toBe("organization");

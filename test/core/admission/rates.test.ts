@@ -34,7 +34,7 @@ const batcher = {
 } as unknown as Batcher;
 const ledgerEntrance = entrance(
   { batcher, clock: { now_ms: () => 0, after: () => () => {} } },
-  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000 },
+  { lease_ms: 60_000, checkpoint_ms: 10_000, grant_ms: () => 1_000, currency: "USD" },
 );
 
 /** 100 tokens of input, at most 400 of output. */
@@ -52,7 +52,7 @@ function entry(limits: Partial<Plan>): Entry {
     }),
   } as unknown as Entry;
 }
-const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates).enter(entry(limits));
+const enter = (limits: Partial<Plan>) => ratedEntrance(ledgerEntrance, rates, "USD").enter(entry(limits));
 const faultOf = async (limits: Partial<Plan>) => {
   const thrown = await enter(limits).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(Fault);
@@ -120,7 +120,7 @@ test("a limit for models binds requests for those alone, beside the others", asy
   const asked = (id: string) => {
     const one = entry({});
     const principal = { ...one.principal, rates: own };
-    return ratedEntrance(ledgerEntrance, rates)
+    return ratedEntrance(ledgerEntrance, rates, "USD")
       .enter({ ...one, principal, model: { ...one.model, id } })
       .then(
         () => null,
@@ -144,7 +144,7 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
   const asked = (limits: Partial<Plan>, rates_own: RateSubject[]) => {
     const one = entry(limits);
     const principal = { ...one.principal, rates: rates_own };
-    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal });
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal });
   };
   const faultOf = (work: Promise<unknown>) =>
     work.then(
@@ -183,7 +183,7 @@ test("a raise of the organization's plan raises its limits of a minute, and give
     const one = entry(limits);
     const raise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
     const overPlan = { own: { requestsPerMinute: null, tokensPerMinute: null }, raise };
-    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal: { ...one.principal, overPlan } });
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, overPlan } });
   };
   expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
   expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
@@ -195,7 +195,7 @@ test("an organization's own limits of a minute count in the place of its plan's,
     const one = entry({ requestsPerMinute: 5 });
     const raise = { requestsPerMinute: null, tokensPerMinute: null };
     const overPlan = { own: { requestsPerMinute, tokensPerMinute: 9_000 }, raise };
-    return ratedEntrance(ledgerEntrance, rates).enter({ ...one, principal: { ...one.principal, overPlan } });
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, overPlan } });
   };
   expect((await asked(50)).rates).toMatchObject({ requests: { limit: 50 }, tokens: { limit: 9_000 } });
   expect((await asked(2)).rates).toMatchObject({ requests: { limit: 2 } });
@@ -223,7 +223,7 @@ test("a refusal says what is so: the limit, what is left of it, what the request
           return {};
         };
         const asked = () =>
-          ratedEntrance(ledgerEntrance, rates)
+          ratedEntrance(ledgerEntrance, rates, "USD")
             .enter(one)
             .then(
               () => null,

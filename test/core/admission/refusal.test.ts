@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { refusalOf } from "../../../src/core/admission/refusal.ts";
 import { percentOf } from "../../../src/core/inference/amounts.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
+import { type Money, moneyInWords } from "../../../src/core/inference/money.ts";
 import {
   type Admit,
   type ExtraReading,
@@ -11,7 +12,9 @@ import {
   type WindowKind,
   windowKinds,
 } from "../../../src/core/store/ledger.ts";
-import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
+import { noLimits } from "../../../src/core/store/plan.ts";
+import { moment } from "../../../src/core/time/written.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { LedgerModel } from "../store/ledger-model.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import { organizationId } from "./virtual-time.ts";
@@ -76,11 +79,11 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
   };
   return { clock, admit, answerTo, release };
 }
-const plan: Plan = { ...noLimits, name: "pro" };
+const words = { plan: { ...noLimits, name: "pro" }, currency: "USD", names: {} };
 const leastOf = ({ inputNanos, outputTokens_min, price }: Case) =>
   inputNanos + Math.ceil((outputTokens_min * price) / 1000);
 const leftOf = ({ limit, used }: Pick<Total, "limit" | "used">) => Math.max(0, (limit ?? Infinity) - used);
-const number = (written: string) => Number(written.replaceAll(",", ""));
+const money = (nanos: number) => moneyInWords(nanos, "USD");
 
 /** What a message says, read word by word; what is left over when all of it was understood. */
 function readIn({ message }: Fault) {
@@ -90,26 +93,27 @@ function readIn({ message }: Fault) {
     rest = rest.replaceAll(pattern, "");
     return found.map((match) => match.groups ?? {});
   };
-  const name = "(?<name>five-hour session|weekly|monthly|extra usage)";
-  const grouped = "\\d{1,3}(?:,\\d{3})*";
-  const held = `(?:, of which running requests hold (?<held>${grouped})|, (?<all>all) held by running requests)?`;
-  const needs = all(new RegExp(`needs at least (?<nanos>${grouped}) nanos?`, "g"));
+  const span = "(?<span>for this session of five hours|for this week|for this month|of extra usage for this month)";
+  const amount = "\\$\\d{1,3}(?:,\\d{3})*(?:\\.\\d+)?";
+  const held = `(?:, of which running requests hold (?<held>${amount})|, (?<all>all) held by running requests)?`;
+  const needs = all(new RegExp(`needs at least (?<amount>${amount})`, "g"));
+  const used = all(new RegExp(`has used its (?<limit>${amount}) ${span}`, "g"));
   const left = all(
     new RegExp(
-      `${name} limit of (?<limit>${grouped}) nanos? (?:has (?<left>${grouped}) left \\((?<percent>[\\d.]+)% used\\)${held}|is (?<over>used up))`,
+      `has (?<left>${amount}) left of its (?<limit>${amount}) ${span} \\((?<percent>[\\d.]+)% used\\)${held}`,
       "g",
     ),
   );
-  const whole = all(new RegExp(`the (?:organization's )?(?:whole )?${name} limit of (?<limit>${grouped}) nanos?`, "g"));
-  const resets = all(new RegExp(`${name} limit resets at (?<at>\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z)`, "g"));
-  return { needs, left, whole, resets, rest };
+  const whole = all(new RegExp(`(?:the organization's whole|and its) (?<limit>${amount}) ${span}`, "g"));
+  const resets = all(/(?<what>It|Its \w+(?: usage)?) starts anew on (?<at>\d{1,2} \w+ \d\d:\d\d \(UTC\))/g);
+  return { needs, used, left, whole, resets, rest };
 }
 
 const kindOf: Record<string, WindowKind | "extra"> = {
-  "five-hour session": "session",
-  weekly: "week",
-  monthly: "month",
-  "extra usage": "extra",
+  "for this session of five hours": "session",
+  "for this week": "week",
+  "for this month": "month",
+  "of extra usage for this month": "extra",
 };
 
 /** Runs a property over the cases in which a request is refused so; fails where too few of them are. */
@@ -124,7 +128,7 @@ function eachRefused(
       const answer = ledger.answerTo(ledger.admit());
       if (answer.answer !== kind) return;
       seen += 1;
-      holds(one, answer as Shortage, refusalOf(answer, leastOf(one), plan), ledger);
+      holds(one, answer as Shortage, refusalOf(answer, leastOf(one), words), ledger);
     }),
     { numRuns: 3000 },
   );
@@ -134,39 +138,42 @@ function eachRefused(
 describe.each(["exhausted", "reserved"] as const)("a request of which the ledger says %s", (kind) => {
   test("is told what it needs, what is left and when it resets, and no number besides", () => {
     eachRefused(kind, (one, shortage, fault) => {
-      const { needs, left, whole, resets, rest } = readIn(fault);
-      const totalOf = (name: string): Total =>
-        kindOf[name] === "extra"
+      const { needs, used, left, whole, resets, rest } = readIn(fault);
+      const totalOf = (span: string): Total =>
+        kindOf[span] === "extra"
           ? { limit: one.extra.capNanos, used: one.extra.used, held: one.extra.held }
-          : one.totals[kindOf[name] as WindowKind];
-      for (const { nanos } of needs) expect(number(nanos!)).toBe(leastOf(one));
+          : one.totals[kindOf[span] as WindowKind];
+      for (const { amount } of needs) expect(amount).toBe(money(leastOf(one)));
+      for (const { span, limit } of used) {
+        expect(leftOf(totalOf(span!))).toBe(0);
+        expect(limit).toBe(money(totalOf(span!).limit!));
+      }
       for (const said of left) {
-        const total = totalOf(said.name!);
-        expect(number(said.limit!)).toBe(total.limit!);
-        expect(said.over !== undefined).toBe(leftOf(total) === 0);
-        if (said.over) continue;
-        expect(number(said.left!)).toBe(leftOf(total));
+        const total = totalOf(said.span!);
+        expect(said.limit).toBe(money(total.limit!));
+        expect(leftOf(total)).toBeGreaterThan(0);
+        expect(said.left).toBe(moneyInWords(leftOf(total), "USD", "down"));
         expect(Number(said.percent)).toBe(percentOf(total.used, total.limit));
-        const held = Math.min(total.held, leftOf(total));
-        const heldSaid = said.all ? leftOf(total) : number(said.held ?? "0");
-        expect(heldSaid).toBe(held);
+        const held = said.all ? leftOf(total) : total.held;
+        expect(said.all !== undefined).toBe(total.held >= leftOf(total));
+        if (!said.all) expect(said.held).toBe(held === 0 ? undefined : money(held));
       }
-      for (const { name, limit } of whole) {
-        expect(totalOf(name!).limit).toBe(number(limit!));
-        expect(number(limit!)).toBeLessThan(leastOf(one));
+      for (const { span, limit } of whole) {
+        expect(limit).toBe(money(totalOf(span!).limit!));
+        expect(totalOf(span!).limit).toBeLessThan(leastOf(one));
       }
-      for (const { name, at } of resets) {
-        const window = kindOf[name!] === "extra" ? "month" : (kindOf[name!] as WindowKind);
-        expect(at).toBe(shortage.windows[window].resetAt.toISOString());
+      for (const { at } of resets) {
+        const { window } = fault.details.body as { window: WindowKind };
+        expect(at).toBe(moment(shortage.windows[window].resetAt));
       }
-      expect(left.length + whole.length).toBeGreaterThan(0);
+      expect(used.length + left.length + whole.length).toBeGreaterThan(0);
       expect(rest).not.toMatch(/\d|undefined|null|Infinity/);
-      // One unit, two nanos; a sentence begins with a capital and ends with a full stop.
-      expect(fault.message).not.toMatch(/(?<![\d,])1 nanos|(?:[\d,]\d|[02-9]) unit\b/);
       expect(fault.message).toMatch(/^[A-Z].*\.$/);
     });
   });
 });
+
+const resetOf = ({ details }: Fault) => Date.parse(details.body!.reset_at as string);
 
 describe("the advice", () => {
   test("to wait for a reset helps: by then the windows have room", () => {
@@ -174,12 +181,9 @@ describe("the advice", () => {
       const [reset] = readIn(fault).resets;
       if (!reset) return;
       expect(fault.code).toBe("usage_limit_reached");
-      expect(fault.details.body).toMatchObject({
-        reset_at: reset.at,
-        resets_at: Math.ceil(Date.parse(reset.at!) / 1000),
-      });
-      expect(fault.details.retryAfterSeconds).toBe(Math.ceil((Date.parse(reset.at!) - shortage.at.getTime()) / 1000));
-      clock.now_ms = Date.parse(reset.at!);
+      expect(fault.details.body!.resets_at).toBe(Math.ceil(resetOf(fault) / 1000));
+      expect(fault.details.retryAfterSeconds).toBe(Math.ceil((resetOf(fault) - shortage.at.getTime()) / 1000));
+      clock.now_ms = resetOf(fault);
       expect(answerTo(admit()).answer).not.toBe("exhausted");
     });
   });
@@ -190,13 +194,13 @@ describe("the advice", () => {
       expect(fault.code).toBe("usage_limit_reached");
       const { limit, limit_value, needed } = fault.details.body as {
         limit: WindowKind;
-        limit_value: number;
-        needed: number;
+        limit_value: Money;
+        needed: Money;
       };
-      expect([needed, limit_value]).toEqual([leastOf(one), one.totals[limit].limit!]);
+      expect([needed, limit_value]).toEqual([dollars(leastOf(one)), dollars(one.totals[limit].limit!)]);
       const others = windowKinds.map((kind) => one.totals[kind].limit ?? Infinity);
-      expect(limit_value).toBe(Math.min(...others));
-      expect(limit_value).toBeLessThan(needed);
+      expect(nanosOf(limit_value)).toBe(Math.min(...others));
+      expect(nanosOf(limit_value)).toBeLessThan(nanosOf(needed));
       expect(fault.details).not.toHaveProperty("retryAfterSeconds");
       expect(fault.details.headers).toEqual({ "x-should-retry": "false" });
       expect(JSON.stringify(fault.details.body)).not.toMatch(/reset|"window"/);

@@ -10,6 +10,7 @@ import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command, Grow, SettleAnswer } from "../../../src/core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
+import { dollars } from "../../harness/money.ts";
 import type { ModelSubject } from "../store/budget-model.ts";
 import { newRequestId } from "../store/ledger-stores.ts";
 import { CutLedger, organizationId, settled, VirtualClock } from "./virtual-time.ts";
@@ -51,7 +52,7 @@ function node(change: Partial<EntranceSettings> = {}, changes = new HeardChanges
   const confirmed: SettleAnswer[] = [];
   const unrated = entrance(
     { batcher: commands, clock, changes, settled: (answer) => confirmed.push(answer) },
-    { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: () => 3_000, ...change },
+    { lease_ms: 60_000, checkpoint_ms: 2_000, grant_ms: () => 3_000, currency: "USD", ...change },
   );
   const sent = <V extends Command["verb"]>(verb: V) =>
     ledger.batches.flat().filter((one): one is Extract<Command, { verb: V }> => one.verb === verb);
@@ -498,7 +499,7 @@ describe("a refusal", () => {
     const seconds = Math.ceil((resetAt.getTime() - clock.now_ms()) / 1000);
     expect(fault.code).toBe("usage_limit_reached");
     expect(fault.message).toBe(
-      "This request needs at least 503 nanos, but the organization's monthly limit of 900 nanos is used up, and its five-hour session limit of 1,000 nanos has 100 left (90% used), and its extra usage limit of 400 nanos has 400 left (0% used). Send less input, choose a cheaper model, wait until the monthly limit resets at 1970-02-01T00:00:00.000Z, or ask your administrator for a higher plan or a higher extra usage limit.",
+      "This request needs at least $0.0000005, but the organization has used its $0.0000009 for this month, and has $0.0000001 left of its $0.000001 for this session of five hours (90% used), and has $0.0000004 left of its $0.0000004 of extra usage for this month (0% used). Its month starts anew on 1 February 00:00 (UTC). Send less input, choose a cheaper model, wait until then, or ask your administrator for a higher plan or a higher extra usage limit.",
     );
     expect(fault.details).toMatchObject({
       retryAfterSeconds: seconds,
@@ -513,7 +514,7 @@ describe("a refusal", () => {
         reset_at: "1970-02-01T00:00:00.000Z",
         resets_at: resetAt.getTime() / 1000,
         resets_in_seconds: seconds,
-        extra_usage: { enabled: true, available: 400 },
+        extra_usage: { enabled: true, available: dollars(400) },
         plan_type: "pro",
       },
     });
@@ -525,7 +526,7 @@ describe("a refusal", () => {
     const reservation = await entered({ plan, inputTokens: 1, cap: 50 });
     await Promise.all([reservation.settle({ ...ending, nanos: 900 }), clock.advance(10)]);
     const { message } = await refused({ plan, inputTokens: 1, cap: 50 });
-    expect(message).toStartWith("The organization's five-hour session limit of 900 nanos is used up");
+    expect(message).toStartWith("The organization has used its $0.0000009 for this session of five hours.");
   });
 
   test("for what others hold, or for concurrency, is worth trying again", async () => {
@@ -544,16 +545,16 @@ describe("a refusal", () => {
     const fault = await refused({ plan: { session: 2000 } });
     expect(fault.code).toBe("usage_limit_reached");
     expect(fault.message).toContain(
-      "needs at least 2,860 nanos, more than the organization's whole five-hour session limit of 2,000 nanos.",
+      "needs at least $0.0000029, more than the organization's whole $0.000002 for this session of five hours.",
     );
     expect(fault.details).toEqual({
       headers: { "x-should-retry": "false" },
       body: {
         limit: "session",
-        limit_value: 2000,
-        needed: 2860,
+        limit_value: dollars(2000),
+        needed: dollars(2860),
         limited_by: "organization",
-        extra_usage: { enabled: false, available: 0 },
+        extra_usage: { enabled: false, available: dollars(0) },
         plan_type: "pro",
       },
     });

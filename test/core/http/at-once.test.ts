@@ -12,6 +12,7 @@ import { busyness } from "../../harness/busyness.ts";
 import { databaseKinds, isDeep } from "../../harness/depth.ts";
 import { inMoney, says as saying } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { dollars, nanosOf, typed } from "../../harness/money.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
 import { type Simulator, startSimulator } from "../../harness/simulator.ts";
 import { type Sluice, startSluice } from "../../harness/sluice.ts";
@@ -174,8 +175,12 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       expect(data.at(-1)).toBe("[DONE]");
       expect(text).toContain('"finish_reason":"length"');
       const receipt = await receiptOf(node, key, id);
-      expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
-      charged += receipt.nanos.charged;
+      expect(receipt).toMatchObject({
+        outcome: "completed",
+        stopped_by: "usage_window",
+        cost: { uncharged: dollars(0) },
+      });
+      charged += nanosOf(receipt.cost.charged);
     }
     expect(charged).toBeLessThanOrEqual(reloaded);
     expect(charged).toBeGreaterThan(reloaded * 0.9);
@@ -195,12 +200,12 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     const body = towardsLimit(fleet.nodes.length);
     const running = fleet.nodes.map((node) => run(node, key, "/v1/chat/completions", true, body));
     await Promise.all(running.map(({ begun }) => begun));
-    await first!.json("plan", "update", "made", "--limit", `session=${limit}`);
+    await first!.json("plan", "update", "made", "--limit", `session=${typed(limit)}`);
     let charged = 0;
     for (const { ended, node } of running) {
       const { id, text } = await ended;
       expect(text).toContain('"finish_reason":"length"');
-      charged += (await receiptOf(node, key, id)).nanos.charged;
+      charged += nanosOf((await receiptOf(node, key, id)).cost.charged);
     }
     expect(charged).toBeLessThanOrEqual(limit);
     expect(charged).toBeGreaterThan(limit * 0.9);
@@ -246,6 +251,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   const { json } = { json: (...words: string[]) => fleet.nodes[0]!.json<{ id: string }>(...words) };
   const sessionOf = (nanos: number) => ["--limit", `session=${nanos}`];
   const own = (nanos: number) => `session=${decimalOf(nanos, 9)}`;
+  const planSession = (nanos: number) => ["--limit", `session=${typed(nanos)}`];
   const team = ({ organization }: Member, name: string) =>
     json("team", "create", "--org", organization, "--name", name);
 
@@ -273,15 +279,15 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     },
     organization: async (isFirst) => {
       const name = `of-one-${Bun.randomUUIDv7().slice(-12)}`;
-      await json("plan", "create", name, ...(isFirst ? [] : sessionOf(1e9)));
+      await json("plan", "create", name, ...(isFirst ? [] : planSession(1e9)));
       const member = await fleet.member(name);
-      return { member, set: (nanos) => json("plan", "update", name, ...sessionOf(nanos)) };
+      return { member, set: (nanos) => json("plan", "update", name, ...planSession(nanos)) };
     },
     "extra usage": async () => {
       const name = `full-${Bun.randomUUIDv7().slice(-12)}`;
-      await json("plan", "create", name, ...sessionOf(1));
+      await json("plan", "create", name, ...planSession(1));
       const member = await fleet.member(name);
-      const set = (nanos: number) => json("org", "extra-usage", member.organization, "on", "--cap", `${nanos}`);
+      const set = (nanos: number) => json("org", "extra-usage", member.organization, "on", "--cap", typed(nanos));
       await set(1e9);
       return { member, set };
     },
@@ -306,8 +312,12 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
           expect(text).toContain('"finish_reason":"length"');
           expect(dataOf(text).at(-1)).toBe("[DONE]");
           const receipt = await receiptOf(node, member.otherKey, id);
-          expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
-          charged += receipt.nanos.charged;
+          expect(receipt).toMatchObject({
+            outcome: "completed",
+            stopped_by: "usage_window",
+            cost: { uncharged: dollars(0) },
+          });
+          charged += nanosOf(receipt.cost.charged);
         }
         expect(charged).toBeLessThanOrEqual(limit);
         expect(charged).toBeGreaterThan(limit * 0.9);
@@ -345,7 +355,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
       await set(1e9);
       const { id, text } = await running.ended;
       expect(text).toContain('"finish_reason":"stop"');
-      expect((await receiptOf(running.node, member.otherKey, id)).nanos.charged).toBeGreaterThan(13_000);
+      expect(nanosOf((await receiptOf(running.node, member.otherKey, id)).cost.charged)).toBeGreaterThan(13_000);
     });
   }
 
@@ -432,7 +442,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false });
         if (stream) expect(receipt.usage.output_tokens).toBeGreaterThan(0);
         // Of what nobody streamed, nothing was delivered.
-        expect(receipt.nanos.charged > 0).toBe(stream);
+        expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
       }
       // Nobody else noticed, until its own plan is gone.
       await fleet.nodes[0]!.json("org", "plan", bystander.organization, "--none");

@@ -5,6 +5,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { tokens } from "../../../src/features/simulator/text.ts";
 import { model, says, startService } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
 
@@ -50,9 +51,15 @@ const produced = () => service.engine.requests.at(-1)?.tokens ?? 0;
 /** What its GET says once it has ended and was settled, beside what it was charged for. */
 async function settled({ id, request }: Begun) {
   await until(async () => (await fetched(id)).status !== "in_progress", 10_000, "the end of the response");
-  const { outcome, usage, nanos } = await endedReceipt(service, request);
+  const { outcome, usage, cost } = await endedReceipt(service, request);
   const got = await fetched(id);
-  return { status: got.status, outcome, text: textOf(got), charged: nanos.charged, output_tokens: usage.output_tokens };
+  return {
+    status: got.status,
+    outcome,
+    text: textOf(got),
+    charged: nanosOf(cost.charged),
+    output_tokens: usage.output_tokens,
+  };
 }
 
 describe.each([false, true])("streamed: %p", (stream) => {

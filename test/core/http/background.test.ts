@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import OpenAI from "openai";
 import { errorOf, model, says, startService } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { newKey } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -156,7 +157,7 @@ describe("with an idempotency key", () => {
     const over = await repeated(key, "tokens=30 tps=30");
     expect(await over.json()).toMatchObject({ id: begun.id, status: "completed", output: [{ type: "message" }] });
     expect(service.engine.counts.requests).toBe(before + 1);
-    expect((await receiptOf(requestIdOf(over))).nanos.charged).toBe(0);
+    expect(nanosOf((await receiptOf(requestIdOf(over))).cost.charged)).toBe(0);
     const other = await repeated(key, "tokens=31 tps=30");
     expect([other.status, (await errorOf(other)).code]).toEqual([400, "idempotency_key_reused"]);
   });

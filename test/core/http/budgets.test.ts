@@ -1,7 +1,8 @@
 /** What a key and its team may use, as a client and an operator meet it. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { decimalOf } from "../../../src/core/inference/money.ts";
+import { decimalOf, type Money } from "../../../src/core/inference/money.ts";
 import { model, startService } from "../../harness/engine.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
@@ -46,7 +47,9 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
   expect((await first).status).toBe(200);
   const reserved = await refused(await chat(limited.key, "hello"));
   expect(reserved).toMatchObject({ code: "usage_reserved", limited_by: "key" });
-  expect(reserved.message).toMatch(/but the key's five-hour session limit of 150,000 nanos has 150,000 left/);
+  expect(reserved.message).toMatch(
+    /but the key \S+ has \$0\.00015 left of its \$0\.00015 for this session of five hours/,
+  );
   expect((await chat(neighbour.key, "hello")).status).toBe(200);
   running.abort();
   await until(
@@ -65,9 +68,14 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
 
   await service.json("limit", "set", "key", limited.id, "session=0.000001");
   const whole = await refused(await chat(limited.key, "hello"));
-  expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "key", limit: "session", limit_value: 1000 });
+  expect(whole).toMatchObject({
+    code: "usage_limit_reached",
+    limited_by: "key",
+    limit: "session",
+    limit_value: dollars(1000),
+  });
   expect(whole.message).toMatch(
-    /more than the key's whole five-hour session limit of 1,000 nanos\. .* higher limit of the key\.$/,
+    /more than the key \S+'s whole \$0\.000001 for this session of five hours\. .* higher limit of the key\.$/,
   );
 });
 
@@ -88,7 +96,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   await service.json("limit", "set", "team", team.id, "week=0.000111");
   const full = await refused(await chat(two.key, "hello"));
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
-  expect(full.message).toMatch(/the team's weekly limit of 111,000 nanos has [\d,]+ left/);
+  expect(full.message).toMatch(/the team has \$[\d.]+ left of its \$0\.00011 for this week/);
 
   // Out of the team it is as before.
   await service.json("key", "update", two.id, "--no-team");
@@ -119,14 +127,14 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
     expect(answer.status).toBe(200);
     await answer.text();
     interface Shown {
-      standing: { usage_percent: number; week: { used: number; held: number; limit: number } };
+      standing: { usage_percent: number; week: { used: Money; held: Money; limit: Money } };
     }
     const shown = () => service.json<Shown>("team", "show", team.id);
     await until(async () => {
       const { week } = (await shown()).standing;
-      return week.used > 0 && week.held === 0;
+      return nanosOf(week.used) > 0 && nanosOf(week.held) === 0;
     });
-    const { used } = (await shown()).standing.week;
+    const used = nanosOf((await shown()).standing.week.used);
     const limit = Math.floor(used / 0.8);
     await service.json("limit", "set", "team", team.id, `week=${decimalOf(limit, 9)}`);
     await until(() => told.length > 0, 30_000, "the notice");
@@ -139,8 +147,8 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
           name: "research",
           window: "week",
           share_percent: 80,
-          used,
-          limit,
+          used: dollars(used),
+          limit: dollars(limit),
         },
       },
     ]);
@@ -148,12 +156,15 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
       team: { week: { usage_percent: number } };
     };
     const { standing } = await shown();
-    expect(standing).toMatchObject({ usage_percent: usage.team.week.usage_percent, week: { used, limit } });
+    expect(standing).toMatchObject({
+      usage_percent: usage.team.week.usage_percent,
+      week: { used: dollars(used), limit: dollars(limit) },
+    });
     expect(await service.json<{ id: string }[]>("team", "list", "--org", org, "--over", "80")).toMatchObject([
       { id: team.id },
     ]);
     const receipt = answer.headers.get("x-service-request-id")!;
-    expect(await service.json("request", "show", receipt)).toMatchObject({ nanos: { charged: used } });
+    expect(await service.json("request", "show", receipt)).toMatchObject({ cost: { charged: dollars(used) } });
     expect(await service.json("key", "show", id)).toMatchObject({ standing: null });
   } finally {
     await receiver.stop(true);
@@ -174,7 +185,7 @@ test("how many of a key's requests run at a time is limited by itself", async ()
   expect(crowded).toMatchObject({
     code: "concurrency_limit_exceeded",
     limited_by: "key",
-    message: "The key's limit of 1 request at a time is reached. Try again when one of them ends.",
+    message: "The key test's limit of 1 request at a time is reached. Try again when one of them ends.",
   });
   running.abort();
 });
@@ -198,7 +209,7 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
   const error = await refused(full);
   expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
-  expect(error.message).toMatch(/^The key's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
+  expect(error.message).toMatch(/^The key test's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
   const others = await chat(neighbour.key, "hello", 10);
   // Two of the limited key, and this one: what was refused took nothing.
   expect([others.status, ...rateHeadersOf(others)]).toEqual([200, "50", "47", null]);

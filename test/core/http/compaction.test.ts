@@ -7,6 +7,7 @@ import type {
 } from "../../../src/core/protocol/openai-responses/contract.ts";
 import { startScriptedEngine, type Turn } from "../../clients/scripted-engine.ts";
 import { errorOf, model, plainModel, refusalOf, smallModel, startService } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { eventsOf, finalOf } from "../../harness/responses.ts";
 
@@ -69,7 +70,7 @@ describe("a conversation that ends in a trigger", () => {
       if (stream) expect(done).toEqual(whole.output);
       const receipt = await receiptOf(response);
       expect(receipt).toMatchObject({ operation: "responses", outcome: "completed", usage: { source: "reported" } });
-      expect(receipt.nanos.charged).toBeGreaterThan(0);
+      expect(nanosOf(receipt.cost.charged)).toBeGreaterThan(0);
     },
   );
 
@@ -140,8 +141,8 @@ describe("a model that writes no summary", () => {
       play(turn, turn);
       const response = await post(body, at);
       expect(await refusalOf(response)).toEqual([503, "upstream_unavailable", null]);
-      const { outcome, nanos } = await receiptOf(response);
-      expect([outcome, nanos.charged]).toEqual(["failed", 0]);
+      const { outcome, cost } = await receiptOf(response);
+      expect([outcome, nanosOf(cost.charged)]).toEqual(["failed", 0]);
     }
   });
 
@@ -200,7 +201,7 @@ describe("a conversation beyond the context", () => {
     for (const stream of [false, true]) {
       const response = await post({ input: [user(line), trigger], stream });
       expect(await refusalOf(response)).toEqual([400, "context_length_exceeded", "input"]);
-      expect((await receiptOf(response)).nanos.charged).toBe(0);
+      expect(nanosOf((await receiptOf(response)).cost.charged)).toBe(0);
     }
     expect(engine.asked).toHaveLength(2);
     const far = await post({ model: smallModel, input: [user(line.repeat(2_000)), trigger] });

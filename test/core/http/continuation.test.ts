@@ -1,6 +1,7 @@
 /** An engine dies in the middle of a text, and another goes on: the caller sees one answer, and pays once for it. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { eventsOf as framesOf } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { eventsOf, finalOf, textOf } from "../../harness/responses.ts";
 import { startSimulator } from "../../harness/simulator.ts";
@@ -84,7 +85,7 @@ describe("a text goes on at another engine", () => {
       const receipt = await receiptOf(response);
       expect(receipt).toMatchObject({ outcome: "completed", attempts: 2, continued: true, error_code: null });
       const { input_tokens, output_tokens } = receipt.usage;
-      expect(receipt.nanos.charged).toBe(100 * input_tokens + 400 * output_tokens);
+      expect(nanosOf(receipt.cost.charged)).toBe(100 * input_tokens + 400 * output_tokens);
       // The engine that went on was also sent what the first one had said; the caller's input has not grown by it.
       expect(Math.abs(input_tokens - 18)).toBeLessThan(12);
       expect(Math.abs(output_tokens - 40)).toBeLessThan(15);

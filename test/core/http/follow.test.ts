@@ -9,6 +9,7 @@ import { idOf } from "../../../src/core/store/ids.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { fleetReports } from "../../../src/stores/postgres/fleet-reports.ts";
 import { reportOf } from "../../admin/management/fleet-reports.ts";
+import { typed } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 import { type OperatorPort, operatorPort } from "./operator-port.ts";
@@ -84,7 +85,7 @@ describe("over HTTP", () => {
 
   test("the organizations that have used most of a limit are in it, the nearest first", async () => {
     const { manage } = port;
-    await manage.createPlan({ name: "small", month: 1_000, week: 10_000 });
+    await manage.createPlan({ name: "small", month: typed(1_000), week: typed(10_000) });
     const ids: Record<string, string> = {};
     for (const [slug, nanos] of [
       ["near", 924],
@@ -94,7 +95,8 @@ describe("over HTTP", () => {
       const id = idOf(Bun.randomUUIDv7(), "org_");
       await administration(owned.db).createOrganization({ id, slug, name: slug, plan: "small", actor: "cli:test" });
       ids[slug] = id;
-      if (nanos > 0) await manage.adjustUsage({ organization: slug, window: "month", nanos, reason: "test" });
+      if (nanos > 0)
+        await manage.adjustUsage({ organization: slug, window: "month", amount: typed(nanos), reason: "test" });
     }
     const nearest = await nearestOrganizations({
       administration: administration(owned.db),

@@ -4,6 +4,7 @@
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { inferenceBodies, model, startService } from "../../harness/engine.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -69,13 +70,13 @@ describe.each(paths)("%s", (path) => {
           stream,
           model,
           outcome: "completed",
-          nanos: { held: 0, charged: 0, uncharged: 0 },
+          cost: { held: dollars(0), charged: dollars(0), uncharged: dollars(0) },
         });
       }
       expect(service.engine.counts.requests).toBe(before + 1);
       const receipt = await receiptOf(requestIdOf(first));
       expect(receipt).toMatchObject({ replay_of: null, detached: false, outcome: "completed" });
-      expect(receipt.nanos.charged).toBeGreaterThan(0);
+      expect(nanosOf(receipt.cost.charged)).toBeGreaterThan(0);
     });
 
     test(`${kind} is joined while it is written`, async () => {

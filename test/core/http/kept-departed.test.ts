@@ -10,6 +10,7 @@ import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.
 import { busyness } from "../../harness/busyness.ts";
 import { model, type Service, says, startService } from "../../harness/engine.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { until } from "../../harness/until.ts";
 
@@ -99,7 +100,7 @@ describe("is ended", () => {
         const receipt = await onlyRecord(leaver.organization);
         expect(receipt).toMatchObject({ outcome: "failed", error_code: code, recovered: false, stream });
         // Of what nobody streamed, nothing was delivered.
-        expect(receipt.nanos.charged > 0).toBe(stream);
+        expect(nanosOf(receipt.cost.charged) > 0).toBe(stream);
       });
     }
   }

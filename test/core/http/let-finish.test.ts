@@ -7,6 +7,7 @@ import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.
 import { busyness } from "../../harness/busyness.ts";
 import { model, type Service, says, startService } from "../../harness/engine.ts";
 import { lineOf } from "../../harness/log-lines.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
 import { endedReceipt } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -55,7 +56,7 @@ for (const path of paths) {
     expect(engine).toMatchObject({ ended: "complete", tokens: 30 });
     const receipt = await receiptOf(service, path, logged);
     expect(receipt).toMatchObject({ outcome: "cancelled", usage: { output_tokens: 30, source: "reported" } });
-    expect(receipt.nanos.charged).toBe(receipt.usage.input_tokens * 100 + 30 * 400);
+    expect(nanosOf(receipt.cost.charged)).toBe(receipt.usage.input_tokens * 100 + 30 * 400);
   });
 
   test(`${path}: one that breaks is paid nothing`, async () => {
@@ -63,7 +64,7 @@ for (const path of paths) {
     await left(service, path, "slow-headers=1000 status=500");
     const receipt = await receiptOf(service, path, logged);
     expect(receipt).toMatchObject({ outcome: "cancelled", usage: { input_tokens: 0, output_tokens: 0 } });
-    expect(receipt.nanos.charged).toBe(0);
+    expect(nanosOf(receipt.cost.charged)).toBe(0);
   });
 }
 
@@ -74,10 +75,10 @@ test("an engine that takes longer is let go after ten seconds, and its input alo
   const now_ms = performance.now();
   for (const { left_ms } of running) expect(now_ms - left_ms).toBeGreaterThan(9_500);
   for (const path of paths) {
-    const { usage, nanos } = await receiptOf(service, path, logged);
+    const { usage, cost } = await receiptOf(service, path, logged);
     expect(usage).toMatchObject({ output_tokens: 0, source: "estimated" });
-    expect(nanos.charged).toBe(usage.input_tokens * 100);
-    expect(nanos.charged).toBeGreaterThan(0);
+    expect(nanosOf(cost.charged)).toBe(usage.input_tokens * 100);
+    expect(nanosOf(cost.charged)).toBeGreaterThan(0);
   }
 });
 
@@ -99,9 +100,9 @@ test("a key that is revoked ends it, and its input alone is charged", async () =
   const { engine } = await left(service, paths[0]!, "ttft=30000", made.key);
   await service.json("key", "revoke", made.id);
   await until(() => engine.ended === "client-left", 3_000, "the engine to be let go");
-  const { usage, nanos } = await receiptOf(service, paths[0]!, logged);
+  const { usage, cost } = await receiptOf(service, paths[0]!, logged);
   expect(usage).toMatchObject({ output_tokens: 0, source: "estimated" });
-  expect(nanos.charged).toBe(usage.input_tokens * 100);
+  expect(nanosOf(cost.charged)).toBe(usage.input_tokens * 100);
 });
 
 test("a drain waits for it no longer than for others, and its input alone is charged", async () => {

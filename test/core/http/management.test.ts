@@ -10,11 +10,13 @@ import { newKey } from "../../../src/core/auth/key.ts";
 import { Call } from "../../../src/core/http/call.ts";
 import { isLoopback } from "../../../src/core/http/client-address.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { roles } from "../../../src/core/store/operators.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
+import { typed } from "../../harness/money.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 import { type OperatorPort, operatorPort } from "./operator-port.ts";
 
@@ -195,7 +197,7 @@ describe("to an organization-admin", () => {
 
   test("a report is of the own organization, also where none is named", async () => {
     for (const organization of ["acme", "globex"])
-      await port.manage.adjustUsage({ organization, window: "month", nanos: 70, reason: "test" });
+      await port.manage.adjustUsage({ organization, window: "month", amount: typed(70), reason: "test" });
     const slugsFor = async (token: string) => {
       const { body } = await port.ask("/usage/report?by=organization", { token });
       return [body.organization, (body.rows as { organization: string }[]).map((row) => row.organization).sort()];
@@ -212,14 +214,17 @@ describe("a report for a spreadsheet", () => {
     });
 
   test("is the same report as CSV", async () => {
-    await port.manage.adjustUsage({ organization: "acme", window: "month", nanos: 5, reason: "test" });
+    await port.manage.adjustUsage({ organization: "acme", window: "month", amount: typed(5), reason: "test" });
     const answer = await report("by=organization&organization=acme&format=csv");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(answer.headers.get("content-disposition")).toContain(".csv");
-    const asJson = (await (await report("by=organization&organization=acme")).json()) as { rows: { nanos: number }[] };
+    const asJson = (await (await report("by=organization&organization=acme")).json()) as {
+      rows: { cost: { total: Money } }[];
+    };
     const [names, row, rest] = (await answer.text()).split("\r\n").map((line) => line.split(","));
-    expect(Number(row![names!.indexOf("nanos")])).toBe(asJson.rows[0]!.nanos);
+    const { amount, currency } = asJson.rows[0]!.cost.total;
+    expect([row![names!.indexOf("cost")], row![names!.indexOf("currency")]]).toEqual([amount, currency]);
     expect(rest).toEqual([""]);
   });
 
@@ -486,7 +491,7 @@ test("what is revoked cannot be rotated", async () => {
 
 test("every act stands in the log with who did it, from where, and what it was before; no secret does", async () => {
   await port.manage.createOrganization({ slug: "logged" });
-  await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap_nanos: 5 } });
+  await port.ask("/organizations/logged/extra-usage", { method: "PUT", body: { cap: "5" } });
   const made = await port.ask("/keys", { method: "POST", body: { organization: "logged", name: "logged" } });
   const { body } = await port.ask("/audit?organization=logged");
   expect(body.data!.map(({ actor, address, action }) => [actor, address, action])).toEqual([
@@ -494,7 +499,7 @@ test("every act stands in the log with who did it, from where, and what it was b
     ["operator:a-admin", "127.0.0.1", "organization.extra_usage"],
     ["cli:test", null, "organization.create"],
   ]);
-  expect(body.data![1]!.details).toMatchObject({ cap_nanos: 5, before: { enabled: false } });
+  expect(body.data![1]!.details).toMatchObject({ cap: "5.000000000", before: { enabled: false } });
   expect(JSON.stringify(body)).not.toContain(made.body.key as string);
 });
 

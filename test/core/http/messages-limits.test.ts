@@ -38,7 +38,7 @@ describe.each([false, true])("a session with too little left (stream: %p)", (str
     );
     const { error } = (await refused.json()) as Refusal;
     expect(error.type).toBe("rate_limit_error");
-    expect(error.message).toContain("five-hour session limit of 14,000 nanos has ");
+    expect(error.message).toMatch(/left of its \$0\.000014 for this session of five hours/);
     const { error_code, resets_at, window, plan_type } = error.details;
     expect({ error_code, window, plan_type }).toEqual({
       error_code: "usage_limit_reached",

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { Message } from "../../../src/core/protocol/anthropic-messages/contract.ts";
 import { model, plainModel, type Service, says, smallModel, startService, words } from "../../harness/engine.ts";
 import { eventsOf, gathered } from "../../harness/messages.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -457,6 +458,6 @@ test("usage equals that of chat for the same request, in the receipt to the last
   const streamedToo = await receiptOf(await post(asks(directives, "hello there", { stream: true })));
   expect(messages).toMatchObject({ operation: "messages", outcome: "completed" });
   expect(messages.usage).toEqual(chat.usage);
-  expect(messages.nanos.charged).toBe(chat.nanos.charged);
+  expect(nanosOf(messages.cost.charged)).toBe(nanosOf(chat.cost.charged));
   expect(streamedToo.usage).toEqual(chat.usage);
 });

@@ -5,6 +5,7 @@ import type { Database } from "../../../src/stores/postgres/database.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { limitModels } from "../../core/store/model-limits.ts";
 import { model, plainModel, startService } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { freshDatabase } from "../../harness/services.ts";
@@ -94,6 +95,6 @@ test("a limit for models that is set while a request runs ends it where the limi
   await whole;
   const receipt = await endedReceipt(service, id, { key });
   expect(receipt).toMatchObject({ stopped_by: "usage_window" });
-  expect(receipt.nanos.charged).toBeLessThanOrEqual(30_000);
+  expect(nanosOf(receipt.cost.charged)).toBeLessThanOrEqual(30_000);
   expect(await get("/v1/service/usage", key)).toMatchObject({ models: { [prefixOf(model)]: { session: {} } } });
 });

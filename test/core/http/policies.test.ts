@@ -188,7 +188,7 @@ describe("an organization", () => {
       ["POST", `/organizations/${slug}/resume`, {}],
       ["POST", `/organizations/${slug}/suspend`, {}],
       ["PUT", `/organizations/${slug}/plan`, { plan: "pro" }],
-      ["PUT", `/organizations/${slug}/extra-usage`, { cap_nanos: 9 }],
+      ["PUT", `/organizations/${slug}/extra-usage`, { cap: "9" }],
       ["PUT", `/organizations/${slug}/anchor`, { anchor: "2026-12-01" }],
       ["PATCH", `/organizations/${slug}`, { slug: "opened" }],
       ["PATCH", `/organizations/${slug}/policies`, { keeps_content: false }],

@@ -168,6 +168,6 @@ test("limits of a minute are raised and fall back within a second of the end", a
   const refused = await chat(key, "hello");
   expect([refused.status, ((await refused.json()) as { error: { message: string } }).error.message]).toEqual([
     429,
-    expect.stringContaining("key's limit of 1 request"),
+    expect.stringContaining("'s limit of 1 request"),
   ]);
 });

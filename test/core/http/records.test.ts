@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { errorOf, eventsOf, model, says, startService, words } from "../../harness/engine.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -46,8 +47,8 @@ describe("a record", () => {
       });
       const { input_tokens, cached_input_tokens, output_tokens, source } = receipt.usage;
       expect([cached_input_tokens, output_tokens, source]).toEqual([4, 30, "reported"]);
-      expect(receipt.nanos.charged).toBe(input_tokens * 100 + 4 * 10 + 30 * 400);
-      expect(receipt.nanos.uncharged).toBe(0);
+      expect(nanosOf(receipt.cost.charged)).toBe(input_tokens * 100 + 4 * 10 + 30 * 400);
+      expect(nanosOf(receipt.cost.uncharged)).toBe(0);
     }
   });
 
@@ -72,7 +73,7 @@ describe("a record", () => {
       expect(receipt).toMatchObject({
         outcome: "failed",
         error_code: (await errorOf(response)).code,
-        nanos: { charged: 0 },
+        cost: { charged: dollars(0) },
       });
     }
   });
@@ -86,7 +87,7 @@ describe("a record", () => {
     expect(received).toBeGreaterThan(0);
     expect(received).toBeLessThanOrEqual(7);
     expect(receipt.usage.output_tokens).toBe(received);
-    expect(receipt.nanos.charged).toBeGreaterThanOrEqual(received * 400);
+    expect(nanosOf(receipt.cost.charged)).toBeGreaterThanOrEqual(received * 400);
   });
 });
 

@@ -4,6 +4,7 @@ import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.
 import { freePort } from "../../harness/daemon.ts";
 import { model, says, startService } from "../../harness/engine.ts";
 import { lineOf } from "../../harness/log-lines.ts";
+import { dollars } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -56,7 +57,7 @@ describe.each(Object.keys(bodies))("on %s", (path) => {
   test("a 20-word answer reported as 5,000,000 tokens is charged as counted, and the client reads that", async () => {
     const { id, text, receipt } = await asked(path, { prompt_tokens: 12, completion_tokens: 5_000_000 });
     expect(receipt.usage).toMatchObject({ input_tokens: 12, output_tokens: words, source: "counted" });
-    expect(receipt.nanos).toMatchObject({ charged: 12 * 100 + words * 400, uncharged: 0 });
+    expect(receipt.cost).toMatchObject({ charged: dollars(12 * 100 + words * 400), uncharged: dollars(0) });
     expect(isTold(text, words)).toBe(true);
     expect(text).not.toContain("5000000");
     const shown = await service.json<{ report_rejected: unknown }>("request", "show", id);

@@ -1,6 +1,7 @@
 /** An engine that reports more than anybody held for it: recorded in full, charged to the limit, told in a metric. */
 import { afterAll, expect, test } from "bun:test";
 import { model, says, startService } from "../../harness/engine.ts";
+import { dollars } from "../../harness/money.ts";
 import { newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
@@ -24,10 +25,10 @@ test("usage above every limit is in the receipt and in a metric, and the window 
   expect(await endedReceipt(service, requestIdOf(response), { key })).toMatchObject({
     outcome: "completed",
     usage: { input_tokens: 5000, output_tokens: 1 },
-    nanos: { charged: limit, uncharged: whole - limit },
+    cost: { charged: dollars(limit), uncharged: dollars(whole - limit) },
     windows: { session: { usage_percent_after: 100 } },
   });
   const metrics = await (await service.fetch("/metrics")).text();
-  expect(metrics).toMatch(new RegExp(`^usage_nanos_total\\{class="charged"\\} ${limit}$`, "m"));
-  expect(metrics).toMatch(new RegExp(`^usage_nanos_total\\{class="uncharged"\\} ${whole - limit}$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^usage_cost_total\\{class="charged"\\} ${limit / 1e9}$`, "m"));
+  expect(metrics).toMatch(new RegExp(`^usage_cost_total\\{class="uncharged"\\} ${(whole - limit) / 1e9}$`, "m"));
 });

@@ -228,7 +228,7 @@ describe("on the embedded database", () => {
     const whole = await service.post("/v1/chat/completions", { model, messages: says("", "hello") });
     expect(whole.status).toBe(200);
     await whole.json();
-    const isSettled = async () => (await countedBy(service)).some((line) => line.startsWith("usage_nanos_total"));
+    const isSettled = async () => (await countedBy(service)).some((line) => line.startsWith("usage_cost_total"));
     await until(isSettled, 10_000, "the request to be settled");
     const before = await countedBy(service);
     expect((await said(service, "warmed_up")).requests).toBeGreaterThan(300);

@@ -4,7 +4,9 @@
  * docs/design/errors-and-streams.md, Limits and their errors.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { inWords, type Money } from "../../../src/core/inference/money.ts";
 import { model, startService, words } from "../../harness/engine.ts";
+import { dollars, nanosOf, typed } from "../../harness/money.ts";
 import { newKey, newMember, newOrganization } from "../../harness/organizations.ts";
 
 setDefaultTimeout(60_000);
@@ -68,18 +70,18 @@ async function saidBy(response: Response): Promise<Said> {
 
 const limits: [string, string, string, () => Promise<string>][] = [
   ["organization", "tokens_per_minute", "limit of 1,000 tokens a minute", async () => keyOn("minute")],
-  ["organization", "session", "five-hour session limit of 100,000 nanos", async () => keyOn("session")],
-  ["organization", "week", "weekly limit of 100,000 nanos", async () => keyOn("week")],
-  ["organization", "month", "monthly limit of 100,000 nanos", async () => keyOn("month")],
+  ["organization", "session", "$0.0001 for this session of five hours", async () => keyOn("session")],
+  ["organization", "week", "$0.0001 for this week", async () => keyOn("week")],
+  ["organization", "month", "$0.0001 for this month", async () => keyOn("month")],
   ["team", "tokens_per_minute", "limit of 1,000 tokens a minute", () => keyOfTeam("tokens_per_minute=1000")],
-  ["team", "week", "weekly limit of 100,000 nanos", () => keyOfTeam("week=0.0001")],
+  ["team", "week", "$0.0001 for this week", () => keyOfTeam("week=0.0001")],
   [
     "key",
     "tokens_per_minute",
     "limit of 1,000 tokens a minute",
     async () => keyOn("wide", "--limit", "tokens_per_minute=1000"),
   ],
-  ["key", "month", "monthly limit of 100,000 nanos", async () => keyOn("wide", "--limit", "month=0.0001")],
+  ["key", "month", "$0.0001 for this month", async () => keyOn("wide", "--limit", "month=0.0001")],
 ];
 
 describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) => {
@@ -98,15 +100,19 @@ describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) =
       expect(waits).toEqual([]);
       const { type, message, fields } = await saidBy(response);
       expect(type).toBe(protocols[name].type);
-      const limit_value = limit === "tokens_per_minute" ? 1_000 : 100_000;
+      const isMinute = limit === "tokens_per_minute";
+      const limit_value = isMinute ? 1_000 : dollars(100_000);
       expect(fields).toMatchObject({ limit, limit_value, limited_by });
       expect(fields.code ?? fields.error_code).toBe("usage_limit_reached");
       expect(Object.keys(fields).filter((field) => /reset|window/.test(field))).toEqual([]);
-      const needed = fields.needed as number;
-      expect(needed).toBeGreaterThan(limit_value);
-      const unit = limit === "tokens_per_minute" ? "tokens" : "nanos";
-      expect(message).toStartWith(
-        `This request needs at least ${needed.toLocaleString("en-US")} ${unit}, more than the ${limited_by}'s whole ${named}. Send less input, `,
+      const needed = fields.needed as Money & number;
+      expect(isMinute ? needed : nanosOf(needed)).toBeGreaterThan(isMinute ? 1_000 : 100_000);
+      const asked = isMinute ? `${needed.toLocaleString("en-US")} tokens` : inWords(needed);
+      const whose = `the ${limited_by}(?: [^']+)?'s whole ${named.replace("$", "\\$")}`;
+      expect(message).toMatch(
+        new RegExp(
+          `^This request needs at least ${asked.replace("$", "\\$")}, more than ${whose}\\. Send less input, `,
+        ),
       );
       expect(message).toContain("ask your administrator");
       const status = response.headers.get("anthropic-ratelimit-unified-status");
@@ -131,38 +137,38 @@ test("of several whole limits the smallest is named, whosever it is", async () =
 });
 
 describe("extra usage", () => {
-  const withExtra = async (cap: string) => {
+  const withExtra = async (cap: number) => {
     const org = await newOrganization(service, "session");
-    await service.json("org", "extra-usage", org, "on", "--cap", cap);
+    await service.json("org", "extra-usage", org, "on", "--cap", typed(cap));
     return { org, key: (await newKey(service, org)).key };
   };
 
   test("that could take the request admits it", async () => {
-    const { key } = await withExtra("100000000");
+    const { key } = await withExtra(100_000_000);
     const response = await ask("chat", key);
     expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
   });
 
   test("that is too small for it as well is named beside the plan's limit", async () => {
-    const { key } = await withExtra("120000");
+    const { key } = await withExtra(120_000);
     const { message, fields } = await saidBy(await ask("chat", key));
-    expect(fields).toMatchObject({ limit: "session", extra_usage: { enabled: true, available: 120_000 } });
+    expect(fields).toMatchObject({ limit: "session", extra_usage: { enabled: true, available: dollars(120_000) } });
     expect(message).toContain(
-      "whole five-hour session limit of 100,000 nanos and the extra usage limit of 120,000 nanos.",
+      "whole $0.0001 for this session of five hours and its $0.00012 of extra usage for this month.",
     );
     expect(message).toEndWith("a higher plan or a higher extra usage limit.");
   });
 
   test("relieves no key: its whole limit is final all the same", async () => {
-    const { org } = await withExtra("100000000");
+    const { org } = await withExtra(100_000_000);
     const { key } = await newKey(service, org, "--limit", "week=0.0001");
     expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "week" });
   });
 
   test("that is used up has a reset, which is told", async () => {
-    const { org, key } = await withExtra("1000000");
+    const { org, key } = await withExtra(1_000_000);
     await (await ask("chat", key)).text();
-    const used = ["--window", "extra", "--nanos", "+900000", "--reason", "test"];
+    const used = ["--window", "extra", "--amount", "0.0009", "--reason", "test"];
     expect((await service.cli("usage", "adjust", org, ...used)).code).toBe(0);
     const response = await ask("chat", key);
     const { fields } = await saidBy(response);

@@ -1,7 +1,10 @@
 /** What a plan allows, as a client meets it: windows, holds, concurrency, extra usage, and what a refusal leaves. */
 import { afterAll, describe, expect, test } from "bun:test";
+import type { Money } from "../../../src/core/inference/money.ts";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
+import { moment } from "../../../src/core/time/written.ts";
 import { eventsOf, model, plainModel, says, startService, words } from "../../harness/engine.ts";
+import { dollars, nanosOf, typed } from "../../harness/money.ts";
 import { newKey, newMember } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
@@ -46,7 +49,7 @@ interface Refused {
 }
 
 const tooLittle =
-  /^This request needs at least (?<needs>[\d,]+) nanos, but the organization's five-hour session limit of 1,000,000 nanos has 314,100 left \(68\.59% used\)\. Send less input, choose a cheaper model, wait until the five-hour session limit resets at (?<at>\S+), or ask your administrator for a higher plan or for extra usage\.$/;
+  /^This request needs at least \$(?<needs>[\d.]+), but the organization \S+ has \$0\.00031 left of its \$0\.001 for this session of five hours \(68\.59% used\)\. It starts anew on (?<at>.+ \(UTC\))\. Send less input, choose a cheaper model, wait until then, or ask your administrator for a higher plan or for extra usage\.$/;
 const protocols: [path: string, asks: (content: string) => object][] = [
   ["/v1/chat/completions", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
   ["/v1/messages", (content) => ({ messages: [{ role: "user", content }], max_tokens: 10 })],
@@ -55,17 +58,17 @@ const protocols: [path: string, asks: (content: string) => object][] = [
 
 /** Brings the session that is open to so many nanos, once nothing runs any more. */
 async function usedExactly({ organization }: Client, nanos: number): Promise<void> {
-  type Shown = { session: { used: number; held: number } };
-  let session: Shown["session"] = { used: 0, held: 1 };
+  type Shown = { session: { used: Money; held: Money } };
+  let session: Shown["session"] = { used: dollars(0), held: dollars(1) };
   await until(
     async () => {
       ({ session } = await service.json<Shown>("usage", "show", organization));
-      return session.held === 0;
+      return nanosOf(session.held) === 0;
     },
     10_000,
     "what was asked to be settled",
   );
-  const change = ["--window", "session", `--nanos=${nanos - session.used}`, "--reason", "test"];
+  const change = ["--window", "session", `--amount=${typed(nanos - nanosOf(session.used))}`, "--reason", "test"];
   await service.json("usage", "adjust", organization, ...change);
 }
 
@@ -99,7 +102,7 @@ describe("without a plan", () => {
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([402, "false"]);
     expect(await errorOf(response)).toMatchObject({ code: "no_active_plan", type: "billing_error" });
     await service.json("org", "plan", client.organization, "short");
-    await percentIs(client, Math.floor((used.nanos.charged * 10_000) / 200_000) / 100);
+    await percentIs(client, Math.floor((nanosOf(used.cost.charged) * 10_000) / 200_000) / 100);
     expect((await client.chat(asksLittle)).status).toBe(200);
   }, 30_000);
 });
@@ -114,7 +117,7 @@ describe("a window that is full of settled use", () => {
       expect(response.status).toBe(429);
       expect(response.headers.get("content-type")).toContain("json");
       const { message, ...error } = await errorOf(response);
-      expect(message).toContain("weekly");
+      expect(message).toContain("for this week");
       // Session and week are both full; the one that resets last is named.
       expect(error).toMatchObject({
         code: "usage_limit_reached",
@@ -124,7 +127,7 @@ describe("a window that is full of settled use", () => {
         window: "week",
         reset_at: usage.week.reset_at,
         resets_at: Math.ceil(Date.parse(usage.week.reset_at) / 1000),
-        extra_usage: { enabled: false, available: 0 },
+        extra_usage: { enabled: false, available: dollars(0) },
         plan_type: "layered",
         limited_by: "organization",
       });
@@ -174,8 +177,8 @@ describe("a window that is full of settled use", () => {
         const { message } = await errorOf(refused);
         const said = tooLittle.exec(message)?.groups;
         expect([refused.status, message]).toEqual([429, expect.stringMatching(tooLittle)]);
-        expect(Number(said?.needs?.replaceAll(",", ""))).toBeWithin(314_101, 1_000_000);
-        expect(said?.at).toBe((await usageOf(client)).session.reset_at);
+        expect(Number(said?.needs)).toBeWithin(0.000314, 0.001);
+        expect(said?.at).toBe(moment(new Date((await usageOf(client)).session.reset_at)));
         expect(refused.headers.get("x-service-usage-session-percent")).toBe("68.59");
       }
       // It says that less fits, and less does.
@@ -184,7 +187,7 @@ describe("a window that is full of settled use", () => {
       const { reset_at } = (await usageOf(client)).session;
       for (const stream of [false, true]) {
         expect((await errorOf(await ask("hello", stream))).message).toBe(
-          `The organization's five-hour session limit of 1,000,000 nanos is used up. Wait until the five-hour session limit resets at ${reset_at}, or ask your administrator for a higher plan or for extra usage.`,
+          `The organization ${client.organization} has used its $0.001 for this session of five hours. It starts anew on ${moment(new Date(reset_at))}. Wait until then, or ask your administrator for a higher plan or for extra usage.`,
         );
       }
     },
@@ -197,7 +200,7 @@ describe("a window that is full of settled use", () => {
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([429, "false"]);
     expect(await errorOf(response)).toMatchObject({
       code: "usage_limit_reached",
-      message: expect.stringContaining("more than the organization's whole weekly limit of 100 nanos"),
+      message: expect.stringMatching(/more than the organization \S+'s whole \$0\.0000001 for this week\./),
     });
   }, 30_000);
 });
@@ -239,26 +242,28 @@ describe("extra usage", () => {
     const client = await clientOn("small");
     await usedUp(client);
     const before = await usageOf(client);
-    await service.json("org", "extra-usage", client.organization, "on", "--cap", "120000");
+    await service.json("org", "extra-usage", client.organization, "on", "--cap", typed(120_000));
     const response = await client.chat({ messages: says("tokens=250"), max_tokens: 256 });
     expect([response.status, response.headers.get("x-service-usage-source")]).toEqual([200, "extra"]);
     const receipt = await receiptOf(client, requestIdOf(response));
-    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", nanos: { uncharged: 0 } });
+    expect(receipt).toMatchObject({ billing_source: "extra", outcome: "completed", cost: { uncharged: dollars(0) } });
     expect(await usageOf(client)).toEqual(before);
     const shown = await service.json<{ extra_usage: object }>("usage", "show", client.organization);
-    const { charged } = receipt.nanos;
-    expect(shown.extra_usage).toEqual({ enabled: true, cap_nanos: 120_000, used: charged, held: 0 });
+    const { charged } = receipt.cost;
+    expect(shown.extra_usage).toEqual({ enabled: true, cap: dollars(120_000), used: charged, held: dollars(0) });
 
     const refused = await client.chat(asksMuch);
     expect(await errorOf(refused)).toMatchObject({
       code: "usage_limit_reached",
-      extra_usage: { enabled: true, available: 120_000 - charged },
+      extra_usage: { enabled: true, available: dollars(120_000 - nanosOf(charged)) },
     });
     const little = await client.chat(asksLittle);
     expect(little.headers.get("x-service-usage-source")).toBe("plan");
     await little.text();
     await service.json("org", "extra-usage", client.organization, "off");
-    expect(await errorOf(await client.chat(asksMuch))).toMatchObject({ extra_usage: { enabled: false, available: 0 } });
+    expect(await errorOf(await client.chat(asksMuch))).toMatchObject({
+      extra_usage: { enabled: false, available: dollars(0) },
+    });
   }, 30_000);
 });
 
@@ -312,8 +317,12 @@ describe("an answer without a cap ends with length where its window ends, never 
   /** What was held for the input, estimated at the dearest price, is not there for the output. */
   async function expectUsedToTheEnd(client: Client, id: string): Promise<RequestReceipt> {
     const receipt = await receiptOf(client, id);
-    expect(receipt).toMatchObject({ outcome: "completed", stopped_by: "usage_window", nanos: { uncharged: 0 } });
-    const { held, charged } = receipt.nanos;
+    expect(receipt).toMatchObject({
+      outcome: "completed",
+      stopped_by: "usage_window",
+      cost: { uncharged: dollars(0) },
+    });
+    const [held, charged] = [nanosOf(receipt.cost.held), nanosOf(receipt.cost.charged)];
     expect(held).toBeWithin(200_000 - 400, 200_001);
     const spare = held - charged;
     const inputHeld = held - Math.floor(receipt.usage.output_tokens) * 400;
@@ -362,7 +371,7 @@ describe("a refused request", () => {
         replay_of: null,
         usage: expect.objectContaining({ input_tokens: 0, output_tokens: 0 }),
         prices: null,
-        nanos: { held: 0, charged: 0, uncharged: 0 },
+        cost: { held: dollars(0), charged: dollars(0), uncharged: dollars(0) },
         billing_source: null,
         windows: null,
       });
@@ -412,9 +421,9 @@ describe("for operators", () => {
     const { windows, ...rest } = receipt;
     const { windows: own, ...others } = ran as typeof receipt;
     expect(rest).toEqual(others);
-    // What its owner reads, and the nanos, which only operators do.
+    // What its owner reads, and the amounts, which only operators do.
     expect(windows).toMatchObject(own as object);
-    expect(windows).toMatchObject({ session: { used_before: 0, used_after: expect.any(Number) } });
+    expect(windows).toMatchObject({ session: { used_before: dollars(0), used_after: { currency: "USD" } } });
     expect(organization).toBe(client.organization);
     expect(route).toEqual({
       upstream: "canary-upstream-name",
@@ -446,8 +455,8 @@ describe("for operators", () => {
     await usedUp(client);
     expect((await client.chat(asksMuch)).status).toBe(429);
     const { session } = await usageOf(client);
-    const words = ["--nanos", "-150000", "--reason", "an outage of ours"];
-    const done = await service.json<{ entries: { window: string; nanos: number }[] }>(
+    const words = ["--amount", typed(-150_000), "--reason", "an outage of ours"];
+    const done = await service.json<{ entries: { window: string; amount: Money }[] }>(
       ...["usage", "adjust", client.organization, "--window", "all", ...words],
     );
     expect(done.entries.map(({ window }) => window)).toEqual(["session", "week", "month"]);

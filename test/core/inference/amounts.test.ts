@@ -11,9 +11,9 @@ test("numbers are grouped, and one thing is one", () => {
     "12,345,678",
     "1,000,000,000,000,000",
   ]);
-  expect([counted(0, "unit"), counted(1, "unit"), counted(2000, "token")]).toEqual([
-    "0 nanos",
-    "1 unit",
+  expect([counted(0, "request"), counted(1, "request"), counted(2000, "token")]).toEqual([
+    "0 requests",
+    "1 request",
     "2,000 tokens",
   ]);
 });

@@ -144,7 +144,7 @@ for (const name of databaseKinds(import.meta.path)) {
                 return isOf(part, { key: keyId, team, person, model }) ? receipts[place]!.nanos.charged : 0;
               }),
             );
-          const ofReport = (part: Part) => sum((rows ?? []).map((row) => (isOf(part, placeOf(row)) ? row.nanos : 0)));
+          const ofReport = (part: Part) => sum((rows ?? []).map((row) => (isOf(part, placeOf(row)) ? Number(row.nanos) : 0)));
 
           for (const key of staff.keys)
             for (const { subject, models: pattern, windows } of await book.budgets(id, key)) {

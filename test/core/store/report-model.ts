@@ -1,7 +1,7 @@
 // What a report must say, worked out by hand from the records themselves.
 
 import { idOf } from "../../../src/core/store/ids.ts";
-import type { ReportMeasures, ReportQuery } from "../../../src/core/store/report.ts";
+import type { ReportMeasures, ReportQuery, reportCosts, reportCounts } from "../../../src/core/store/report.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 
 export const always = { from: new Date("2025-01-01T00:00:00Z"), to: new Date("2028-01-01T00:00:00Z") };
@@ -25,7 +25,9 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
     if (isEntry && record.month_starts_at === null) continue;
     const key = groupOf(record, query.by);
     const before = sums.get(key);
-    const add = (name: keyof ReportMeasures, value: unknown) => (before?.[name] ?? 0) + Number(value);
+    const add = (name: (typeof reportCounts)[number], value: unknown) => (before?.[name] ?? 0) + Number(value);
+    const charge = (name: (typeof reportCosts)[number], value: unknown) =>
+      (before?.[name] ?? 0n) + BigInt(Number(value));
     const paid = paidByKind(record);
     sums.set(key, {
       requests: add("requests", isEntry ? 0 : 1),
@@ -34,13 +36,13 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
       cacheWriteTokens: add("cacheWriteTokens", record.cache_write_tokens),
       outputTokens: add("outputTokens", record.output_tokens),
       reasoningTokens: add("reasoningTokens", record.reasoning_tokens),
-      nanos: add("nanos", record.charged),
-      extraNanos: add("extraNanos", record.source === "extra" ? record.charged : 0),
-      unchargedNanos: add("unchargedNanos", record.uncharged),
-      inputNanos: add("inputNanos", paid.input),
-      cachedInputNanos: add("cachedInputNanos", paid.cached_input),
-      cacheWriteNanos: add("cacheWriteNanos", paid.cache_write),
-      outputNanos: add("outputNanos", paid.output),
+      nanos: charge("nanos", record.charged),
+      extraNanos: charge("extraNanos", record.source === "extra" ? record.charged : 0),
+      unchargedNanos: charge("unchargedNanos", record.uncharged),
+      inputNanos: charge("inputNanos", paid.input),
+      cachedInputNanos: charge("cachedInputNanos", paid.cached_input),
+      cacheWriteNanos: charge("cacheWriteNanos", paid.cache_write),
+      outputNanos: charge("outputNanos", paid.output),
     });
   }
   return sums;

@@ -224,7 +224,7 @@ for (const name of databaseKinds(import.meta.path)) {
             expect(report).toMatchObject({ total: totalOf([...plain.values()]), rowsLeftOut: 0 });
             const some = await node().report({ ...query, largest: 2 });
             expect(some).toMatchObject({ total: report.total!, rowsLeftOut: Math.max(0, plain.size - 2) });
-            const nanos = [...plain.values()].map((one) => one.nanos).toSorted((one, other) => other - one);
+            const nanos = [...plain.values()].map((one) => one.nanos).toSorted((one, other) => Number(other - one));
             expect(some.rows!.map((one) => one.nanos)).toEqual(nanos.slice(0, 2));
           }
         }
@@ -413,11 +413,11 @@ for (const name of databaseKinds(import.meta.path)) {
       await node().run([admitOf(owners[0]!, {})]);
       const query = { ...always, by: [], organizationId: owners[0]!, rows_max: 10 };
       const { rows, running } = await node().report(query);
-      expect(rows).toMatchObject([{ requests: 2, extraNanos: 600 }]);
-      expect(running).toEqual({ requests: 1, heldNanos: 1000 });
+      expect(rows).toMatchObject([{ requests: 2, extraNanos: 600n }]);
+      expect(running).toEqual({ requests: 1, heldNanos: 1000n });
       expect(await node().report({ ...query, organizationId: owners[1]! })).toMatchObject({
         rows: [],
-        running: { requests: 0, heldNanos: 0 },
+        running: { requests: 0, heldNanos: 0n },
       });
       expect((await node().report({ ...query, by: ["hour"], rows_max: 0 })).rows).toBeNull();
     });
@@ -534,7 +534,7 @@ for (const name of databaseKinds(import.meta.path)) {
       };
       const before = await nanos();
       await store.db.exec("update usage_total set nanos = nanos + 1 where kind = 'key_all'");
-      expect((await nanos()) - before).toBe(3);
+      expect((await nanos()) - before).toBe(3n);
       const wrong = (await node().check(true)).map(({ kind, used, recorded }) => [kind, used - recorded]);
       // Of an organization with two keys, and of one with one.
       expect(wrong.sort()).toEqual([

@@ -174,7 +174,7 @@ for (const name of databaseKinds(import.meta.path))
       const sums = new Map<string | null, number[]>();
       for (const { person, requests, nanos } of rows!) {
         const [before = 0, nanosBefore = 0] = sums.get(person!.id) ?? [];
-        sums.set(person!.id, [before + requests, nanosBefore + nanos]);
+        sums.set(person!.id, [before + requests, nanosBefore + Number(nanos)]);
       }
       return sums;
     }
@@ -253,7 +253,7 @@ for (const name of databaseKinds(import.meta.path))
       await book.run([settleOf(after, 20)]);
       const query = { ...always, organizationId: organizations[0], rows_max: 10 };
       const { rows } = await book.report({ ...query, by: ["person", "team"] });
-      const used = rows!.map(({ person, team, nanos }) => [person!.id, team!.id, nanos]);
+      const used = rows!.map(({ person, team, nanos }) => [person!.id, team!.id, Number(nanos)]);
       expect(used.toSorted((one, two) => Number(two[2]) - Number(one[2]))).toEqual([
         [people[0], teams[0]!, 300],
         [people[0], other, 20],

@@ -1,8 +1,10 @@
 // A node whose clients call with tokens of their issuer: over HTTP, on all three protocols, with receipts and an end.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { model, type Service, startService } from "../../harness/engine.ts";
 import { startIssuer, type TestIssuer } from "../../harness/issuer.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { secretKey } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 
@@ -80,7 +82,7 @@ test("a person's limit counts the token and the keys together, names her in refu
     subject: string;
   }
   interface Limited {
-    standing: { session: { limit: number; used: number } };
+    standing: { session: { limit: Money; used: Money } };
   }
   const { id } = (await service.json<Shown[]>("person", "list")).find(({ subject }) => subject === "dee")!;
   const made = await service.json<{ id: string; key: string; person_id: string }>(
@@ -91,8 +93,8 @@ test("a person's limit counts the token and the keys together, names her in refu
   // What she has used before counts.
   await service.json("limit", "set", "person", id, "--org", "acme", "session=0.000001,requests_per_minute=1000");
   const shown = await service.json<Limited>("limit", "show", "person", id, "--org", "acme");
-  expect(shown).toMatchObject({ standing: { session: { limit: 1000 } } });
-  expect(shown.standing.session.used).toBeGreaterThan(0);
+  expect(shown).toMatchObject({ standing: { session: { limit: dollars(1000) } } });
+  expect(nanosOf(shown.standing.session.used)).toBeGreaterThan(0);
   for (const own of [key, made.key]) {
     await until(async () => (await chat(own)).status === 429, 5_000, "the refusal");
     const { error } = (await (await chat(own)).json()) as { error: object };

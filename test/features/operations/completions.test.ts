@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { engineModel, eventsOf, kindModels, refusalOf, startService, words } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
 /** An engine of llama.cpp's form: `/infill` beside `/v1`. */
@@ -74,7 +75,7 @@ describe("a whole answer", () => {
     expect(usage?.completion_tokens).toBe(5);
     const receipt = await endedReceipt(service, requestIdOf(response));
     expect(receipt).toMatchObject({ operation: "completions", stream: false, usage: { output_tokens: 5 } });
-    expect(receipt.nanos?.charged).toBe(usage!.prompt_tokens * 100 + 5 * 400);
+    expect(nanosOf(receipt.cost.charged)).toBe(usage!.prompt_tokens * 100 + 5 * 400);
   });
 
   test("is cut at the cap, which is 16 if nothing is said", async () => {
@@ -172,7 +173,7 @@ describe("a suffix", () => {
     expect(whole.choices).toEqual([{ index: 0, text: " a + b", logprobs: null, finish_reason: "length" }]);
     expect(whole.usage).toMatchObject({ prompt_tokens: 9, completion_tokens: 2 });
     const receipt = await endedReceipt(service, requestIdOf(response));
-    expect(receipt.nanos?.charged).toBe(5 * 100 + 4 * 10 + 2 * 400);
+    expect(nanosOf(receipt.cost.charged)).toBe(5 * 100 + 4 * 10 + 2 * 400);
     const events = await eventsOf(await service.post("/v1/completions", { ...body, stream: true }));
     const texts = events.slice(0, -1).map((event) => (JSON.parse(event) as Chunk).choices[0]!);
     expect(texts.map(({ text }) => text).join("")).toBe(" a + b");

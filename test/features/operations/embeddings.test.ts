@@ -10,6 +10,7 @@ import {
   refusalOf,
   startService,
 } from "../../harness/engine.ts";
+import { dollars } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
 const service = await startService({ hasKinds: true, engine: { directives: "" } });
@@ -148,7 +149,7 @@ describe("metering", () => {
       model,
       outcome: "completed",
       usage: { input_tokens: usage.prompt_tokens, output_tokens: 0, source: "reported" },
-      nanos: { charged: usage.prompt_tokens * 100 },
+      cost: { charged: dollars(usage.prompt_tokens * 100) },
     });
   });
 
@@ -177,7 +178,7 @@ describe("metering", () => {
   test("charges nothing for a refusal by the engine, which the client reads as its own", async () => {
     const response = await embed({ input: "[simulator: status=503] hello" });
     expect(response.status).toBe(503);
-    expect((await receiptOf(response)).nanos).toMatchObject({ charged: 0 });
+    expect((await receiptOf(response)).cost).toMatchObject({ charged: dollars(0) });
   });
 });
 

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Sieve } from "../../../src/features/operations/sieve.ts";
 import { refusalOf, startService } from "../../harness/engine.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { until } from "../../harness/until.ts";
 
@@ -60,7 +61,7 @@ describe("an answer that fails, and for which another engine is asked:", () => {
       expect(await refusalOf(failed)).toEqual([503, "upstream_unavailable", null]);
       expect(await endedReceipt(service, requestIdOf(failed))).toMatchObject({
         outcome: "failed",
-        nanos: { charged: 0 },
+        cost: { charged: dollars(0) },
       });
       const saved = await embed(spared);
       expect(saved.status).toBe(200);
@@ -90,7 +91,7 @@ describe("with 'dimensions',", () => {
       const response = await asks(dimensions, first, second);
       expect(response.status).toBe(status);
       if (status !== 200)
-        expect(await endedReceipt(service, requestIdOf(response))).toMatchObject({ nanos: { charged: 0 } });
+        expect(await endedReceipt(service, requestIdOf(response))).toMatchObject({ cost: { charged: dollars(0) } });
     });
 
   test("base64 of that length passes as it is, with and without padding, and with escapes: 200", async () => {
@@ -114,7 +115,7 @@ test("vectors of another length than was asked for are the request's fault, and 
     said = answer(round % 2 === 0 ? [vector(0), vector(1)] : [vector(0, packed), vector(1, packed)]);
     const refused = await service.post("/v1/embeddings", { model: alone, input: ["a", "b"], dimensions: 8 });
     expect(await refusalOf(refused)).toEqual([400, "unsupported_feature", "dimensions"]);
-    expect((await endedReceipt(service, requestIdOf(refused))).nanos?.charged).toBe(0);
+    expect(nanosOf((await endedReceipt(service, requestIdOf(refused))).cost.charged)).toBe(0);
   }
   said = answer([vector(0), vector(1)]);
   expect((await embed(alone)).status).toBe(200);
@@ -157,7 +158,7 @@ test("a large answer passes as it arrives; one that turns out to be wrong ends w
   const body = (await right.json()) as { data: { embedding: number[] }[]; usage: object };
   expect(body.data.map(({ embedding }) => embedding.length)).toEqual([150_000, 150_000]);
   expect(body.usage).toEqual({ prompt_tokens: 7, total_tokens: 7 });
-  expect((await endedReceipt(service, requestIdOf(right))).nanos?.charged).toBe(700);
+  expect(nanosOf((await endedReceipt(service, requestIdOf(right))).cost.charged)).toBe(700);
 
   said = answer([vector(0, long)]);
   const wrong = await fetch(`${service.url}/v1/embeddings`, {
@@ -174,7 +175,10 @@ test("a large answer passes as it arrives; one that turns out to be wrong ends w
         () => "broken",
       ),
   ).toBe("broken");
-  expect(await endedReceipt(service, requestIdOf(wrong))).toMatchObject({ outcome: "failed", nanos: { charged: 0 } });
+  expect(await endedReceipt(service, requestIdOf(wrong))).toMatchObject({
+    outcome: "failed",
+    cost: { charged: dollars(0) },
+  });
 }, 60_000);
 
 test("a report that is the number of characters is not believed", async () => {

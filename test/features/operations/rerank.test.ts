@@ -1,6 +1,7 @@
 /** POST /v1/rerank and /v2/rerank: what a client may rely on, in front of an engine over HTTP. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { engineKey, engineModel, errorOf, kindModels, refusalOf, startService } from "../../harness/engine.ts";
+import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 
 const service = await startService({ hasKinds: true, engine: { directives: "" } });
@@ -97,7 +98,7 @@ models:
     const { usage } = (await response.json()) as Answer;
     const receipt = await endedReceipt(priced, requestIdOf(response));
     expect(receipt).toMatchObject({ operation: "rerank", usage: { source: "reported" } });
-    expect(receipt.nanos?.charged).toBe(usage.prompt_tokens + 2 * 5000);
+    expect(nanosOf(receipt.cost.charged)).toBe(usage.prompt_tokens + 2 * 5000);
   } finally {
     await priced.stop();
   }

@@ -89,9 +89,9 @@ async function administers(sluice: Sluice): Promise<void> {
   // The second is over its rate, which the database counts, and leaves a receipt.
   expect(statuses).toEqual([200, 429]);
   await until(async () => (await runner.query("select 1 from usage_refusal")).length > 0, 60_000, "the refusal's row");
-  await sluice.json("org", "extra-usage", "narrow", "on", "--cap", "1000");
+  await sluice.json("org", "extra-usage", "narrow", "on", "--cap", "1");
   await sluice.json("org", "anchor", "narrow", new Date(Date.now() + 86_400_000).toISOString());
-  await sluice.json("usage", "adjust", "narrow", "--window", "all", "--nanos", "7", "--reason", "a test");
+  await sluice.json("usage", "adjust", "narrow", "--window", "all", "--amount", "0.000000007", "--reason", "a test");
   await sluice.json("org", "suspend", "narrow");
   await sluice.json("key", "rotate", id);
   await sluice.json("key", "revoke", id);

@@ -1,7 +1,7 @@
 /** The rules for a file of organizations that its schema cannot express: between its values, and with what exists. Pure. */
 
 import { grouped } from "../../../core/inference/amounts.ts";
-import { decimalOf } from "../../../core/inference/money.ts";
+import { decimalOf, nanos_per_one } from "../../../core/inference/money.ts";
 import { camelName } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
 import type { Budget } from "../../../core/store/budget.ts";
@@ -10,6 +10,7 @@ import { ManagementError } from "../error.ts";
 import { withinOrganization } from "../limit-change.ts";
 import { isWindow } from "../limit-shape.ts";
 import { plan_default } from "../organizations.ts";
+import { countedLimits } from "../plans.ts";
 import { type Amount, organizationsLimits, trimmed, valuesSet } from "./limits.ts";
 import type { Step } from "./step.ts";
 import { type Diff, type OrganizationEntry, ownOf } from "./wanted.ts";
@@ -140,6 +141,10 @@ function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: Org
   const name =
     wanted.plan === undefined ? (state ? state.organization.plan : plan_default) : (wanted.plan as string | null);
   if (name === null) return null;
-  const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [camelName(limit), amount]);
-  return { ...noLimits, ...plans.get(name), ...Object.fromEntries(written), name };
+  const known = plans.get(name);
+  const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [
+    camelName(limit),
+    isWindow(limit) && amount !== null ? Number(amount) * nanos_per_one : amount,
+  ]);
+  return { ...noLimits, ...(known && countedLimits(known)), ...Object.fromEntries(written), name };
 }

@@ -1,15 +1,15 @@
 /** The kinds of things that a file of organizations makes, and their fields in the order of the file. Pure. */
 import Type from "typebox";
+import type { Money } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
-import { camelName } from "../../../core/schema/codec.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
-import type { PlanLimits } from "../../../core/store/plan.ts";
-import type { Plan } from "../../store/plan.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
 import type { Key } from "../key.ts";
+import { fileMoney } from "../money.ts";
 import type { Notices } from "../notices.ts";
 import { type Organization, plan_default } from "../organizations.ts";
 import * as parse from "../parse.ts";
+import type { Plan } from "../plans.ts";
 import { name } from "../shapes.ts";
 import type { Team } from "../team.ts";
 import { type VerbName, verbNamed } from "../verbs.ts";
@@ -22,8 +22,23 @@ export interface WholeOrganization extends Organization {
   notices: Notices | null;
 }
 
-const ofPlan = (limit: LimitName): Field<Plan> =>
-  setBy("updatePlan", limit, { read: (plan) => plan[camelName(limit) as keyof PlanLimits] ?? null, fresh: null });
+/** A field that is money. */
+function moneyBy<Now>(verb: VerbName, member: string, read: (now: Now) => Money | null): Field<Now> {
+  const { schema, normal } = fileMoney;
+  return setBy(verb, member, { schema, normal, read: (now) => fileMoney.read(read(now)), fresh: null });
+}
+
+const ofPlan = (limit: LimitName): Field<Plan> => {
+  if (limit === "session" || limit === "week" || limit === "month")
+    return moneyBy("updatePlan", limit, (plan) => plan[limit]);
+  return setBy("updatePlan", limit, { read: (plan) => plan[countName[limit]], fresh: null });
+};
+
+const countName = {
+  requests_per_minute: "requestsPerMinute",
+  tokens_per_minute: "tokensPerMinute",
+  concurrent_requests: "concurrentRequests",
+} as const;
 
 export const planKind: RemovableKind<Plan> = {
   word: "plan",
@@ -75,10 +90,7 @@ export const organizationKind: Kind<WholeOrganization> = {
       read: (one) => (one.nextAnchor ?? one).anchorAt.toISOString(),
       fresh: null,
     }),
-    extra_usage_cap_nanos: setBy("setExtraUsage", "cap_nanos", {
-      read: ({ extraUsage }) => (extraUsage.enabled ? extraUsage.capNanos : null),
-      fresh: null,
-    }),
+    extra_usage_cap: moneyBy("setExtraUsage", "cap", ({ extraUsage }) => (extraUsage.enabled ? extraUsage.cap : null)),
     key_lifetime_max_days: setBy("updatePolicies", "key_lifetime_max_days", {
       read: (one) => one.keyLifetimeMaxDays,
       fresh: null,

@@ -1,7 +1,7 @@
 /** The error envelope of OpenAI's protocols. Responses has one type more than the others. */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
-import { count, nullable, oneOf } from "../shapes/contract.ts";
+import { count, Money, nullable, oneOf } from "../shapes/contract.ts";
 
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
@@ -42,15 +42,17 @@ export function openaiError($id: string, { types = [], param }: { types?: string
           }),
         ),
         limit_value: Type.Optional(
-          Type.Integer({ minimum: 1, description: "How large that limit is, in nanos, or in tokens a minute." }),
+          Type.Union([Money, Type.Integer({ minimum: 1 })], {
+            description: "How large that limit is: money, or tokens a minute.",
+          }),
         ),
         needed: Type.Optional(
-          Type.Integer({ minimum: 1, description: "What the request needs at least, in the same." }),
+          Type.Union([Money, Type.Integer({ minimum: 1 })], {
+            description: "What the request needs at least, in the same.",
+          }),
         ),
         ...tooLong,
-        extra_usage: Type.Optional(
-          Type.Object({ enabled: Type.Boolean(), available: Type.Integer({ description: "Micro-nanos." }) }),
-        ),
+        extra_usage: Type.Optional(Type.Object({ enabled: Type.Boolean(), available: Money })),
         plan_type: Type.Optional(nullable(Type.String())),
         limited_by: Type.Optional(
           oneOf(["organization", "team", "person", "key"], {

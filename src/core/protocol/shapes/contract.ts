@@ -89,6 +89,14 @@ export function count() {
   return Type.Integer({ minimum: 0 });
 }
 
+export const Money = Type.Object(
+  {
+    amount: Type.String({ pattern: "^-?\\d+\\.\\d{6,9}$", description: "A decimal number, exact." }),
+    currency: Type.String({ description: "A code of ISO 4217, or `credits`: the same everywhere in the service." }),
+  },
+  { $id: "Money", description: "An amount of the service's currency." },
+);
+
 /** The published document adds an enumeration of the models in the catalog. */
 export const ModelId = Type.String({
   $id: "ModelId",

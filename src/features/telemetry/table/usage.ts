@@ -6,15 +6,15 @@ import { bounds, type MetricTable } from "../metric.ts";
 export const organizations_max = 1000;
 
 export const usageMetrics = {
-  usage_nanos_total: {
+  usage_cost_total: {
     type: "counter",
-    help: "Micro-nanos of requests that this node has settled: charged, or not charged because no limit had room for them.",
+    help: "The cost of requests that this node has settled, in the service's currency: charged, or not charged because no limit had room for them. Approximate: reports have the exact sums.",
     question: "What is earned, and what is given away?",
     labels: { class: ["charged", "uncharged"] },
   },
-  usage_organization_nanos: {
+  usage_organization_cost: {
     type: "gauge",
-    help: "Micro-nanos that ended requests of an organization used on this node in the last hour: the largest by that, and the others together.",
+    help: "The cost of an organization's requests that ended on this node in the last hour, in the service's currency, approximately: the largest by that, and the others together.",
     question: "Who uses most?",
     labels: { organization: organizations_max },
   },

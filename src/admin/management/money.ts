@@ -1,0 +1,62 @@
+/** Amounts of money as verbs take them: decimal text, or an amount with its currency as answers have it. */
+import Type from "typebox";
+import {
+  type Currency,
+  limit_nanos_max,
+  type Money,
+  moneyOf,
+  nano_decimals,
+  nanos_per_one,
+  typedNanos,
+} from "../../core/inference/money.ts";
+import { Money as MoneyShape } from "../../core/protocol/shapes/contract.ts";
+import { ManagementError } from "./error.ts";
+import * as parse from "./parse.ts";
+
+const mustBe = { "x-must-be": "an amount of money, such as 50 or 0.25" };
+const typed = Type.String({ pattern: "^-?[0-9]+([.][0-9]+)?\\s?[A-Za-z]*$", ...mustBe });
+
+/** What a verb takes: `50`, `0.25USD`, or an amount as answers have it. */
+export type GivenMoney = string | Money;
+
+export const givenMoney = (description: string) => Type.Union([typed, MoneyShape], { description, ...mustBe });
+
+/** The nanos of an amount from a nano to a million, which `what` names in the refusal of another. */
+export function limitNanos(given: GivenMoney, currency: Currency, what: string): number {
+  const nanos = nanosGiven(given, currency, what);
+  if (nanos >= 1 && nanos <= limit_nanos_max) return nanos;
+  throw wrongAmount(what, "must be above 0, and at most a million");
+}
+
+/** The nanos of any amount of at most a million, also of one to be subtracted. */
+export function nanosGiven(given: GivenMoney, currency: Currency, what: string): number {
+  const text = typeof given === "string" ? given : `${given.amount}${given.currency}`;
+  const read = typedNanos(text, currency);
+  if ("problem" in read) throw wrongAmount(what, `${read.problem}, not '${parse.excerpt(text)}'`);
+  if (Math.abs(read.nanos) <= limit_nanos_max) return read.nanos;
+  throw wrongAmount(what, "must be at most a million");
+}
+
+function wrongAmount(what: string, problem: string): ManagementError {
+  return new ManagementError(`'${what}' ${problem}.`, "invalid_value", { param: what });
+}
+
+/** An amount in the examples of the contract. */
+export const dollars = (nanos: number): Money => moneyOf(nanos, "USD");
+
+/** An amount in a file of organizations: a number or decimal text, of which the shortest text is the normal form. */
+export const fileMoney = {
+  schema: Type.Union(
+    [
+      Type.Number({ exclusiveMinimum: 0, maximum: limit_nanos_max / nanos_per_one }),
+      Type.String({ pattern: "^[0-9]{1,7}([.][0-9]{1,9})?$" }),
+      Type.Null(),
+    ],
+    { "x-must-be": "an amount of money, such as 50 or 0.25, or null" },
+  ),
+  read: (money: Money | null) => money && shortest(money.amount),
+  normal: (value: unknown) => (value === null ? null : shortest(Number(value).toFixed(nano_decimals))),
+};
+
+/** `50` for `50.000000000`. */
+export const shortest = (amount: string) => amount.replace(/[.]?0+$/, "");
