@@ -12,10 +12,11 @@ create function usage_models_subject(parent uuid, pattern text) returns uuid
   language sql immutable
   as $$ select md5(parent::text || ' ' || pattern)::uuid $$;
 
--- The subject of the ledger that counts the limits of a value: the subject itself, or the subject for the pattern.
+-- The subject of the ledger that counts the limits of a value: the subject itself, or `usage_models_subject`, which stands here
+-- again because a restore of a dump computes the column without a search path.
 create function limit_counted(subject uuid, models text) returns uuid
   language sql immutable
-  as $$ select case models when '' then subject else usage_models_subject(subject, models) end $$;
+  as $$ select case models when '' then subject else md5(subject::text || ' ' || models)::uuid end $$;
 
 create table limit_value (
   subject_id uuid not null,
