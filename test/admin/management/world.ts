@@ -48,7 +48,7 @@ export function nodeOn(db: Database, book = ledger(db, { recovery: "checkpoint" 
         plans: new Map((await plans(db).inForce()).map((plan) => [plan.name, plan])),
         models: ["acme/writer-1"],
         upstreams: ["gpu-1"],
-        billing: { currency: "EUR", provider: "Example AI" },
+        billing: { currency: "USD", provider: "Example AI" },
       }),
       configuration: () => verbNamed("showConfiguration").example.answer,
       server: {} as never,

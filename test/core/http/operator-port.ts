@@ -55,7 +55,7 @@ export async function operatorPort({ db }: Owned, options: { tls?: OperatorTls }
         plans: new Map((await plans(db).inForce()).map((plan) => [plan.name, plan])),
         models: ["acme/writer-1"],
         upstreams: ["gpu-1"],
-        billing: { currency: "EUR", provider: "Example AI" },
+        billing: { currency: "USD", provider: "Example AI" },
       }),
       server: { operator: { host: "127.0.0.1", port: 0, ...options } } as never,
       limits: { failed_authentications_per_minute: 300 } as never,
