@@ -10,13 +10,12 @@ import { migrate } from "../db/migrate.ts";
 import { type Budget, noBudget } from "../src/core/store/budget.ts";
 import { bare, idOf } from "../src/core/store/ids.ts";
 import type { Admit, Command } from "../src/core/store/ledger.ts";
-import { setSubject } from "../src/stores/postgres/budgets.ts";
 import { ledger } from "../src/stores/postgres/ledger.ts";
 import { countInPerson } from "../src/stores/postgres/members.ts";
-import { raises } from "../src/stores/postgres/raises.ts";
 import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
 import { limitModels } from "../test/core/store/model-limits.ts";
+import { setRaise, setSubject } from "../test/harness/limits.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const { values } = parseArgs({
@@ -47,7 +46,7 @@ type Limit = (id: string, team: string | null, budget: Partial<Budget>) => Promi
 /** Makes a key the person's; answers the person's subject. */
 type Own = (key: string, person: string) => Promise<string>;
 /** Raises the weeks of a key, or of the plan of all of them. */
-type Lift = (subject: "key" | "organization", key?: string) => Promise<unknown>;
+type Lift = (key?: string) => Promise<unknown>;
 /** Limits a subject for the model of all requests; without a subject, the organization. */
 type LimitModel = (parent?: string) => Promise<unknown>;
 
@@ -69,9 +68,9 @@ async function caseOf(name: string, prepare: Prepare): Promise<Case> {
     const [row] = await db.query<{ id: string }>("select usage_member($1, $2) as id", [uuid, person]);
     return row!.id;
   };
-  const lift: Lift = (subject, id = organizationId) => {
+  const lift: Lift = (id = organizationId) => {
     const raise = { limits: { ...noBudget, week: 2e14 }, until: new Date(Date.now() + 86_400_000) };
-    return raises(db).setRaise({ subject, id, organizationId, audited: id }, raise, "cli:bench");
+    return setRaise(db, { id, organizationId }, raise);
   };
   const { model } = admitOf(organizationId);
   const limitModel: LimitModel = (parent = uuid) => limitModels(db, uuid, parent, model, budget);
@@ -106,10 +105,10 @@ const cases = [
   await caseOf("every key limited, and raised", async (keys, limit, _, lift) => {
     for (const key of keys) {
       await limit(uuidOf(key), null, budget);
-      await lift("key", key);
+      await lift(key);
     }
   }),
-  await caseOf("no limited key, and a raised plan", (_, __, ___, lift) => lift("organization")),
+  await caseOf("no limited key, and a raised plan", (_, __, ___, lift) => lift()),
   await caseOf("every key limited, and another limited person's", async (keys, limit, own) => {
     for (const key of keys) {
       await limit(await own(uuidOf(key), Bun.randomUUIDv7()), null, budget);

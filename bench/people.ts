@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: { pairs: { type: "string", default: "12" }, requests: { type: "string", default: "1500" } },
 });
 const connections = 32;
-const limit = ["--limit", "session=1000000000000", "--limit", "week=1000000000000", "--limit", "month=1000000000000"];
+const limit = ["--limit", "session=1000", "--limit", "week=1000", "--limit", "month=1000"];
 
 const database = await freshDatabase();
 const service = await startService({

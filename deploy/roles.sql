@@ -45,9 +45,8 @@ grant insert on usage_timeline to sluice_run;
 
 -- What keys, teams and people may use.
 grant insert, update on team, usage_subject, limit_change to sluice_run;
-grant insert, update, delete on limit_raise to sluice_run;
+grant insert, update, delete on limit_value to sluice_run;
 grant update on limit_change_head to sluice_run;
-grant insert, delete on key_default, member_limit, member_default to sluice_run;
 grant delete on usage_opening to sluice_run;
 
 -- What they are told.

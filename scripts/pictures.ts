@@ -80,9 +80,9 @@ async function documented(node: ConsoleNode, browser: Browser): Promise<void> {
 async function company({ sluice }: ConsoleNode): Promise<void> {
   await sluice.json("org", "create", "acme", "--name", "Acme", "--plan", "pro");
   for (const [name, week] of [
-    ["research", 40_000_000],
-    ["product", 8_000_000],
-    ["interns", 1_500_000],
+    ["research", 0.04],
+    ["product", 0.008],
+    ["interns", 0.0015],
   ] as const) {
     await sluice.json("team", "create", "--org", "acme", "--name", name, "--limit", `week=${week}`);
   }

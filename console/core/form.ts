@@ -6,8 +6,8 @@ export interface Field {
   /** The member of the input; `limits.week` is a member of a member. */
   name: string;
   label: string;
-  /** `money`: decimal text. `nanos`: typed as decimal text, and sent as a whole number of billionths. */
-  kind: MemberEntry["kind"] | "money" | "nanos";
+  /** `amount` and `count`: money or a whole number, or the word none. `money`: decimal text. */
+  kind: MemberEntry["kind"] | "amount" | "count" | "money";
   hint?: string;
   choices?: readonly (string | readonly [value: string, label: string])[];
   isRequired?: boolean;
@@ -64,7 +64,7 @@ function meant({ kind }: Field, value: string | boolean): unknown {
   const text = value.trim();
   if (text === "") return null;
   if (kind === "number" || kind === "signed") return Number(text.replaceAll(/[\s,_]/g, "").replace("−", "-"));
-  if (kind === "nanos") return Math.round(Number(text) * nanos_per_one);
+  if (kind === "count" && text !== "none") return Number(text);
   if (kind === "list") return text.split(/[\s,]+/).filter((one) => one !== "");
   return text;
 }
@@ -78,33 +78,36 @@ function put(input: Record<string, unknown>, [name = "", ...rest]: string[], val
   }
 }
 
-/** The limits of a plan, a team or a key, as fields. */
+/** The limits of a plan, as fields. */
 export function limitFields(prefix: string, limits: Partial<Record<LimitName, Money | number | null>> | null): Field[] {
   return limitNames.map((name) => {
     const limit = limits?.[name] ?? null;
-    const isWindow = name === "session" || name === "week" || name === "month";
-    const nanos = isWindow && typeof limit === "number";
     return {
       name: prefix === "" ? name : `${prefix}.${name}`,
-      label: limitLabels[name],
-      kind: isWindow ? (prefix === "" ? "money" : "nanos") : "number",
-      value: nanos ? limit / nanos_per_one : typeof limit === "object" ? limit && moneyTyped(limit) : limit,
+      label: limitLabels[name].money ?? limitLabels[name].label,
+      kind: limitLabels[name].money === undefined ? "number" : "money",
+      value: typeof limit === "object" ? limit && moneyTyped(limit) : limit,
     };
   });
 }
 
-const nanos_per_one = 1e9;
-
 /** An amount as one would type it: `50` for `50.000000000`. */
 export const moneyTyped = ({ amount }: Money) => amount.replace(/[.]?0+$/, "");
 
-const limitLabels = {
-  session: "Money in a session of 5 hours",
-  week: "Money in a week",
-  month: "Money in a month",
-  requests_per_minute: "Requests in a minute",
-  tokens_per_minute: "Tokens in a minute",
-  concurrent_requests: "Requests at once",
-} as const;
-export type LimitName = keyof typeof limitLabels;
+interface LimitLabel {
+  label: string;
+  /** Where it is an amount of money. */
+  money?: string;
+}
+
+export const limitLabels = {
+  session: { label: "Money in a session of 5 hours", money: "Money in a session of 5 hours" },
+  week: { label: "Money in a week", money: "Money in a week" },
+  month: { label: "Money in a month", money: "Money in a month" },
+  requests_per_minute: { label: "Requests in a minute" },
+  tokens_per_minute: { label: "Tokens in a minute" },
+  concurrent_requests: { label: "Requests at once" },
+} satisfies Record<string, LimitLabel> as Record<LimitKey, LimitLabel>;
+type LimitKey = "session" | "week" | "month" | "requests_per_minute" | "tokens_per_minute" | "concurrent_requests";
+export type LimitName = LimitKey;
 export const limitNames = Object.keys(limitLabels) as LimitName[];

@@ -52,10 +52,10 @@ export function ConnectPage() {
 }
 
 /** The models and keys that one may use there; a member has only their own keys. */
-function Own({ of: { organization, organization_id } }: { of: Membership }) {
+function Own({ of: { organization } }: { of: Membership }) {
   return (
     <>
-      {isMember.value ? <OwnLimits organizationId={organization_id} /> : <LimitsOf organization={organization} />}
+      {isMember.value ? <OwnLimits organization={organization} /> : <LimitsOf organization={organization} />}
       {isMember.value ? <OwnKeys organization={organization} /> : <Keys organization={organization} teams={[]} />}
       <CommandLine text="sluice login" />
     </>
@@ -73,19 +73,18 @@ function LimitsOf({ organization }: { organization: string }) {
   );
 }
 
-function OwnLimits({ organizationId }: { organizationId: string }) {
-  const person = useAnswer("findPerson", { person: session.value!.id! });
+function OwnLimits({ organization }: { organization: string }) {
+  const limits = useAnswer("findPersonLimits", { organization, person: session.value!.id! });
   return (
     <Section title="Your windows" aside="all your keys and sign-ins share them">
-      <Show of={person}>
-        {({ limits }) => {
-          const own = limits.find(({ organization_id }) => organization_id === organizationId);
-          return own?.standing ? (
-            <Windows of={own.standing} />
+      <Show of={limits}>
+        {({ standing }) =>
+          standing ? (
+            <Windows of={standing} />
           ) : (
             <Empty>Nothing limits you but the limits of your organization, which everybody there shares.</Empty>
-          );
-        }}
+          )
+        }
       </Show>
     </Section>
   );

@@ -8,12 +8,11 @@ import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
-import { LimitWords } from "../parts/limit-words.tsx";
+import { OrganizationLimits } from "../parts/limits.tsx";
 import { Notices } from "../parts/notices.tsx";
 import { Money } from "../parts/number.tsx";
-import { AdjustAct, DefaultAct, SettingActs, StateActs } from "../parts/organization-acts.tsx";
+import { AdjustAct, SettingActs, StateActs } from "../parts/organization-acts.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
-import { RaiseWords } from "../parts/raise.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { Teams } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
@@ -28,12 +27,8 @@ export function OrganizationPage({ id }: PageProps) {
   const asked = useAnswer("findOrganization", { organization: id });
   const usage = useAnswer("readUsage", may("readUsage") ? { organization: id } : null);
   const teams = useAnswer("pageTeams", may("pageTeams") ? { organization: id, limit: teams_max } : null);
-  const defaults = {
-    keys: useAnswer("findKeyDefault", may("findKeyDefault") ? { organization: id } : null),
-    members: useAnswer("findMemberDefault", may("findMemberDefault") ? { organization: id } : null),
-  };
   const changed = () => {
-    for (const one of [asked, usage, defaults.keys, defaults.members]) one.reload();
+    for (const one of [asked, usage]) one.reload();
   };
   return (
     <Page
@@ -77,24 +72,7 @@ export function OrganizationPage({ id }: PageProps) {
             <Section title="What is in force" aside={<SettingActs of={organization} changed={changed} />}>
               <Facts of={factsOf(organization)} />
             </Section>
-            {defaults.keys.answer && defaults.members.answer && (
-              <Section
-                title="Default limits"
-                aside={
-                  <span class="acts">
-                    <DefaultAct kind="Key" {...defaults.keys.answer} changed={changed} />
-                    <DefaultAct kind="Member" {...defaults.members.answer} changed={changed} />
-                  </span>
-                }
-              >
-                <Facts
-                  of={[
-                    ["a new key", <LimitWords key="k" of={defaults.keys.answer.limits} none="none" />],
-                    ["each person", <LimitWords key="m" of={defaults.members.answer.limits} none="none" />],
-                  ]}
-                />
-              </Section>
-            )}
+            <OrganizationLimits organization={organization.slug} changed={changed} />
             <Teams organization={organization.slug} changed={teams.reload} />
             <Keys organization={organization.slug} teams={namesOf(teams.answer)} />
             {may("pagePeople") && (
@@ -156,7 +134,6 @@ function factsOf(organization: Organization) {
   return [
     ["slug", <code key="s">{organization.slug}</code>],
     ["plan", plan === null ? "none" : <a href={`/plans/${plan}`}>{plan}</a>],
-    ["raised", organization.raise && <RaiseWords key="r" of={organization.raise} />],
     ["calendar", organization.calendar && calendarWords(organization.calendar)],
     ["from then", organization.next_calendar && <CalendarWords key="c" of={organization.next_calendar} />],
     ["weeks from", organization.calendar === null && <Time key="a" at={organization.anchor_at} />],

@@ -1,7 +1,6 @@
 /** People, and one of them. */
 
 import type { Answer } from "../core/client.ts";
-import { limitFields } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
@@ -10,14 +9,13 @@ import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
-import { LimitWords } from "../parts/limit-words.tsx";
+import { PersonLimits } from "../parts/limits.tsx";
 import { OrganizationLink } from "../parts/links.tsx";
 import { membershipWords, PeopleList } from "../parts/people-list.tsx";
 import { Empty, Facts, Page, Section, State } from "../parts/section.tsx";
 import { Suspension } from "../parts/suspension.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { Share } from "../parts/windows.tsx";
 
 type Person = Answer<"findPerson">;
 
@@ -50,7 +48,7 @@ export function PersonPage({ id }: PageProps) {
               <Memberships of={person} changed={asked.reload} />
             </Section>
             <Section title="Limits">
-              <PersonLimits of={person} changed={asked.reload} />
+              <LimitsOf of={person} />
             </Section>
           </>
         )}
@@ -130,43 +128,16 @@ function Take({ person: { id, version }, membership: { organization, role }, cha
   );
 }
 
-/** A row for each organization in which the person has a membership. */
-function PersonLimits({ of: { id, version, memberships, limits }, changed }: Of) {
+/** Their limits in each organization in which the person has a membership. */
+function LimitsOf({ of: { id, memberships } }: { of: Person }) {
   const organizations = memberships.flatMap(({ organization }) => organization ?? []);
   if (organizations.length === 0) return <Empty>This person is in no organization, so there are no limits.</Empty>;
-  const rows = organizations.map((organization) => ({
-    organization,
-    found: limits.find((one) => one.organization === organization) ?? null,
-  }));
   return (
-    <Table<(typeof rows)[number]>
-      caption="Limits"
-      rows={rows}
-      keyOf={({ organization }) => organization}
-      columns={[
-        { head: "Organization", cell: ({ organization }) => <OrganizationLink slug={organization} /> },
-        { head: "Limits", cell: ({ found }) => <LimitWords of={found?.limits ?? null} none="none" /> },
-        { head: "From", cell: ({ found }) => (found ? (found.is_own ? "their own" : "those of members") : "–") },
-        { head: "Used", cell: ({ found }) => <Share of={found?.standing ?? null} /> },
-        may("updatePersonLimits") && {
-          head: "Acts",
-          areActs: true,
-          cell: ({ organization, found }) => (
-            <span class="acts">
-              <Act
-                label="Limit"
-                verb="updatePersonLimits"
-                given={{ person: id, organization, version }}
-                fields={limitFields("limits", found?.is_own ? found.limits : null)}
-                says="All keys and sign-ins of the person in the organization share these. Without any, those of members count again."
-                done="The limits were changed."
-                onDone={changed}
-              />
-            </span>
-          ),
-        },
-      ]}
-    />
+    <>
+      {organizations.map((organization) => (
+        <PersonLimits key={organization} organization={organization} person={id} />
+      ))}
+    </>
   );
 }
 

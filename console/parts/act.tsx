@@ -20,6 +20,10 @@ interface Act<Name extends VerbName = VerbName> {
   given?: Partial<Input<Name>>;
   /** The verb says what a field does not say of itself. */
   fields?: readonly WrittenField[];
+  /** The input that is sent, where the fields stand in other places than its members. */
+  sends?: (input: Given) => Given;
+  /** The command, where it is not the verb's own. */
+  typed?: (input: Given) => string;
   /** Its effect, in a sentence. */
   says?: ComponentChildren;
   /** The thing that it ends, whose name has to be typed. */
@@ -54,7 +58,8 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
   const [answer, setAnswer] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const [keyOf] = useState(() => repeatKeys());
-  const input = inputOf(fields, values, given as Given);
+  const written = inputOf(fields, values, given as Given);
+  const input = act.sends?.(written) ?? written;
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -105,7 +110,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
           />
         )}
         {failure && <Failed failure={failure} />}
-        <CommandLine verb={verb} input={input} />
+        <CommandLine verb={verb} input={input} {...(act.typed && { text: act.typed(input) })} />
         <footer>
           <button type="button" onClick={close}>
             Cancel

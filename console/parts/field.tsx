@@ -10,6 +10,12 @@ const numberInput = {
   pattern: "[0-9][0-9 ,_]*",
   title: "A whole number, or nothing.",
 } as const;
+const amountInput = {
+  type: "text",
+  pattern: "[0-9.]+ ?[A-Za-z]*|none",
+  title: "An amount, none, or nothing.",
+} as const;
+const countInput = { type: "text", pattern: "[0-9]+|none", title: "A whole number, none, or nothing." } as const;
 const moneyInput = {
   type: "text",
   inputMode: "decimal",
@@ -21,7 +27,8 @@ const signedInput = { type: "text", pattern: "[-−]?[0-9][0-9 ,_]*", title: "A 
 function inputOf({ kind, none = "no limit" }: Field) {
   if (kind === "day") return dayInput;
   if (kind === "number") return { ...numberInput, placeholder: none };
-  if (kind === "money" || kind === "nanos") return { ...moneyInput, placeholder: none };
+  if (kind === "amount" || kind === "count") return kind === "amount" ? amountInput : countInput;
+  if (kind === "money") return { ...moneyInput, placeholder: none };
   return kind === "signed" ? signedInput : textInput;
 }
 

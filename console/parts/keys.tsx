@@ -3,14 +3,13 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import type { Field, WrittenField } from "../core/form.ts";
-import { limitFields } from "../core/form.ts";
 import { shortId } from "../core/format.ts";
+import { valueFields } from "../core/limit-fields.ts";
 import { isMember } from "../core/session.ts";
 import { Act } from "./act.tsx";
 import { Block } from "./copy.tsx";
 import { RequestsOf } from "./links.tsx";
 import { List } from "./list.tsx";
-import { RaiseActs, RaisedLimits } from "./raise.tsx";
 import { Section, State } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Distance } from "./time.tsx";
@@ -40,7 +39,6 @@ export function Keys({ organization, teams }: { organization: string; teams: Tea
               { head: "State", cell: ({ state }) => <State of={state} /> },
               { head: "Team", cell: ({ team }) => team?.name ?? "–" },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Limits", cell: ({ limits, raise }) => <RaisedLimits of={limits} raise={raise} /> },
               { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
               { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
               { head: "Acts", areActs: true, cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
@@ -119,7 +117,7 @@ function CreateKey({ organization, teams, done }: Of & { done: () => void }) {
           teamField(teams),
           { ...expires, hint: "Empty: as the organization's policy says" },
           { ...models, hint: "With commas; empty: every model" },
-          ...limitFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
+          ...valueFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
         ]),
   ];
   return (
@@ -223,14 +221,13 @@ function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: 
   if (key.state === "revoked") return null;
   return (
     <span class="acts">
-      <RaiseActs verb="raiseKey" given={{ id: key.id }} raise={key.raise} limits={key.limits} changed={changed} />
       <Act
-        label="Limit"
+        label="Team"
         verb="updateKey"
         given={{ id: key.id, version: key.version }}
-        fields={[{ ...teamField(teams), value: key.team?.name ?? "" }, ...limitFields("limits", key.limits)]}
-        says="An empty field takes the limit away. It holds for the next request."
-        done="The limits were changed."
+        fields={[{ ...teamField(teams), value: key.team?.name ?? "" }]}
+        says="The key then shares the team's limits. It holds for the next request."
+        done="The key is in its team."
         onDone={changed}
       />
       <Act

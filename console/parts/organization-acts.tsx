@@ -1,12 +1,11 @@
 /** The changes that an administrator can make to an organization. */
 import { go } from "../core/address.ts";
 import type { Answer } from "../core/client.ts";
-import { limitFields, moneyTyped } from "../core/form.ts";
+import { moneyTyped } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
-import { RaiseActs } from "./raise.tsx";
 import { Suspension } from "./suspension.tsx";
 
 type Organization = Answer<"findOrganization">;
@@ -58,15 +57,6 @@ export function SettingActs({ of: organization, changed }: Of) {
       {acts.map((One) => (
         <One key={One.name} of={organization} changed={changed} />
       ))}
-      {organization.plan && (
-        <RaiseActs
-          verb="raiseOrganization"
-          given={{ organization: organization.slug }}
-          raise={organization.raise}
-          limits={null}
-          changed={changed}
-        />
-      )}
     </span>
   );
 }
@@ -251,41 +241,4 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
       onDone={changed}
     />
   );
-}
-
-type Default = "Key" | "Member";
-
-const defaults = {
-  Key: {
-    label: "New keys",
-    says: "What a new key can use, unless its team says otherwise. Keys that exist keep theirs.",
-  },
-  Member: {
-    label: "Members",
-    says: "What each person without limits of their own can use, unless their team says otherwise. It counts at once.",
-  },
-} as const;
-
-/** The limits of new keys, and of people without limits of their own. */
-export function DefaultAct({ kind, organization, limits, version, changed }: DefaultProps) {
-  const { label, says } = defaults[kind];
-  return (
-    <Act
-      label={label}
-      verb={`update${kind}Default`}
-      given={{ organization, version }}
-      fields={limitFields("limits", limits)}
-      says={says}
-      done="The limits were changed."
-      onDone={changed}
-    />
-  );
-}
-
-interface DefaultProps {
-  kind: Default;
-  organization: string;
-  version: number;
-  limits: Answer<"findKeyDefault">["limits"];
-  changed: () => void;
 }

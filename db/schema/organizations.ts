@@ -22,6 +22,7 @@ export const organization = pgTable("organization", {
   keepsContent: boolean("keeps_content").notNull().default(true),
   closedAt: instant("closed_at"),
   raisedUntil: instant("raised_until"),
+  ownLimits: nanos("own_limits").array(),
 });
 
 /** Slugs that organizations had before. */
@@ -53,18 +54,6 @@ export const team = pgTable(
     version: nanos("version").notNull().default(1),
   },
   (table) => [index("team_of_organization").on(table.organizationId, table.name)],
-);
-
-export const keyDefault = pgTable("key_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
-
-/** The limits of each member of a team or an organization who has none of their own. */
-export const memberDefault = pgTable("member_default", { ownerId: uuid("owner_id").primaryKey(), ...limits });
-
-/** The limits of a person in an organization. */
-export const memberLimit = pgTable(
-  "member_limit",
-  { organizationId: uuid("organization_id").notNull(), personId: uuid("person_id").notNull(), ...limits },
-  (table) => [primaryKey({ columns: [table.organizationId, table.personId] })],
 );
 
 export const apiKey = pgTable(

@@ -1,6 +1,18 @@
 /** The ledger: limits, current use, the holds of running requests, and the records of ended ones. */
 import { sql } from "drizzle-orm";
-import { bigint, boolean, index, integer, jsonb, pgEnum, pgTable, pgView, text, uuid } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgEnum,
+  pgTable,
+  pgView,
+  primaryKey,
+  text,
+  uuid,
+} from "drizzle-orm/pg-core";
 import { instant, limits, nanos, tokenCounts } from "./columns.ts";
 
 /** The subjects that the ledger counts: teams, people, and keys that are in a team, limited or a person's. */
@@ -26,20 +38,25 @@ export const usageSubject = pgTable(
   ],
 );
 
-/** Limits that count until an instant, on top of those of a plan, a team, a person or a key. */
-export const limitRaise = pgTable(
-  "limit_raise",
+/** The limits of a subject by what they are for; 0 in a column: not limited, whatever is inherited. */
+export const limitValue = pgTable(
+  "limit_value",
   {
-    subjectId: uuid("subject_id").primaryKey(),
+    subjectId: uuid("subject_id").notNull(),
     organizationId: uuid("organization_id").notNull(),
+    kind: text("kind", { enum: ["own", "keys", "members", "raise"] }).notNull(),
+    models: text("models").notNull().default(""),
     ...limits,
-    endsAt: instant("ends_at").notNull(),
+    until: instant("until"),
     setAt: instant("set_at").notNull(),
     setBy: text("set_by").notNull(),
+    countedId: uuid("counted_id").notNull().generatedAlwaysAs(sql`limit_counted(subject_id, models)`),
   },
   (table) => [
-    index("limit_raise_of_organization").on(table.organizationId),
-    index("limit_raise_by_end").on(table.endsAt),
+    primaryKey({ columns: [table.subjectId, table.kind, table.models] }),
+    index("limit_value_of_organization").on(table.organizationId),
+    index("limit_value_by_end").on(table.until).where(sql`${table.kind} = 'raise'`),
+    index("limit_value_raised").on(table.countedId).where(sql`${table.kind} = 'raise'`),
   ],
 );
 
@@ -71,6 +88,8 @@ export const usageWindowNow = pgView("usage_window_now", {
   extraEnabled: boolean("extra_enabled").notNull(),
   extraCapNanos: nanos("extra_cap_nanos"),
   at: instant("at").notNull(),
+  ownNanos: nanos("own_nanos"),
+  ownRequests: nanos("own_requests"),
   raisedNanos: nanos("raised_nanos"),
   raisedRequests: nanos("raised_requests"),
   wholeAt: instant("whole_at"),

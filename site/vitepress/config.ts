@@ -21,6 +21,7 @@ const use = [
 const administer = [
   page("Console", "/console"),
   page("Commands", "/cli"),
+  page("Limits", "/limits"),
   page("Management interface", "/management"),
   page("People and sign-in", "/identity"),
   page("Metering", "/metering"),

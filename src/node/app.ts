@@ -171,5 +171,5 @@ function otherMethod(dependencies: RoutingDependencies, here: readonly [Operatio
 
 /** An id without a prefix may hold slashes, as ids of models do. */
 function patternOf({ path, idPrefix }: Operation): string {
-  return path.replace("{id}", idPrefix === undefined ? "*" : ":id");
+  return path.replace("{id}", idPrefix === undefined ? "*" : ":id").replace(/\{(\w+)\}/, ":$1");
 }

@@ -87,6 +87,13 @@ export const preparations: Record<string, Preparation> = {
       ["OIDC_CLIENT_SECRET=…", "OIDC_CLIENT_SECRET=secret"],
     );
   },
+  "docs/limits.md": async (reader) => {
+    const token = await withIssuer(reader);
+    await acme(reader);
+    await fetch(`${reader.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
+    await reader.types("sluice team create --org acme --name research");
+    reader.values.push(["raise ann ", "raise ann@example.com "]);
+  },
   "docs/management.md": async (reader) => {
     const token = await withIssuer(reader);
     await acme(reader);
@@ -94,9 +101,9 @@ export const preparations: Record<string, Preparation> = {
     const [person] = await reader.json<{ id: string }[]>("person list");
     await reader.types("sluice plan create silver --limit week=90000000,month=900000000");
     await reader.types("sluice org plan acme silver");
-    await reader.types("sluice team create --org acme --name research --limit week=900000,concurrent_requests=4");
-    await reader.types(`sluice person limit ${person!.id} --org acme --limit month=9000000`);
-    const key = await reader.json<{ id: string }>("key create --org acme --name ann --limit week=900000");
+    await reader.types("sluice team create --org acme --name research --limit week=0.0009,concurrent_requests=4");
+    await reader.types(`sluice limit set ${person!.id} month=0.009 --org acme`);
+    const key = await reader.json<{ id: string }>("key create --org acme --name ann --limit week=0.0009");
     const head = (await reader.types("sluice audit head")).trim();
     const port = await freePort();
     reader.values.push(

@@ -3,6 +3,7 @@
 
 import { connect, type Socket } from "node:net";
 import type { Administration } from "../../src/admin/store/administration.ts";
+import type { LimitSubject } from "../../src/admin/store/limits.ts";
 import { noBudget } from "../../src/core/store/budget.ts";
 import { scopes } from "../../src/core/store/directory.ts";
 import { idOf } from "../../src/core/store/ids.ts";
@@ -13,11 +14,10 @@ import type { Database } from "../../src/stores/postgres/database.ts";
 import { DatabaseError } from "../../src/stores/postgres/database-error.ts";
 import { ledger } from "../../src/stores/postgres/ledger.ts";
 import { people } from "../../src/stores/postgres/people.ts";
-import { peopleAdministration } from "../../src/stores/postgres/people-administration.ts";
 import { plans } from "../../src/stores/postgres/plans.ts";
-import { raises } from "../../src/stores/postgres/raises.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { newRequestId } from "../core/store/ledger-stores.ts";
+import { setRaise } from "../harness/limits.ts";
 import type { Chance } from "./chance.ts";
 import type { LimitChange, RaiseSet } from "./limits.ts";
 import { ask } from "./stores.ts";
@@ -140,13 +140,13 @@ export function administrator(port: number, firstPlan: Plan): Administrator {
           Subject & { now_ms: number },
         ];
         const named = idOf(id, standingSubjects[kind]);
-        const subject = { subject: kind, id: named, organizationId: idOf(organization, "org_"), audited: named };
+        const subject = { id: named, organizationId: idOf(organization, "org_") };
         const isEnd = chance.next() < 0.2;
         const [session, until_ms] = [200_000 + chance.below(4_000_000), now_ms + 300 + chance.below(6_000)];
         // Whether or not the answer comes: it may count from here on.
         if (!isEnd) raisesSet.push({ subject: id, from_ms: Date.now(), until_ms, session });
         const set = isEnd ? null : { limits: { ...noBudget, session }, until: new Date(until_ms) };
-        await raises(db).setRaise(subject, set, "cli:faults");
+        await setRaise(db, subject, set);
       }),
     async movePerson(chance, away_ms) {
       const team = chance.pick(["two", "others", null]);
@@ -270,9 +270,9 @@ const actor = "cli:faults";
 
 /** Answers whether it was done. */
 async function limitKey(store: Administration, uuid: string, session: number | null): Promise<boolean> {
-  const change = { id: idOf(uuid, "key_"), actor };
-  const after = await store.updateKey(change, ({ limits }) => ({ limits: { ...limits, session } }));
-  return after !== null && after !== "no_team" && !("stale" in after);
+  const id = idOf(uuid, "key_");
+  const found = await store.findKey(id);
+  return found !== null && limitSession(store, { subject: "key", id, organizationId: found.organizationId }, session);
 }
 
 interface Member {
@@ -281,15 +281,19 @@ interface Member {
 }
 
 async function limitPerson(db: Database, { person, organization }: Member, session: number | null): Promise<boolean> {
-  const budget = session === null ? null : { ...noBudget, session };
-  const after = await peopleAdministration(db).setMemberLimits({ id: person, actor }, organization, () => budget);
-  return after !== null && after !== "last_admin";
+  const subject = { subject: "person", id: person, organizationId: organization } as const;
+  return limitSession(administration(db), subject, session);
 }
 
 async function limitTeam(store: Administration, uuid: string, session: number | null): Promise<boolean> {
-  const change = { id: idOf(uuid, "team_"), actor };
-  const after = await store.updateTeam(change, ({ limits }) => ({ limits: { ...limits, session } }));
-  return after !== null && after !== "name_taken" && !("stale" in after);
+  const id = idOf(uuid, "team_");
+  const found = await store.findTeam(id);
+  return found !== null && limitSession(store, { subject: "team", id, organizationId: found.organizationId }, session);
+}
+
+async function limitSession(store: Administration, subject: LimitSubject, session: number | null): Promise<boolean> {
+  const after = await store.updateLimits(subject, { actor }, ({ own }) => ({ own: { ...own, session } }));
+  return after !== null && after !== "closed" && !("stale" in after);
 }
 
 /** A client that connects and says nothing more. */

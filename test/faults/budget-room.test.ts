@@ -167,10 +167,8 @@ async function minutes(): Promise<
   const ofKey = { own, neighbours, rest: await rest(free) };
 
   const grouped = await organization("fifty");
-  await rig.command(
-    ...["team", "create", "--org", grouped, "--name", "research", "--limit", "requests_per_minute=5"],
-    ...["--key-limit", "requests_per_minute=4"],
-  );
+  await rig.command(...["team", "create", "--org", grouped, "--name", "research", "--limit", "requests_per_minute=5"]);
+  await rig.command("limit", "set", "team", "research", "requests_per_minute=4", "--keys", "--org", grouped);
   const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(grouped, "--team", "research")));
   const { key: outside } = await newKey(grouped);
   const [ofAll, others] = await asked(

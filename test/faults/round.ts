@@ -1,7 +1,6 @@
 // One run: load on three nodes and two engines, injuries by the seed, and then the judge.
 
-import { noBudget } from "../../src/core/store/budget.ts";
-import { peopleAdministration } from "../../src/stores/postgres/people-administration.ts";
+import { setLimits } from "../harness/limits.ts";
 import { newMember } from "../harness/members.ts";
 import { administrator, faultsPlan, requests_per_minute } from "./administrator.ts";
 import { chanceOf } from "./chance.ts";
@@ -87,7 +86,8 @@ export async function faultRun(options: {
 async function teamOfTwo(rig: Rig): Promise<string[]> {
   await rig.command("org", "create", "team-of-two", "--plan", "faults");
   await rig.command("team", "create", "--org", "team-of-two", "--name", "two");
-  await rig.command("team", "create", "--org", "team-of-two", "--name", "others", "--member-limit", "session=300000");
+  await rig.command("team", "create", "--org", "team-of-two", "--name", "others");
+  await rig.command("limit", "set", "team", "others", "session=0.0003", "--members", "--org", "team-of-two");
   const words = ["key", "create", "--org", "team-of-two", "--name", "member", "--team", "two"];
   const made = [await rig.command<{ key: string }>(...words), await rig.command<{ key: string }>(...words)];
   return made.map(({ key }) => key);
@@ -99,8 +99,7 @@ async function keysOfAPerson(rig: Rig): Promise<string[]> {
   const id = await ask(rig.postgres.port, async (db) => {
     const made = await newMember(db, "ann", { organization, team: "two" });
     // So that she is counted from the beginning.
-    const limits = { ...noBudget, session: 2_000_000 };
-    await peopleAdministration(db).setMemberLimits({ id: made, actor: "cli:faults" }, organization, () => limits);
+    await setLimits(db, { subject: "person", id: made, organizationId: organization }, { own: { session: 2_000_000 } });
     return made;
   });
   const words = ["key", "create", "--org", "team-of-two", "--name", "hers", "--person", id];

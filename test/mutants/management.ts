@@ -100,14 +100,6 @@ export const management: Mutant[] = [
     rule: ownLimits,
   },
   {
-    name: "a limit waits for those who make administrators",
-    file: "src/stores/postgres/people-administration.ts",
-    find: "change(actingOn(input.id), limitedPerson, input",
-    replace: "change(actingOn(input.id), changeablePerson, input",
-    caughtBy: [`${inOrder} > while she herself is suspended`],
-    rule: ownLimits,
-  },
-  {
     name: "old keys end before their organization is locked",
     file: "src/stores/postgres/memberships.ts",
     find: "if (returned.length > 0) await lockOrganizations",
@@ -190,7 +182,7 @@ export const management: Mutant[] = [
   {
     name: "an act that changes nothing is written down",
     file: "src/stores/postgres/keys.ts",
-    find: "if (changed.length === 0 && !isCounted) return null;",
+    find: "if (changed.length === 0 && !isMoved) return null;",
     replace: "",
     caughtBy: ["test/core/store/directory.test.ts > sets what is named, tells authentication"],
     rule: "docs/design/keys.md, Changes and last use",

@@ -77,9 +77,9 @@ export const rates: Mutant[] = [
   },
   {
     name: "a key's tokens a minute are not kept",
-    file: "src/stores/postgres/budgets.ts",
-    find: ".set({ requestsPerMinute, tokensPerMinute })",
-    replace: ".set({ requestsPerMinute })",
+    file: "db/migrations/0001_baseline/ledger_subjects.sql",
+    find: "        tokens_per_minute = one.limits[6]",
+    replace: "        tokens_per_minute = s.tokens_per_minute",
     caughtBy: [teams],
     rule,
   },

@@ -58,7 +58,9 @@ create table organization (
   -- The last end of a raise of the organization or of anybody in it: a batch looks for raises until then. It only rises.
   raised_until timestamptz,
   -- Until then a window may be shorter than others, because the calendar changed: a batch looks for it. It only rises.
-  bridged_until timestamptz
+  bridged_until timestamptz,
+  -- Its own limits, which count in the place of its plan's (limits.sql, limit_array); null: it has none.
+  own_limits bigint[] check (cardinality(own_limits) = 6)
 );
 
 -- Slugs that an organization had before, and those of organizations that are gone. None is ever another's.
@@ -171,7 +173,6 @@ create function organization_forget(closed uuid) returns boolean
     delete from kept_response_total where organization_id = closed;
     delete from notice where organization_id = closed;
     delete from notice_hook where organization_id = closed;
-    delete from key_default where owner_id = closed or owner_id in (select id from team where organization_id = closed);
     delete from limit_change where subject_id = closed
       or subject_id in (select unnest(array[subject_id, parent_id]) from usage_subject where organization_id = closed);
     delete from usage_now where subject_id = closed

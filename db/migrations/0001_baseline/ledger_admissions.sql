@@ -31,7 +31,8 @@ create function usage_granted_before(request uuid, owner integer, held bigint[],
         array[hold.session_ends_at, hold.week_ends_at, hold.month_ends_at],
         array[hold.session_used, hold.week_used, hold.month_used, at.used[at.counters[4]]],
         book.extra_enabled[owner], usage_in_proportion(book.limits[4 * owner], hold.month_starts_at, hold.month_ends_at,
-          usage_whole(hold.organization_id, 'month', hold.month_starts_at, hold.month_ends_at)), book.raised[4 * owner - 3:4 * owner],
+          usage_whole(hold.organization_id, 'month', hold.month_starts_at, hold.month_ends_at)),
+        book.own[4 * owner - 3:4 * owner], book.raised[4 * owner - 3:4 * owner],
         usage_wholes(hold.organization_id, array[null, hold.week_starts_at, hold.month_starts_at],
           array[null, hold.week_ends_at, hold.month_ends_at])),
       ',[', at.held[at.counters[1]] - own, ',', at.held[at.counters[2]] - own, ',', at.held[at.counters[3]] - own, ',',
@@ -186,11 +187,11 @@ create function usage_admit(
         continue;
       end if;
       if plans[step.owner] is distinct from step.plan then
-        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.own, book.raised,
           book.starts_at, book.ends_at, book.wholes);
         plans[step.owner] := step.plan;
       end if;
-      concurrent[step.owner] := usage_raised(step.concurrent_limit, book.raised[step.extra]);
+      concurrent[step.owner] := usage_own(step.concurrent_limit, book.own[step.extra], book.raised[step.extra]);
       room := null;
       room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] - held[step.extra] end;
       is_crowded := false; rows := null;
@@ -249,13 +250,13 @@ create function usage_write_holds(
       c.price_input, c.price_cached_input, c.price_cache_write, c.price_output, c.price_search, c.input_count,
       g.source, g.nanos, g.tokens, clock, clock + c.lease_ms * interval '1 millisecond',
       book.starts_at[4 * c.owner - 3], book.ends_at[4 * c.owner - 3],
-      usage_raised(limits[c.plan][1], book.raised[4 * c.owner - 3]), book.used[4 * c.owner - 3],
+      usage_own(limits[c.plan][1], book.own[4 * c.owner - 3], book.raised[4 * c.owner - 3]), book.used[4 * c.owner - 3],
       book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2],
-      usage_in_proportion(usage_raised(limits[c.plan][2], book.raised[4 * c.owner - 2]),
+      usage_in_proportion(usage_own(limits[c.plan][2], book.own[4 * c.owner - 2], book.raised[4 * c.owner - 2]),
         book.starts_at[4 * c.owner - 2], book.ends_at[4 * c.owner - 2], book.wholes[4 * c.owner - 2]),
       book.used[4 * c.owner - 2],
       book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1],
-      usage_in_proportion(usage_raised(limits[c.plan][3], book.raised[4 * c.owner - 1]),
+      usage_in_proportion(usage_own(limits[c.plan][3], book.own[4 * c.owner - 1], book.raised[4 * c.owner - 1]),
         book.starts_at[4 * c.owner - 1], book.ends_at[4 * c.owner - 1], book.wholes[4 * c.owner - 1]),
       book.used[4 * c.owner - 1],
       0, 0, 0, 0, 0, 0, 0, 'counted', g.team, g.subjects, c.lease_ms
@@ -294,7 +295,7 @@ create function usage_grow(
       end if;
       counters := step.counters;
       if plans[step.owner] is distinct from step.plan then
-        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.own, book.raised,
           book.starts_at, book.ends_at, book.wholes);
         plans[step.owner] := step.plan;
       end if;

@@ -9,15 +9,16 @@
 -- which holds of the batch were admitted in. `keys` are the keys of admissions that are limited or in a team or a person's,
 -- `teams` their teams and `members` their people. Where an organization of the batch has limits for models (`has_models`),
 -- `chains` stand in their place: of each key and model, which `pairs` has as one text, the chain as text, since chains
--- differ in length. Of a subject for models, `models` has the pattern and `parent_ids` whose it is. `is_raised`: a raise may be in force. `raised` are those of the
--- organizations' plans: of the three windows and of requests at a time, in the places of the counters; null: none is in
--- force. `is_bridged`: a window of an organization may be shorter than others. `wholes` has where it would have begun, in the
--- place of its counter; null: all are whole.
+-- differ in length. Of a subject for models, `models` has the pattern and `parent_ids` whose it is. `is_raised`: a raise may
+-- be in force. `raised` are those of the organizations, and `own` their own limits in the place of their plans': of the three
+-- windows and of requests at a time, in the places of the counters; null: none has any. `is_bridged`: a window of an
+-- organization may be shorter than others. `wholes` has where it would have begun, in the place of its counter; null: all are
+-- whole.
 create type usage_book as (
   subjects uuid[], parents integer[], generations bigint[], updates integer[], running bigint[], concurrent bigint[],
   extra_enabled boolean[], has_subjects boolean[], is_open boolean[], is_changed boolean[],
   starts_at timestamptz[], ends_at timestamptz[], used bigint[], held bigint[], limits bigint[], past usage_past[],
-  keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[],
+  keys uuid[], teams uuid[], members uuid[], is_raised boolean, raised bigint[], own bigint[],
   is_bridged boolean, wholes timestamptz[],
   has_models boolean, pairs text[], chains text[], models text[], parent_ids uuid[]
 );
@@ -73,7 +74,8 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         array[usage_is_open(n.starts_at, n.ends_at, clock)],
         '{f}', coalesce(n.starts_at, '{null,null,null,null}'), coalesce(n.ends_at, '{null,null,null,null}'),
         coalesce(n.used, '{0,0,0,0}'), coalesce(n.held, '{0,0,0,0}'), array[null, null, null, o.extra_usage_cap_nanos],
-        '{}', null, null, null, o.raised_until > clock, null, o.bridged_until > clock, null, o.has_models, null, null, null, null
+        '{}', null, null, null, o.raised_until > clock, null, o.own_limits[1:4], o.bridged_until > clock, null,
+        o.has_models, null, null, null, null
       into book
       from (select organizations[1] as id) i
       left join lateral (
@@ -90,10 +92,14 @@ create function usage_load(organizations uuid[], clock timestamptz) returns usag
         usage_concat(coalesce(i.ends_at, array_fill(null::timestamptz, array[4]))),
         usage_concat(coalesce(i.used, '{0,0,0,0}')), usage_concat(coalesce(i.held, '{0,0,0,0}')),
         usage_concat(array[null, null, null, i.extra_usage_cap_nanos]), '{}', null, null, null,
-        bool_or(i.raised_until > clock), null, bool_or(i.bridged_until > clock), null, bool_or(i.has_models), null, null, null, null
+        bool_or(i.raised_until > clock), null,
+        case when bool_or(i.own_limits is not null)
+          then usage_concat(coalesce(i.own_limits[1:4], '{null,null,null,null}')) end,
+        bool_or(i.bridged_until > clock), null, bool_or(i.has_models), null, null, null, null
       into book
       from (
-        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.has_models, o.raised_until, o.bridged_until
+        select n.*, o.extra_usage_enabled, o.extra_usage_cap_nanos, o.has_subjects, o.has_models, o.raised_until,
+          o.bridged_until, o.own_limits
         from unnest(organizations) with ordinality i (id, position)
         left join lateral (
           select * from usage_now n where n.subject_id = i.id order by n.generation desc limit 1

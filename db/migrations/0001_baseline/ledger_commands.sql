@@ -48,11 +48,11 @@ create function usage_ms(at timestamptz) returns bigint
   language sql stable
   as $$ select trunc(extract(epoch from at) * 1000)::bigint $$;
 
--- The windows of an organization as admissions see them, its extra usage, and behind them the raise of its plan, where one
--- is in force.
+-- The windows of an organization as admissions see them, its extra usage, and behind them its own limits and its raise, where
+-- it has either.
 create function usage_organization_answer(
   starts timestamptz[], ends timestamptz[], used bigint[], is_extra boolean, extra_cap bigint,
-  raised bigint[], wholes timestamptz[]
+  own bigint[], raised bigint[], wholes timestamptz[]
 )
   returns text
   language sql stable
@@ -60,9 +60,10 @@ create function usage_organization_answer(
     select concat('[[', usage_ms(starts[1]), ',', usage_ms(starts[2]), ',', usage_ms(starts[3]), ',',
       usage_ms(ends[1]), ',', usage_ms(ends[2]), ',', usage_ms(ends[3]), '],[', array_to_string(used, ','), '],',
       is_extra::text, ',', coalesce(extra_cap::text, 'null'),
-      case when raised is not null or wholes is not null then
-        concat(',', coalesce(array_to_json(raised)::text, 'null')) end,
-      ',[' || coalesce(usage_ms(wholes[2])::text, 'null') || ',' || coalesce(usage_ms(wholes[3])::text, 'null') || ']', ']')
+      case when coalesce(own, raised) is not null or wholes is not null then
+        concat(',', coalesce(array_to_json(own)::text, '[]'), ',', coalesce(array_to_json(raised)::text, '[]')) end,
+      case when wholes is not null then concat(',[', coalesce(usage_ms(wholes[2])::text, 'null'), ',',
+        coalesce(usage_ms(wholes[3])::text, 'null'), ']') end, ']')
   $$;
 
 -- The organizations of a batch, in their order; null for one that does not exist.
@@ -77,7 +78,7 @@ create function usage_organizations_answer(book usage_book) returns text
         usage_organization_answer(book.starts_at[extra - 3:extra - 1], book.ends_at[extra - 3:extra - 1],
           book.used[extra - 3:extra], book.extra_enabled[extra / 4], usage_in_proportion(book.limits[extra],
             book.starts_at[extra], book.ends_at[extra], book.wholes[extra]),
-          book.raised[extra - 3:extra], book.wholes[extra - 3:extra]) end);
+          book.own[extra - 3:extra], book.raised[extra - 3:extra], book.wholes[extra - 3:extra]) end);
     end loop;
     return answer;
   end $$;
@@ -156,10 +157,10 @@ create function usage_hold_of(request uuid, owner integer, ids uuid[], starts ti
     from usage_hold h where h.request_id = request and h.organization_id = ids[owner] offset 0
   $$;
 
--- The limits of an organization's windows under its raise, and of windows that are shorter than others their share. `extra`
--- is the place of its last counter.
+-- The limits of an organization's windows under its own limits and its raise, and of windows that are shorter than others
+-- their share. `extra` is the place of its last counter.
 create function usage_limits_in_force(
-  limits bigint[], plan integer, extra integer, raised bigint[],
+  limits bigint[], plan integer, extra integer, own bigint[], raised bigint[],
   starts timestamptz[], ends timestamptz[], wholes timestamptz[]
 )
   returns bigint[]
@@ -172,21 +173,21 @@ create function usage_limits_in_force(
     for k in 1..3 loop
       counter := extra - 4 + k;
       bounds[k] := usage_in_proportion(
-        usage_raised(limits[plan][k], raised[counter]), starts[counter], ends[counter], wholes[counter]);
+        usage_own(limits[plan][k], own[counter], raised[counter]), starts[counter], ends[counter], wholes[counter]);
     end loop;
     return bounds;
   end $$;
 
--- The limits of an organization's windows: those of the plan that a command names, as they are in force.
+-- The limits of an organization's windows: those of the plan that a command names, or its own, as they are in force.
 create function usage_plan_limits(
-  limits bigint[], plan integer, extra integer, raised bigint[],
+  limits bigint[], plan integer, extra integer, own bigint[], raised bigint[],
   starts timestamptz[], ends timestamptz[], wholes timestamptz[]
 )
   returns bigint[]
   language sql immutable
   as $$
-    select case when raised is null and wholes is null then limits[plan:plan]
-      else usage_limits_in_force(limits, plan, extra, raised, starts, ends, wholes) end
+    select case when coalesce(own, raised) is null and wholes is null then limits[plan:plan]
+      else usage_limits_in_force(limits, plan, extra, own, raised, starts, ends, wholes) end
   $$;
 
 -- The limits in the windows of the past that a hold counts in: each has its own share. `now` has its counters in the windows
@@ -202,7 +203,7 @@ create function usage_past_bounds(
     past usage_past;
   begin
     for k in 1..3 loop
-      whole[extra - 4 + k] := usage_raised(limits[plan][k], book.raised[extra - 4 + k]);
+      whole[extra - 4 + k] := usage_own(limits[plan][k], book.own[extra - 4 + k], book.raised[extra - 4 + k]);
     end loop;
     for i in 1..cardinality(counters) loop
       continue when counters[i] = now[i];
@@ -225,7 +226,7 @@ create function usage_raise(clock timestamptz, inout book usage_book)
     for step in
       select s.place::integer, array[r.session_nanos, r.week_nanos, r.month_nanos, r.concurrent_requests] as nanos
       from unnest(book.subjects) with ordinality s (id, place)
-      cross join lateral (select * from limit_raise r where r.subject_id = s.id and r.ends_at > clock offset 0) r
+      cross join lateral (select * from usage_raise_of(s.id, clock) offset 0) r
     loop
       before := 4 * step.place - 4;
       if book.parents[step.place] is null then

@@ -36,7 +36,7 @@ create function usage_settle(
       end if;
       counters := step.counters;
       if plans[step.owner] is distinct from step.plan then
-        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.raised,
+        bounds[step.extra - 3:step.extra - 1] := usage_plan_limits(limits, step.plan, step.extra, book.own, book.raised,
           book.starts_at, book.ends_at, book.wholes);
         plans[step.owner] := step.plan;
       end if;

@@ -6,11 +6,6 @@ create function usage_member(organization uuid, person uuid) returns uuid
   language sql immutable
   as $$ select md5(organization::text || person::text)::uuid $$;
 
--- The subject of an organization, a team, a person or a key for a pattern of models: a public id, or `prefix/*`.
-create function usage_models_subject(parent uuid, pattern text) returns uuid
-  language sql immutable
-  as $$ select md5(parent::text || ' ' || pattern)::uuid $$;
-
 -- The patterns that match a model: its id, and what it begins with up to a slash.
 create function usage_patterns_of(model text) returns text[]
   language plpgsql immutable parallel safe
@@ -296,60 +291,111 @@ create function usage_sum_earlier(subject uuid) returns boolean
     return true;
   end $$;
 
--- Gives the members of an organization, or one person there, the limits that count for them: their own, else those of their
--- membership's team, else those of the organization. All that a person calls with there, which is keys, sign-ins and
--- identity tokens, follows to the membership's team. Answers the subjects whose earlier use is still to be summed.
-create function usage_refresh_members(organization uuid, person uuid) returns setof uuid
+-- Puts a key into a team or out of it; what it may use stays. Answers what `usage_set_subject` does.
+create function usage_set_team(subject uuid, organization uuid, team uuid) returns boolean
+  language sql volatile
+  as $$
+    select usage_set_subject(subject, organization, team, (
+      select array[s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests] from usage_subject s
+      where s.subject_id = subject))
+  $$;
+
+-- The limits of the teams, people and keys of an organization, without raises: of each of the six the subject's own, else what
+-- its team gives to keys or to people, else what the organization gives. `origins` says whose it is. A person is in the team of
+-- the membership. `concerned`: subjects; null: all but revoked keys.
+create function limits_in_force(organization uuid, concerned uuid[])
+  returns table (subject_id uuid, person_id uuid, team_id uuid, limits bigint[], origins text[])
+  language sql stable
+  as $$
+    select s.id, s.person, case when s.person is null then s.team end, c.limits, c.origins
+    from (
+      select t.id, null::uuid as person, null::uuid as team, null as gets from team t where t.organization_id = organization
+      union all
+      select usage_member(organization, p.id), p.id, t.team_id, 'members'
+      from (
+        select m.person_id as id from membership m where m.organization_id = organization
+        union select u.person_id from usage_subject u where u.organization_id = organization and u.person_id is not null
+      ) p
+      left join usage_team_of(organization, p.id) t on true
+      union all
+      select k.id, null, u.team_id, case k.kind when 'key' then 'keys' end
+      from api_key k left join usage_subject u on u.subject_id = k.id
+      where k.organization_id = organization and (k.revoked_at is null or k.id = any (concerned))
+    ) s
+    left join limit_value o on o.subject_id = s.id and o.kind = 'own' and o.models = ''
+    left join limit_value t on t.subject_id = s.team and t.kind = s.gets
+    left join limit_value w on w.subject_id = organization and w.kind = s.gets
+    cross join lateral limit_chosen(limit_array(o), limit_array(t), limit_array(w)) c
+    where concerned is null or s.id = any (concerned)
+  $$;
+
+-- Gives the ledger the limits in force of an organization and of its subjects after any change of what they follow from: a
+-- value, a membership, a team. `concerned`: the subjects that it may concern; null: all. Answers those whose earlier use is still
+-- to be summed.
+create function limits_refresh(organization uuid, concerned uuid[]) returns setof uuid
   language plpgsql volatile
   as $$
   declare
-    member record;
-    key record;
+    one record;
   begin
     perform from organization o where o.id = organization for no key update;
-    for member in
-      select usage_member(organization, p.id) as id, p.id as person, t.team_id, l.limits
-      from (
-        select m.person_id as id from membership m where m.organization_id = organization
-        union select o.person_id from member_limit o where o.organization_id = organization
-        union select s.person_id from usage_subject s where s.organization_id = organization and s.person_id is not null
-      ) p
-      left join usage_team_of(organization, p.id) t on true
-      left join lateral (
-        select x.limits from (
-          select 1 as place, array[o.session_nanos, o.week_nanos, o.month_nanos, o.concurrent_requests,
-            o.requests_per_minute, o.tokens_per_minute] as limits
-          from member_limit o where o.organization_id = organization and o.person_id = p.id
-          union all
-          select case d.owner_id when t.team_id then 2 else 3 end, array[d.session_nanos, d.week_nanos, d.month_nanos,
-            d.concurrent_requests, d.requests_per_minute, d.tokens_per_minute]
-          from member_default d where d.owner_id in (t.team_id, organization)
-        ) x order by x.place limit 1
-      ) l on true
-      left join usage_subject s on s.subject_id = usage_member(organization, p.id)
-      where (person is null or p.id = person)
-        and coalesce(l.limits, array_fill(null::bigint, array[6])) is distinct from array[s.session_nanos, s.week_nanos,
-          s.month_nanos, s.concurrent_requests, s.requests_per_minute, s.tokens_per_minute]
+    perform usage_lock(array[organization]);
+    update organization o set own_limits = w.own from (
+      select nullif(limit_array(v), array_fill(null::bigint, array[6])) as own
+      from (select 1) one left join limit_value v on v.subject_id = organization and v.kind = 'own' and v.models = ''
+    ) w
+    where o.id = organization and o.own_limits is distinct from w.own;
+    if found then
+      perform usage_limits_changed(organization);
+    end if;
+    for one in
+      select f.* from limits_in_force(organization, concerned) f
+      left join usage_subject s on s.subject_id = f.subject_id
+      where f.limits is distinct from array[s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests,
+        s.requests_per_minute, s.tokens_per_minute] or f.team_id is distinct from s.team_id
       order by 1
     loop
-      if usage_set_subject(member.id, organization, null, member.limits[1:4]) then
-        return next member.id;
+      if usage_set_subject(one.subject_id, organization, one.team_id, one.limits[1:4]) then
+        return next one.subject_id;
       end if;
-      update usage_subject s set person_id = member.person, requests_per_minute = member.limits[5],
-        tokens_per_minute = member.limits[6]
-      where s.subject_id = member.id;
+      update usage_subject s set person_id = coalesce(one.person_id, s.person_id), requests_per_minute = one.limits[5],
+        tokens_per_minute = one.limits[6]
+      where s.subject_id = one.subject_id;
     end loop;
+  end $$;
+
+-- The same after a change of a person's membership, to whose team all follow that the person calls with: keys, sign-ins and
+-- identity tokens.
+create function limits_refresh_person(organization uuid, person uuid) returns setof uuid
+  language plpgsql volatile
+  as $$
+  declare
+    keys uuid[] := array(
+      select k.id from api_key k where k.organization_id = organization and k.person_id = person and k.revoked_at is null
+      order by 1);
+    key record;
+  begin
+    perform usage_lock(array[organization]);
     for key in
-      select k.id, t.team_id, s.session_nanos, s.week_nanos, s.month_nanos, s.concurrent_requests
-      from api_key k join usage_subject s on s.subject_id = k.id
-      cross join usage_team_of(organization, person) t
-      where k.organization_id = organization and k.person_id = person and k.revoked_at is null
-        and s.team_id is distinct from t.team_id
-      order by 1
+      select s.subject_id as id, t.team_id from usage_subject s, usage_team_of(organization, person) t
+      where s.subject_id = any (keys) and s.team_id is distinct from t.team_id order by 1
     loop
-      if usage_set_subject(key.id, organization, key.team_id,
-        array[key.session_nanos, key.week_nanos, key.month_nanos, key.concurrent_requests]) then
+      if usage_set_team(key.id, organization, key.team_id) then
         return next key.id;
       end if;
     end loop;
+    return query select limits_refresh(organization, usage_member(organization, person) || keys);
+  end $$;
+
+-- Gives the ledger what a subject may use of the models of a pattern: the six limits, null where it is not limited. Answers
+-- whether earlier use is still to be summed.
+create function limit_set_models(subject uuid, pattern text, organization uuid, limits bigint[]) returns boolean
+  language plpgsql volatile
+  as $$
+  declare
+    is_unsummed boolean := usage_set_models_subject(subject, pattern, organization, limits[1:4]);
+  begin
+    update usage_subject s set requests_per_minute = limits[5], tokens_per_minute = limits[6]
+    where s.subject_id = usage_models_subject(subject, pattern);
+    return is_unsummed;
   end $$;

@@ -279,16 +279,14 @@ create function usage_totals(subject uuid, starts timestamptz[])
     group by n.running
   $$;
 
--- The windows in force of each organization, for readers, with the raise of its plan, and where a window that is shorter
--- than others would have begun.
+-- The windows in force of each organization, for readers, with its own limits and its raise, and where a window that is
+-- shorter than others would have begun.
 create view usage_window_now as
   select o.id as organization_id, w.kind, w.starts_at, w.ends_at, w.used, w.held,
     t.running, o.extra_usage_enabled as extra_enabled,
     usage_in_proportion(o.extra_usage_cap_nanos, f.starts_at[4], f.ends_at[4], b.wholes[4]) as extra_cap_nanos, clock.at,
-    case w.kind when 'session' then r.session_nanos when 'week' then r.week_nanos when 'month' then r.month_nanos end
-      as raised_nanos,
-    r.concurrent_requests as raised_requests,
-    case w.kind when 'week' then b.wholes[2] when 'month' then b.wholes[3] end as whole_at
+    o.own_limits[w.place] as own_nanos, o.own_limits[4] as own_requests, r.raised[w.place] as raised_nanos,
+    r.raised[4] as raised_requests, case when w.place > 1 then b.wholes[w.place] end as whole_at
   from organization o
   cross join lateral (select store_now() as at offset 0) clock
   cross join lateral (select * from usage_windows_at(o.id, clock.at) offset 0) f
@@ -297,7 +295,8 @@ create view usage_window_now as
     select usage_wholes(o.id, f.starts_at, f.ends_at) as wholes where o.bridged_until > clock.at offset 0
   ) b on true
   left join lateral (
-    select * from limit_raise r where o.raised_until > clock.at and r.subject_id = o.id and r.ends_at > clock.at offset 0
+    select array[v.session_nanos, v.week_nanos, v.month_nanos, v.concurrent_requests] as raised
+    from usage_raise_of(o.id, clock.at) v where o.raised_until > clock.at offset 0
   ) r on true
-  cross join lateral unnest(enum_range(null::usage_window_kind), f.starts_at, f.ends_at, t.used, t.held)
-    w (kind, starts_at, ends_at, used, held);
+  cross join lateral unnest(enum_range(null::usage_window_kind), f.starts_at, f.ends_at, t.used, t.held, '{1,2,3,null}'::integer[])
+    w (kind, starts_at, ends_at, used, held, place);

@@ -1,71 +1,77 @@
--- The limits of keys, people and teams beside their organization's plan (docs/design/usage.md, Budgets), and raises of any of
--- them. Null does not limit, in all of these tables.
+-- Limits (docs/limits.md): a value of up to six limits, which belongs to a subject: an organization, a team, a person in an
+-- organization (the ledger's id of a member), or a key. In each column, null says nothing, so that the limit is inherited, and
+-- 0 says that it is not limited here, whatever would be inherited.
+--
+-- `own`: what the subject itself may use; of an organization it replaces its plan's, limit by limit. `keys` and `members`: what
+-- the keys and the people of a team or an organization get where they have nothing of their own. `raise`: the limits in force
+-- until an instant, each above the one below it. `models`: the models that it is for: '' for all, an id, or `prefix/*`.
+-- `counted_id`: the subject of the ledger that counts it.
 
--- The limits that a new key gets: of a team or of an organization.
-create table key_default (
-  owner_id uuid primary key,
-  session_nanos bigint check (session_nanos >= 1),
-  week_nanos bigint check (week_nanos >= 1),
-  month_nanos bigint check (month_nanos >= 1),
-  concurrent_requests bigint check (concurrent_requests >= 1),
-  requests_per_minute bigint check (requests_per_minute >= 1),
-  tokens_per_minute bigint check (tokens_per_minute >= 1)
-);
+-- The subject of an organization, a team, a person or a key for a pattern of models: a public id, or `prefix/*`.
+create function usage_models_subject(parent uuid, pattern text) returns uuid
+  language sql immutable
+  as $$ select md5(parent::text || ' ' || pattern)::uuid $$;
 
--- The limits of a person, set by an administrator.
-create table member_limit (
+-- The subject of the ledger that counts the limits of a value: the subject itself, or `usage_models_subject`, which stands here
+-- again because a restore of a dump computes the column without a search path.
+create function limit_counted(subject uuid, models text) returns uuid
+  language sql immutable
+  as $$ select case models when '' then subject else md5(subject::text || ' ' || models)::uuid end $$;
+
+create table limit_value (
+  subject_id uuid not null,
   organization_id uuid not null references organization (id) on delete cascade,
-  person_id uuid not null references person (id),
-  session_nanos bigint check (session_nanos >= 1),
-  week_nanos bigint check (week_nanos >= 1),
-  month_nanos bigint check (month_nanos >= 1),
-  concurrent_requests bigint check (concurrent_requests >= 1),
-  requests_per_minute bigint check (requests_per_minute >= 1),
-  tokens_per_minute bigint check (tokens_per_minute >= 1),
-  primary key (organization_id, person_id)
-);
-
--- The limits of each member without limits of her own: of a team or of an organization.
-create table member_default (
-  owner_id uuid primary key,
-  session_nanos bigint check (session_nanos >= 1),
-  week_nanos bigint check (week_nanos >= 1),
-  month_nanos bigint check (month_nanos >= 1),
-  concurrent_requests bigint check (concurrent_requests >= 1),
-  requests_per_minute bigint check (requests_per_minute >= 1),
-  tokens_per_minute bigint check (tokens_per_minute >= 1)
-);
-
--- Raises: limits that count until an instant, on top of those of an organization's plan, a team, a person or a key
--- (docs/design/usage.md, Raises). The clock alone ends one: whoever reads limits adds the raises whose end is ahead of
--- the store's clock, and no job runs.
-
--- A raise of each subject at most; another one takes its place. Null raises nothing. One that ended stays until then.
-create table limit_raise (
-  subject_id uuid primary key,
-  organization_id uuid not null references organization (id) on delete cascade,
-  session_nanos bigint check (session_nanos >= 1),
-  week_nanos bigint check (week_nanos >= 1),
-  month_nanos bigint check (month_nanos >= 1),
-  concurrent_requests bigint check (concurrent_requests >= 1),
-  requests_per_minute bigint check (requests_per_minute >= 1),
-  tokens_per_minute bigint check (tokens_per_minute >= 1),
-  ends_at timestamptz not null,
+  kind text not null check (kind in ('own', 'keys', 'members', 'raise')),
+  models text not null default '' check (models = '' or kind in ('own', 'raise')),
+  session_nanos bigint check (session_nanos >= 0),
+  week_nanos bigint check (week_nanos >= 0),
+  month_nanos bigint check (month_nanos >= 0),
+  concurrent_requests bigint check (concurrent_requests >= 0),
+  requests_per_minute bigint check (requests_per_minute >= 0),
+  tokens_per_minute bigint check (tokens_per_minute >= 0),
+  until timestamptz check ((until is not null) = (kind = 'raise')),
   set_at timestamptz not null,
-  set_by text not null
+  set_by text not null,
+  counted_id uuid not null generated always as (limit_counted(subject_id, models)) stored,
+  primary key (subject_id, kind, models)
 );
-create index limit_raise_of_organization on limit_raise (organization_id);
-create index limit_raise_by_end on limit_raise (ends_at);
+create index limit_value_of_organization on limit_value (organization_id);
+create index limit_value_by_end on limit_value (until) where kind = 'raise';
+create index limit_value_raised on limit_value (counted_id) where kind = 'raise';
+
+-- The six limits of a value in the order in which functions pass them: three windows, requests at a time, and two rates.
+create function limit_array(v limit_value) returns bigint[]
+  language sql immutable
+  as $$
+    select array[v.session_nanos, v.week_nanos, v.month_nanos, v.concurrent_requests, v.requests_per_minute,
+      v.tokens_per_minute]
+  $$;
+
+-- The limits of the first value that says one, and whose they are; a value that is null says nothing.
+create function limit_chosen(own bigint[], team bigint[], organization bigint[])
+  returns table (limits bigint[], origins text[])
+  language sql immutable
+  as $$
+    select array_agg(nullif(coalesce(l.own, l.team, l.organization), 0) order by l.n),
+      array_agg(case when l.own is not null then 'own' when l.team is not null then 'team'
+        when l.organization is not null then 'organization' end order by l.n)
+    from unnest(own, team, organization) with ordinality l (own, team, organization, n)
+  $$;
 
 -- A limit under a raise. A raise never lowers, and what is not limited stays so.
 create function usage_raised(base bigint, raised bigint) returns bigint
   language sql immutable parallel safe
   as $$ select case when base < raised then raised else base end $$;
 
--- The raise of a subject that is in force.
-create function usage_raise_of(subject uuid, at timestamptz) returns setof limit_raise
+-- A limit of an organization: its own in the place of its plan's, under its raise.
+create function usage_own(plan bigint, own bigint, raised bigint) returns bigint
+  language sql immutable parallel safe
+  as $$ select usage_raised(nullif(coalesce(own, plan), 0), raised) $$;
+
+-- The raise of a subject of the ledger that is in force.
+create function usage_raise_of(counted uuid, at timestamptz) returns setof limit_value
   language sql stable
-  as $$ select * from limit_raise r where r.subject_id = subject and r.ends_at > at $$;
+  as $$ select * from limit_value r where r.counted_id = counted and r.kind = 'raise' and r.until > at $$;
 
 -- Whose limits changed: of an organization (its extra usage; its plan stands in `plan`), a team or a key, and as which
 -- change of all. The numbers rise in the order of commits, for the head's row is their lock: a node that has read up to one

@@ -135,19 +135,18 @@ function needsOf({ organizations, people }: WantedFile, slug: string): Needs | n
   const isPersonsPlace = Object.values(people ?? {}).some(
     ({ memberships = {}, limits = {} }) => Object.hasOwn(memberships, slug) || Object.hasOwn(limits, slug),
   );
-  if (!wanted) return isPersonsPlace ? { ...nothing, teams: true } : null;
-  const { key_limits, member_limits, notices, teams, keys } = wanted;
+  if (!wanted) return isPersonsPlace ? { ...nothing, limits: true, teams: true } : null;
+  const { limits, notices, teams, keys } = wanted;
   const hasThings = teams !== undefined || keys !== undefined || isPersonsPlace;
   return {
-    keyLimits: key_limits !== undefined || hasThings,
-    memberLimits: member_limits !== undefined,
+    limits: limits !== undefined || hasThings,
     notices: notices !== undefined,
     teams: hasThings,
     keys: keys !== undefined,
   };
 }
 
-const nothing: Needs = { keyLimits: false, memberLimits: false, notices: false, teams: false, keys: false };
+const nothing: Needs = { limits: false, notices: false, teams: false, keys: false };
 
 const help = `
 The file has organizations by their slugs, plans, teams and keys by their names,
@@ -170,15 +169,19 @@ single names in limits, labels, notices and memberships.
       key_lifetime_max_days: 90       # null: no limit
       key_unused_max_days: 30         # null: no limit
       keeps_content: false
-      key_limits: { session: 20000000 }   # what new keys get; null: nothing
+      limits:
+        keys: { session: 0.5 }        # what keys get without one of their own
+        members: { week: 5 }          # and people; none: no limit
       notices:                        # null: no webhook
         url: https://hooks.example.com/sluice
         shares: [80, 100]
         key_expiry_days: 14
       teams:
         research:
-          limits: { week: 2000000000 }    # null: none, of one limit or of all
-          key_limits: { requests_per_minute: 60 }
+          limits:
+            own: { month: 50 }
+            keys: { requests_per_minute: 60 }
+            models: { openai/*: { month: 10 } } # null: no longer
       keys:
         build server:                 # a new one needs --secrets
           scopes: [models:read, inference:create]
@@ -188,15 +191,15 @@ single names in limits, labels, notices and memberships.
           labels: { stage: production }
           allow_from: [10.0.0.0/8]    # null: all
           team: research              # null: none
-          limits: { month: 500000000 }
+          limits: { own: { month: 5 } }
   people:                             # what they have by hand, beside rules
     ann@example.com:
       suspended: false
       role: viewer                    # for the service, or admin; null: none
       memberships:                    # each as a whole; null: none by hand
         acme: { role: member, team: research, scopes: [models:read] }
-      limits:                         # their own; null: those of their team
-        acme: { week: 2000000 }
+      limits:
+        acme: { own: { week: 2 } }
     https://login.example 248289761001: { suspended: true }
 
 With --prune, a key that the section 'keys' of its organization does not name is

@@ -52,7 +52,7 @@ export function addExportCommand(program: Command, { services }: CommandContext)
 const comment = ` The file of sluice apply. Secrets of keys cannot be exported: a key that is made from
  this file gets a new one (sluice apply --secrets FOLDER).`;
 
-const everything = { keyLimits: true, memberLimits: true, notices: true, teams: true, keys: true };
+const everything = { limits: true, notices: true, teams: true, keys: true };
 
 async function exported(
   manage: Management,

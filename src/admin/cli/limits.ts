@@ -1,56 +1,61 @@
-/** Limits of plans, keys and teams, as options. */
+/** Limits as they are typed: `month=50`, `tokens_per_minute=200k`, `session=none`. */
 import { InvalidArgumentError, Option } from "commander";
 import { camelName } from "../../core/schema/codec.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import { windowKinds } from "../../core/store/ledger.ts";
-import type { LimitChanges } from "../management/limits.ts";
-import { limitNames as names } from "../store/shapes.ts";
+import { isWindow, type LimitValueChanges } from "../management/limit-shape.ts";
+import { type LimitName, limitNames as names } from "../store/shapes.ts";
 
-/** `--limit week=5000000`; repeated, or with commas; `none` takes a limit away. */
-export function limitOption(flag: string, description: string): Option {
-  return new Option(
-    `${flag} <name=number>`,
-    `${description}: ${names.join(", ")}; a number or none; can be repeated`,
-  ).argParser(limitChanges);
-}
+type PlanChanges = Partial<Record<keyof Budget, string | number | null>>;
 
-function limitChanges(value: string, before: LimitChanges | undefined): LimitChanges {
-  const changes = { ...before };
-  for (const one of value.split(",")) {
-    const [name = "", amount = ""] = one.split("=");
-    const limit = names.find((word) => word === name.trim());
-    const number = /^\d{1,16}$/.test(amount.trim()) ? Number(amount) : null;
-    if (!limit) throw new InvalidArgumentError(`The limits are: ${names.join(", ")}.`);
-    if (number === null && amount.trim() !== "none")
-      throw new InvalidArgumentError(`Specify ${limit}= and a whole number from 1, or none.`);
-    changes[fieldOf(limit)] = number;
-  }
-  return changes;
-}
-
-/** The limits of a plan: money for the windows, `month=50`, and whole numbers for the others. */
+/** The limits of a plan: `--limit week=50`; repeated, or with commas; `none` takes a limit away. */
 export function planLimitOption(flag: string, description: string): Option {
   return new Option(
     `${flag} <name=value>`,
     `${description}: ${names.join(", ")}; money for a window, a number for the others, or none; can be repeated`,
-  ).argParser(planLimits);
+  ).argParser((text: string, before: PlanChanges | undefined) => ({ ...before, ...each(text, planLimit) }));
 }
 
-function planLimits(value: string, before: Record<string, unknown> | undefined): Record<string, unknown> {
-  const limits = { ...before };
-  for (const one of value.split(",")) {
-    const [name = "", ...rest] = one.split("=");
+/** The own limits of something new: `--limit month=50,concurrent_requests=4`. */
+export function limitValueOption(flag: string, description: string): Option {
+  return new Option(
+    `${flag} <name=amount>`,
+    `${description}: ${names.join(", ")}; an amount, a number or none; can be repeated`,
+  ).argParser((text: string, before: LimitValueChanges | undefined) => ({ ...before, ...typedLimits(text) }));
+}
+
+/** With commas between them. */
+export const typedLimits = (text: string): LimitValueChanges => each(text, typedLimit) as LimitValueChanges;
+
+function each<Limit>(text: string, read: (name: LimitName, amount: string) => Limit): Record<string, Limit> {
+  const pairs = text.split(",").map((one) => {
+    const [name = "", amount = ""] = one.split("=");
     const limit = names.find((word) => word === name.trim());
-    const amount = rest.join("=").trim();
     if (!limit) throw new InvalidArgumentError(`The limits are: ${names.join(", ")}.`);
-    const isMoney = windowKinds.some((kind) => kind === limit);
-    if (amount !== "none" && !(isMoney ? /^\d+([.]\d+)?\s?[A-Za-z]*$/ : /^\d{1,16}$/).test(amount))
-      throw new InvalidArgumentError(
-        `Specify ${limit}= and ${isMoney ? "an amount of money, such as 50 or 0.25" : "a whole number from 1"}, or none.`,
-      );
-    limits[fieldOf(limit)] = amount === "none" ? null : isMoney ? amount : Number(amount);
-  }
-  return limits;
+    return [camelName(limit), read(limit, amount.trim())] as const;
+  });
+  return Object.fromEntries(pairs);
 }
 
-const fieldOf = (name: string) => camelName(name) as keyof Budget;
+function planLimit(name: LimitName, amount: string): string | number | null {
+  if (amount === "none") return null;
+  const isMoney = isWindow(name);
+  if (!(isMoney ? /^\d+([.]\d+)?\s?[A-Za-z]*$/ : /^\d{1,16}$/).test(amount))
+    throw new InvalidArgumentError(
+      `Specify ${name}= and ${isMoney ? "an amount of money, such as 50 or 0.25" : "a whole number from 1"}, or none.`,
+    );
+  return isMoney ? amount : Number(amount);
+}
+
+/** Money stays text, which the server reads; `inherit` says nothing, so that what is inherited counts. */
+function typedLimit(name: LimitName, amount: string): string | number | null {
+  if (amount === "inherit") return null;
+  if (amount === "none") return amount;
+  if (isWindow(name)) {
+    if (/^\d[\d.]*\s?[A-Za-z]*$/.test(amount)) return amount;
+    throw new InvalidArgumentError(`Specify ${name}= and an amount such as 50 or 0.25, none, or inherit.`);
+  }
+  const [, digits, thousands = ""] = /^(\d{1,15})([kKmM]?)$/.exec(amount) ?? [];
+  const times = { "": 1, k: 1000, m: 1_000_000 }[thousands.toLowerCase()]!;
+  if (digits !== undefined) return Number(digits) * times;
+  throw new InvalidArgumentError(`Specify ${name}= and a whole number such as 60 or 200k, none, or inherit.`);
+}

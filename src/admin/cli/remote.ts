@@ -21,9 +21,9 @@ const check_ms = 30 * 60_000;
 /** Sends nothing until a verb is called. */
 export function remoteManagement(server: RemoteServer, send: typeof fetch = fetch): Management {
   return client(async (verb, json) => {
-    const { version, [verb.id ?? ""]: id, ...taken } = json as Input;
+    const { version, [verb.id ?? ""]: id, [verb.secondId ?? ""]: second, ...taken } = json as Input;
     const response = await reached(server, () =>
-      send(urlOf(server, verb, id, taken), {
+      send(urlOf(server, verb, [id, second], taken), {
         method: verb.method.toUpperCase(),
         headers: {
           authorization: `Bearer ${server.token}`,
@@ -41,12 +41,13 @@ export function remoteManagement(server: RemoteServer, send: typeof fetch = fetc
   });
 }
 
-function urlOf({ url }: RemoteServer, { path, method }: Verb, id: unknown, taken: Input): string {
+function urlOf({ url }: RemoteServer, { path, method }: Verb, names: unknown[], taken: Input): string {
   const query = new URLSearchParams();
   if (method === "get") {
     for (const [name, value] of Object.entries(taken)) query.set(name, String(value));
   }
-  const filled = path.replace("{id}", encodeURIComponent(String(id)));
+  const [id, second] = names.map((name) => encodeURIComponent(String(name)));
+  const filled = path.replace("{id}", id!).replace(/\{\w+\}/, second!);
   return `${url.replace(/\/+$/, "")}${managementPath}${filled}${query.size > 0 ? `?${query}` : ""}`;
 }
 

@@ -15,6 +15,7 @@ import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
 import { addInitCommand } from "./init.ts";
+import { addLimitCommands } from "./limit.ts";
 import { addPersonTryCommand } from "./person-try.ts";
 import { addServerCommands } from "./server.ts";
 import type { Services } from "./services.ts";
@@ -82,9 +83,10 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addServerCommands(program, context);
   addInitCommand(program, context);
   const group = (name: string, description: string) => addVerbGroup(program, context, name, description);
-  group("org", "manage organizations, their limits, and their policies for keys").alias("organization");
+  group("org", "manage organizations and their policies for keys").alias("organization");
   group("key", "manage API keys");
-  group("team", "manage teams: groups of an organization's keys with limits of their own");
+  group("team", "manage teams: groups of an organization's keys");
+  addLimitCommands(program, context);
   group("plan", "show the plans in force, and manage those outside sluice.yaml");
   addUpstreamCommands(group("upstream", "show, check, drain and resume engines"), context);
   group("config", "show the configuration in force");
@@ -95,10 +97,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   addAuditCommands(group("audit", "read the audit log of administrative actions"), context);
   group("notice", "manage webhooks that report usage and expiring keys");
   group("operator", "manage operators, who may administer over HTTP");
-  addPersonTryCommand(
-    group("person", "show, limit, suspend and forget people who signed in through an issuer"),
-    context,
-  );
+  addPersonTryCommand(group("person", "show, suspend and forget people who signed in through an issuer"), context);
   group("membership", "give people memberships by hand, and take them");
   addApplyCommand(program, context);
   addExportCommand(program, context);

@@ -4,7 +4,7 @@ import { snakeName } from "../../core/schema/codec.ts";
 import type { Shape } from "../../core/schema/shape.ts";
 import type { Flag } from "../management/command.ts";
 import type { Verb } from "../management/verb.ts";
-import { limitOption } from "./limits.ts";
+import { limitValueOption } from "./limits.ts";
 import { missing, names, numbers, wholeNumber } from "./option.ts";
 
 export type Given = Record<string, unknown>;
@@ -58,7 +58,7 @@ export function optionsOf(one: MemberFlag): Option[] {
 
 function optionOf(one: MemberFlag): Option {
   const { flag, description, hasChoices, isRequired, asks, shape, none } = one;
-  if (shape.properties) return limitOption(flag, description);
+  if (shape.properties) return limitValueOption(flag, description);
   const option = new Option(flag, description).makeOptionMandatory(isRequired === true && asks === undefined);
   const parser = parserOf(one);
   if (hasChoices) option.choices(shape.enum as string[]);

@@ -56,6 +56,7 @@ const tags: [Tag, string][] = [
   ["Organizations", "Who owns keys, has a plan, and is charged."],
   ["Keys", "The secrets with which clients call."],
   ["Teams", "Groups of an organization's keys, with limits of their own."],
+  ["Limits", "What organizations, teams, people and keys can use, and what they have used of it."],
   ["Plans", "The limits of organizations, by name."],
   ["Upstreams", "The engines that are out of service."],
   ["Fleet", "The nodes that serve."],
@@ -130,21 +131,29 @@ function eventsOf({ event }: Live, schema: JsonObject): JsonObject {
   return { schema: { type: "string", description }, "x-event-schema": schema };
 }
 
-function requestBody({ id, example }: Verb, body: TSchema, components: Components): JsonObject {
+function requestBody({ id, secondId, example }: Verb, body: TSchema, components: Components): JsonObject {
   const schema = { ...components.schemaOf(body), additionalProperties: false };
-  const { [id ?? ""]: _, ...sent } = example.takes as JsonObject;
+  const { [id ?? ""]: _, [secondId ?? ""]: __, ...sent } = example.takes as JsonObject;
   return { required: true, content: { "application/json": { schema, example: sent } } };
 }
 
 function parameterObjects(verb: Verb, components: Components): Json[] {
-  const { id, example } = verb;
+  const { id, secondId, example } = verb;
   const { headers, query } = placesOf(verb);
-  const pathExample = id === null ? "" : (example.takes as Record<string, string>)[id]!;
-  const inPath = { name: "id", in: "path", required: true, schema: { type: "string" }, example: pathExample };
+  const inPath = (name: string, member: string | null) => {
+    if (member === null) return [];
+    const pathExample = (example.takes as Record<string, string>)[member]!;
+    return [{ name, in: "path", required: true, schema: { type: "string" }, example: pathExample }];
+  };
   const objects = (place: "header" | "query", declared: typeof query) =>
     parametersOf(declared).map(([name, parameter, required]) => {
       const { description = "", "x-must-be": _, ...schema } = parameter;
       return { name, in: place, required, description, schema: components.schemaOf(schema) };
     });
-  return [...(id === null ? [] : [inPath]), ...objects("header", headers), ...objects("query", query)];
+  return [
+    ...inPath("id", id),
+    ...inPath(secondId ?? "", secondId),
+    ...objects("header", headers),
+    ...objects("query", query),
+  ];
 }

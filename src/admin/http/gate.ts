@@ -14,7 +14,7 @@ import { sseHead } from "../../core/http/stream.ts";
 import { Fault, type FaultCode } from "../../core/inference/fault.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { guard } from "../../core/operations/parameters.ts";
-import { idIn, queryOf } from "../../core/operations/path.ts";
+import { idIn, pathOf, queryOf } from "../../core/operations/path.ts";
 import { contract } from "../../core/protocol/contract.ts";
 import { encodeFault } from "../../core/protocol/openai-chat/fault.ts";
 import { oneOf } from "../../core/protocol/shapes/contract.ts";
@@ -98,7 +98,7 @@ const headersOfKind = {
 /** The place of each part of a verb's input in a request. The contract derives from it as well. */
 export function placesOf(verb: Verb) {
   const { properties, type: _type, required: _required, ...options } = verb.takes as TObject;
-  const { [verb.id ?? ""]: _, ...taken } = properties as Record<string, TSchema>;
+  const { [verb.id ?? ""]: _, [verb.secondId ?? ""]: __, ...taken } = properties as Record<string, TSchema>;
   const isRead = verb.method === "get";
   const format = verb.formats || verb.live ? { format: Type.Optional(formatOf(verb)) } : {};
   return {
@@ -260,7 +260,7 @@ interface Read {
 }
 
 function readerOf(verb: Verb) {
-  const { path, id } = verb;
+  const { path, id, secondId } = verb;
   const places = placesOf(verb);
   const guardHeaders = guard(places.headers);
   const guardQuery = guard(places.query);
@@ -283,6 +283,7 @@ function readerOf(verb: Verb) {
       Object.assign(input, value);
     }
     if (id !== null) input[id] = nameIn(managementPath + path, request);
+    if (secondId !== null) input[secondId] = secondNameIn(request, path);
     const version = /[0-9]+/.exec(headers["if-match"] ?? "")?.[0];
     if (version !== undefined) input.version = Number(version);
     return { input, format, repeatKey: headers["idempotency-key"] ?? null };
@@ -300,7 +301,16 @@ export function refuseUnknown(query: URLSearchParams, names: readonly string[]):
 
 /** A name may have characters that a path can only have encoded. */
 function nameIn(pattern: string, request: Request): string {
-  const sent = idIn(pattern, request);
+  return decodedName(idIn(pattern, request));
+}
+
+/** The name in the second place: the part of the path where the pattern has it. */
+function secondNameIn(request: Request, pattern: string): string {
+  const place = (managementPath + pattern).split("/").findLastIndex((part) => part.startsWith("{"));
+  return decodedName(pathOf(request).split("/")[place] ?? "");
+}
+
+function decodedName(sent: string): string {
   try {
     return decodeURIComponent(sent);
   } catch {

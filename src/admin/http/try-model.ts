@@ -19,7 +19,7 @@ import { serveOperation } from "../../core/operations/serve-operation.ts";
 import { ChatCompletionRequest } from "../../core/protocol/openai-chat/contract.ts";
 import { validateChatRequest } from "../../core/protocol/openai-chat/validate.ts";
 import type { Actor } from "../../core/store/directory.ts";
-import { raisedRates } from "../../core/store/raise.ts";
+import { ratesOverPlan } from "../../core/store/over-plan.ts";
 import { createCompletion } from "../../features/operations/completions.ts";
 import { createEmbeddings } from "../../features/operations/embeddings.ts";
 import { createRerank } from "../../features/operations/rerank.ts";
@@ -107,6 +107,6 @@ function admit({ arrivals, bounds, catalog }: Dependencies, call: Call, principa
   requireScope(principal, "inference:create");
   call.holds(bounds.memory.reservation(principal.key.id));
   const plan = planOf(catalog().plans, principal.organization);
-  arrivals.take(principal.key.id, "inference", plan ? raisedRates(plan, principal.planRaise) : undefined);
+  arrivals.take(principal.key.id, "inference", plan ? ratesOverPlan(plan, principal.overPlan) : undefined);
   call.keepOpen();
 }

@@ -1,15 +1,12 @@
 /** A change of a key, as an administrator gives it: only what is named changes. Pure. */
 
-import { noBudget } from "../../core/store/budget.ts";
 import { type Scope, scopes } from "../../core/store/directory.ts";
-import type { Plan } from "../../core/store/plan.ts";
 import type { KeyChange, StoredKey } from "../store/key.ts";
 import type { ManagedCatalog } from "./context.ts";
 import { fail } from "./error.ts";
-import { changedLimits, type LimitChanges, withinPlan } from "./limits.ts";
 import * as parse from "./parse.ts";
 
-/** Null: `models` and `allowFrom` allow all, `expiresAt` is never, `owner` nobody. `labels` and `limits` change the named ones. */
+/** Null: `models` and `allowFrom` allow all, `expiresAt` is never, `owner` nobody. `labels` changes the named ones. */
 export interface KeyChanges {
   name?: string | undefined;
   scopes?: Scope[] | null | undefined;
@@ -24,29 +21,26 @@ export interface KeyChanges {
 /** A change of a key that there is. */
 export interface ExistingKeyChanges extends KeyChanges {
   team?: { id: string } | null | undefined;
-  limits?: LimitChanges | null | undefined;
 }
 
 interface Known extends Pick<ManagedCatalog, "models" | "aliases"> {
   now_ms: number;
-  /** The plan of the organization, if limits change. */
-  plan?: Plan | null;
 }
 
 /** A new key: what is left out is as null, and scopes are all three. */
 export function newKeyOf(input: KeyChanges & { name: string }, known: Known): NewKeyFields {
   const blank = { models: null, allowFrom: null, expiresAt: null, owner: null, labels: {} };
-  const { limits: _l, teamId: _t, ...given } = changeOf(input, { labels: {}, limits: noBudget }, known);
+  const { teamId: _, ...given } = changeOf(input, { labels: {} }, known);
   return { ...blank, scopes: [...scopes], ...given, name: input.name };
 }
-type NewKeyFields = Required<Omit<KeyChange, "limits" | "teamId">>;
+type NewKeyFields = Required<Omit<KeyChange, "teamId">>;
 
 export function changeOf(
   input: ExistingKeyChanges,
-  now: Pick<StoredKey, "labels" | "limits">,
-  { now_ms, plan = null, ...known }: Known,
+  now: Pick<StoredKey, "labels">,
+  { now_ms, ...known }: Known,
 ): KeyChange {
-  const { name, models, expiresAt, owner, allowFrom, team, limits } = input;
+  const { name, models, expiresAt, owner, allowFrom, team } = input;
   const change: KeyChange = {};
   if (name !== undefined) change.name = name;
   if (input.scopes) change.scopes = scopes.filter((scope) => input.scopes!.includes(scope));
@@ -56,7 +50,6 @@ export function changeOf(
   if (owner !== undefined) change.owner = owner;
   if (allowFrom !== undefined) change.allowFrom = allowFrom && parse.networks(allowFrom);
   if (team !== undefined) change.teamId = team?.id ?? null;
-  if (limits != null) change.limits = withinPlan(changedLimits(limits, now.limits), plan, "key");
   if (Object.keys(change).length === 0) fail("Specify what to change of the key.");
   return change;
 }

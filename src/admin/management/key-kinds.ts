@@ -9,7 +9,7 @@ import type { KeyKind } from "../../core/store/directory.ts";
 import type { StoredKey } from "../store/key.ts";
 import { fail } from "./error.ts";
 
-/** `limit`: raises. `try`: a request as this key by somebody who administers it. */
+/** `limit`: any change of its limits. `try`: a request as this key by somebody who administers it. */
 export const keyActs = ["show", "update", "limit", "rotate", "revoke", "try"] as const;
 export type KeyAct = (typeof keyActs)[number];
 
@@ -17,7 +17,7 @@ type NamedKey = Pick<StoredKey, "id" | "kind" | "personId" | "organizationId">;
 type Refusals = Partial<Record<KeyAct, (key: NamedKey) => string>>;
 
 const limit = ({ personId, organizationId }: NamedKey) =>
-  `has no team and no limits that are set. Set the limits of the person: sluice person limit ${personId} --org ${organizationId}`;
+  `has no team and no limits that are set. Set the limits of the person: sluice limit set ${personId} --org ${organizationId}`;
 
 /** The acts that a kind refuses, each with the rest of a sentence that says what to do instead. */
 const refused: Record<KeyKind, Refusals> = {

@@ -4,8 +4,6 @@ import type { Secret } from "../store/shapes.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
 import { secretSaid, secretState } from "./credential.ts";
 import type { Key, NewKey } from "./key.ts";
-import { limitsInWords } from "./limits.ts";
-import { raiseFacts } from "./raise.ts";
 import { standingFacts } from "./standing.ts";
 
 /** The facts that can be changed. */
@@ -20,7 +18,6 @@ export function keyFacts(key: Key): Facts {
     ["allowed from", key.allowFrom?.join(", ") ?? "every address"],
     ["expires", instant(key.expiresAt) ?? "never"],
     ["team", key.team && `${key.team.name} (${key.team.id})`],
-    ["limits", limitsInWords(key.limits) ?? "none of its own"],
   ];
 }
 
@@ -31,7 +28,6 @@ export function keySaid(key: Key, _: unknown, now_ms: number): Said {
     ["organization", key.organization],
     ["state", key.state],
     ...keyFacts(key),
-    ...raiseFacts(key.raise),
     ...standingFacts(key.standing),
     ["created", [instant(key.createdAt), key.createdBy && `by ${key.createdBy}`].filter(Boolean).join(" ")],
     ["revoked", instant(key.revokedAt)],

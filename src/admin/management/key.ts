@@ -6,10 +6,9 @@ import { day } from "../../core/time/written.ts";
 import { keyFields } from "../store/key.ts";
 import type { Column } from "./command.ts";
 import { once } from "./credential.ts";
-import { raiseColumn, raiseNow } from "./raise.ts";
 import { standing, standingColumn } from "./standing.ts";
 
-const { id: keyId, ...keyRest } = { ...keyFields, standing: standing(), raise: raiseNow() };
+const { id: keyId, ...keyRest } = { ...keyFields, standing: standing() };
 export const Key = Type.Object({ id: keyId, ...keyRest }, { $id: "Key" });
 export type Key = Value<typeof Key>;
 export const NewKey = Type.Object(
@@ -28,7 +27,6 @@ export const keyColumns: Column<Key>[] = [
   { head: "NAME", cell: (key) => key.name, breaks: true },
   { head: "STATE", cell: (key) => key.state },
   standingColumn,
-  raiseColumn,
   {
     head: "KEY",
     optional: true,

@@ -15,6 +15,8 @@ import { fail } from "./error.ts";
 import { Key, keyColumns, NewKey } from "./key.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
 import { keyFacts, keySaid, newKeySaid, oldSecretsInWords } from "./key-words.ts";
+import { limitValueChanges } from "./limit-shape.ts";
+import { newLimits } from "./limits.ts";
 import { pageOrganizations } from "./organizations.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
@@ -23,7 +25,6 @@ import {
   entry,
   examples,
   keepers,
-  limitChanges,
   limitIn,
   managers,
   moment,
@@ -35,7 +36,6 @@ import {
 } from "./shapes.ts";
 import { over, overFlag, withStanding, withStandings } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
-import { newKeyBudget, planOf } from "./team-limits.ts";
 import { choiceOf, confirmation, someChange, verbsOf } from "./verb.ts";
 import { changed, type Listed } from "./version.ts";
 
@@ -186,7 +186,7 @@ export const keyVerbs = [
         nullable(words("ID of a person of the organization: it is that person's, in the team of the membership.")),
       ),
       limits: Type.Optional(
-        nullable(limitChanges("On top of what its team or its organization gives a new key. Null takes a limit away.")),
+        nullable(limitValueChanges("Its own. Where it has none, what its team or its organization gives counts.")),
       ),
     }),
     answers: NewKey,
@@ -240,20 +240,23 @@ Examples:
       refuseLongerLife(wanted.expiresAt, organization, now_ms());
       if (context.person !== null) refuseChoices(input);
       const holder = await holderOf(context, organization, { ...input, person: context.person ?? input.person });
-      const budget = await newKeyBudget(context, organization, { ...input, ...(holder && { team: holder.team }) });
+      const named = holder ? holder.team : input.team;
+      const teamId = named == null ? null : (await teamNamed(context, named, organization)).id;
+      const limits = await newLimits(context, organization, { limits: input.limits, whose: "key" });
       const secret = newKey(random(key_random_bytes));
       const key = await administration.createKey({
         id: idOf(newUuid(), "key_"),
         organizationId: organization.id,
         ...wanted,
-        ...budget,
+        teamId,
+        limits,
         personId: holder?.personId ?? null,
         secret: secretOf(secret),
         hasOwnName: input.ownName === true,
         actor,
         repeat: context.repeatOf("createKey", input),
       });
-      if (key === "no_team") return noTeam(budget.teamId ?? "");
+      if (key === "no_team") return noTeam(teamId ?? "");
       if (key === "closed") return isClosed(organization.slug);
       if (key === "name_taken") {
         const taken = parse.excerpt(input.name);
@@ -270,7 +273,7 @@ Examples:
     route: "PATCH /keys/{id}",
     summary: "Change a key",
     description:
-      "What is left out stays. Every node knows within a second; what runs goes on. Limits count at once, for running requests too, which count where they were admitted.",
+      "What is left out stays. Every node knows within a second; what runs goes on, and counts in the team in which it was admitted.",
     roles: managers,
     onKey: "update",
     kind: "change",
@@ -286,7 +289,6 @@ Examples:
         labels: labels({ description: "Labels that are not named stay; null takes one away." }),
         allow_from,
         team: Type.Optional(nullable(words("ID or name of a team of its organization. Null: none."))),
-        limits: Type.Optional(nullable(limitChanges("What is left out stays; null takes a limit away."))),
       },
       someChange,
     ),
@@ -304,7 +306,6 @@ Examples:
           ...flag("--team <team>", "ID or name of a team of its organization"),
           none: flag("--no-team", "take the key out of its team"),
         },
-        limits: flag("--limit", "what the key can use"),
         name: flag("--name <name>", "new name"),
         scopes: flag("--scopes <list>", `any of ${scopes.join(", ")}`),
         models: { ...flag("--models <list>", "IDs of the models that the key can use, or all"), none: "all" },
@@ -319,13 +320,12 @@ Examples:
           none: "all",
         },
       },
-      needsOneOf: "what to change, such as --name, --team or --limit",
+      needsOneOf: "what to change, such as --name or --team",
       versioned: "key",
       says: (key) => ({ pieces: [{ facts: [["key", key.id], ...keyFacts(key)] }] }),
       help: `
 Examples:
-  $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --limit session=20000000,week=60000000
-  $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --team research --limit week=none
+  $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --team research
   $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --owner ann --label stage=production
   $ sluice key update key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --allow-from 10.0.0.0/8,2001:db8::/64`,
     },
@@ -337,8 +337,7 @@ Examples:
       if (key.revokedAt) fail(`The key ${key.id} is revoked and cannot be changed. Create a new one.`, "wrong_state");
       const organization = await openOrganization(key.organizationId);
       const team = changes.team == null ? changes.team : await teamNamed(context, changes.team, organization);
-      const plan = changes.limits == null ? null : await planOf(context, organization);
-      const known = { models, aliases, now_ms: now_ms(), plan };
+      const known = { models, aliases, now_ms: now_ms() };
       const updated = await administration.updateKey({ id: key.id, actor, version }, (now) => {
         const change = changeOf({ ...changes, team }, now, known);
         refuseLongerLife(change.expiresAt, organization, now.secrets[0]?.createdAt.getTime() ?? known.now_ms);

@@ -1,40 +1,325 @@
-/** Limits of keys and teams as an administrator gives them. Pure. */
-import { grouped } from "../../core/inference/amounts.ts";
-import { snakeName } from "../../core/schema/codec.ts";
-import type { Budget } from "../../core/store/budget.ts";
-import { noBudget } from "../../core/store/budget.ts";
-import type { Plan } from "../../core/store/plan.ts";
+/** Limits of organizations, teams, people and keys: one value, and one sub-resource of each (docs/limits.md). */
+import Type from "typebox";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { type Budget, noBudget } from "../../core/store/budget.ts";
+import type { Organization } from "../../core/store/directory.ts";
+import type { LimitSubject, SubjectLimits } from "../store/limits.ts";
+import { isClosed, type ManagementContext, noKey, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
+import { changeOf, type LimitChanges, withinOrganization, wordsIn } from "./limit-change.ts";
+import {
+  type LimitValueChanges,
+  limitsShown,
+  limitValueChanges,
+  newValue,
+  OrganizationLimits,
+  SubjectLimitsShape,
+  type SubjectLimitsShown,
+  valueShown,
+} from "./limit-shape.ts";
+import { noPerson, personOf } from "./people.ts";
+import { examples, limitIn, managers, moment, oneOrganization, owners, part, readers, words } from "./shapes.ts";
+import { exampleStanding } from "./standing.ts";
+import { noTeam, teamNamed } from "./team.ts";
+import { someChange, verbsOf } from "./verb.ts";
+import { changed } from "./version.ts";
 
-const names = Object.keys(noBudget) as (keyof Budget)[];
+const verb = verbsOf("Limits");
 
-export type LimitChanges = { [Name in keyof Budget]?: number | null | undefined };
+const values = {
+  own: Type.Optional(nullable(limitValueChanges("What the subject itself can use. Null takes all of it away."))),
+  keys: Type.Optional(
+    nullable(limitValueChanges("What keys get that have nothing of their own; of organizations and teams.")),
+  ),
+  members: Type.Optional(
+    nullable(limitValueChanges("What people get who have nothing of their own; of organizations and teams.")),
+  ),
+  models: Type.Optional(
+    Type.Record(Type.String(), nullable(limitValueChanges("Null takes the pattern away.")), {
+      description: "Limits for models: by the ID of a model, or by `prefix/*`; 8 at most.",
+    }),
+  ),
+  raise: Type.Optional(
+    nullable(
+      Type.Object(
+        {
+          models: Type.Optional(nullable(words("The pattern of models that is raised; else all models."))),
+          limits: Type.Optional(
+            nullable(
+              limitValueChanges("The limits in force until then, each above the one below it. Null ends the raise."),
+            ),
+          ),
+          until: Type.Optional(nullable(moment("When it ends: ISO 8601 with a time zone, or a date in UTC."))),
+        },
+        { description: "The limits in force until an instant. Null ends all raises." },
+      ),
+    ),
+  ),
+};
 
-/** A limit that is named is set, or with null taken away; the others stay. */
-export function changedLimits(changes: LimitChanges | null | undefined, before: Budget): Budget {
-  const budget = { ...before };
-  for (const name of names) {
-    const limit = changes?.[name];
-    if (limit !== undefined) budget[name] = limit;
-  }
-  return budget;
+const reading = "Each value, the limits in force and where each comes from, and what is used of them.";
+const changing =
+  "What is left out stays. It counts at once, for running requests too. One field that the caller may not change refuses the whole.";
+const faults = ["resource_not_found"] as const;
+const changeFaults = ["resource_not_found", "wrong_state", "version_conflict"] as const;
+
+const exampleOf = (subject: SubjectLimitsShown["subject"], subjectId: string): SubjectLimitsShown => {
+  const week = { ...noBudget, week: 20_000_000_000 };
+  const isLimited = {
+    limit: valueShown(week, "USD").week as { amount: string; currency: string },
+    from: "own" as const,
+  };
+  const free = { limit: null, from: null };
+  return {
+    organizationId: examples.organization,
+    organization: "acme",
+    subject,
+    subjectId,
+    name: "research",
+    own: valueShown(week, "USD"),
+    keys: subject === "organization" || subject === "team" ? valueShown(noBudget, "USD") : null,
+    members: subject === "organization" || subject === "team" ? valueShown(noBudget, "USD") : null,
+    models: { "openai/*": valueShown({ ...noBudget, month: 10_000_000_000 }, "USD") },
+    raises: [],
+    inForce: {
+      session: free,
+      week: isLimited,
+      month: free,
+      requestsPerMinute: free,
+      tokensPerMinute: free,
+      concurrentRequests: free,
+    },
+    standing: exampleStanding,
+    version: 3,
+  };
+};
+
+const oneTeam = { team: words("ID of the team.") };
+const oneKey = { id: words("ID of the key.") };
+const onePerson = { ...oneOrganization, person: words("ID of the person.") };
+const examplePerson = `per_${"0".repeat(31)}6`;
+const sent = { own: { week: "20" } };
+
+export const limitVerbs = [
+  verb({
+    name: "findOrganizationLimits",
+    route: "GET /organizations/{organization}/limits",
+    summary: "Show the limits of an organization",
+    description: `${reading} With \`of\`, also those of its keys, teams or people.`,
+    roles: readers,
+    faults,
+    takes: Type.Object({
+      ...oneOrganization,
+      of: Type.Optional(oneOf(["keys", "teams", "people"], { "x-must-be": "keys, teams or people" })),
+      ...part(/^(key|team|per)_[0-9a-f]{32}$/),
+    }),
+    answers: OrganizationLimits,
+    example: {
+      takes: { organization: "acme", of: "teams" },
+      answer: {
+        ...exampleOf("organization", examples.organization),
+        data: [exampleOf("team", examples.team)],
+        nextCursor: null,
+      },
+    },
+    async act(context, input) {
+      const organization = await context.organizationOf(input.organization);
+      const { id, slug } = organization;
+      const whole = await found(context, { subject: "organization", id, organizationId: id });
+      const of = input.of && kinds[input.of];
+      const page = of && (await context.administration.pageLimits({ ...pageOf(input), organizationId: id, of }));
+      const [own, ...data] = await limitsShown(context, [whole, ...(page?.items ?? [])], slug);
+      const nextCursor = page?.hasMore ? data.at(-1)!.subjectId : null;
+      return { ...own!, data, nextCursor };
+    },
+  }),
+  verb({
+    name: "updateOrganizationLimits",
+    route: "PATCH /organizations/{organization}/limits",
+    summary: "Change the limits of an organization",
+    description: `${changing} Its own limits replace those of its plan, up or down; they, those for models and raises are for the role admin.`,
+    roles: managers,
+    kind: "change",
+    faults: changeFaults,
+    takes: Type.Object({ ...oneOrganization, ...values }, someChange),
+    answers: SubjectLimitsShape,
+    example: {
+      takes: { organization: "acme", keys: { week: "20" } },
+      answer: exampleOf("organization", examples.organization),
+    },
+    async act(context, { organization: named, ...input }) {
+      requireAdmin(context, input);
+      const organization = await context.openOrganization(named);
+      return update(context, organization, { subject: "organization", id: organization.id }, input);
+    },
+  }),
+  verb({
+    name: "findTeamLimits",
+    route: "GET /teams/{team}/limits",
+    summary: "Show the limits of a team",
+    description: reading,
+    roles: readers,
+    faults,
+    takes: Type.Object(oneTeam),
+    answers: SubjectLimitsShape,
+    example: { takes: { team: examples.team }, answer: exampleOf("team", examples.team) },
+    async act(context, input) {
+      const { id, organizationId, organization } = await teamNamed(context, input.team, null);
+      return limitsNow(context, { subject: "team", id, organizationId }, organization);
+    },
+  }),
+  verb({
+    name: "updateTeamLimits",
+    route: "PATCH /teams/{team}/limits",
+    summary: "Change the limits of a team",
+    description: changing,
+    roles: managers,
+    kind: "change",
+    faults: changeFaults,
+    takes: Type.Object({ ...oneTeam, ...values }, someChange),
+    answers: SubjectLimitsShape,
+    example: { takes: { team: examples.team, ...sent }, answer: exampleOf("team", examples.team) },
+    async act(context, { team, ...input }) {
+      const { id, organizationId } = await teamNamed(context, team, null);
+      return update(context, await context.openOrganization(organizationId), { subject: "team", id }, input);
+    },
+  }),
+  verb({
+    name: "findKeyLimits",
+    route: "GET /keys/{id}/limits",
+    summary: "Show the limits of a key",
+    description: reading,
+    roles: owners,
+    onKey: "show",
+    faults,
+    takes: Type.Object(oneKey),
+    answers: SubjectLimitsShape,
+    example: { takes: { id: examples.key }, answer: exampleOf("key", examples.key) },
+    async act(context, input) {
+      const { id, organizationId, organization } = await context.keyOf(input.id);
+      return limitsNow(context, { subject: "key", id, organizationId }, organization);
+    },
+  }),
+  verb({
+    name: "updateKeyLimits",
+    route: "PATCH /keys/{id}/limits",
+    summary: "Change the limits of a key",
+    description: changing,
+    roles: managers,
+    onKey: "limit",
+    kind: "change",
+    faults: changeFaults,
+    takes: Type.Object({ ...oneKey, ...values }, someChange),
+    answers: SubjectLimitsShape,
+    example: { takes: { id: examples.key, ...sent }, answer: exampleOf("key", examples.key) },
+    async act(context, { id: named, ...input }) {
+      const { id, organizationId, revokedAt } = await context.keyOf(named);
+      if (revokedAt) fail(`The key ${id} is revoked and cannot be changed. Create a new one.`, "wrong_state");
+      return update(context, await context.openOrganization(organizationId), { subject: "key", id }, input);
+    },
+  }),
+  verb({
+    name: "findPersonLimits",
+    route: "GET /organizations/{organization}/people/{person}/limits",
+    summary: "Show the limits of a person in an organization",
+    description: `${reading} All keys and sign-ins of the person there share them.`,
+    roles: owners,
+    faults,
+    takes: Type.Object(onePerson),
+    answers: SubjectLimitsShape,
+    example: { takes: { organization: "acme", person: examplePerson }, answer: exampleOf("person", examplePerson) },
+    async act(context, input) {
+      const { person } = await personOf(context, input.person);
+      const { id: organizationId, slug } = await context.organizationOf(input.organization);
+      return limitsNow(context, { subject: "person", id: person.id, organizationId }, slug);
+    },
+  }),
+  verb({
+    name: "updatePersonLimits",
+    route: "PATCH /organizations/{organization}/people/{person}/limits",
+    summary: "Change the limits of a person in an organization",
+    description: changing,
+    roles: managers,
+    kind: "change",
+    faults: changeFaults,
+    takes: Type.Object({ ...onePerson, ...values }, someChange),
+    answers: SubjectLimitsShape,
+    example: {
+      takes: { organization: "acme", person: examplePerson, ...sent },
+      answer: exampleOf("person", examplePerson),
+    },
+    async act(context, { organization: named, person: given, ...input }) {
+      const { person } = await personOf(context, given);
+      const organization = await context.openOrganization(named);
+      return update(context, organization, { subject: "person", id: person.id }, input);
+    },
+  }),
+] as const;
+
+const kinds = { keys: "key", teams: "team", people: "person" } as const;
+
+const pageOf = (input: { limit?: number | undefined; cursor?: string | undefined }) => ({
+  limit: limitIn(input),
+  after: input.cursor,
+});
+
+/** Refuses the limits of an organization to those who do not administer the service. */
+function requireAdmin({ within }: ManagementContext, input: LimitChanges): void {
+  if (within === null) return;
+  for (const field of ["own", "models", "raise"] as const)
+    if (input[field] !== undefined)
+      fail(`The limits '${field}' of an organization are for the role admin. Leave them out.`, "missing_role");
 }
 
-/** Refuses a limit above the plan's: it would never count, so something else is meant. */
-export function withinPlan(budget: Budget, plan: Plan | null, whose: string): Budget {
-  for (const name of names) {
-    const limit = budget[name];
-    const most = plan?.[name] ?? null;
-    if (limit !== null && most !== null && limit > most)
-      fail(
-        `The ${whose}'s limit '${snakeName(name)}' of ${grouped(limit)} is above that of the plan '${plan!.name}', ${grouped(most)}. Choose a lower one.`,
-      );
-  }
-  return budget;
+/** The own limits of a team or a key to be made. */
+export async function newLimits(
+  { administration, currency: used }: ManagementContext,
+  { id, slug }: Organization,
+  { limits, whose }: { limits: LimitValueChanges | null | undefined; whose: "team" | "key" },
+): Promise<Budget> {
+  const currency = await used();
+  const value = newValue(limits, currency);
+  if (limits == null) return value;
+  const whole = await administration.limitsOf({ subject: "organization", id, organizationId: id });
+  return withinOrganization(value, whole ?? noOrganization(slug), whose, wordsIn(currency));
 }
 
-/** `week 5,000,000, concurrent_requests 4`; null without any. */
-export function limitsInWords(budget: Budget | null): string | null {
-  const limited = names.filter((name) => budget?.[name] != null);
-  return limited.map((name) => `${snakeName(name)} ${grouped(budget![name]!)}`).join(", ") || null;
+const gone: Record<SubjectLimits["subject"], (id: string) => never> = {
+  organization: noOrganization,
+  team: noTeam,
+  person: noPerson,
+  key: noKey,
+};
+
+async function found(context: ManagementContext, subject: LimitSubject): Promise<SubjectLimits> {
+  return (await context.administration.limitsOf(subject)) ?? gone[subject.subject](subject.id);
+}
+
+async function limitsNow(context: ManagementContext, subject: LimitSubject, slug: string): Promise<SubjectLimitsShown> {
+  return (await limitsShown(context, [await found(context, subject)], slug))[0]!;
+}
+
+async function update(
+  context: ManagementContext,
+  { id: organizationId, slug }: Organization,
+  { subject, id }: Pick<LimitSubject, "subject" | "id">,
+  { version, ...changes }: LimitChanges & { version?: number | undefined },
+): Promise<SubjectLimitsShown> {
+  const { administration, actor, catalog, now_ms } = context;
+  const models = changes.models === undefined ? [] : (await catalog()).models;
+  const known = { currency: await context.currency(), now_ms: now_ms(), models };
+  const answer = await administration.updateLimits({ subject, id, organizationId }, { actor, version }, (now, whole) =>
+    changeOf(changes, now, whole, known),
+  );
+  return changed(
+    context,
+    { read: version, id, announced: subject === "team" ? organizationId : id },
+    {
+      schema: SubjectLimitsShape,
+      title: ({ name }) => `The ${subject} '${name ?? id}'`,
+      listed: async (now) => (await limitsShown(context, [now], slug))[0]!,
+      refusals: { gone: () => gone[subject](id), closed: () => isClosed(slug) },
+    },
+    answer,
+  );
 }

@@ -12,7 +12,6 @@ import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
-import { raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
 import { admins, examples, limitIn, name, oneOrganization, partOf, partOfIds, readers, slug, words } from "./shapes.ts";
 import {
   exampleStanding,
@@ -54,10 +53,7 @@ const fields = {
   version: version(),
 };
 export const Organization = Type.Object(fields, { $id: "Organization" });
-const OrganizationStanding = Type.Object(
-  { ...fields, standing: standing(), raise: raiseNow() },
-  { $id: "OrganizationStanding" },
-);
+const OrganizationStanding = Type.Object({ ...fields, standing: standing() }, { $id: "OrganizationStanding" });
 type OrganizationStanding = Value<typeof OrganizationStanding>;
 export type Organization = Value<typeof Organization>;
 
@@ -81,7 +77,7 @@ export const acme: Organization = {
   version: 1,
 };
 
-const acmeNow: OrganizationStanding = { ...acme, standing: exampleStanding, raise: null };
+const acmeNow: OrganizationStanding = { ...acme, standing: exampleStanding };
 
 /** The plan of an organization that is created without naming one. */
 export const plan_default = "starter";
@@ -94,7 +90,6 @@ const organizationColumns: Column<OrganizationStanding>[] = [
   { head: "STATUS", cell: (one) => one.status },
   { head: "PLAN", cell: (one) => one.plan ?? "none" },
   standingColumn,
-  raiseColumn,
   { head: "ID", cell: (one) => one.id, optional: true },
   { head: "CREATED", cell: (one) => day(one.createdAt), optional: true },
 ];
@@ -197,7 +192,7 @@ export const findOrganization = verb({
     words: "org show",
     description: "show an organization, and what it has used of its limits",
     takes: { organization: organizationFlag },
-    says: (one) => [...organizationFacts(one), ...raiseFacts(one.raise), ...standingFacts(one.standing)],
+    says: (one) => [...organizationFacts(one), ...standingFacts(one.standing)],
   },
   act: async (context, input) =>
     withStanding(context, await shownOrganization(context, await context.organizationOf(input.organization))),

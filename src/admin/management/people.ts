@@ -12,7 +12,6 @@ import { fail } from "./error.ts";
 import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { exampleLimits, limitFacts, limitsOf, PersonLimits } from "./person-limits.ts";
 import { admins, examples, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
@@ -39,15 +38,6 @@ const personFields = {
 };
 export const Person = Type.Object(personFields, { $id: "Person" });
 export type Person = Value<typeof Person>;
-export const PersonStanding = Type.Object(
-  {
-    ...personFields,
-    limits: Type.Array(PersonLimits, { description: "In each organization in which the person has limits." }),
-  },
-  { $id: "PersonStanding" },
-);
-export type PersonStanding = Value<typeof PersonStanding>;
-
 export const examplePerson: Person = {
   id: `per_${"0".repeat(31)}6`,
   issuer: "https://login.example",
@@ -75,7 +65,6 @@ export const examplePerson: Person = {
   ],
   version: 1,
 };
-export const examplePersonNow: PersonStanding = { ...examplePerson, limits: [exampleLimits] };
 const one = { person: words("ID of the person.") };
 const sent = { person: examplePerson.id };
 export const personFlag = flag("<person>", "ID of the person (see: sluice person list)");
@@ -119,8 +108,6 @@ export const personChange = {
   answers: Person,
 } as const;
 const onePerson = { takes: { person: personFlag }, versioned: "person", says: personFacts };
-
-export const personNowFacts = (person: PersonStanding): Facts => [...personFacts(person), ...limitFacts(person.limits)];
 
 export const personVerbs = [
   verb({
@@ -177,20 +164,19 @@ export const personVerbs = [
     name: "findPerson",
     route: "GET /people/{person}",
     summary: "Show a person",
-    description:
-      "With the memberships in force, the limits that count, and what is used of them. A `member` sees only themselves.",
+    description: "With the memberships in force. A `member` sees only themselves.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object(one),
-    answers: PersonStanding,
-    example: { takes: sent, answer: examplePersonNow },
+    answers: Person,
+    example: { takes: sent, answer: examplePerson },
     command: {
       words: "person show",
-      description: "show a person with the memberships in force, the limits, and what is used of them",
+      description: "show a person with the memberships in force",
       takes: { person: personFlag },
-      says: personNowFacts,
+      says: personFacts,
     },
-    act: async (context, input) => personNow(context, await personOf(context, input.person)),
+    act: async (context, input) => personIn(context, await personOf(context, input.person)),
   }),
   verb({
     name: "suspendPerson",
@@ -282,10 +268,6 @@ function personIn(context: ManagementContext, known: KnownPerson): Person {
   };
 }
 
-export async function personNow(context: ManagementContext, known: KnownPerson): Promise<PersonStanding> {
-  return { ...personIn(context, known), limits: await limitsOf(context, known.person.id) };
-}
-
 export async function changePerson(
   context: ManagementContext,
   { person: id, version: read }: { person: string; version?: number | undefined },
@@ -304,7 +286,7 @@ export async function changePerson(
   );
 }
 
-function noPerson(name: string): never {
+export function noPerson(name: string): never {
   return fail(
     `There is no person '${parse.excerpt(name)}'. To list all people, run: sluice person list`,
     "resource_not_found",

@@ -8,6 +8,7 @@ import {
   reportCounts,
   reportGroups,
 } from "../../core/store/report.ts";
+import { memberIdOf } from "../store/limits.ts";
 import { knownZone } from "./calendars.ts";
 import { flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
@@ -227,7 +228,7 @@ async function withStanding(
   if (subject === "person" && organizationId === null && !by.includes("organization")) return rows;
   // A member sees only the usage of their own limits and keys.
   if (context.person !== null && subject !== "key" && subject !== "person") return rows;
-  const ids = subject === "person" ? await memberIds(context, organizationId, rows) : rows.map(idOf[subject]);
+  const ids = subject === "person" ? memberIds(organizationId, rows) : rows.map(idOf[subject]);
   const standings = await standingsOf(
     context,
     ids.filter((id) => id != null),
@@ -241,16 +242,10 @@ const idOf: Record<Exclude<Subject, "person">, (row: Row) => string | null | und
   organization: ({ organizationId }) => organizationId,
 };
 
-async function memberIds(
-  { people }: Pick<ManagementContext, "people">,
-  organizationId: string | null,
-  rows: readonly Row[],
-): Promise<(string | null)[]> {
-  const budgets = await people.memberBudgets([...new Set(rows.flatMap(({ personId }) => personId ?? []))]);
+function memberIds(organizationId: string | null, rows: readonly Row[]): (string | null)[] {
   return rows.map((row) => {
-    const all = budgets.get(row.personId ?? "") ?? [];
-    const counted = all.find((one) => one.organizationId === (row.organizationId ?? organizationId));
-    return counted?.memberId ?? null;
+    const owner = row.organizationId ?? organizationId;
+    return owner && row.personId ? memberIdOf(owner, row.personId) : null;
   });
 }
 

@@ -11,7 +11,6 @@ import { instant, limit } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { dollars } from "./money.ts";
-import { type Raise, withRaises } from "./raise.ts";
 import { examples } from "./shapes.ts";
 
 export const Window = Type.Object(
@@ -107,25 +106,22 @@ export async function standingsOf(
   return new Map([...found].map(([id, one]) => [id, standingShown(one, own)]));
 }
 
-/** Adds to each thing its standing, null where nothing is limited, and its raise. */
+/** Adds to each thing its standing, null where nothing is limited. */
 export async function withStandings<One extends { id: string }>(
-  context: Pick<ManagementContext, "standings" | "administration" | "currency">,
+  context: Pick<ManagementContext, "standings" | "currency">,
   all: readonly One[],
-): Promise<(One & { standing: Standing | null; raise: Raise | null })[]> {
+): Promise<(One & { standing: Standing | null })[]> {
   const found = await standingsOf(
     context,
     all.map(({ id }) => id),
   );
-  return withRaises(
-    context,
-    all.map((one) => ({ ...one, standing: found.get(one.id) ?? null })),
-  );
+  return all.map((one) => ({ ...one, standing: found.get(one.id) ?? null }));
 }
 
 export async function withStanding<One extends { id: string }>(
-  context: Pick<ManagementContext, "standings" | "administration" | "currency">,
+  context: Pick<ManagementContext, "standings" | "currency">,
   one: One,
-): Promise<One & { standing: Standing | null; raise: Raise | null }> {
+): Promise<One & { standing: Standing | null }> {
   return (await withStandings(context, [one]))[0]!;
 }
 

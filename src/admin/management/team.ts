@@ -7,12 +7,10 @@ import { type StoredTeam, teamFields } from "../store/team.ts";
 import type { Column, Facts } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { limitsInWords } from "./limits.ts";
 import * as parse from "./parse.ts";
-import { raiseColumn, raiseFacts, raiseNow } from "./raise.ts";
 import { standing, standingColumn, standingFacts } from "./standing.ts";
 
-export const Team = Type.Object({ ...teamFields, standing: standing(), raise: raiseNow() }, { $id: "Team" });
+export const Team = Type.Object({ ...teamFields, standing: standing() }, { $id: "Team" });
 export type Team = Value<typeof Team>;
 
 export const teamColumns: Column<Team>[] = [
@@ -21,8 +19,6 @@ export const teamColumns: Column<Team>[] = [
   { head: "NAME", cell: (team) => team.name, breaks: true },
   { head: "KEYS", cell: (team) => String(team.keys), optional: true },
   standingColumn,
-  { head: "LIMITS", cell: (team) => limitsInWords(team.limits) ?? "", breaks: true, optional: true },
-  raiseColumn,
 ];
 
 export function teamFacts(team: Team): Facts {
@@ -31,10 +27,6 @@ export function teamFacts(team: Team): Facts {
     ["organization", team.organization],
     ["name", team.name],
     ["keys", String(team.keys)],
-    ["limits", limitsInWords(team.limits) ?? "none of its own"],
-    ["new keys get", limitsInWords(team.keyLimits) ?? "what the organization gives"],
-    ["each person gets", limitsInWords(team.memberLimits) ?? "what the organization gives"],
-    ...raiseFacts(team.raise),
     ...standingFacts(team.standing),
     ["created", instantWritten(team.createdAt)],
     ["version", String(team.version)],

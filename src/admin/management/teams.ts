@@ -2,19 +2,18 @@
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";
-import { noBudget } from "../../core/store/budget.ts";
 import type { Organization } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { flag, required } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { changedLimits, withinPlan } from "./limits.ts";
+import { limitValueChanges } from "./limit-shape.ts";
+import { newLimits } from "./limits.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { examples, limitChanges, limitIn, managers, name, partOf, partOfIds, readers, words } from "./shapes.ts";
+import { examples, limitIn, managers, name, partOf, partOfIds, readers, words } from "./shapes.ts";
 import { over, overFlag, withStanding, withStandings } from "./standing.ts";
 import { noTeam, Team, teamColumns, teamFacts, teamNamed } from "./team.ts";
-import { defaultAfter, planOf } from "./team-limits.ts";
 import { verbsOf } from "./verb.ts";
 import { changed } from "./version.ts";
 
@@ -28,23 +27,8 @@ const namedInBody = {
   team: named.team,
   organization: Type.Optional(nullable(words("Slug or ID: the team can then be given by its name."))),
 };
-const limits = () =>
-  Type.Optional(nullable(limitChanges("What it can use. What is left out stays; null takes a limit away.")));
 const organizationFlag = flag("--org <org>", "slug or ID of the organization");
 const teamFlag = flag("<team>", "ID of the team, or with --org its name");
-const limitFlags = {
-  limits: flag("--limit", "what the team can use"),
-  keyLimits: flag("--key-limit", "what each new key of the team can use"),
-  memberLimits: flag("--member-limit", "what each person of the team without limits of their own can use"),
-};
-const keyLimits = () =>
-  Type.Optional(nullable(limitChanges("What each new key of the team gets; keys that exist keep theirs.")));
-
-const memberLimits = () =>
-  Type.Optional(
-    nullable(limitChanges("What each person of the team without limits of their own can use, with all keys together.")),
-  );
-
 export const teamVerbs = [
   verb({
     name: "pageTeams",
@@ -87,13 +71,11 @@ export const teamVerbs = [
     takes: Type.Object({
       organization: words("Slug or ID."),
       name: name("Its name."),
-      limits: limits(),
-      key_limits: keyLimits(),
-      member_limits: memberLimits(),
+      limits: Type.Optional(nullable(limitValueChanges("What it can use: its own limits."))),
     }),
     answers: Team,
     example: {
-      takes: { organization: "acme", name: "research", limits: { week: 2_000_000_000 } },
+      takes: { organization: "acme", name: "research", limits: { week: "20" } },
       answer: exampleOf(Team),
     },
     command: {
@@ -102,26 +84,23 @@ export const teamVerbs = [
       takes: {
         organization: required("--org <org>", "slug or ID of the organization"),
         name: required("--name <name>", "name of the team, unique in its organization"),
-        ...limitFlags,
+        limits: flag("--limit", "what the team can use"),
       },
       says: ({ id, name, organization }) =>
         `Created team '${name}' of ${organization} (${id}).\nTo put a key into it, run: sluice key update ID --team ${id}\n`,
       help: `
 Examples:
-  $ sluice team create --org acme --name research --limit week=2000000000
-  $ sluice team create --org acme --name interns --limit month=500000000,concurrent_requests=4 --key-limit requests_per_minute=60`,
+  $ sluice team create --org acme --name research --limit month=50
+  $ sluice team create --org acme --name interns --limit month=5,concurrent_requests=4`,
     },
     async act(context, input) {
       const { administration, actor, newUuid, openOrganization, repeatOf } = context;
       const organization = await openOrganization(input.organization);
-      const plan = await planOf(context, organization);
       const team = await administration.createTeam({
         id: idOf(newUuid(), "team_"),
         organizationId: organization.id,
         name: input.name,
-        limits: withinPlan(changedLimits(input.limits, noBudget), plan, "team"),
-        keyLimits: defaultAfter(input.keyLimits, null, { plan, whose: "new key" }),
-        memberLimits: defaultAfter(input.memberLimits, null, { plan, whose: "person" }),
+        limits: await newLimits(context, organization, { limits: input.limits, whose: "team" }),
         actor,
         repeat: repeatOf("createTeam", input),
       });
@@ -153,27 +132,23 @@ Examples:
     name: "updateTeam",
     route: "PATCH /teams/{team}",
     summary: "Change a team",
-    description: "What is left out stays. New limits count at once, for running requests too.",
+    description: "Its name. Its limits are those of `/teams/{id}/limits`.",
     roles: managers,
     kind: "change",
     faults: ["resource_not_found", "already_exists", "wrong_state", "version_conflict"],
     takes: Type.Object({
       ...namedInBody,
       name: Type.Optional(nullable(name("Its new name."))),
-      limits: limits(),
-      key_limits: keyLimits(),
-      member_limits: memberLimits(),
     }),
     answers: Team,
-    example: { takes: { team: examples.team, limits: { month: null } }, answer: exampleOf(Team) },
+    example: { takes: { team: examples.team, name: "research" }, answer: exampleOf(Team) },
     command: {
       words: "team update",
-      description: "rename a team, or change its limits; they count at once, for running requests too",
+      description: "rename a team",
       takes: {
         team: teamFlag,
         organization: organizationFlag,
         name: flag("--name <name>", "new name"),
-        ...limitFlags,
       },
       versioned: "team",
       says: teamFacts,
@@ -182,12 +157,8 @@ Examples:
       const { administration, actor, openOrganization } = context;
       const { team, organization } = await ownedTeam(context, input);
       const { id } = await openOrganization(organization.id);
-      const plan = await planOf(context, organization);
       const updated = await administration.updateTeam({ id: team.id, actor, version: input.version }, (now) => ({
         name: input.name ?? now.name,
-        limits: withinPlan(changedLimits(input.limits, now.limits), plan, "team"),
-        keyLimits: defaultAfter(input.keyLimits, now.keyLimits, { plan, whose: "new key" }),
-        memberLimits: defaultAfter(input.memberLimits, now.memberLimits, { plan, whose: "person" }),
       }));
       return changed(
         context,

@@ -26,6 +26,7 @@ export type Tag =
   | "Organizations"
   | "Keys"
   | "Teams"
+  | "Limits"
   | "Plans"
   | "Upstreams"
   | "Fleet"
@@ -106,10 +107,12 @@ export interface Verb<
   Answers extends TSchema = TSchema,
 > extends Declared<Name, How, Takes, Answers> {
   method: Lowercase<Method>;
-  /** The path in the form of the contract: `/teams/{id}`. */
+  /** The path in the form of the contract: `/teams/{id}`. A second place has the name of its member. */
   path: string;
   /** The member of `takes` that stands in the place of `{id}`. */
   id: string | null;
+  /** The member in the second place; null: there is none. */
+  secondId: string | null;
   kind: How;
   tag: Tag;
   input: Input<How, Takes>;
@@ -151,6 +154,7 @@ export function verbsOf(tag: Tag) {
   >(declared: Declared<Name, How, Takes, Answers>): Verb<Name, How, Takes, Answers> {
     const { route, takes, onKey, kind = "reading" as How } = declared;
     const [method = "", path = ""] = route.split(" ");
+    const [id = null, secondId = null] = [...path.matchAll(/\{(\w+)\}/g)].map(([, member]) => member!);
     const version = kind === "change" ? versionRead : {};
     const input = Type.Object({ ...takes.properties, ...version }) as unknown as Input<How, Takes>;
     // The check is compiled when it is first needed: most processes use few of the verbs.
@@ -161,7 +165,8 @@ export function verbsOf(tag: Tag) {
       kind,
       method: method.toLowerCase() as Lowercase<Method>,
       path: path.replace(/\{\w+\}/, "{id}"),
-      id: /\{(\w+)\}/.exec(path)?.[1] ?? null,
+      id,
+      secondId,
       input,
       async act(context, given) {
         if (onKey) await context.keyFor((given as { id: string }).id, onKey);

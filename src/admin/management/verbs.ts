@@ -3,13 +3,12 @@
  * is not in it does not exist. To add one, add it to the list of its subject; to add a subject, add its list here.
  */
 import { auditVerbs } from "./audit.ts";
-import { budgetVerbs } from "./budgets.ts";
 import { calendarVerbs } from "./calendars.ts";
 import { configurationVerbs } from "./configuration.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
-import { memberVerbs } from "./members.ts";
+import { limitVerbs } from "./limits.ts";
 import { membershipVerbs } from "./memberships.ts";
 import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
@@ -17,7 +16,6 @@ import { organizationChangeVerbs } from "./organization-changes.ts";
 import { organizationVerbs } from "./organizations.ts";
 import { personVerbs } from "./people.ts";
 import { planVerbs } from "./plans.ts";
-import { raiseVerbs } from "./raises.ts";
 import { reportVerbs } from "./reports.ts";
 import { requestListVerbs } from "./request-list.ts";
 import { requestVerbs } from "./requests.ts";
@@ -33,8 +31,7 @@ const listed = [
   ...calendarVerbs,
   ...keyVerbs,
   ...teamVerbs,
-  ...budgetVerbs,
-  ...raiseVerbs,
+  ...limitVerbs,
   ...usageVerbs,
   ...requestListVerbs,
   ...requestVerbs,
@@ -48,7 +45,6 @@ const listed = [
   ...operatorVerbs,
   ...personVerbs,
   ...membershipVerbs,
-  ...memberVerbs,
   ...consoleVerbs,
 ] as const;
 

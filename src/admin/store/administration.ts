@@ -12,11 +12,11 @@ import type {
 } from "../../core/store/directory.ts";
 import type { WindowKind } from "../../core/store/ledger.ts";
 import type { OverShare, Page, PageOf, Repeat, Repeated } from "../../core/store/page.ts";
-import type { RaiseAdministration } from "../../core/store/raise.ts";
 import type { KeyChange, KeyState, StoredKey } from "./key.ts";
+import type { LimitAdministration } from "./limits.ts";
 import type { StoredTeam, TeamChange } from "./team.ts";
 
-export interface Administration extends BudgetAdministration, RaiseAdministration {
+export interface Administration extends TeamAdministration, LimitAdministration {
   createOrganization(input: {
     id: string;
     slug: string;
@@ -108,10 +108,6 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
     actor: Actor,
     version?: number | null,
   ): Promise<Changed>;
-  /** The limits that a new key of the organization gets. */
-  setKeyDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
-  /** The limits of each member who has none of their own or of the team. */
-  setMemberDefault(change: VersionedChange, patch: DefaultPatch): Promise<DefaultChanged>;
   /** Writes compensating entries in the ledger (Ledger.adjust), all or none. Returns for each what was added. */
   adjustUsage(input: {
     organizationId: string;
@@ -123,7 +119,9 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
 
   createKey(
     input: Pick<StoredKey, "id" | "organizationId" | "name" | "scopes" | "models" | "expiresAt" | "owner"> &
-      Pick<StoredKey, "labels" | "allowFrom" | "limits"> & {
+      Pick<StoredKey, "labels" | "allowFrom"> & {
+        /** Its own. */
+        limits: Budget;
         /** The person whose key it is: that person's limits count for it. Absent or null: the organization's. */
         personId?: string | null;
         teamId: string | null;
@@ -173,14 +171,13 @@ export interface Administration extends BudgetAdministration, RaiseAdministratio
   auditHead(): Promise<AuditHead>;
 }
 
-export interface BudgetAdministration {
+export interface TeamAdministration {
   createTeam(input: {
     id: string;
     organizationId: string;
     name: string;
+    /** Its own. */
     limits: Budget;
-    keyLimits: Budget | null;
-    memberLimits?: Budget | null;
     actor: string;
     repeat?: Repeat | undefined;
   }): Promise<StoredTeam | "name_taken" | Repeated>;
@@ -196,11 +193,6 @@ export interface BudgetAdministration {
   ): Promise<StoredTeam | Stale<StoredTeam> | "name_taken" | null>;
   /** Its keys stay, without a team. Null if the team does not exist any more. */
   removeTeam(id: string, actor: string): Promise<StoredTeam | null>;
-
-  /** The limits that a new key of an organization gets; null if it gets none. */
-  keyDefault(organizationId: string): Promise<Budget | null>;
-  /** The limits of each member of an organization without limits of their own or of the team; null if there are none. */
-  memberDefault(organizationId: string): Promise<Budget | null>;
 }
 
 /** The head of the audit log's chain after an entry. */
@@ -226,12 +218,6 @@ export interface AuditQuery {
   limit: number;
 }
 
-/** An organization, and the limits that it gives to new keys or to its people; null: none. */
-export interface GivenLimits {
-  organization: Organization;
-  limits: Budget | null;
-}
-
 /** The organization after the change. Null if there is none. */
 export interface ZoneRules {
   zone: string;
@@ -239,10 +225,6 @@ export interface ZoneRules {
 }
 
 export type Changed = Organization | Stale<Organization> | "closed" | null;
-/** The limits that it gives, after the change. */
-type DefaultChanged = GivenLimits | Stale<GivenLimits> | "closed" | null;
-/** The limits to give, after those that are given when the organization is locked. */
-type DefaultPatch = (now: Budget | null) => Budget | null;
 
 /** One compensating entry. `added` is null if there was no session to adjust. */
 export interface UsageEntry {

@@ -3,7 +3,7 @@ import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { keyKinds, scopes } from "../../core/store/directory.ts";
-import { id, instant, Limits, life, Secret, version } from "./shapes.ts";
+import { id, instant, life, Secret, version } from "./shapes.ts";
 
 /**
  * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than that allows.
@@ -28,7 +28,6 @@ export const keyFields = {
   person_id: nullable(id("per")),
   labels: Type.Record(Type.String(), Type.String()),
   team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
-  limits: Limits,
   state: oneOf([...keyStates], { description: "When this was read." }),
   ends_at: nullable(
     instant("When it ended, or will end: revoked, expired, older or longer unused than its organization allows."),
@@ -40,5 +39,5 @@ export const keyFields = {
 const StoredKey = Type.Object(keyFields);
 export type StoredKey = Value<typeof StoredKey>;
 
-type Settable = "name" | "scopes" | "models" | "allowFrom" | "expiresAt" | "owner" | "labels" | "limits";
+type Settable = "name" | "scopes" | "models" | "allowFrom" | "expiresAt" | "owner" | "labels";
 export type KeyChange = Partial<Pick<StoredKey, Settable>> & { teamId?: string | null };

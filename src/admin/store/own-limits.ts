@@ -17,6 +17,8 @@ export interface CountingLimits {
   place: "key" | "team" | "person";
   /** The team. Elsewhere null: a key's own limits, or those that a new one gets, stand for each other. */
   team: string | null;
+  /** The models that they are for; "": all. */
+  models: string;
   /** The limits of a budget in a fixed order; null does not limit. */
   limits: readonly (number | null)[];
   /** The same under the raise in force, which ends at `raisedUntil`. */
@@ -35,7 +37,9 @@ export function isAnyRaised(before: readonly CountingLimits[], after: readonly C
   const entrances = new Set(["new", "all", ...is.keys()]);
   return [...entrances].some((entrance) =>
     (was.get(entrance) ?? was.get("new") ?? []).some((one) => {
-      const now = is.get(entrance)?.find(({ place, team }) => place === one.place && team === one.team);
+      const now = is
+        .get(entrance)
+        ?.find(({ place, team, models }) => place === one.place && team === one.team && models === one.models);
       return isRaised(one, now ?? { ...one, ...unlimited });
     }),
   );

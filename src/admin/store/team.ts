@@ -1,8 +1,8 @@
 /** A TEAM: a named group of keys in an organization, as the store returns it and the verbs answer it. Pure. */
 import Type from "typebox";
-import { count, nullable } from "../../core/protocol/shapes/contract.ts";
+import { count } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { id, instant, Limits, version } from "./shapes.ts";
+import { id, instant, version } from "./shapes.ts";
 
 export const teamFields = {
   id: id("team"),
@@ -10,9 +10,6 @@ export const teamFields = {
   organization: Type.String({ description: "The organization's slug.", examples: ["acme"] }),
   name: Type.String({ description: "Unique in its organization.", examples: ["research"] }),
   keys: count(),
-  limits: Limits,
-  key_limits: nullable(Limits),
-  member_limits: nullable(Limits),
   created_at: instant("When it was created."),
   version: version(),
 };
@@ -20,4 +17,4 @@ export const teamFields = {
 const StoredTeam = Type.Object(teamFields);
 export type StoredTeam = Value<typeof StoredTeam>;
 
-export type TeamChange = Partial<Pick<StoredTeam, "name" | "limits" | "keyLimits" | "memberLimits">>;
+export type TeamChange = Partial<Pick<StoredTeam, "name">>;

@@ -41,7 +41,7 @@ export class Ample {
     if (!organization || this.#isOld(organization.at_ms)) return false;
     const { windows } = organization;
     if (!runningFits(running, plan.concurrentRequests)) return false;
-    if (!windowKinds.every((kind) => fits(windows[kind], plan[kind], nanos))) return false;
+    if (!windowKinds.every((kind) => fits(windows[kind], windows[kind].limit, nanos))) return false;
     // A key without a reading has no limit, or is new here; then the hint is wrong once.
     return [keyId, forModel(keyId, model)].every((name) => {
       const key = this.#keys.get(name);

@@ -8,8 +8,9 @@ import { type Currency, costOf } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
+import type { RatesOverPlan } from "../store/over-plan.ts";
 import type { Plan } from "../store/plan.ts";
-import type { RateLimits, RateReadings, RateSubject, RateTaken } from "../store/rates.ts";
+import type { RateReadings, RateSubject, RateTaken } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 import { Ample } from "./ample.ts";
 import type { Batcher } from "./batcher.ts";
@@ -37,7 +38,7 @@ export interface Entry {
     readonly organization: { readonly id: string; readonly name?: string };
     readonly person?: { readonly id: string } | null;
     readonly rates?: readonly RateSubject[];
-    readonly planRaise?: RateLimits | null;
+    readonly overPlan?: RatesOverPlan | null;
   };
   operation: Operation;
   /** It came with an idempotency key. */

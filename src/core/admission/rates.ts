@@ -8,7 +8,7 @@ import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Currency } from "../inference/money.ts";
 import { limitedOf, matchesModel } from "../store/budget.ts";
-import { raisedRates } from "../store/raise.ts";
+import { ratesOverPlan } from "../store/over-plan.ts";
 import {
   minute_ms,
   type RateAnswer,
@@ -70,8 +70,8 @@ async function taking(rates: Rates, entry: Entry, currency: Currency): Promise<R
 /** The subjects whose limits count for the request, the narrowest first. */
 function subjectsOf({ plan, principal, model }: Entry): readonly RateSubject[] {
   const own = principal.rates?.filter(({ models = model.id }) => matchesModel(models, model.id)) ?? none;
-  if (plan.requestsPerMinute === null && plan.tokensPerMinute === null) return own;
-  const limits = raisedRates(plan, principal.planRaise);
+  const limits = ratesOverPlan(plan, principal.overPlan);
+  if (limits.requestsPerMinute === null && limits.tokensPerMinute === null) return own;
   return [...own, { limitedBy: "organization", id: principal.organization.id, limits }];
 }
 

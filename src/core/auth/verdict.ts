@@ -1,7 +1,7 @@
 /** The verdict on a key: its principal, or the reason for its refusal, and until when it is valid. Pure. */
 import { Fault } from "../inference/fault.ts";
 import { type Credential, type KeyPerson, useNoted_ms } from "../store/directory.ts";
-import type { RateLimits } from "../store/rates.ts";
+import type { RatesOverPlan } from "../store/over-plan.ts";
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
@@ -10,7 +10,7 @@ export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
-  readonly planRaise?: RateLimits | null;
+  readonly overPlan?: RatesOverPlan | null;
   /** Null if the key belongs to no person. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
   /**
@@ -86,7 +86,7 @@ export class AddressNotAllowed extends Fault {
  */
 export function judge(credential: Credential | null, secretHash: string, policy: PeoplePolicy | null = null): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
-  const { key, organization, person, rates, planRaise } = credential;
+  const { key, organization, person, rates, overPlan } = credential;
   const refusal = refusalOf(credential, policy);
   if (refusal) return { refusal, ids: [key.id, organization.id, ...(person ? [person.id] : [])] };
   const who = person && { id: person.id, notBefore: person.notBefore };
@@ -96,7 +96,7 @@ export function judge(credential: Credential | null, secretHash: string, policy:
     person: who,
     rates,
     secretHash,
-    ...(planRaise && { planRaise }),
+    ...(overPlan && { overPlan }),
   });
   return {
     principal,

@@ -17,7 +17,8 @@ export function queryOf(request: Request): URLSearchParams {
 export function idIn(pattern: string, request: Request): string {
   const [before = "", after = ""] = pattern.split(place);
   const path = pathOf(request);
-  return path.slice(before.length, path.length - after.length);
+  const end = after.includes("{") ? path.indexOf("/", before.length) : path.length - after.length;
+  return path.slice(before.length, end);
 }
 
 interface Pattern {

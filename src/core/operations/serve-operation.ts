@@ -10,7 +10,7 @@ import type { Call } from "../http/call.ts";
 import { frame, type Serve } from "../http/frame.ts";
 import { requireDescriptors } from "../http/shed.ts";
 import { Fault } from "../inference/fault.ts";
-import { raisedRates } from "../store/raise.ts";
+import { ratesOverPlan } from "../store/over-plan.ts";
 import { together } from "../time/turns.ts";
 import { authorize } from "./authorize.ts";
 import { refused } from "./decision.ts";
@@ -60,9 +60,9 @@ function refusing(thrown: unknown, refusedAs: (fault: Fault) => Fault): unknown 
 
 /** Counts a request with a body, which costs a parse even if it is refused. */
 function countArrival({ arrivals, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
-  const { key, organization, planRaise } = principal;
+  const { key, organization, overPlan } = principal;
   const plan = planOf(catalog().plans, organization);
-  arrivals.take(key.id, metered ? "inference" : "count", plan ? raisedRates(plan, planRaise) : undefined);
+  arrivals.take(key.id, metered ? "inference" : "count", plan ? ratesOverPlan(plan, overPlan) : undefined);
 }
 
 /** An id in the path is text; the route has decided whether it may be one (path.ts). */

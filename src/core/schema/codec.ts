@@ -38,6 +38,7 @@ type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
 interface Encoded extends Shape {
   "~codec"?: { decode(value: unknown): unknown; encode(value: unknown): unknown };
   items?: Encoded;
+  patternProperties?: Record<string, Encoded>;
 }
 
 /** The JSON of a value. Throws an Error where a required member is missing: that is a defect of the caller. */
@@ -52,8 +53,11 @@ export function decode<Schema extends TSchema>(schema: Schema, json: unknown): V
 
 /** The JSON of a value that was given with its texts not decoded yet. Absent members are left out, unknown ones stay. */
 export function jsonOf(schema: TSchema, given: unknown): unknown {
-  const { items, properties } = branchOf(schema as Encoded, given);
+  const shape = branchOf(schema as Encoded, given);
+  const { items, properties } = shape;
   if (Array.isArray(given)) return given.map((item) => jsonOf((items ?? {}) as TSchema, item));
+  const map = mapOf(shape, given, (inner, value) => jsonOf(inner as TSchema, value));
+  if (map) return map;
   if (!properties || typeof given !== "object" || given === null) return given;
   const json: Record<string, unknown> = {};
   for (const [name, inner] of Object.entries(given)) {
@@ -78,6 +82,8 @@ function encoded(schema: Encoded, value: unknown): unknown {
   const shape = branchOf(schema, value);
   if (shape["~codec"]) return shape["~codec"].encode(value);
   if (Array.isArray(value)) return value.map((item) => encoded(shape.items ?? {}, item));
+  const map = mapOf(shape, value, encoded);
+  if (map) return map;
   if (!shape.properties || typeof value !== "object" || value === null) return value;
   const members = value as Record<string, unknown>;
   const json: Record<string, unknown> = {};
@@ -102,6 +108,8 @@ function decoded(schema: Encoded, json: unknown): unknown {
   const shape = branchOf(schema, json);
   if (shape["~codec"]) return shape["~codec"].decode(json);
   if (Array.isArray(json)) return json.map((item) => decoded(shape.items ?? {}, item));
+  const map = mapOf(shape, json, decoded);
+  if (map) return map;
   const { properties } = shape;
   if (!properties || typeof json !== "object" || json === null) return json;
   const named = Object.entries(json).filter(([name]) => Object.hasOwn(properties, name));
@@ -112,4 +120,11 @@ function decoded(schema: Encoded, json: unknown): unknown {
 function branchOf(shape: Encoded, value: unknown): Encoded {
   if (!shape.anyOf || shape["~codec"]) return shape;
   return shape.anyOf.find(({ type }) => (type === "null") === (value === null)) ?? shape;
+}
+
+/** A map, whose names are data and stay as they are; null: the schema is of no map. */
+function mapOf({ patternProperties }: Encoded, value: unknown, each: (inner: Encoded, value: unknown) => unknown) {
+  const [inner] = Object.values(patternProperties ?? {});
+  if (!inner || typeof value !== "object" || value === null) return null;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, each(inner, one)]));
 }

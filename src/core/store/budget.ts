@@ -38,12 +38,12 @@ export type Budget = PlanLimits;
 const { name: _, ...unlimited } = noLimits;
 export const noBudget: Budget = Object.freeze(unlimited);
 
-/** The limits that count for a person in an organization. */
-export interface MemberBudget {
-  /** `mem_` + hex, by which the ledger and standings name the person there. */
-  memberId: string;
-  organizationId: string;
-  /** Whether they were set for the person alone. Else they come from the team or the organization. */
-  isOwn: boolean;
-  budget: Budget;
-}
+/** The limits in the order in which the ledger takes them. */
+export const budgetNames = [
+  "session",
+  "week",
+  "month",
+  "concurrentRequests",
+  "requestsPerMinute",
+  "tokensPerMinute",
+] as const satisfies readonly (keyof Budget)[];

@@ -5,7 +5,8 @@
  */
 
 import type { Calendar } from "./calendar.ts";
-import type { RateLimits, RateSubject } from "./rates.ts";
+import type { RatesOverPlan } from "./over-plan.ts";
+import type { RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
@@ -99,8 +100,8 @@ export interface Credential {
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "calendar" | "nextCalendar" | "version" | "formerSlugs">;
   /** The limits of the key, of its person and of its team, and those for models, if there are any, raises included. The narrowest first. */
   rates: readonly RateSubject[];
-  /** The raise of the plan's limits of a minute; absent or null: they are not raised. */
-  planRaise?: RateLimits | null;
+  /** The limits of a minute in the place of the plan's; absent or null: the plan's alone. */
+  overPlan?: RatesOverPlan | null;
   /** The store's clock at the look-up. It decides about expiry, and never a node's clock. */
   readAt: Date;
 }

@@ -190,7 +190,7 @@ export type AdmitAnswer =
       answer: "concurrency";
       windows: WindowReadings;
       subjects?: SubjectReading[];
-      /** The organization's limit, where a raise counts in the place of its plan's. */
+      /** The organization's limit, where another one counts in the place of its plan's. */
       concurrentRequests?: number | null;
       at: Date;
     }

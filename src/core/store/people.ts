@@ -6,8 +6,7 @@
  * To let somebody in, call `confirmPerson` of src/core/auth/confirm.ts, which asks the rules in force and then `confirm` here.
  */
 
-import type { Budget, MemberBudget } from "./budget.ts";
-import type { Stale, VersionedChange } from "./change.ts";
+import type { Stale } from "./change.ts";
 import type { Actor, Scope } from "./directory.ts";
 import type { OverShare, Page, PageOf } from "./page.ts";
 
@@ -179,15 +178,4 @@ export interface PeopleAdministration extends Pick<People, "findPerson" | "perso
     actor: Actor,
     version?: number | null,
   ): Promise<PersonChanged | "no_membership">;
-  /** The limits that count for people, by their ids: in each organization in which they have some. */
-  memberBudgets(ids: readonly string[]): Promise<ReadonlyMap<string, MemberBudget[]>>;
-  /**
-   * Sets those that `patch` gives for the ones there are, or with null gives those of the team or the organization back; in
-   * force at once, for running requests too.
-   */
-  setMemberLimits(
-    change: VersionedChange,
-    organizationId: string,
-    patch: (now: Budget | null) => Budget | null,
-  ): Promise<PersonChanged>;
 }

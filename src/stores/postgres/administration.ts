@@ -19,6 +19,7 @@ import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
 import { fleet } from "./fleet-reports.ts";
 import { keys } from "./keys.ts";
+import { limitValues } from "./limit-values.ts";
 import { managedPlans } from "./managed-plans.ts";
 import { noticeHooks } from "./notices.ts";
 import { operators } from "./operators.ts";
@@ -26,7 +27,6 @@ import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
 import { heldToOwnLimits } from "./own-limits.ts";
 import { peopleAdministration } from "./people-administration.ts";
-import { raises } from "./raises.ts";
 import { requestList } from "./request-list.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
@@ -80,7 +80,7 @@ export function administration(
     ...organizationLife(db),
     ...keys(db),
     ...teams(db),
-    ...raises(db),
+    ...limitValues(db, held),
     ...operators(db),
     ...managedPlans(db),
     ...noticeHooks(db, sealing),
@@ -88,7 +88,7 @@ export function administration(
     ...standings(db),
     ...requestList(db),
     ...fleet(db),
-    ...peopleAdministration(db, held),
+    ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),
   };

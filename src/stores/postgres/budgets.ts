@@ -1,34 +1,23 @@
 /** Limits of keys and teams, over SQL functions. */
 import { eq, sql } from "drizzle-orm";
-import { type keyDefault, type memberDefault, team, usageSubject } from "../../../db/schema.ts";
+import { team, usageSubject } from "../../../db/schema.ts";
 import type { StoredKey } from "../../admin/store/key.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { idOf } from "../../core/store/ids.ts";
+import { not_limited } from "../../core/store/over-plan.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
 
-/** A key or a team in the ledger; ids are bare UUIDs. */
-export interface Subject {
-  id: string;
-  organization: string;
-  team: string | null;
-  budget: Budget;
-}
-
-/** Sets a subject's limits, in force with the commit. Returns whether `sumEarlier` must follow. */
-export async function setSubject(tx: Pick<Transaction, "query" | "drizzle">, subject: Subject): Promise<boolean> {
-  const { id, organization, team, budget } = subject;
-  const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_subject($1, $2, $3, $4) as unsummed", [
+/** Puts a key or a team into the ledger, or a key into a team or out of it. Returns whether `sumEarlier` must follow. */
+export async function setTeam(
+  tx: Pick<Transaction, "query">,
+  { id, owner, team }: { id: string; owner: string; team: string | null },
+): Promise<boolean> {
+  const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_team($1, $2, $3) as unsummed", [
     id,
-    organization,
+    owner,
     team,
-    [budget.session, budget.week, budget.month, budget.concurrentRequests],
   ]);
-  const { requestsPerMinute, tokensPerMinute } = budget;
-  await tx.drizzle
-    .update(usageSubject)
-    .set({ requestsPerMinute, tokensPerMinute })
-    .where(eq(usageSubject.subjectId, id));
   return row!.unsummed;
 }
 
@@ -51,55 +40,22 @@ export async function sumAllEarlier(db: Database): Promise<void> {
 /** A sum reads the records of a month. */
 const sum_ms = 15 * 60_000;
 
-export async function subjectOf(tx: Pick<Transaction, "drizzle">, id: string): Promise<Omit<Subject, "id"> | null> {
-  const [row] = await tx.drizzle.select().from(usageSubject).where(eq(usageSubject.subjectId, id));
-  return row ? { organization: row.organizationId, team: row.teamId, budget: budgetOf(row) } : null;
+/** Calls `sumEarlier` for each, after the commit. */
+export async function sumAll(db: Database, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await sumEarlier(db, id);
 }
 
-/** The teams and the limits of keys by their UUIDs; those without either are left out. */
-export async function budgetsOf(
+/** The teams of keys by the keys' UUIDs; those without one are left out. */
+export async function teamsOfKeys(
   tx: Pick<Transaction, "drizzle">,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, Pick<StoredKey, "team" | "limits">>> {
+): Promise<ReadonlyMap<string, StoredKey["team"]>> {
   const rows = await tx.drizzle
-    .select({ subject: usageSubject, group: { id: team.id, name: team.name } })
+    .select({ key: usageSubject.subjectId, id: team.id, name: team.name })
     .from(usageSubject)
-    .leftJoin(team, eq(team.id, usageSubject.teamId))
+    .innerJoin(team, eq(team.id, usageSubject.teamId))
     .where(sql`${usageSubject.subjectId} = any(${sql.param(ids)}::uuid[])`);
-  return new Map(
-    rows.map(({ subject, group }) => [
-      subject.subjectId,
-      { team: group && { id: idOf(group.id, "team_"), name: group.name }, limits: budgetOf(subject) },
-    ]),
-  );
-}
-
-export function budgetOf(row: Budget): Budget {
-  const { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests } = row;
-  return { session, week, month, requestsPerMinute, tokensPerMinute, concurrentRequests };
-}
-
-/** Limits that a team or an organization gives: to each new key, or to each member without limits of their own. */
-export type DefaultTable = typeof keyDefault | typeof memberDefault;
-
-/** Null: none are set. */
-export async function defaultOf(
-  tx: Pick<Transaction, "drizzle">,
-  table: DefaultTable,
-  owner: string,
-): Promise<Budget | null> {
-  const [row] = await tx.drizzle.select().from(table).where(eq(table.ownerId, owner));
-  return row ? budgetOf(row) : null;
-}
-
-export async function setDefault(
-  tx: Pick<Transaction, "drizzle">,
-  table: DefaultTable,
-  owner: string,
-  budget: Budget | null,
-): Promise<void> {
-  await tx.drizzle.delete(table).where(eq(table.ownerId, owner));
-  if (budget) await tx.drizzle.insert(table).values({ ownerId: owner, ...budget });
+  return new Map(rows.map(({ key, id, name }) => [key, { id: idOf(id, "team_"), name }]));
 }
 
 /** The limits as the audit log and the interfaces write them. */
@@ -113,9 +69,10 @@ export const limitsShown = (limits: PlanLimits) => ({
 });
 
 /** The same without the limits that are null. */
-export function budgetShown(budget: Budget): Record<string, number> {
-  const all = Object.entries(limitsShown(budget));
-  return Object.fromEntries(all.filter((one): one is [string, number] => one[1] !== null));
+export function budgetShown(budget: Budget): Record<string, number | "none"> {
+  const all = Object.entries(limitsShown(budget)).filter((one): one is [string, number] => one[1] !== null);
+  return Object.fromEntries(all.map(([name, limit]) => [name, limit === not_limited ? "none" : limit]));
 }
 
-export const isLimited = (budget: Budget): boolean => Object.keys(budgetShown(budget)).length > 0;
+/** Whether the value says anything of a limit, be it that nothing limits. */
+export const saysAny = (budget: Budget): boolean => Object.values(budget).some((limit) => limit !== null);

@@ -6,8 +6,8 @@
  */
 import type { Stale, VersionedChange } from "../../core/store/change.ts";
 import { act, audit, storeNow } from "./acts.ts";
+import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
-import { sumAll } from "./members.ts";
 import { announceChange } from "./revocations.ts";
 
 /** A kind of things that change. `Refused`: the states in which one of them does not. */

@@ -1,7 +1,7 @@
 /** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
 import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
-import { apiKey, keySecret, limitRaise, membership, organization, person, usageSubject } from "../../../db/schema.ts";
+import { apiKey, keySecret, limitValue, membership, organization, person, usageSubject } from "../../../db/schema.ts";
 import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
 import type { Directory, Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
@@ -46,7 +46,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       member: ratesIn(ofMember),
       team: ratesIn(ofTeam),
       models: ratesForModels,
-      planRaise: {
+      raise: {
         requestsPerMinute: raiseOf(organization.id, "requestsPerMinute"),
         tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
       },
@@ -86,7 +86,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         ends,
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
         organization: callerOf(row.organization),
-        planRaise: row.planRaise,
+        overPlan: { own: ownRatesOf(row.organization), raise: row.raise },
         rates: [
           ...ratesOf("key", row.own),
           ...ratesOf("person", row.member),
@@ -133,11 +133,17 @@ type Rate = "requestsPerMinute" | "tokensPerMinute";
 /** The raise in force of a limit; null: there is none. Without a raise in the organization, no row is looked up. */
 const raiseOf = (subject: SQLWrapper, rate: Rate) =>
   sql<number | null>`case when ${organization.raisedUntil} > store_now() then (
-    select ${limitRaise[rate]} from ${limitRaise}
-    where ${limitRaise.subjectId} = ${subject} and ${limitRaise.endsAt} > store_now()) end`.mapWith(limitRaise[rate]);
+    select ${limitValue[rate]} from ${limitValue}
+    where ${limitValue.countedId} = ${subject} and ${limitValue.kind} = 'raise' and ${limitValue.until} > store_now()
+  ) end`.mapWith(limitValue[rate]);
 
 const raised = (limit: SQLWrapper, subject: SQLWrapper, rate: Rate) =>
-  sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitRaise[rate]);
+  sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitValue[rate]);
+
+/** An organization's own limits of a minute, the last two of `limit_array`. */
+function ownRatesOf({ ownLimits }: { ownLimits: (number | null)[] | null }): RateLimits {
+  return { requestsPerMinute: ownLimits?.[4] ?? null, tokensPerMinute: ownLimits?.[5] ?? null };
+}
 
 /** Limits for models, of all in whom the key counts; null where the organization has none. */
 const ratesForModels = sql<StoredModelRates[] | null>`case when ${organization.hasModels} then (
@@ -147,7 +153,7 @@ const ratesForModels = sql<StoredModelRates[] | null>`case when ${organization.h
     'requestsPerMinute', usage_raised(m.requests_per_minute, r.requests_per_minute),
     'tokensPerMinute', usage_raised(m.tokens_per_minute, r.tokens_per_minute)))
   from usage_subject m
-  left join limit_raise r on r.subject_id = m.subject_id and r.ends_at > store_now()
+  left join limit_value r on r.counted_id = m.subject_id and r.kind = 'raise' and r.until > store_now()
   where m.parent_id in (${apiKey.id}, ${usageSubject.memberId}, ${usageSubject.teamId}, ${organization.id})
     and coalesce(m.requests_per_minute, m.tokens_per_minute) is not null) end`;
 

@@ -7,20 +7,20 @@ import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import { apiKey, organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
-import type { Budget } from "../../core/store/budget.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
-import { budgetShown, budgetsOf, isLimited, setSubject } from "./budgets.ts";
+import { budgetShown, saysAny, setTeam, teamsOfKeys } from "./budgets.ts";
 import { type Changeable, change, changeAnyVersion } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
 import { keyLife } from "./key-life.ts";
+import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
 import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
 import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
-import { budgetNewKey, lockOrganization, mayJoin } from "./teams.ts";
+import { countNewKey, lockOrganization, mayJoin } from "./teams.ts";
 
 type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | "revokeKey";
 
@@ -35,7 +35,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         const owner = bare(input.organizationId, "org_");
         const { name, scopes, models, expiresAt, teamId, limits, labels, allowFrom } = input;
         const { personId = null } = input;
-        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId, limits });
+        const refusal = await refusalOf(tx, { owner, name: input.hasOwnName ? name : null, teamId });
         if (refusal) {
           await unrepeated(tx, input.repeat, input.actor);
           return refusal;
@@ -56,7 +56,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           createdBy: input.actor,
         });
         await keySecrets.add(tx, id, input.secret, at);
-        await budgetNewKey(tx, { id, owner, teamId, budget: limits, person, at });
+        await countNewKey(tx, { id, owner, teamId, person, at, own: { limits, actor: input.actor } });
         const details = {
           name,
           scopes,
@@ -67,7 +67,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           ...(allowFrom === null ? {} : { allow_from: allowFrom }),
           ...(teamId === null ? {} : { team_id: teamId }),
           ...(personId === null ? {} : { person_id: personId }),
-          ...(isLimited(limits) ? { limits: budgetShown(limits) } : {}),
+          ...(saysAny(limits) ? { limits: budgetShown(limits) } : {}),
           secret: masked(input.secret),
         };
         await announceChange(tx, input.id, input.secret.hash);
@@ -103,27 +103,24 @@ export function keys(db: Database): Pick<Administration, Verbs> {
     updateKey: ({ id, actor, version }, patch) =>
       change(db, changeableKey, { id, actor, version }, async (tx, row) => {
         const key = (await readKey(tx, row.id))!;
-        const { team, limits, teamId, ...before } = { ...key, teamId: key.team?.id ?? null };
-        const { teamId: toTeam = teamId, limits: toLimits = limits, ...wanted } = patch(key);
+        const { team: _, teamId, ...before } = { ...key, teamId: key.team?.id ?? null };
+        const { teamId: toTeam = teamId, ...wanted } = patch(key);
         const named = Object.keys(wanted) as (keyof typeof wanted)[];
         const changed = named.filter((name) => !isDeepStrictEqual(before[name], wanted[name]));
-        const isCounted = toTeam !== teamId || !isDeepStrictEqual(toLimits, limits);
-        if (changed.length === 0 && !isCounted) return null;
-        if (isCounted && !(await mayJoin(tx, row.organizationId, toTeam))) return "no_team";
+        const isMoved = toTeam !== teamId;
+        if (changed.length === 0 && !isMoved) return null;
+        if (isMoved && !(await mayJoin(tx, row.organizationId, toTeam))) return "no_team";
         const only = (of: KeyChange) => Object.fromEntries(changed.map((name) => [name, of[name]]));
         await set(tx, row, only(wanted));
-        const subject = { id: row.id, organization: row.organizationId, team: toTeam && bare(toTeam, "team_") };
-        const isUnsummed = isCounted && (await setSubject(tx, { ...subject, budget: toLimits }));
-        const counts = (team_id: string | null, budget: Budget) =>
-          isCounted ? { team_id, limits: budgetShown(budget) } : {};
+        const moved = (team_id: string | null) => (isMoved ? { team_id } : {});
         return {
           action: "key.update",
           details: {
             ...listed(only(wanted)),
-            ...counts(toTeam, toLimits),
-            before: { ...listed(only(before)), ...counts(teamId, limits) },
+            ...moved(toTeam),
+            before: { ...listed(only(before)), ...moved(teamId) },
           },
-          unsummed: isUnsummed ? [row.id] : [],
+          unsummed: isMoved ? await move(tx, row, toTeam) : [],
         };
       }),
 
@@ -139,7 +136,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
   };
 }
 
-const changeableKey: Changeable<KeyRow, StoredKey> = {
+export const changeableKey: Changeable<KeyRow, StoredKey> = {
   async lock(tx, id) {
     const uuid = uuidOf(id, "key_");
     if (uuid === null) return null;
@@ -171,6 +168,13 @@ const isUnusedFor = (ms: number) =>
 
 const endsWithin = (ms: number) => sql`${keyLife.endsAt} <= store_now() + ${ms}::bigint * interval '1 ms'`;
 
+/** Moves a key to another team, whose keys may get other limits. */
+async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team: string | null): Promise<string[]> {
+  const isUnsummed = await setTeam(tx, { id, owner, team: team && bare(team, "team_") });
+  const refreshed = await refreshLimits(tx, owner, [id]);
+  return [...new Set([...(isUnsummed ? [id] : []), ...refreshed])];
+}
+
 /** Renames fields to the names that the audit log has. */
 const listed = (of: Record<string, unknown>) =>
   Object.fromEntries(
@@ -183,15 +187,14 @@ const listed = (of: Record<string, unknown>) =>
  */
 async function refusalOf(
   tx: Transaction,
-  { owner, name, teamId, limits }: { owner: string; name: string | null; teamId: string | null; limits: Budget },
+  { owner, name, teamId }: { owner: string; name: string | null; teamId: string | null },
 ): Promise<"no_team" | "closed" | "name_taken" | null> {
-  // A limited key locks the row for update later. Two transactions that had shared the row before would then wait for
-  // each other.
+  // The limits that a key inherits must not change before it is there. Not shared: two that shared the row would wait for each other.
   const [row] = await tx.drizzle
     .select({ status: organization.status })
     .from(organization)
     .where(eq(organization.id, owner))
-    .for(name !== null || teamId !== null || isLimited(limits) ? "update" : "key share");
+    .for("no key update");
   if (row?.status === "closed") return "closed";
   if (name !== null && (await isTaken(tx, owner, name))) return "name_taken";
   return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
@@ -219,11 +222,11 @@ async function readKey(db: Transaction, uuid: string): Promise<StoredKey | null>
   return (await whole(db, rows))[0] ?? null;
 }
 
-/** The keys with their secrets, their teams and their limits. */
+/** The keys with their secrets and their teams. */
 async function whole(db: Transaction, keys: LivingKey[]): Promise<StoredKey[]> {
   if (keys.length === 0) return [];
   const ids = keys.map(({ key }) => key.id);
   const secrets = await keySecrets.of(db, ids);
-  const budgets = await budgetsOf(db, ids);
-  return keys.map((one) => keyOf(one, secrets.get(one.key.id)!, budgets.get(one.key.id)));
+  const teams = await teamsOfKeys(db, ids);
+  return keys.map((one) => keyOf(one, secrets.get(one.key.id)!, teams.get(one.key.id)));
 }

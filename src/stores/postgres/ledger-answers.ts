@@ -20,7 +20,7 @@ import {
   window_nanos_max,
   windowKinds,
 } from "../../core/store/ledger.ts";
-import { raisedTo } from "../../core/store/raise.ts";
+import { overPlan } from "../../core/store/over-plan.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
@@ -29,15 +29,17 @@ type Subject = [whose: number, limits: Four, used: Three, held: Three, running: 
 type Three = [session: number, week: number, month: number];
 type Four = [...Three, concurrentRequests: number | null];
 /**
- * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, the raise in force of the
- * plan's windows and of requests at a time, and where a week and a month would have begun that are shorter than others.
+ * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, the organization's own limits and
+ * its raise, of the windows and of requests at a time, empty where it has none, and where a week and a month would have begun
+ * that are shorter than others.
  */
 type Organization = [
   times: number[],
   used: number[],
   isExtra: boolean,
   extraCap: number | null,
-  raise?: Numbers | null,
+  own?: Numbers,
+  raise?: Numbers,
   wholes?: WholeStart[],
 ];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
@@ -115,9 +117,9 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
     };
   }
   if (word === "concurrency") {
-    const concurrentRequests = raisedTo(command.limits.concurrentRequests, organization[4]?.[3]);
-    const raised = concurrentRequests === command.limits.concurrentRequests ? {} : { concurrentRequests };
-    return { answer: word, windows, ...subjects, ...raised, at };
+    const concurrentRequests = overPlan(command.limits.concurrentRequests, organization[4]?.[3], organization[5]?.[3]);
+    const other = concurrentRequests === command.limits.concurrentRequests ? {} : { concurrentRequests };
+    return { answer: word, windows, ...subjects, ...other, at };
   }
   const answer = word === "reserved" ? word : "exhausted";
   const kinds = fullKinds(command, answer, windows);
@@ -131,7 +133,7 @@ function admitAnswer(command: Admit, word: string, admitted: Admitted, organizat
 
 function windowOf(
   { limits }: Admit,
-  [times, used, , , raise, wholes]: Organization,
+  [times, used, , , own, raise, wholes]: Organization,
   held: number[],
   kind: WindowKind,
   place: number,
@@ -140,7 +142,7 @@ function windowOf(
   const whole = wholes?.[place - 1];
   return {
     kind,
-    limit: inProportion(raisedTo(limits[kind], raise?.[place]), starts_ms, ends_ms, whole),
+    limit: inProportion(overPlan(limits[kind], own?.[place], raise?.[place]), starts_ms, ends_ms, whole),
     used: exact(used[place]!),
     held: exact(held[place]!),
     startsAt: new Date(starts_ms),

@@ -9,7 +9,7 @@ import { type Calendar, inProportion, weekDays } from "../../core/store/calendar
 import type { DryRunning } from "../../core/store/dry-run.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
-import { raisedTo } from "../../core/store/raise.ts";
+import { overPlan } from "../../core/store/over-plan.ts";
 import { storeNow } from "./acts.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
@@ -89,9 +89,9 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
     budgets: (organizationId, keyId) => budgetsNow(db, organizationId, keyId),
     async reading(organizationId, limits: UsageLimits) {
       const rows = await now(organizationId);
-      const { running, raisedRequests, at, extraEnabled: enabled, extraCapNanos: capNanos } = rows[0]!;
+      const { running, ownRequests, raisedRequests, at, extraEnabled: enabled, extraCapNanos: capNanos } = rows[0]!;
       const { used, held } = rows.find((row) => row.kind === "extra")!;
-      const concurrentRequests = raisedTo(limits.concurrentRequests, raisedRequests);
+      const concurrentRequests = overPlan(limits.concurrentRequests, ownRequests, raisedRequests);
       const windows = readingsOf(rows, limits);
       return { windows, extra: { enabled, capNanos, used, held }, running, concurrentRequests, at };
     },
@@ -153,9 +153,10 @@ type WindowNow = typeof usageWindowNow.$inferSelect;
 
 function readingsOf(rows: readonly WindowNow[], limits: UsageLimits): WindowReadings {
   const reading = (kind: WindowKind) => {
-    const { startsAt, endsAt: resetAt, used, held, raisedNanos, wholeAt } = rows.find((row) => row.kind === kind)!;
-    const raised = raisedTo(limits[kind], raisedNanos);
-    const limit = inProportion(raised, startsAt.getTime(), resetAt.getTime(), wholeAt?.getTime());
+    const { startsAt, endsAt: resetAt, used, held, ...over } = rows.find((row) => row.kind === kind)!;
+    const { ownNanos, raisedNanos, wholeAt } = over;
+    const whole = overPlan(limits[kind], ownNanos, raisedNanos);
+    const limit = inProportion(whole, startsAt.getTime(), resetAt.getTime(), wholeAt?.getTime());
     return { kind, limit, used, held, startsAt, resetAt, ...(wholeAt && { isShort: true as const }) };
   };
   return { session: reading("session"), week: reading("week"), month: reading("month") };

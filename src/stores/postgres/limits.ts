@@ -37,8 +37,8 @@ async function changesBehind(
 /** One statement reads the number and the names, so that no change is between them. */
 const behind = `
   select h.number, clock.at,
-    (select ceil(extract(epoch from min(r.ends_at) - clock.at) * 1000)::double precision
-      from limit_raise r where r.ends_at > clock.at) as "nextEnd_ms",
+    (select ceil(extract(epoch from min(r.until) - clock.at) * 1000)::double precision
+      from limit_value r where r.kind = 'raise' and r.until > clock.at) as "nextEnd_ms",
     array(
       select case when t.id is not null then 'team_' when o.id is not null then 'org_' when s.person_id is not null then 'per_'
           else 'key_' end
@@ -46,9 +46,7 @@ const behind = `
       from (
         select c.subject_id from limit_change c where c.number > coalesce($1::bigint, h.number)
         union
-        select coalesce(m.parent_id, r.subject_id)
-        from limit_raise r left join usage_subject m on m.subject_id = r.subject_id
-        where r.ends_at > $2::timestamptz and r.ends_at <= clock.at
+        select r.subject_id from limit_value r where r.kind = 'raise' and r.until > $2::timestamptz and r.until <= clock.at
       ) c
       left join team t on t.id = c.subject_id left join organization o on o.id = c.subject_id
       left join usage_subject s on s.subject_id = c.subject_id

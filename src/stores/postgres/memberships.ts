@@ -9,7 +9,7 @@ import type { Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Membership, NamedMembership } from "../../core/store/people.ts";
 import type { Transaction } from "./database.ts";
-import { lockOrganizations } from "./members.ts";
+import { lockOrganizations } from "./refresh-limits.ts";
 
 type MembershipRow = typeof membership.$inferSelect;
 type Statements = Pick<Transaction, "query">;

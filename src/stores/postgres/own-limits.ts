@@ -55,6 +55,7 @@ const names = [
 ];
 const arrayOf = (limits: (name: string) => string) => `array[${names.map(limits).join(", ")}]`;
 
+/** The limits of a key to come are compared without raises: it has none. */
 const counting = `
   with own_team as (
     select t.id from usage_team_of($1, $2) t (id) where t.id is not null
@@ -66,12 +67,21 @@ const counting = `
     union all select k.id::text, 'team', s.team_id, s.team_id from api_key k join usage_subject s on s.subject_id = k.id
       where k.person_id = $2 and k.organization_id = $1 and k.revoked_at is null and s.team_id is not null
   )
-  select c.entrance, c.place, c.team, ${arrayOf((name) => `s.${name}`)} as limits,
-    ${arrayOf((name) => `usage_raised(s.${name}, r.${name})`)} as raised, r.ends_at as "raisedUntil"
-  from counted c left join usage_subject s on s.subject_id = c.subject
-  left join lateral usage_raise_of(c.subject, store_now()) r on true
-  union all (
-    select 'new', 'key', null, ${arrayOf((name) => `d.${name}`)}, ${arrayOf((name) => `d.${name}`)}, null
-    from key_default d where d.owner_id = $1 or d.owner_id in (select id from own_team)
-    order by d.owner_id = $1 limit 1
-  )`;
+  select c.entrance, c.place, c.team, l.models, l.limits,
+    array(select usage_raised(o.base, o.raise) from unnest(l.limits, limit_array(r)) with ordinality o (base, raise, n)
+      order by o.n) as raised, r.until as "raisedUntil"
+  from counted c
+  cross join lateral (
+    select '' as models, ${arrayOf((name) => `s.${name}`)} as limits
+    from (select 1) one left join usage_subject s on s.subject_id = c.subject
+    union all
+    select v.models, ${arrayOf((name) => `nullif(v.${name}, 0)`)} from limit_value v
+    where v.subject_id = c.subject and v.kind = 'own' and v.models <> ''
+  ) l
+  left join lateral usage_raise_of(limit_counted(c.subject, l.models), store_now()) r on true
+  union all
+  select 'new', 'key', null, '', n.limits, n.limits, null
+  from (select 1) one
+  left join limit_value t on t.subject_id in (select id from own_team) and t.kind = 'keys'
+  left join limit_value o on o.subject_id = $1 and o.kind = 'keys'
+  cross join lateral limit_chosen(null, limit_array(t), limit_array(o)) n`;

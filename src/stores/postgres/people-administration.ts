@@ -5,20 +5,15 @@ import { membership, person } from "../../../db/schema.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { KnownPerson, PeopleAdministration, PersonQuery } from "../../core/store/people.ts";
 import { keepingAdministrator } from "./administrators.ts";
-import { budgetShown } from "./budgets.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { memberBudgets, memberLimitOf, refreshMembers, setMemberLimit } from "./members.ts";
 import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
 import { knownOf, lockPerson, type PersonRow, people, readPerson } from "./people.ts";
+import { refreshPerson } from "./refresh-limits.ts";
 import { plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-/** `actingOn`: the same database, for an act that locks this person and may be held to the rule of one's own limits. */
-export function peopleAdministration(
-  db: Database,
-  actingOn: (person: string) => Database = () => db,
-): PeopleAdministration {
+export function peopleAdministration(db: Database): PeopleAdministration {
   const { findPerson, personOf, endIssued } = people(db);
   return {
     findPerson,
@@ -73,7 +68,7 @@ export function peopleAdministration(
         const given = { personId: row.id, ...values, source: "hand" as const, createdAt: at, createdBy: actor };
         await tx.drizzle.insert(membership).values(given);
         const details = { ...listed(values), ...(before ? { before: listed(before) } : {}) };
-        const unsummed = await refreshMembers(tx, organizationId ? [organizationId] : [], row.id);
+        const unsummed = await refreshPerson(tx, organizationId ? [organizationId] : [], row.id);
         return { action: "membership.give", details, owner: organizationId, unsummed };
       }),
 
@@ -85,23 +80,8 @@ export function peopleAdministration(
           .where(isIn(row.id, owner, "hand"))
           .returning();
         if (!gone) return "no_membership";
-        const unsummed = await refreshMembers(tx, owner ? [owner] : [], row.id);
+        const unsummed = await refreshPerson(tx, owner ? [owner] : [], row.id);
         return { action: "membership.take", details: listed(gone), owner, unsummed };
-      }),
-
-    memberBudgets: (ids) => plainly(memberBudgets(db, ids)),
-
-    setMemberLimits: (input, organizationId, patch) =>
-      change(actingOn(input.id), limitedPerson, input, async (tx, row) => {
-        const owner = bare(organizationId, "org_");
-        await tx.query("select id from organization where id = $1 for no key update", [owner]);
-        const own = await memberLimitOf(tx, owner, row.id);
-        const limits = patch(own);
-        if (isDeepStrictEqual(own, limits)) return null;
-        await setMemberLimit(tx, owner, row.id, limits);
-        const unsummed = await refreshMembers(tx, [owner], row.id);
-        const details = { limits: limits && budgetShown(limits), before: own && budgetShown(own) };
-        return { action: "person.limits", details, owner, unsummed };
       }),
   };
 }
@@ -137,7 +117,9 @@ function setByHand(owner: string | undefined): SQL {
   const here = (column: string) => (owner === undefined ? sql`` : sql` and ${sql.raw(column)} = ${owner}`);
   return sql`(${person.suspendedAt} is not null
     or ${person.id} in (select m.person_id from membership m where m.source = 'hand' and m.ended_at is null${here("m.organization_id")})
-    or ${person.id} in (select l.person_id from member_limit l where true${here("l.organization_id")}))`;
+    or ${person.id} in (
+      select s.person_id from usage_subject s join limit_value l on l.subject_id = s.subject_id and l.kind = 'own'
+      where true${here("l.organization_id")}))`;
 }
 
 const isOver = (percent: number, owner: string | undefined) =>
@@ -145,7 +127,7 @@ const isOver = (percent: number, owner: string | undefined) =>
     select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
 /** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
-const limitedPerson: Changeable<PersonRow, KnownPerson> = {
+export const limitedPerson: Changeable<PersonRow, KnownPerson> = {
   lock: lockPerson,
   read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
   bump: (tx, { id, version }) =>

@@ -1,15 +1,15 @@
 /** People over SQL, and their memberships. */
 import { and, eq, getTableColumns, isNull, type SQL } from "drizzle-orm";
 import { apiKey, person } from "../../../db/schema.ts";
-import { noBudget } from "../../core/store/budget.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Confirmation, KnownPerson, People, Person, TokenKey } from "../../core/store/people.ts";
 import { batched } from "../../core/time/batched.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import { lockAdministrators } from "./administrators.ts";
+import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
-import { followMembership, refreshMembers, sumAll, teamOfMember } from "./members.ts";
+import { followMembership, teamOfMember } from "./members.ts";
 import {
   applyRules,
   type MembershipColumns,
@@ -20,10 +20,11 @@ import {
   membershipTables,
   organizationNamed,
 } from "./memberships.ts";
+import { refreshPerson } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
-import { budgetNewKey } from "./teams.ts";
+import { countNewKey } from "./teams.ts";
 
 export type PersonRow = typeof person.$inferSelect;
 
@@ -49,7 +50,7 @@ export function people(db: Database): People {
         if (!isLocked && rules?.losesAdmin) throw new AdministratorLost();
         const changes = rules && (rules.given.length > 0 || rules.lost.length > 0) ? rules : null;
         if (changes) await announceChange(tx, idOf(row.id, "per_"));
-        if (changes) unsummed = await refreshMembers(tx, changes.organizations, row.id);
+        if (changes) unsummed = await refreshPerson(tx, changes.organizations, row.id);
         const found = (await readPerson(tx, eq(person.id, row.id)))!;
         if (isNew || changes) {
           const { kind, issuer } = confirmation;
@@ -243,7 +244,8 @@ const isVisitor = `
   and not exists (select from membership m where m.person_id = p.id)
   and not exists (select from api_key k where k.person_id = p.id)
   and not exists (select from sign_in s where s.person_id = p.id)
-  and not exists (select from member_limit l where l.person_id = p.id)`;
+  and not exists (
+    select from usage_subject s join limit_value l on l.subject_id = s.subject_id where s.person_id = p.id)`;
 
 type TokenKeyInput = Parameters<People["tokenKey"]>[0];
 
@@ -294,7 +296,7 @@ async function makeTokenKey(
   const secret = { hash: secretHashOf(id), prefix: "", suffix: "" };
   await keySecrets.add(tx, id, secret, at);
   const teamId = team === null ? null : idOf(team, "team_");
-  await budgetNewKey(tx, { id, owner, teamId, budget: noBudget, person, at });
+  await countNewKey(tx, { id, owner, teamId, person, at });
   await announceChange(tx, keyId, secret.hash);
   const details = { kind: "jwt", person_id: idOf(person, "per_"), ...(teamId === null ? {} : { team_id: teamId }) };
   await audit(tx, at, { actor: "service", action: "key.create", owner, subject: keyId, details });

@@ -2,7 +2,6 @@
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../../db/schema.ts";
 import type { KeyState, StoredKey } from "../../admin/store/key.ts";
-import { noBudget } from "../../core/store/budget.ts";
 import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import type { Credential, Organization, Scope, Secret } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
@@ -74,11 +73,7 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
 }
 
 /** `secrets`: of this key, newest first. */
-export function keyOf(
-  { key, ...life }: LivingKey,
-  secrets: Secret[],
-  budget: Pick<StoredKey, "team" | "limits"> = { team: null, limits: { ...noBudget } },
-): StoredKey {
+export function keyOf({ key, ...life }: LivingKey, secrets: Secret[], team: StoredKey["team"] = null): StoredKey {
   return {
     ...key,
     id: idOf(key.id, "key_"),
@@ -86,7 +81,7 @@ export function keyOf(
     scopes: key.scopes as Scope[],
     personId: key.personId === null ? null : idOf(key.personId, "per_"),
     ...life,
-    ...budget,
+    team,
     secrets,
   };
 }

@@ -5,19 +5,19 @@
 
 import { eq } from "drizzle-orm";
 import { apiKey, signIn } from "../../../db/schema.ts";
-import { noBudget } from "../../core/store/budget.ts";
 import type { Scope } from "../../core/store/directory.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { NewAccessToken, NewSignIn, Refreshed, SignIns } from "../../features/identity/store/sign-ins.ts";
 import { act, audit, storeNow } from "./acts.ts";
 import { endedBy } from "./browser-sessions.ts";
+import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
-import { followMembership, sumAll, teamOfMember } from "./members.ts";
+import { followMembership, teamOfMember } from "./members.ts";
 import { lockPerson } from "./people.ts";
 import { addRefreshToken, beginRefresh, followed } from "./refresh-tokens.ts";
 import { announceChange } from "./revocations.ts";
 import { keySecrets } from "./secrets.ts";
-import { budgetNewKey } from "./teams.ts";
+import { countNewKey } from "./teams.ts";
 
 export function signIns(db: Database): SignIns {
   return {
@@ -122,7 +122,7 @@ async function begin(tx: Transaction, input: NewSignIn): Promise<"begun" | "gone
     .insert(signIn)
     .values({ keyId: id, personId: person.id, issuer, issuerSession, tokens, agent, address, createdAt: at, endsAt });
   await addRefreshToken(tx, id, input.refreshHash, at);
-  await budgetNewKey(tx, { id, owner, teamId, budget: noBudget, person: person.id, at });
+  await countNewKey(tx, { id, owner, teamId, person: person.id, at });
   await addAccess(tx, id, input.access, at);
   const details = { person_id: input.personId, agent, address, ...(teamId === null ? {} : { team_id: teamId }) };
   await audit(tx, at, {

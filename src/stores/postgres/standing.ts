@@ -23,17 +23,21 @@ const raisedLimits = (table: string) =>
   limitColumns.map((column) => `usage_raised(${table}.${column}, r.${column}) as ${column}`).join(", ");
 const hasLimit = (table: string) =>
   `coalesce(${limitColumns.map((column) => `${table}.${column}`).join(", ")}) is not null`;
-const raiseOf = (id: string) => `left join limit_raise r on r.subject_id = ${id} and r.ends_at > (select store_now())`;
+const raiseOf = (id: string) =>
+  `left join limit_value r on r.counted_id = ${id} and r.kind = 'raise' and r.until > (select store_now())`;
 
 /** Teams, people, keys, and limits for models, with a limit that the ledger counts. */
 const limited = `
   select s.subject_id, s.organization_id, ${raisedLimits("s")}
   from usage_subject s ${raiseOf("s.subject_id")} where ${hasLimit("s")}`;
 
-/** Organizations whose plan has a limit. */
+/** Organizations that have a limit, their own or their plan's. */
 const organizations = `
-  select o.id as subject_id, o.id as organization_id, ${raisedLimits("p")}
-  from organization o join plan p on p.name = o.plan ${raiseOf("o.id")} where ${hasLimit("p")}`;
+  select o.id as subject_id, o.id as organization_id, ${raisedLimits("l")}
+  from organization o left join plan p on p.name = o.plan
+  cross join lateral (
+    select ${limitColumns.map((column, place) => `usage_own(p.${column}, o.own_limits[${place + 1}], null) as ${column}`).join(", ")}
+  ) l ${raiseOf("o.id")} where ${hasLimit("l")}`;
 
 /** A limit of windows in force, of which one may be shorter than others. */
 const inProportion = (limit: string, place: number) =>

@@ -12,6 +12,7 @@ import { type Scope, scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { holds, times } from "../../harness/depth.ts";
+import { inMoney, inNanos } from "../../harness/limits.ts";
 import { type ApplyNode, applyNode } from "./apply-node.ts";
 
 setDefaultTimeout(120_000);
@@ -63,6 +64,13 @@ async function forgetAll(): Promise<void> {
 }
 beforeEach(forgetAll);
 
+/** A person's own limits in nanos. */
+async function ownOf(person: string, { port } = here) {
+  const of = async (organization: string) =>
+    inNanos((await port.manage.findPersonLimits({ organization, person })).own);
+  return { acme: await of("acme"), globex: await of("globex") };
+}
+
 describe("apply", () => {
   test("gives and takes what stands in the file, shows it before, and then has nothing to do", async () => {
     const ann = await comes(here, { subject: "ann", email: "Ann@Example.com", organization: "globex" });
@@ -73,7 +81,7 @@ people:
     suspended: true
     role: viewer
     memberships: { acme: { role: member, team: research, scopes: [usage:read, models:read], models: [acme/writer-1] } }
-    limits: { acme: { week: 5000 }, globex: { requests_per_minute: 7 } }`;
+    limits: { acme: { own: { week: 50 } }, globex: { own: { requests_per_minute: 7 } } }`;
     const before = await here.port.manage.auditHead();
     const dry = await apply(text, "--dry-run", "--exit-code");
     expect(dry.code).toBe(3);
@@ -83,8 +91,8 @@ people:
         "    suspended: false → true",
         "    role: none → viewer",
         '    memberships.acme: none → {"role":"member","team":"research","scopes":["models:read","usage:read"],"models":["acme/writer-1"]}',
-        "    limits.acme.week: none → 5000",
-        "    limits.globex.requests_per_minute: none → 7",
+        "    limits.acme.own.week: none → 50",
+        "    limits.globex.own.requests_per_minute: none → 7",
         "1 to add, 1 to change. Nothing was changed: this was a dry run.",
         "",
       ].join("\n"),
@@ -104,20 +112,19 @@ people:
         { organization: "globex", role: "member", source: "rule" },
         { organization: null, role: "viewer", source: "hand" },
       ],
-      limits: expect.arrayContaining([
-        expect.objectContaining({ organization: "acme", isOwn: true, limits: expect.objectContaining({ week: 5000 }) }),
-        expect.objectContaining({ organization: "globex", isOwn: true }),
-      ]),
     });
+    expect(await ownOf(ann)).toEqual({ acme: { week: 50_000_000_000 }, globex: { requestsPerMinute: 7 } });
     expect(await apply(text)).toEqual({ code: 0, out: asTheFile, err: "" });
     const next = peopleOf(
-      `"${issuer} ann": { suspended: false, role: null, memberships: { acme: null }, limits: { acme: { week: null, month: 9 }, globex: null } }`,
+      `"${issuer} ann": { suspended: false, role: null, memberships: { acme: null }, limits: { acme: { own: { week: null, month: 9 } }, globex: { own: { requests_per_minute: null } } } }`,
     );
-    expect((await apply(next)).out).toContain("    limits.acme.week: 5000 → none\n    limits.acme.month: none → 9\n");
+    expect((await apply(next)).out).toContain(
+      "    limits.acme.own.week: 50 → none\n    limits.acme.own.month: none → 9\n",
+    );
     expect(await apply(next)).toMatchObject({ code: 0, out: asTheFile });
     const after = await shown(ann);
     expect(after).toMatchObject({ state: "active", memberships: [{ organization: "globex", source: "rule" }] });
-    expect(after.limits).toMatchObject([{ organization: "acme", limits: { week: null, month: 9 } }]);
+    expect(await ownOf(ann)).toEqual({ acme: { month: 9_000_000_000 }, globex: {} });
   });
 
   test("means people by a verified address or by issuer and subject, and nobody else", async () => {
@@ -150,7 +157,7 @@ people:
     for (const person of [named, unnamed]) {
       for (const organization of ["acme", "globex"]) {
         await manage.giveMembership({ person, organization, role: "member" });
-        await manage.updatePersonLimits({ person, organization, limits: { week: 5 } });
+        await manage.updatePersonLimits({ person, organization, own: { week: "5" } });
       }
       await manage.giveMembership({ person, role: "viewer" });
     }
@@ -163,8 +170,10 @@ people:
     expect(out).toEndWith("Applied: 2 changed.\n");
     const [kept, emptied] = [await shown(named), await shown(unnamed)];
     expect(kept.memberships).toMatchObject([{ organization: "acme" }, { role: "viewer" }]);
-    expect(kept.limits).toHaveLength(2);
-    expect(emptied).toMatchObject({ state: "suspended", memberships: [{ source: "rule" }], limits: [] });
+    const five = { week: 5_000_000_000 };
+    expect(await ownOf(named)).toEqual({ acme: five, globex: five });
+    expect(emptied).toMatchObject({ state: "suspended", memberships: [{ source: "rule" }] });
+    expect(await ownOf(unnamed)).toEqual({ acme: {}, globex: {} });
     expect((await apply(text, "--prune")).out).toBe(asTheFile);
   });
 
@@ -185,11 +194,11 @@ people:
       ["memberships: { constructor: { role: member } }", "there is no organization 'constructor'"],
       ["memberships: { ended: { role: member } }", "there is no organization 'ended'"],
       [
-        "limits: { small: { week: 6 } }",
-        "people.dan@example.com.limits.small: The person's limit 'week' of 6 is above",
+        "limits: { small: { own: { week: 6 } } }",
+        "people.dan@example.com.limits.small.own: The limit 'week' of 6 for the person is above",
       ],
-      ["limits: { acme: { wek: 6 } }", "did you mean 'week'?"],
-      ["limits: { gone: { week: 6 } }", "there is no organization 'gone'"],
+      ["limits: { acme: { own: { wek: 6 } } }", "did you mean 'week'?"],
+      ["limits: { gone: { own: { week: 6 } } }", "there is no organization 'gone'"],
     ] as const) {
       const { code, err } = await apply(`organizations: { fine: {} }\npeople: { dan@example.com: { ${entry} } }`);
       expect([entry, code]).toEqual([entry, 1]);
@@ -256,7 +265,7 @@ describe("export", () => {
 });
 
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
-const amount = optional(fc.integer({ min: 1, max: 1_000_000 }));
+const amount = fc.option(fc.integer({ min: 1, max: 1_000_000 }), { nil: null });
 const placeArbitrary = fc.record({
   membership: optional(
     fc.record({
@@ -266,7 +275,7 @@ const placeArbitrary = fc.record({
       models: fc.option(fc.constant<string[]>(["acme/writer-1"])),
     }),
   ),
-  limits: optional(fc.record({ week: amount, requestsPerMinute: amount })),
+  limits: optional(fc.record({ week: amount, requestsPerMinute: amount }).map((limits) => inMoney(limits))),
 });
 const personArbitrary = fc.record({
   ruled: fc.boolean(),
@@ -286,7 +295,7 @@ async function build(person: string, slugs: string[], { suspended, role, places 
   for (const [index, { membership, limits }] of places.entries()) {
     const organization = slugs[index]!;
     if (membership) await manage.giveMembership({ person, organization, ...membership });
-    if (limits) await manage.updatePersonLimits({ person, organization, limits });
+    if (limits) await manage.updatePersonLimits({ person, organization, own: limits });
   }
   if (role) await manage.giveMembership({ person, role });
   if (suspended) await manage.suspendPerson({ person });

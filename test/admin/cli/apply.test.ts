@@ -11,12 +11,14 @@ import { secretsFolder } from "../../../src/admin/cli/apply-secrets.ts";
 import { differences } from "../../../src/admin/management/apply/difference.ts";
 import { perform } from "../../../src/admin/management/apply/perform.ts";
 import { readState } from "../../../src/admin/management/apply/state.ts";
+import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import { allOf } from "../../../src/admin/management/page.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { isKey } from "../../../src/core/auth/key.ts";
 import { weekDays } from "../../../src/core/store/calendar.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { holds, times } from "../../harness/depth.ts";
+import { inMoney } from "../../harness/limits.ts";
 import { typed } from "../../harness/money.ts";
 import { listKeys, listTeams } from "../management/lists.ts";
 import { type ApplyNode, applyNode } from "./apply-node.ts";
@@ -107,22 +109,34 @@ organizations:
   teamed:
     plan: silver
     anchor: 2026-11-01
-    key_limits: { session: 100 }
-    member_limits: { week: 4000 }
+    limits: { keys: { session: 1 }, members: { week: 40 } }
     notices: { url: "https://hooks.example.com", shares: [100, 50] }
     teams:
-      research: { limits: { week: 2000 }, key_limits: { requests_per_minute: 60 }, member_limits: { month: 800 } }
+      research:
+        limits:
+          own: { week: 20 }
+          keys: { requests_per_minute: 60 }
+          members: { month: 8.25 }
+          models: { acme/*: { month: 5 } }
       interns: {}
     keys:
-      lab: { team: research, limits: { month: 900, requests_per_minute: null } }
+      lab: { team: research, limits: { own: { month: 9, requests_per_minute: none } } }
       plain: {}`;
     expect((await apply(text, "--secrets", freshFolder())).out).toEndWith("Applied: 6 added.\n");
     expect((await apply(text)).out).toBe(asTheFile);
     const keys = await allOf((page) => here.manage.pageKeys({ organization: "teamed", ...page }));
     expect(Object.fromEntries(keys.map((key) => [key.name, key]))).toMatchObject({
-      lab: { team: { name: "research" }, limits: { month: 900, requestsPerMinute: null, session: null } },
-      plain: { team: null, limits: { session: 100 } },
+      lab: { team: { name: "research" } },
+      plain: { team: null },
     });
+    const inForce = async (name: string) => (await here.manage.findKeyLimits({ id: idOf(name) })).inForce;
+    const idOf = (name: string) => keys.find((key) => key.name === name)!.id;
+    expect(await inForce("lab")).toMatchObject({
+      month: { limit: { amount: "9.000000000" }, from: "own" },
+      session: { limit: { amount: "1.000000000" }, from: "organization" },
+      requestsPerMinute: { limit: null, from: "own" },
+    });
+    expect(await inForce("plain")).toMatchObject({ session: { from: "organization" }, month: { limit: null } });
     expect(await here.manage.findOrganization({ organization: "teamed" })).toMatchObject({
       nextAnchor: { anchorAt: new Date("2026-11-01") },
     });
@@ -130,29 +144,29 @@ organizations:
 plans: { silver: { concurrent_requests: null } }
 organizations:
   teamed:
-    key_limits: null
-    member_limits: { week: 4500 }
+    limits: { keys: { session: null }, members: { week: 45 } }
     notices: { shares: [] }
-    teams: { research: { limits: { month: 3000 }, member_limits: null } }
-    keys: { lab: { team: interns, limits: { week: 7 } } }`;
+    teams: { research: { limits: { own: { month: 30 }, members: { month: null }, models: { acme/*: null } } } }
+    keys: { lab: { team: interns, limits: { own: { week: 7 } } } }`;
     const { out } = await apply(next);
     for (const line of [
       "~ plan silver\n    concurrent_requests: 4 → none\n",
-      "~ organization teamed\n    key_limits.session: 100 → none\n    member_limits.week: 4000 → 4500\n    notices.shares: [50, 100] → []\n",
-      "~ team teamed/research\n    limits.month: none → 3000\n    member_limits.month: 800 → none\n",
-      "~ key teamed/lab\n    team: research → interns\n    limits.week: none → 7\n",
+      "~ organization teamed\n    limits.keys.session: 1 → none\n    limits.members.week: 40 → 45\n    notices.shares: [50, 100] → []\n",
+      "~ team teamed/research\n    limits.own.month: none → 30\n    limits.members.month: 8.25 → none\n    limits.models.acme/*.month: 5 → none\n",
+      "~ key teamed/lab\n    team: research → interns\n    limits.own.week: none → 7\n",
     ])
       expect(out).toContain(line);
-    expect(await here.manage.findTeam({ organization: "teamed", team: "research" })).toMatchObject({
-      limits: { week: 2000, month: 3000 },
-      keyLimits: { requestsPerMinute: 60 },
-      memberLimits: null,
+    const { id } = await here.manage.findTeam({ organization: "teamed", team: "research" });
+    expect(await here.manage.findTeamLimits({ team: id })).toMatchObject({
+      own: { week: { amount: "20.000000000" }, month: { amount: "30.000000000" } },
+      keys: { requestsPerMinute: 60 },
+      members: { month: null },
+      models: {},
     });
-    expect(await here.manage.findMemberDefault({ organization: "teamed" })).toMatchObject({ limits: { week: 4500 } });
-    expect(await here.manage.findPlan({ name: "silver" })).toMatchObject({
-      week: { amount: "5000.000000000" },
-      concurrentRequests: null,
+    expect(await here.manage.findOrganizationLimits({ organization: "teamed" })).toMatchObject({
+      members: { week: { amount: "45.000000000" } },
     });
+    expect(await here.manage.findPlan({ name: "silver" })).toMatchObject({ concurrentRequests: null });
     expect((await apply("organizations: { teamed: { notices: null } }")).out).toContain("notices: ");
     await expect(here.manage.findNotices({ organization: "teamed" })).rejects.toThrow("has no webhook");
   });
@@ -248,15 +262,15 @@ organizations:
         acme("keys: { a: { team: nobody } }"),
         "organizations.yaml:1:49: organizations.acme.keys.a.team: there is no team",
       ],
-      [acme("teams: { a: { limits: { wek: 1 } } }"), "did you mean 'week'?"],
-      [acme("teams: { a: { limits: { week: 0 } } }"), "limits.week"],
+      [acme("teams: { a: { limits: { own: { wek: 1 } } } }"), "did you mean 'week'?"],
+      [acme("teams: { a: { limits: { own: { requests_per_minute: 0 } } } }"), "limits.own.requests_per_minute"],
       [acme("notices: { shares: [50] }"), "needs its url"],
       [acme("status: closed, keys: { a: {} }"), "take them out"],
       ["organizations: { fine: {}, No_Slug: {} }", "must be a slug"],
       ["plans: { pro: { week: 7 } }\norganizations: { fine: {} }", "plans.pro: stands in sluice.yaml"],
       [acme("extra_usage_cap: -1"), "extra_usage_cap"],
       [
-        "plans: { low: { week: 0.000000005 } }\norganizations: { f: { plan: low, keys: { a: { limits: { week: 6 } } } } }",
+        "plans: { low: { week: 0.000000005 } }\norganizations: { f: { plan: low, keys: { a: { limits: { own: { week: 6 } } } } } }",
         "above",
       ],
       ["organizations: [", "organizations.yaml:1"],
@@ -321,7 +335,7 @@ describe("a run that is cut off, or is not alone", () => {
     const text = "organizations: { meanwhile: { keys: { a: {} } } }";
     const secrets = freshFolder();
     await apply("organizations: { meanwhile: {} }");
-    const needs = { keyLimits: true, memberLimits: false, notices: false, teams: true, keys: true };
+    const needs = { limits: true, notices: false, teams: true, keys: true };
     const state = await readState(manage, () => needs);
     const wanted = { organizations: { meanwhile: { keys: { a: {} } } } };
     const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
@@ -353,7 +367,7 @@ describe("a run that is cut off, or is not alone", () => {
     const { manage } = here;
     await apply("organizations: { watched: { name: One } }");
     const wanted = { organizations: { watched: { name: "Two", key_unused_max_days: 5 } } };
-    const needs = { keyLimits: false, memberLimits: false, notices: false, teams: false, keys: false };
+    const needs = { limits: false, notices: false, teams: false, keys: false };
     const state = await readState(manage, () => needs);
     const { phases } = differences(wanted, state, { prunes: false, now_ms: 0 });
     await manage.renameOrganization({ organization: "watched", name: "Theirs" });
@@ -398,13 +412,19 @@ describe("export", () => {
     );
   });
 
-  test("says of a key which limits it does not have, where a new one would inherit them", async () => {
+  test("says of a key only what is its own, and of what is not limited that it is none", async () => {
     const { manage } = here;
     await manage.createOrganization({ slug: "heirs", plan: "pro" });
-    await manage.updateKeyDefault({ organization: "heirs", limits: { session: 100 } });
-    await manage.createKey({ organization: "heirs", name: "free", limits: { session: null, week: 5 } });
+    await manage.updateOrganizationLimits({ organization: "heirs", keys: { session: "0.25" } });
+    const limits = { session: "none", week: "0.000000007" } as const;
+    await manage.createKey({ organization: "heirs", name: "free", limits });
     const { organizations } = await here.cli.json("export --org heirs --json");
-    expect(organizations).toMatchObject({ heirs: { keys: { free: { limits: { session: null, week: 5 } } } } });
+    expect(organizations).toMatchObject({
+      heirs: {
+        limits: { keys: { session: 0.25 } },
+        keys: { free: { limits: { own: { session: "none", week: "0.000000007" } } } },
+      },
+    });
   });
 
   test("leaves out keys that a file cannot tell apart, and says so; nothing of it revokes them", async () => {
@@ -471,13 +491,19 @@ const nameArbitrary = fc.oneof(
     .map((text) => text.trim())
     .filter(Boolean),
 );
-const amount = fc.option(fc.integer({ min: 1, max: 1_000_000 }), { nil: undefined });
-const limitsArbitrary = fc.record({
-  session: amount,
-  week: amount,
-  requestsPerMinute: amount,
-  concurrentRequests: amount,
-});
+const amount = fc.option(fc.integer({ min: 1, max: 1_000_000 }), { nil: null });
+/** What verbs take. */
+const limitsArbitrary = fc
+  .record({
+    ...{ session: amount, week: amount, requestsPerMinute: amount, concurrentRequests: amount },
+    notLimited: fc.constantFrom(null, "month", "tokensPerMinute"),
+  })
+  .map(({ notLimited, ...limits }) => ({ ...inMoney(limits), ...(notLimited && { [notLimited]: "none" as const }) }));
+/** Above all others: a file has none above its organization's. */
+const wider = fc.constantFrom(null, 1e12);
+const widerArbitrary = fc
+  .record({ session: wider, month: wider, requestsPerMinute: wider, concurrentRequests: fc.constantFrom(null, 1e6) })
+  .map(inMoney);
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 const organizationArbitrary = fc.record({
   name: nameArbitrary,
@@ -487,6 +513,7 @@ const organizationArbitrary = fc.record({
   policies: fc.record({ keyLifetimeMaxDays: optional(fc.constantFrom(30, 365)), keepsContent: fc.boolean() }),
   keyLimits: limitsArbitrary,
   memberLimits: limitsArbitrary,
+  own: widerArbitrary,
   notices: optional(
     fc.record({
       url: fc.constant("https://hooks.example.com/$x?a=1"),
@@ -498,8 +525,9 @@ const organizationArbitrary = fc.record({
     fc.record({
       name: nameArbitrary,
       limits: limitsArbitrary,
-      keyLimits: limitsArbitrary,
-      memberLimits: limitsArbitrary,
+      keys: limitsArbitrary,
+      members: limitsArbitrary,
+      models: fc.dictionary(fc.constantFrom("acme/writer-1", "acme/*", "other.1/*"), limitsArbitrary),
     }),
     { selector: ({ name }) => name, maxLength: 3 },
   ),
@@ -518,7 +546,7 @@ const organizationArbitrary = fc.record({
       allow_from: optional(fc.constant<string[]>(["10.0.0.0/8", "2001:db8::/64"])),
       expires_at: optional(fc.constant(new Date(Date.now() + 20 * 86_400_000).toISOString())),
       team: fc.nat(3),
-      limits: fc.option(fc.record({ week: fc.option(fc.integer({ min: 1, max: 9 })), month: amount })),
+      limits: fc.option(limitsArbitrary),
       isRevoked: fc.boolean(),
     }),
     { selector: ({ name }) => name, maxLength: 4 },
@@ -543,14 +571,17 @@ async function build(manage: Management, organization: string, one: Built): Prom
   if (one.calendar) await manage.updateCalendar({ organization, ...one.calendar });
   if (one.capNanos) await manage.setExtraUsage({ organization, cap: typed(one.capNanos) });
   await manage.updatePolicies({ organization, ...one.policies });
-  await manage.updateKeyDefault({ organization, limits: one.keyLimits });
-  await manage.updateMemberDefault({ organization, limits: one.memberLimits });
+  await manage.updateOrganizationLimits({ organization, keys: one.keyLimits, members: one.memberLimits });
   if (one.notices) await manage.setNotices({ organization, ...one.notices });
-  for (const team of one.teams) await manage.createTeam({ organization, ...team });
+  for (const { name, limits, ...given } of one.teams) {
+    const { id } = await manage.createTeam({ organization, name, limits });
+    await manage.updateTeamLimits({ team: id, ...given });
+  }
   for (const { team, isRevoked, ...key } of one.keys) {
     const made = await manage.createKey({ organization, ...key, team: one.teams[team]?.name ?? null });
     if (isRevoked) await manage.revokeKey({ id: made.id });
   }
+  await manage.updateOrganizationLimits({ organization, own: { ...one.own, session: null, week: null } });
   if (one.isSuspended) await manage.suspendOrganization({ organization });
 }
 
@@ -560,25 +591,27 @@ async function settingsOf(manage: Management, organization: string) {
     organization,
   });
   const { keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent } = one;
-  const { limits: keyLimits } = await manage.findKeyDefault({ organization });
-  const { limits: memberLimits } = await manage.findMemberDefault({ organization });
+  const valuesOf = ({ own, keys, members, models }: SubjectLimitsShown) => ({ own, keys, members, models });
+  const limits = valuesOf(await manage.findOrganizationLimits({ organization }));
+  const limitsOf = async (of: "teams" | "keys") => {
+    const all = await allOf((page) => manage.findOrganizationLimits({ organization, of, ...page }));
+    return new Map(all.map((found) => [found.subjectId, valuesOf(found)]));
+  };
+  const [teamLimits, keyLimits] = [await limitsOf("teams"), await limitsOf("keys")];
   const teams = await listTeams(manage, { organization });
   const keys = await allOf((page) => manage.pageKeys({ organization, ...page }));
   const notices = await manage.findNotices({ organization }).catch(() => null);
   return {
-    ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, keyLimits },
-    memberLimits,
+    ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, limits },
     calendar,
     anchor: calendar ? null : (nextAnchor ?? { anchorAt }).anchorAt,
     notices: notices && [notices.url, notices.shares, notices.keyExpiryDays],
-    teams: byName(
-      teams.map(({ name, limits, keyLimits, memberLimits }) => ({ name, limits, keyLimits, memberLimits })),
-    ),
+    teams: byName(teams.map(({ id, name }) => ({ name, limits: teamLimits.get(id) }))),
     keys: byName(
       keys
         .filter(({ state }) => state !== "revoked")
-        .map(({ name, scopes, models, expiresAt, owner, labels, allowFrom, team, limits }) => ({
-          ...{ name, scopes, models, expiresAt, owner, labels, allowFrom, team: team?.name, limits },
+        .map(({ id, name, scopes, models, expiresAt, owner, labels, allowFrom, team }) => ({
+          ...{ name, scopes, models, expiresAt, owner, labels, allowFrom, team: team?.name, limits: keyLimits.get(id) },
         })),
     ),
   };

@@ -81,20 +81,16 @@ describe("what scripts rely on", () => {
     expect(await json("org suspend acme --json")).toEqual({ ...made, status: "suspended", version: 2 });
     const resumed = { ...made, version: 3 };
     expect(await json(`org resume ${made.id} --json`)).toEqual(resumed);
-    expect(await json("org show acme --json")).toEqual({ ...resumed, standing: null, raise: null });
-    expect(await json("org list --json")).toEqual([{ ...resumed, standing: null, raise: null }] as never);
+    expect(await json("org show acme --json")).toEqual({ ...resumed, standing: null });
+    expect(await json("org list --json")).toEqual([{ ...resumed, standing: null }] as never);
     const { key: _secret, ...key } = await json("key create --org acme --name app --json");
-    const minute = { requests_per_minute: null, tokens_per_minute: null };
-    const limits = { session: null, week: null, month: null, ...minute, concurrent_requests: null };
     expect(await json(`key show ${key.id} --json`)).toEqual({
       ...key,
       team: null,
-      limits,
       standing: null,
-      raise: null,
     });
     for (const list of ["key list --json", "key list --org acme --json"])
-      expect(await json(list)).toEqual([{ ...key, standing: null, raise: null }] as never);
+      expect(await json(list)).toEqual([{ ...key, standing: null }] as never);
     expect(await json("audit list --limit 1 --json")).toMatchObject([{ actor: "cli:ann", action: "key.create" }]);
     expect(await json("plan list --json")).toMatchObject([{ name: "starter" }, { name: "pro" }, { name: "unlimited" }]);
     expect(await json("plan show unlimited --json")).toMatchObject({ name: "unlimited", session: null });
@@ -318,7 +314,7 @@ describe("tables", () => {
   test("are a line a row where nothing has to fit, with no colour", async () => {
     const lines = (await listed(null)).trimEnd().split("\n");
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +USED +RAISED UNTIL +KEY +SCOPES +LAST USED +ENDS$/);
+    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +USED +KEY +SCOPES +LAST USED +ENDS$/);
     expect(lines.join("")).not.toContain("\u001b");
   });
 

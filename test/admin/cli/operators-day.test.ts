@@ -89,17 +89,16 @@ test("is done with commands over HTTP, and ends with a report that adds up to th
   expect(await say(["apply", "-f", file])).toBe("Everything is as the file says.\n");
 
   // Three teams, and four keys for each organization: with an owner, a label, a budget and where they may be used from.
-  await say(
-    "team create --org acme --name research --limit session=140000 --key-limit session=120000,concurrent_requests=4",
-  );
-  await say("team create --org acme --name product --limit month=50000000");
+  await say("team create --org acme --name research --limit session=0.00014");
+  await say("limit set team research session=0.00012 concurrent_requests=4 --keys --org acme");
+  await say("team create --org acme --name product --limit month=0.05");
   await say("team create --org globex --name operations --limit concurrent_requests=8");
   const teams: Record<string, string[]> = { acme: ["research", "research", "product"], globex: ["operations"] };
   const keys: Made[] = [];
   for (const slug of organizations) {
     for (let index = 0; index < 4; index++) {
       const team = teams[slug]?.[index];
-      const limit = slug === "umbrella" && index === 0 ? "session=25000" : "month=40000000";
+      const limit = slug === "umbrella" && index === 0 ? "session=0.000025" : "month=0.04";
       keys.push(
         (await laptop.json([
           ...["key", "create", "--org", slug, "--name", `app ${index}`, "--owner", `${slug}-${index}`],

@@ -13,6 +13,7 @@ import { type Answer, type Management, verbNamed } from "../../../src/admin/mana
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
+import { newMember } from "../../harness/members.ts";
 import { dollars, typed } from "../../harness/money.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 import { managementStores } from "../management/stores.ts";
@@ -76,10 +77,13 @@ describe("every verb", () => {
     const key = await manage.createKey({ organization: "acme", name: "ü", models: ["acme/writer-1"] });
     await manage.setAnchor({ organization: "acme", anchor: "2026-12-01" });
     await manage.adjustUsage({ organization: "acme", window: "month", amount: typed(7), reason: "test" });
-    const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: 7 } });
-    await manage.createTeam({ organization: "globex", name: "ü 1", keyLimits: { session: 3 } });
-    await manage.updateKey({ id: key.id, team: team.id, limits: { concurrentRequests: 2 } });
-    await manage.updateKeyDefault({ organization: "acme", limits: { session: 4 } });
+    const team = await manage.createTeam({ organization: "acme", name: "ü 1", limits: { week: "7" } });
+    const other = await manage.createTeam({ organization: "globex", name: "ü 1" });
+    await manage.updateTeamLimits({ team: other.id, keys: { session: "3" }, models: { "acme/*": { week: "2" } } });
+    await manage.updateKey({ id: key.id, team: team.id });
+    await manage.updateKeyLimits({ id: key.id, own: { concurrentRequests: 2 } });
+    await manage.updateOrganizationLimits({ organization: "acme", keys: { session: "4" } });
+    const person = await newMember(owned.db, "ann", { organization: key.organizationId });
     const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
     await refusedRequests(owned.db).keep([
       {
@@ -101,7 +105,10 @@ describe("every verb", () => {
       pageOperators: {},
       pageTeams: { organization: "globex", limit: 1 },
       findTeam: { organization: "acme", team: "ü 1" },
-      findKeyDefault: { organization: "acme" },
+      findOrganizationLimits: { organization: "acme", of: "keys", limit: 1 },
+      findTeamLimits: { team: other.id },
+      findKeyLimits: { id: key.id },
+      findPersonLimits: { organization: "acme", person },
     } satisfies Partial<Record<keyof Management, object>>;
     for (const [verb, input] of Object.entries(inputs)) {
       for (const [name, way] of ways) {
@@ -153,26 +160,28 @@ describe("every verb", () => {
       expect(secret).toStartWith("slk_");
       const rotated = await way.rotateKey({ id: key.id, grace: "1h" });
       expect(rotated.secrets).toHaveLength(2);
-      const team = await way.createTeam({ organization: slug, name: "t", keyLimits: { week: 9 } });
-      expect(await way.updateTeam({ team: team.id, name: "u", limits: { month: 8 } })).toMatchObject({
-        name: "u",
-        limits: { month: 8 },
-        keyLimits: { week: 9 },
+      const team = await way.createTeam({ organization: slug, name: "t" });
+      expect(await way.updateTeam({ team: team.id, name: "u" })).toMatchObject({ name: "u" });
+      const given = { own: { month: "8" }, keys: { week: "9" }, models: { "acme/*": { requestsPerMinute: 5 } } };
+      expect(await way.updateTeamLimits({ team: team.id, ...given })).toMatchObject({
+        own: { month: { amount: "8.000000000" } },
+        keys: { week: { amount: "9.000000000" } },
+        models: { "acme/*": { requestsPerMinute: 5 } },
       });
-      const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: 2 } });
-      const budgeted = await way.findKey({ id: member.id });
-      expect(budgeted).toMatchObject({ team: { name: "u" }, limits: { session: 2, week: 9 } });
+      const member = await way.createKey({ organization: slug, name: "m", team: "u", limits: { session: "2" } });
+      expect(await way.findKey({ id: member.id })).toMatchObject({ team: { name: "u" } });
+      expect((await way.findKeyLimits({ id: member.id })).inForce).toMatchObject({
+        session: { from: "own" },
+        week: { limit: { amount: "9.000000000" }, from: "team" },
+      });
       const changed = { owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null };
       expect(await way.updateKey({ id: key.id, ...changed })).toMatchObject({
         ...{ owner: "ann", labels: { a: "b" }, allowFrom: ["10.0.0.0/8"], expiresAt: null, name: "k" },
       });
-      expect(await way.updateKey({ id: key.id, team: "u", limits: { week: 3 } })).toMatchObject({
-        ...{ team: { id: team.id }, limits: { week: 3, session: null } },
-      });
+      expect(await way.updateKey({ id: key.id, team: "u" })).toMatchObject({ team: { id: team.id } });
       expect((await way.updateKey({ id: key.id, team: null })).team).toBeNull();
-      expect((await way.updateKeyDefault({ organization: slug, limits: { week: 6 } })).limits).toMatchObject({
-        week: 6,
-      });
+      const { keys } = await way.updateOrganizationLimits({ organization: slug, keys: { week: "6" } });
+      expect(keys).toMatchObject({ week: { amount: "6.000000000" } });
       expect(await way.removeTeam({ organization: slug, team: "u" })).toMatchObject({ keys: 1 });
       expect((await way.revokeKey({ id: key.id })).revokedAt).toBeInstanceOf(Date);
       const operator = await way.createOperator({ name: slug, role: "viewer" });
@@ -196,7 +205,7 @@ describe("every verb", () => {
 describe("a command", () => {
   test("prints the same from far and near, for people and as JSON", async () => {
     await port.manage.createKey({ organization: "globex", name: "app", expiresAt: "2030-01-31" });
-    await port.manage.createTeam({ organization: "globex", name: "research", limits: { month: 70 } });
+    await port.manage.createTeam({ organization: "globex", name: "research", limits: { month: "70" } });
     const { data: keys } = await port.manage.pageKeys({ organization: "globex" });
     for (const words of [
       "org list",
@@ -210,14 +219,19 @@ describe("a command", () => {
       "team show --org globex research",
       "team show nobody",
       `key update ${keys[0]!.id} --team research`,
-      `key update ${keys[0]!.id} --limit week=5 --no-team`,
+      `key update ${keys[0]!.id} --no-team`,
+      `limit set ${keys[0]!.id} week=5`,
+      "limit set team research month=10 --models acme/*",
+      "limit raise research month=80 --until 2026-12-20",
+      "limit show research --org globex",
       `key update ${keys[0]!.id} --owner ann --label a=b --label c= --allow-from 10.0.0.0/8`,
       `key update ${keys[0]!.id} --allow-from all --no-owner --expires never --models all`,
       `key update ${keys[0]!.id} --allow-from nowhere`,
       "key list --unused-for 30d",
       "key list --org globex --state active --unused-for 0s",
-      "org key-limits globex --limit week=7",
-      "org key-limits globex",
+      "limit set org globex week=7 --keys",
+      "limit show org globex",
+      "limit show org globex --of keys",
       "org policy globex --key-unused 30d --key-lifetime 90",
       "org policy globex",
       "organization policy globex --key-unused none --content none",

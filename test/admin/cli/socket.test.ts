@@ -88,7 +88,7 @@ describe("the administrator's socket", () => {
     const made = await manage.createKey({ organization: "acme", name: "app", expiresAt: "2030-01-31" });
     expect(made.expiresAt).toEqual(new Date("2030-01-31"));
     const { key: _, ...shown } = made;
-    expect(await listKeys(manage)).toEqual([{ ...shown, standing: null, raise: null }]);
+    expect(await listKeys(manage)).toEqual([{ ...shown, standing: null }]);
     const refused = await thrownBy(manage.createOrganization({ slug: "acme" }));
     expect(refused).toBeInstanceOf(ManagementError);
     expect(refused.message).toContain("already exists");

@@ -57,7 +57,7 @@ async function met(auth: Authenticator, key: string): Promise<string> {
 async function lifeOfAKey(it: ReturnType<typeof shell>, auth: Authenticator, actor = "cli:ann"): Promise<void> {
   const meets = (key: unknown, what: string) => until(async () => (await met(auth, key as string)) === what);
   const made = await it.json(["org", "create", "acme", "--name", "Acme Ünlimited", "--plan", "pro", "--json"]);
-  expect(await it.json("org show acme --json")).toEqual({ ...made, standing: null, raise: null });
+  expect(await it.json("org show acme --json")).toEqual({ ...made, standing: null });
   expect((await it.typed("org create acme")).err).toContain("already exists");
   const first = await it.json(
     "key create --org acme --name app --scopes models:read --models acme/writer-1 --expires 2099-01-01 --json",

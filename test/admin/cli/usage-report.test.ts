@@ -273,7 +273,7 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
 
     test("until now, rows of keys say how much of their limits is used; the table has their labels", async () => {
       const { id: organization } = (await it.json("org create counted --plan unlimited --json")) as { id: string };
-      const made = "key create --org counted --name capped --label stage=test --limit month=1000 --json";
+      const made = "key create --org counted --name capped --label stage=test --limit month=0.000001 --json";
       const { id: keyId } = (await it.json(made)) as { id: string };
       const book = ledger(owned.db, { recovery: "checkpoint" });
       const admits = [0, 1].map(() => admitOf(organization, { keyId, outputTokens: 20, outputTokens_min: 20 }));

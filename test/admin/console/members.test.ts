@@ -129,7 +129,7 @@ describe("a member", () => {
   test("raises nothing: no team, limits, owner or endless key, no change of a key, no membership, no role", async () => {
     for (const more of [
       { team: "research" },
-      { limits: { month: 1 } },
+      { limits: { month: "1" } },
       { owner: "bob" },
       { expires_at: null },
       { person_id: bob.id },
@@ -141,7 +141,7 @@ describe("a member", () => {
     const membership = { organization: node.sluice.organization, role: "organization-admin" };
     for (const [path, method, body] of [
       [`/keys/${id}`, "PATCH", { expires_at: null }],
-      [`/keys/${id}`, "PATCH", { limits: { month: null } }],
+      [`/keys/${id}/limits`, "PATCH", { own: { month: null } }],
       [`/people/${ann.id}/memberships`, "POST", membership],
       [`/people/${ann.id}/memberships`, "POST", { role: "admin" }],
       ["/operators", "POST", { name: "ann", role: "admin" }],
@@ -162,7 +162,7 @@ describe("a member", () => {
       rotateKey: ["id", "grace"],
       revokeKey: ["id", "old"],
     };
-    const refused = { team: "research", limits: { month: 1 }, owner: "bob", person: bob.id };
+    const refused = { team: "research", limits: { month: "1" }, owner: "bob", person: bob.id };
     const writable = ann.verbs.flatMap((name) => {
       // It is no value of the list; a test above has what it takes.
       if (name === "tryModel") return [];
@@ -197,48 +197,49 @@ describe("a member", () => {
       return ((await carol.manage("/keys", { method: "POST", body })).body as { id: string }).id;
     };
     const change = (path: string, body: object) => carol.manage(path, { method: "PATCH", body });
-    const limits = { month: 1_000 };
+    const limits = { own: { month: "1000" } };
     // She may lower what counts for her, but not take that back.
-    const more = { month: 1_001 };
+    const more = { month: "1001" };
     const own = await keyOf(carol.id);
     for (const [path, body, raising] of [
-      [`/keys/${own}`, { limits }, { limits: more }],
-      [`/teams/${team.id}`, { limits }, { limits: more }],
-      [`/teams/${team.id}`, { member_limits: limits }, { member_limits: more }],
+      [`/keys/${own}/limits`, limits, { own: more }],
+      [`/teams/${team.id}/limits`, limits, { own: more }],
+      [`/teams/${team.id}/limits`, { members: { month: "1000" } }, { members: more }],
     ] as const) {
       expect((await change(path, body)).status).toBe(200);
       expect(await change(path, raising)).toMatchObject({ code: "wrong_state" });
     }
     expect((await change(`/teams/${team.id}`, { name: "leaders" })).status).toBe(200);
     const another = await keyOf(ann.id);
-    expect((await change(`/keys/${another}`, { limits })).status).toBe(200);
+    expect((await change(`/keys/${another}/limits`, limits)).status).toBe(200);
     // The same for raises, and what stands on top of a plan is the service's.
-    const raise = { limits: { month: 2_000 }, until: tomorrow };
-    const raised = (path: string, body: object = raise) => carol.manage(`${path}/raise`, { method: "PUT", body });
+    const raise = { limits: { month: "2000" }, until: tomorrow };
+    const raised = (path: string) => change(`${path}/limits`, { raise });
     for (const path of [`/keys/${own}`, `/teams/${team.id}`])
       expect(await raised(path)).toMatchObject({ code: "wrong_state" });
-    const inHers = { ...raise, organization };
-    expect(await raised(`/people/${carol.id}`, inHers)).toMatchObject({ code: "wrong_state" });
+    const inHers = (person: string) => `/organizations/${organization}/people/${person}`;
+    expect(await raised(inHers(carol.id))).toMatchObject({ code: "wrong_state" });
     expect(await raised(`/organizations/${organization}`)).toMatchObject({ code: "missing_role" });
     expect(await raised(`/keys/${another}`)).toMatchObject({
       status: 200,
-      body: { raise: { limits: { month: 2_000 } } },
+      body: { raises: [{ limits: { month: { amount: "2000.000000000" } } }] },
     });
-    await change(`/people/${ann.id}/limits`, { organization, limits });
-    expect((await raised(`/people/${ann.id}`, inHers)).status).toBe(200);
-    expect((await carol.manage(`/people/${ann.id}`)).body).toMatchObject({
-      limits: [
-        { limits: { month: 1_000 }, raise: { limits: { month: 2_000 } }, standing: { month: { limit: 2_000 } } },
-      ],
+    await change(`${inHers(ann.id)}/limits`, limits);
+    expect((await raised(inHers(ann.id))).status).toBe(200);
+    expect((await carol.manage(`${inHers(ann.id)}/limits`)).body).toMatchObject({
+      in_force: { month: { limit: { amount: "2000.000000000" }, from: "raise" } },
+      standing: { month: { limit: 2_000_000_000_000 } },
     });
-    await change(`/people/${ann.id}/limits`, { organization, limits: { month: null } });
+    await change(`${inHers(ann.id)}/limits`, { own: null, raise: null });
   });
 
   test("is told the verbs that she may call, and no others answer", () => {
     expect([...ann.verbs].sort()).toEqual([
       "createKey",
       "findKey",
+      "findKeyLimits",
       "findPerson",
+      "findPersonLimits",
       "findRequest",
       "pageKeys",
       "pageRequests",

@@ -37,7 +37,7 @@ export async function startConsoleNode(): Promise<ConsoleNode> {
     "organization-admin": await token("ola", "--role", "organization-admin", "--org", sluice.organization),
   };
   await sluice.json("org", "create", "marked", "--name", markup, "--plan", "pro");
-  await sluice.json("team", "create", "--org", "marked", "--name", markup, "--limit", "week=1000000");
+  await sluice.json("team", "create", "--org", "marked", "--name", markup, "--limit", "week=0.001");
   await sluice.json(
     "key",
     "create",
@@ -99,7 +99,7 @@ async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, n
     "--person",
     id,
     "--limit",
-    "week=500000",
+    "week=0.0005",
   ];
   const { key } = await sluice.json<{ key: string }>("key", "create", ...words);
   const answer = await sluice.post("/v1/chat/completions", { model: models[0], max_tokens: 20, messages }, { key });

@@ -72,19 +72,14 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     await tab.page.click("text=Create team");
     const dialog = tab.page.locator("dialog");
     await dialog.getByLabel("Name").fill("it's research");
-    await dialog.getByLabel("Units in a week").fill("2,000,000");
+    await dialog.getByLabel("Money in a week").fill("0.002");
     const command = await dialog.locator(".command code").textContent();
-    expect(command).toBe(`sluice team create --org marked --name 'it'\\''s research' --limit week=2000000`);
+    expect(command).toBe(`sluice team create --org marked --name 'it'\\''s research' --limit week=0.002`);
     expect(await tab.axeProblems()).toEqual([]);
     await dialog.locator("button[type=submit]").click();
     await tab.page.getByRole("region", { name: "Teams" }).getByText("it's research").waitFor();
-    const teams = await node.sluice.json<{ name: string; limits: { week: number } }[]>(
-      "team",
-      "list",
-      "--org",
-      "marked",
-    );
-    expect(teams.find(({ name }) => name === "it's research")?.limits.week).toBe(2_000_000);
+    const limits = await node.sluice.json<{ own: object }>("limit", "show", "team", "it's research", "--org", "marked");
+    expect(limits.own).toMatchObject({ week: { amount: "0.002000000" } });
     const log = await node.sluice.json<{ actor: string; action: string }[]>("audit", "list");
     expect(log.filter(({ actor, action }) => actor === "operator:ann" && action === "team.create")).toHaveLength(1);
   });

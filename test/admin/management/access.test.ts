@@ -16,6 +16,7 @@ import { trying } from "../../../src/node/trying.ts";
 import { type Database, rolledBack } from "../../../src/stores/postgres/database.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
+import { inMoney } from "../../harness/limits.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
 import { actingAs, callersIn, contextFor, inside, newWorld, tokenKeyOf, type World } from "./world.ts";
 
@@ -39,10 +40,9 @@ beforeAll(async () => {
   await manage.createPlan({ name: "spare", week: "1" });
   await manage.setPlan({ organization: "acme", plan: "small" });
   await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "research" });
-  await manage.updateMemberDefault({ organization: "acme", limits: { week: 1_000 } });
-  await manage.updateKeyDefault({ organization: "acme", limits: { week: 500 } });
-  await manage.updateTeam({ team: teams.research, limits: { week: 5_000 } });
-  await manage.updateKey({ id: keys.key, limits: { week: 400 } });
+  await manage.updateOrganizationLimits({ ...acme, members: weekOf(1_000), keys: weekOf(500) });
+  await manage.updateTeamLimits({ team: teams.research, own: weekOf(5_000) });
+  await manage.updateKeyLimits({ id: keys.key, own: weekOf(400) });
   await manage.setNotices({ organization: "acme", url: "https://hooks.example.com/sluice", shares: [80] });
   await manage.drainUpstream({ upstream: "gpu-1" });
   operatorId = (await manage.createOperator({ name: "zoe", role: "viewer" })).id;
@@ -54,6 +54,7 @@ beforeAll(async () => {
 afterAll(() => drop());
 
 const acme = { organization: "acme" };
+const weekOf = (week: number) => inMoney({ week });
 type Row = VerbName | typeof tryName;
 
 /** What each verb is asked for: something of acme's, of its team `research`, or Ann's. `id`: one of her keys. */
@@ -80,14 +81,16 @@ const inputs: Record<VerbName, (id: string) => object> = {
   pageTeams: () => acme,
   createTeam: () => ({ ...acme, name: "new" }),
   findTeam: () => ({ team: world.teams.research }),
-  updateTeam: () => ({ team: world.teams.research, limits: { week: 6_000 } }),
+  updateTeam: () => ({ team: world.teams.research, name: "science" }),
   removeTeam: () => ({ team: world.teams.research }),
-  findKeyDefault: () => acme,
-  updateKeyDefault: () => ({ ...acme, limits: { week: 600 } }),
-  raiseOrganization: () => ({ ...acme, limits: { week: 2_000_000 }, until: tomorrow }),
-  raiseTeam: () => ({ team: world.teams.research, limits: { week: 6_000 }, until: tomorrow }),
-  raiseKey: (id) => ({ id, limits: { week: 600 }, until: tomorrow }),
-  raisePerson: () => ({ person: world.people.ann, ...acme, limits: { week: 2_000 }, until: tomorrow }),
+  findOrganizationLimits: () => acme,
+  updateOrganizationLimits: () => ({ ...acme, members: weekOf(2_000) }),
+  findTeamLimits: () => ({ team: world.teams.research }),
+  updateTeamLimits: () => ({ team: world.teams.research, own: weekOf(6_000) }),
+  findKeyLimits: (id) => ({ id }),
+  updateKeyLimits: (id) => ({ id, own: weekOf(600) }),
+  findPersonLimits: () => ({ person: world.people.ann, ...acme }),
+  updatePersonLimits: () => ({ person: world.people.ann, ...acme, own: weekOf(2_000) }),
   readUsage: () => acme,
   adjustUsage: () => ({ ...acme, window: "week", amount: "-1", reason: "a test" }),
   checkUsage: () => ({ full: false }),
@@ -124,25 +127,22 @@ const inputs: Record<VerbName, (id: string) => object> = {
   forgetPerson: () => ({ person: world.people.ann }),
   giveMembership: () => ({ person: world.people.ann, ...acme, role: "organization-admin" }),
   takeMembership: () => ({ person: world.people.ann, ...acme }),
-  updatePersonLimits: () => ({ person: world.people.ann, ...acme, limits: { week: 2_000 } }),
-  findMemberDefault: () => acme,
-  updateMemberDefault: () => ({ ...acme, limits: { week: 2_000 } }),
   createConsoleLink: () => ({}),
 };
 
 /** The rules a second time, in the words of the page. What is not refused is allowed. */
 const refusedOn: Record<KeyKind, readonly Row[]> = {
   key: [],
-  "sign-in": ["updateKey", "raiseKey", "rotateKey", tryName],
-  jwt: ["updateKey", "raiseKey", "rotateKey", tryName, "revokeKey"],
+  "sign-in": ["updateKey", "updateKeyLimits", "rotateKey", tryName],
+  jwt: ["updateKey", "updateKeyLimits", "rotateKey", tryName, "revokeKey"],
 };
 /** Lea, who administers acme, is in `research` and has no limits of her own. */
-const raisesOwn: readonly Row[] = ["updateTeam", "removeTeam", "raiseTeam", "updateKeyDefault", "updateMemberDefault"];
+const raisesOwn: readonly Row[] = ["removeTeam", "updateTeamLimits", "updateOrganizationLimits"];
 /** Ask for nothing of acme's. */
 const ofNobody =
   /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstream|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
 /** Ask for something that belongs to Ann alone. */
-const ofAnn: readonly Row[] = ["findRequest", "findPerson"];
+const ofAnn: readonly Row[] = ["findRequest", "findPerson", "findPersonLimits"];
 
 type Who = keyof ReturnType<typeof callersIn>;
 type Outcome = "yes" | "403" | "404" | "409";
@@ -187,13 +187,13 @@ async function counting(db: Database, { actor, within }: Caller) {
   const person = actor.replace(/^person:/, "");
   if (person === actor || within !== world.acme) return null;
   const root = actingAs(db, callersIn(world)["command line"]);
-  const { limits, memberships } = await root.findPerson({ person });
+  const { memberships } = await root.findPerson({ person });
   const team = memberships[0]?.team;
   return {
-    limits: limits.map(({ limits, raise }) => ({ limits, raise })),
-    team: team && (await root.findTeam({ team: team.id })).limits,
-    newKeys: (await root.findKeyDefault(acme)).limits,
-    key: person === world.people.ann ? (await root.findKey({ id: world.keys.key })).limits : null,
+    limits: (await root.findPersonLimits({ person, ...acme })).inForce,
+    team: team && (await root.findTeamLimits({ team: team.id })).inForce,
+    newKeys: (await root.findOrganizationLimits(acme)).keys,
+    key: person === world.people.ann ? (await root.findKeyLimits({ id: world.keys.key })).inForce : null,
     token: await tokenKeyOf(db, world.people.ann, world.acme),
   };
 }

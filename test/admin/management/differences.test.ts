@@ -2,10 +2,12 @@
 import { expect, test } from "bun:test";
 import { differences } from "../../../src/admin/management/apply/difference.ts";
 import type { State } from "../../../src/admin/management/apply/state.ts";
+import { valueShown } from "../../../src/admin/management/limit-shape.ts";
 import { examplePerson } from "../../../src/admin/management/people.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 
-const limits = new Map([["acme", { ...noBudget, week: 5 }]]);
+const own = valueShown({ ...noBudget, week: 5 }, "USD");
+const limits = new Map([["acme", { own, keys: null, members: null, models: {} }]]);
 const byHand = examplePerson.memberships.map((one) => ({ ...one, source: "hand" as const }));
 const state: State = {
   plans: new Map(),

@@ -49,8 +49,6 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       forgetPerson: async () => null,
       giveMembership: async () => null,
       takeMembership: async () => null,
-      memberBudgets: async () => new Map(),
-      setMemberLimits: async () => null,
     },
     plans: {
       listPlans: async () => [],

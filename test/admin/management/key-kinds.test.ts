@@ -41,19 +41,19 @@ test("neither a sign-in nor a token's key gets a secret by a rotation, whoever a
 
 test("neither of them is changed, limited, raised or moved: the words name the person's limits", async () => {
   const until = new Date(Date.now() + 86_400_000).toISOString();
-  const raise = { limits: { week: 200 }, until };
+  const raise = { limits: { week: "200" }, until };
   for (const kind of ["sign-in", "jwt"] as const) {
     const id = world.keys[kind];
     const { manage } = world;
     expect(await told(manage.updateKey({ id, name: "mine" }))).toMatchObject({ code: "wrong_state" });
     expect(await told(manage.updateKey({ id, expiresAt: null }))).toMatchObject({ code: "wrong_state" });
     for (const act of [
-      () => manage.updateKey({ id, limits: { week: 100 } }),
+      () => manage.updateKeyLimits({ id, own: { week: "100" } }),
       () => manage.updateKey({ id, team: "support" }),
-      () => manage.raiseKey({ id, ...raise }),
+      () => manage.updateKeyLimits({ id, raise }),
     ])
       expect(await told(act())).toMatchObject({
-        ...{ code: "wrong_state", message: expect.stringContaining(`sluice person limit ${world.people.ann} --org`) },
+        ...{ code: "wrong_state", message: expect.stringContaining(`sluice limit set ${world.people.ann} --org`) },
       });
     expect(await manage.findKey({ id })).toMatchObject({ id, kind, personId: world.people.ann });
     expect((await manage.pageKeys({ kind })).data.map((one) => one.id)).toContain(id);

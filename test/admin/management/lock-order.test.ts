@@ -34,12 +34,12 @@ test("an organization's administrator limits somebody who is signing in", async 
   let limiting: Promise<unknown> = Promise.resolve();
   await db.transaction(async (signIn) => {
     await signIn.query("select id from person where id = $1 for no key update", [bare(people.ann, "per_")]);
-    limiting = lea.updatePersonLimits({ person: people.ann, organization: "acme", limits: { week: 5 } });
+    limiting = lea.updatePersonLimits({ person: people.ann, organization: "acme", own: { week: "5" } });
     limiting.catch(() => {});
     await waiting();
     await signIn.query("select id from organization where id = $1 for key share", [bare(acme, "org_")]);
   });
-  expect(await limiting).toMatchObject({ limits: [{ limits: { week: 5 } }] });
+  expect(await limiting).toMatchObject({ own: { week: { amount: "5.000000000" } } });
 });
 
 test("an organization's administrator limits somebody while she herself is suspended", async () => {
@@ -48,7 +48,7 @@ test("an organization's administrator limits somebody while she herself is suspe
   const acts: Promise<unknown>[] = [];
   await db.transaction(async (other) => {
     await other.query("select id from organization where id = $1 for update", [bare(acme, "org_")]);
-    acts.push(lea.updatePersonLimits({ person: people.ann, organization: "acme", limits: { week: 4 } }));
+    acts.push(lea.updatePersonLimits({ person: people.ann, organization: "acme", own: { week: "4" } }));
     await waiting();
     acts.push(manage.suspendPerson({ person: people.lea }));
     await waiting(2);

@@ -67,12 +67,8 @@ describe("organizations", () => {
     expect(acme.id).toMatch(/^org_[0-9a-f]{32}$/);
     const named = await manage.createOrganization({ slug: "b-2", name: " Büro 2 ", plan: "pro" });
     expect(named).toMatchObject({ slug: "b-2", name: "Büro 2", plan: "pro" });
-    expect(await manage.findOrganization({ organization: named.id })).toEqual({
-      ...named,
-      standing: null,
-      raise: null,
-    });
-    expect(await manage.findOrganization({ organization: "b-2" })).toEqual({ ...named, standing: null, raise: null });
+    expect(await manage.findOrganization({ organization: named.id })).toEqual({ ...named, standing: null });
+    expect(await manage.findOrganization({ organization: "b-2" })).toEqual({ ...named, standing: null });
     expect(await listOrganizations(manage)).toHaveLength(2);
   });
 

@@ -1,6 +1,7 @@
 // No act of a person raises what counts for that person (docs/access.md, Limits of one's own): the acts of an organization's
 // administrator that would, each refused and without effect, and their neighbours, which go through.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { rolledBack } from "../../../src/stores/postgres/database.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
@@ -18,24 +19,26 @@ beforeAll(async () => {
   drop = owned.drop;
   world = await newWorld(owned.db);
   const { manage, teams, people } = world;
-  await manage.updateMemberDefault({ organization: "acme", limits: { week: 1_000, month: 4_000 } });
-  await manage.updateKeyDefault({ organization: "acme", limits: { week: 500 } });
-  await manage.updateTeam({ team: teams.research, limits: { week: 5_000 } });
+  await manage.updateOrganizationLimits({ organization: "acme", members: { week: "1000", month: "4000" } });
+  await manage.updateOrganizationLimits({ organization: "acme", keys: { week: "500" } });
+  await manage.updateTeamLimits({ team: teams.research, own: { week: "5000" } });
   const keys = await keysOf(owned.db, people.lea, world.acme, teams.research);
   [leasKey, leasToken] = [keys.key, keys.jwt];
-  await manage.updateKey({ id: leasKey, limits: { week: 400 } });
+  await manage.updateKeyLimits({ id: leasKey, own: { week: "400" } });
 });
 afterAll(() => drop());
 
 /** What counts for somebody, as an administrator reads it. */
 async function counting(manage: Management, person: string) {
-  const { limits, memberships } = await manage.findPerson({ person });
+  const { memberships } = await manage.findPerson({ person });
   const team = memberships[0]?.team?.id;
+  const key = await manage.findKey({ id: leasKey });
+  const of = ({ inForce, models, raises }: SubjectLimitsShown) => ({ inForce, models, raises });
   return {
-    person: limits.map(({ limits, raise }) => ({ limits, raise })),
-    team: team ? await manage.findTeam({ team }).then(({ limits, raise }) => ({ limits, raise })) : null,
-    newKeys: (await manage.findKeyDefault({ organization: "acme" })).limits,
-    key: await manage.findKey({ id: leasKey }).then(({ limits, team, raise }) => ({ limits, team, raise })),
+    person: of(await manage.findPersonLimits({ person, organization: "acme" })),
+    team: team ? of(await manage.findTeamLimits({ team })) : null,
+    newKeys: (await manage.findOrganizationLimits({ organization: "acme" })).keys,
+    key: { team: key.team, ...of(await manage.findKeyLimits({ id: leasKey })) },
     token: (await manage.findKey({ id: leasToken })).team,
   };
 }
@@ -61,70 +64,114 @@ async function tried(act: Acting, first: Acting = async () => {}) {
 }
 
 const raisedPerson: Acting = (manage, { people }) =>
-  manage.raisePerson({ person: people.lea, organization: "acme", limits: { week: 2_000 }, until: tomorrow });
+  manage.updatePersonLimits({
+    person: people.lea,
+    organization: "acme",
+    raise: { limits: { week: "2000" }, until: tomorrow },
+  });
+const ofModels: Acting = (manage, { people }) =>
+  manage.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": { week: "9" } } });
 const ownLimits: Acting = (manage, { people }) =>
-  manage.updatePersonLimits({ person: people.lea, organization: "acme", limits: { week: 10 } });
+  manage.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "10" } });
 
 describe("an organization's administrator is refused", () => {
   const cases: [string, Acting, Acting?][] = [
-    ["a higher limit of members", (m) => m.updateMemberDefault({ organization: "acme", limits: { week: 2_000 } })],
-    ["no limit of members", (m) => m.updateMemberDefault({ organization: "acme", limits: { week: null } })],
+    [
+      "a higher limit of members",
+      (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: "2000" } }),
+    ],
+    ["no limit of members", (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: null } })],
     [
       "her own limits, higher",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", limits: { week: 1_001 } }),
+      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "1001" } }),
     ],
     [
-      "her own limits that leave out what counted by default",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", limits: { week: 900 } }),
+      "no limit of her own, whatever members get",
+      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "none" } }),
     ],
     [
       "her own limits taken away, so that those of members count again",
-      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", limits: { week: null } }),
+      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: null } }),
       ownLimits,
     ],
     ["a raise of her own", raisedPerson],
     [
       "a raise of her own that lasts longer",
       (m, { people }) =>
-        m.raisePerson({ person: people.lea, organization: "acme", limits: { week: 2_000 }, until: later }),
+        m.updatePersonLimits({
+          person: people.lea,
+          organization: "acme",
+          raise: { limits: { week: "2000" }, until: later },
+        }),
       raisedPerson,
     ],
-    ["her team's limits, higher", (m, { teams }) => m.updateTeam({ team: teams.research, limits: { week: 6_000 } })],
-    ["no limit of her team", (m, { teams }) => m.updateTeam({ team: teams.research, limits: { week: null } })],
     [
-      "limits of her team's members in the place of the organization's",
-      (m, { teams }) => m.updateTeam({ team: teams.research, memberLimits: { week: 900 } }),
+      "her team's limits, higher",
+      (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: "6000" } }),
+    ],
+    ["no limit of her team", (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: null } })],
+    [
+      "no limit of her team's members, whatever the organization gives",
+      (m, { teams }) => m.updateTeamLimits({ team: teams.research, members: { month: "none" } }),
     ],
     [
       "a raise of her team",
-      (m, { teams }) => m.raiseTeam({ team: teams.research, limits: { week: 6_000 }, until: tomorrow }),
+      (m, { teams }) =>
+        m.updateTeamLimits({ team: teams.research, raise: { limits: { week: "6000" }, until: tomorrow } }),
     ],
     ["the removal of her team", (m, { teams }) => m.removeTeam({ team: teams.research })],
     [
       "the removal of her team whose members had less",
       (m, { teams }) => m.removeTeam({ team: teams.research }),
       (m, { teams }) =>
-        m.updateTeam({ team: teams.research, limits: { week: null }, memberLimits: { week: 10, month: 10 } }),
+        m.updateTeamLimits({ team: teams.research, own: { week: null }, members: { week: "10", month: "10" } }),
     ],
-    ["her key's limits, higher", (m) => m.updateKey({ id: leasKey, limits: { week: 401 } })],
-    ["no limit of her key", (m) => m.updateKey({ id: leasKey, limits: { week: null } })],
+    ["her key's limits, higher", (m) => m.updateKeyLimits({ id: leasKey, own: { week: "401" } })],
+    ["no limit of her key", (m) => m.updateKeyLimits({ id: leasKey, own: { week: null } })],
     ["her key out of her team", (m) => m.updateKey({ id: leasKey, team: null })],
     ["her key in another team", (m) => m.updateKey({ id: leasKey, team: "support" })],
     [
       "her key in another team with the same limits, which has used nothing yet",
       (m) => m.updateKey({ id: leasKey, team: "support" }),
-      (m, { teams }) => m.updateTeam({ team: teams.support, limits: { week: 5_000 } }),
+      (m, { teams }) => m.updateTeamLimits({ team: teams.support, own: { week: "5000" } }),
     ],
-    ["a raise of her key", (m) => m.raiseKey({ id: leasKey, limits: { week: 600 }, until: tomorrow })],
-    ["higher limits of new keys", (m) => m.updateKeyDefault({ organization: "acme", limits: { week: 501 } })],
+    [
+      "a raise of her key",
+      (m) => m.updateKeyLimits({ id: leasKey, raise: { limits: { week: "600" }, until: tomorrow } }),
+    ],
+    [
+      "a higher limit of her models",
+      (m, { people }) =>
+        m.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": { week: "10" } } }),
+      ofModels,
+    ],
+    [
+      "no limit of her models any more",
+      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": null } }),
+      ofModels,
+    ],
+    [
+      "a raise of her models",
+      (m, { people }) => {
+        const raise = { models: "acme/*", limits: { week: "10" }, until: tomorrow };
+        return m.updatePersonLimits({ person: people.lea, organization: "acme", raise });
+      },
+      ofModels,
+    ],
+    [
+      "a higher limit of her team's models",
+      (m, { teams }) => m.updateTeamLimits({ team: teams.research, models: { "acme/writer-1": { week: "10" } } }),
+      (m, { teams }) => m.updateTeamLimits({ team: teams.research, models: { "acme/writer-1": { week: "9" } } }),
+    ],
+    ["higher limits of new keys", (m) => m.updateOrganizationLimits({ organization: "acme", keys: { week: "501" } })],
     [
       "higher limits of her team's new keys",
-      (m, { teams }) => m.updateTeam({ team: teams.research, keyLimits: { week: 501 } }),
+      (m, { teams }) => m.updateTeamLimits({ team: teams.research, keys: { week: "501" } }),
     ],
     [
       "a new key of her own with more than new keys get",
       (m, { people }) =>
-        m.createKey({ organization: "acme", name: "more", person: people.lea, limits: { week: null } }),
+        m.createKey({ organization: "acme", name: "more", person: people.lea, limits: { week: "501" } }),
     ],
   ];
   for (const [name, act, first] of cases)
@@ -137,37 +184,46 @@ describe("an organization's administrator is refused", () => {
 
 describe("and what does not raise what counts for her goes through", () => {
   const cases: [string, Acting, Acting?][] = [
-    ["lower limits of members", (m) => m.updateMemberDefault({ organization: "acme", limits: { week: 900 } })],
+    [
+      "her own limits that leave out what members get, which counts still",
+      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "900" } }),
+    ],
+    [
+      "a limit of her models, where there was none",
+      (m, { people }) =>
+        m.updatePersonLimits({ person: people.lea, organization: "acme", models: { "acme/*": { week: "9" } } }),
+    ],
+    ["lower limits of members", (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: "900" } })],
     [
       "higher limits of members, where she has her own",
-      (m) => m.updateMemberDefault({ organization: "acme", limits: { week: 2_000 } }),
+      (m) => m.updateOrganizationLimits({ organization: "acme", members: { week: "2000" } }),
       ownLimits,
     ],
     [
       "her own limits, lower",
       (m, { people }) =>
-        m.updatePersonLimits({ person: people.lea, organization: "acme", limits: { week: 900, month: 4_000 } }),
+        m.updatePersonLimits({ person: people.lea, organization: "acme", own: { week: "900", month: "4000" } }),
     ],
     [
       "the end of a raise of her own",
-      (m, { people }) => m.raisePerson({ person: people.lea, organization: "acme", end: true }),
+      (m, { people }) => m.updatePersonLimits({ person: people.lea, organization: "acme", raise: null }),
       raisedPerson,
     ],
-    ["her team's limits, lower", (m, { teams }) => m.updateTeam({ team: teams.research, limits: { week: 4_000 } })],
+    ["her team's limits, lower", (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: "4000" } })],
     ["her team's name", (m, { teams }) => m.updateTeam({ team: teams.research, name: "science" })],
-    ["another team's limits", (m, { teams }) => m.updateTeam({ team: teams.support, limits: { week: 9_000 } })],
+    ["another team's limits", (m, { teams }) => m.updateTeamLimits({ team: teams.support, own: { week: "9000" } })],
     ["the removal of another team", (m, { teams }) => m.removeTeam({ team: teams.support })],
     [
       "the removal of her team, which limited nothing",
       (m, { teams }) => m.removeTeam({ team: teams.research }),
-      (m, { teams }) => m.updateTeam({ team: teams.research, limits: { week: null } }),
+      (m, { teams }) => m.updateTeamLimits({ team: teams.research, own: { week: null } }),
     ],
     [
       "somebody else's limits",
-      (m, { people }) => m.updatePersonLimits({ person: people.ann, organization: "acme", limits: { week: 9_000 } }),
+      (m, { people }) => m.updatePersonLimits({ person: people.ann, organization: "acme", own: { week: "9000" } }),
     ],
-    ["somebody else's key", (m, { keys }) => m.updateKey({ id: keys.key, limits: { week: 9_000 }, team: null })],
-    ["her key's limits, lower", (m) => m.updateKey({ id: leasKey, limits: { week: 399 } })],
+    ["somebody else's key", (m, { keys }) => m.updateKeyLimits({ id: keys.key, own: { week: "9000" } })],
+    ["her key's limits, lower", (m) => m.updateKeyLimits({ id: leasKey, own: { week: "399" } })],
     ["the end of her key", (m) => m.revokeKey({ id: leasKey })],
     ["a rotation of her key", (m) => m.rotateKey({ id: leasKey })],
     [
@@ -176,7 +232,7 @@ describe("and what does not raise what counts for her goes through", () => {
     ],
     [
       "a key of the organization, which counts for nobody",
-      (m) => m.createKey({ organization: "acme", name: "build", limits: { week: 9_000 } }),
+      (m) => m.createKey({ organization: "acme", name: "build", limits: { week: "9000" } }),
     ],
   ];
   for (const [name, act, first] of cases)
@@ -189,9 +245,8 @@ test("the service's administrators, operators and the command line are not bound
   for (const who of ["admin", "operator organization-admin", "command line"] as const)
     await rolledBack(world.db.transaction, async (tx) => {
       const manage = actingAs(inside(world.db, tx), callersIn(world)[who]);
-      expect((await manage.updateMemberDefault({ organization: "acme", limits: { week: 2_000 } })).limits?.week).toBe(
-        2_000,
-      );
+      const set = await manage.updateOrganizationLimits({ organization: "acme", members: { week: "2000" } });
+      expect(set.members?.week).toEqual({ amount: "2000.000000000", currency: "USD" });
     });
 });
 
@@ -199,12 +254,12 @@ test("of two who act at once, the one for whom it counts raises nothing over the
   const { db } = world;
   const lea = actingAs(db, callersIn(world)["organization-admin"]);
   for (let round = 0; round < 5; round++) {
-    await world.manage.updateMemberDefault({ organization: "acme", limits: { week: 1_000 } });
+    await world.manage.updateOrganizationLimits({ organization: "acme", members: { week: "1000" } });
     await Promise.allSettled([
-      world.manage.updateMemberDefault({ organization: "acme", limits: { week: 50 } }),
-      lea.updateMemberDefault({ organization: "acme", limits: { week: 500 } }),
+      world.manage.updateOrganizationLimits({ organization: "acme", members: { week: "50" } }),
+      lea.updateOrganizationLimits({ organization: "acme", members: { week: "500" } }),
     ]);
-    const { limits } = await world.manage.findMemberDefault({ organization: "acme" });
-    expect(limits?.week).toBe(50);
+    const { members } = await world.manage.findOrganizationLimits({ organization: "acme" });
+    expect(members?.week).toMatchObject({ amount: "50.000000000" });
   }
 });

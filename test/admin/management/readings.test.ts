@@ -33,7 +33,7 @@ test("a team that was removed stays out of a key's budget when the limits of its
   expect(await teamOf(keys.key)).toEqual({ id: teams.research, name: "research" });
   await manage.removeTeam({ team: teams.research });
   expect(await teamOf(keys.key)).toBeNull();
-  await manage.updatePersonLimits({ person: people.ann, organization: "acme", limits: { week: 100 } });
+  await manage.updatePersonLimits({ person: people.ann, organization: "acme", own: { week: "100" } });
   expect(await teamOf(keys.key)).toBeNull();
   await manage.giveMembership({ person: people.ann, organization: "acme", role: "member", team: "support" });
   expect(await teamOf(keys.key)).toEqual({ id: teams.support, name: "support" });

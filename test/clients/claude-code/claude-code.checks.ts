@@ -104,7 +104,7 @@ describe("a refusal", () => {
 
   test.each([
     ["tokens_per_minute=1000", /more than the key \S+'s whole limit of 1,000 tokens a minute/],
-    ["week=100000", /more than the key \S+'s whole \$0\.0001 for this week/],
+    ["week=0.0001", /more than the key \S+'s whole \$0\.0001 for this week/],
   ])("of what can never pass (%s) ends it at once, with our message", async (limit, why) => {
     const org = `never-${limit.slice(0, 4)}`;
     await service.json("org", "create", org, "--plan", "weekly");

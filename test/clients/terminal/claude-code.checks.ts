@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Money } from "../../../src/core/inference/money.ts";
+import { decimalOf, type Money } from "../../../src/core/inference/money.ts";
 import { approve } from "../../harness/laptop.ts";
 import { nanosOf } from "../../harness/money.ts";
 import type { PeopleNode } from "../../harness/people-node.ts";
@@ -63,7 +63,15 @@ const charged = async () => {
 };
 const sum = (numbers: number[]) => numbers.reduce((all, one) => all + one, 0);
 const limit = (nanos: number | "none") =>
-  sluice("person", "limit", person, "--org", node.sluice.organization, "--limit", `session=${nanos}`);
+  sluice(
+    "limit",
+    "set",
+    "person",
+    person,
+    "--org",
+    node.sluice.organization,
+    `session=${nanos === "none" ? nanos : decimalOf(nanos, 9)}`,
+  );
 const money = (nanos: number) => `€${(nanos * euros_nano).toFixed(2)}`;
 const credentials = () => join(place.home.folder, ".claude/.credentials.json");
 const token = () => JSON.parse(readFileSync(credentials(), "utf8")).enterpriseGateway.jwt as string;

@@ -8,6 +8,7 @@ import { ratedEntrance } from "../../../src/core/admission/rates.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command } from "../../../src/core/store/ledger.ts";
+import { not_limited } from "../../../src/core/store/over-plan.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
 import type { RateSubject, Rates } from "../../../src/core/store/rates.ts";
 import { memoryRates } from "../../../src/stores/memory/rates.ts";
@@ -180,12 +181,26 @@ test("a key's own limit and its team's bind beside the plan's, and the refusal s
 test("a raise of the organization's plan raises its limits of a minute, and gives none where there is none", async () => {
   const asked = (limits: Partial<Plan>) => {
     const one = entry(limits);
-    const planRaise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
-    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, planRaise } });
+    const raise = { requestsPerMinute: 7, tokensPerMinute: 5_000 };
+    const overPlan = { own: { requestsPerMinute: null, tokensPerMinute: null }, raise };
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, overPlan } });
   };
   expect((await asked({ requestsPerMinute: 2 })).rates).toMatchObject({ requests: { limit: 7 }, tokens: null });
   expect((await asked({ requestsPerMinute: 9 })).rates).toMatchObject({ requests: { limit: 9 } });
   expect((await asked({})).rates).toEqual({ requests: null, tokens: null });
+});
+
+test("an organization's own limits of a minute count in the place of its plan's, up, down, and where they say none", async () => {
+  const asked = (requestsPerMinute: number | null) => {
+    const one = entry({ requestsPerMinute: 5 });
+    const raise = { requestsPerMinute: null, tokensPerMinute: null };
+    const overPlan = { own: { requestsPerMinute, tokensPerMinute: 9_000 }, raise };
+    return ratedEntrance(ledgerEntrance, rates, "USD").enter({ ...one, principal: { ...one.principal, overPlan } });
+  };
+  expect((await asked(50)).rates).toMatchObject({ requests: { limit: 50 }, tokens: { limit: 9_000 } });
+  expect((await asked(2)).rates).toMatchObject({ requests: { limit: 2 } });
+  expect((await asked(null)).rates).toMatchObject({ requests: { limit: 5 } });
+  expect((await asked(not_limited)).rates).toMatchObject({ requests: null, tokens: { limit: 9_000 } });
 });
 
 test("a refusal says what is so: the limit, what is left of it, what the request needs, and when there is room", async () => {

@@ -1,34 +1,40 @@
-/** Teams and limits over maps: the rules of src/core/store/budget.ts, nothing more. */
-import type { BudgetAdministration } from "../../../src/admin/store/administration.ts";
+/** Teams, and limits of subjects, over maps: the rules of src/admin/store/administration.ts and limits.ts, nothing more. */
+import type { TeamAdministration } from "../../../src/admin/store/administration.ts";
+import type { LimitAdministration, LimitSubject, SubjectLimits } from "../../../src/admin/store/limits.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
-import type { Raise, RaiseAdministration } from "../../../src/core/store/raise.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
 
 export function memoryBudgets(
   now: () => Date,
   slugOf: (organizationId: string) => string,
-): Omit<BudgetAdministration, `${"key" | "member"}Default`> & RaiseAdministration {
+): TeamAdministration & LimitAdministration {
   const teams = new Map<string, StoredTeam>();
-  const raises = new Map<string, Raise>();
-  const inForce = (id: string): Raise[] => [raises.get(id)].flatMap((one) => (one && one.until > now() ? one : []));
+  const limits = new Map<string, SubjectLimits>();
   const isTaken = (organizationId: string, name: string) =>
     [...teams.values()].some((team) => team.organizationId === organizationId && team.name === name);
   const current = (id: string): StoredTeam | null => {
     const team = teams.get(id);
     return team ? structuredClone(team) : null;
   };
+  const limitsOf = (subject: LimitSubject): SubjectLimits =>
+    limits.get(subject.id) ?? { ...nothing, ...subject, countedId: subject.id };
   return {
-    raises: async (ids) => new Map(ids.flatMap((id) => inForce(id).map((raise) => [id, raise] as const))),
-    async setRaise({ id }, raise, setBy) {
-      if (raise === null) return inForce(id).length > 0 && raises.delete(id) ? "ended" : "none";
-      if (raise.until <= now()) return "past";
-      const set = { ...raise, setAt: now(), setBy };
-      raises.set(id, set);
-      return set;
+    limitsOf: async (subject) => limitsOf(subject),
+    pageLimits: async () => ({ items: [], hasMore: false }),
+    async updateLimits(subject, { actor }, patch) {
+      const is = limitsOf(subject);
+      const { raises, ...values } = patch(
+        is,
+        limitsOf({ ...subject, subject: "organization", id: subject.organizationId }),
+      );
+      const set = raises?.map((raise) => ({ ...raise, setAt: now(), setBy: actor }));
+      const changed = { ...is, ...values, ...(set && { raises: set }), version: is.version + 1 };
+      limits.set(subject.id, changed);
+      return changed;
     },
-    memberId: async (_, personId) => personId.replace("per_", "mem_"),
-    async createTeam({ id, organizationId, name, limits, keyLimits, memberLimits = null }) {
+    async createTeam({ id, organizationId, name }) {
       if (isTaken(organizationId, name)) return "name_taken";
-      const given = { id, organizationId, organization: slugOf(organizationId), name, limits, keyLimits, memberLimits };
+      const given = { id, organizationId, organization: slugOf(organizationId), name };
       teams.set(id, { ...given, createdAt: now(), keys: 0, version: 1 });
       return current(id)!;
     },
@@ -57,3 +63,23 @@ export function memoryBudgets(
     },
   };
 }
+
+const nobody = {
+  session: null,
+  week: null,
+  month: null,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrentRequests: null,
+};
+const nothing: Omit<SubjectLimits, "subject" | "id" | "organizationId" | "countedId"> = {
+  name: null,
+  own: noBudget,
+  keys: noBudget,
+  members: noBudget,
+  models: new Map(),
+  raises: [],
+  inForce: noBudget,
+  origins: nobody,
+  version: 1,
+};

@@ -3,7 +3,7 @@
 import type { Administration, AuditEntry } from "../../../src/admin/store/administration.ts";
 import { chainBeginning, chainedHash } from "../../../src/admin/store/audit-chain.ts";
 import type { StoredKey } from "../../../src/admin/store/key.ts";
-import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { noBudget } from "../../../src/core/store/budget.ts";
 import {
   type Credential,
   type Directory,
@@ -76,24 +76,10 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
   }
 
   const budgets = memoryBudgets(now, (id) => organizations.get(id)?.slug ?? "");
-  const given = { key: new Map<string, Budget>(), member: new Map<string, Budget>() };
-  const settingDefault = (of: keyof typeof given): Administration["setKeyDefault"] =>
-    async function setDefault({ id }, patch) {
-      const organization = organizations.get(id);
-      if (!organization) return null;
-      const limits = patch(given[of].get(id) ?? null);
-      if (limits) given[of].set(id, limits);
-      else given[of].delete(id);
-      return { organization: structuredClone(organization), limits };
-    };
 
   return {
     clock,
     ...budgets,
-    keyDefault: async (id) => given.key.get(id) ?? null,
-    memberDefault: async (id) => given.member.get(id) ?? null,
-    setKeyDefault: settingDefault("key"),
-    setMemberDefault: settingDefault("member"),
     async credential(hash): Promise<Credential | null> {
       const found = hashes.get(hash.toHex());
       if (!found) return null;

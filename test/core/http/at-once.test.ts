@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decimalOf } from "../../../src/core/inference/money.ts";
 import type { RequestReceipt } from "../../../src/core/operations/receipt-shape.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { databaseKinds, isDeep } from "../../harness/depth.ts";
@@ -249,6 +250,7 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
   const chat = "/v1/chat/completions";
   const { json } = { json: (...words: string[]) => fleet.nodes[0]!.json<{ id: string }>(...words) };
   const sessionOf = (nanos: number) => ["--limit", `session=${nanos}`];
+  const own = (nanos: number) => `session=${decimalOf(nanos, 9)}`;
   const planSession = (nanos: number) => ["--limit", `session=${typed(nanos)}`];
   const team = ({ organization }: Member, name: string) =>
     json("team", "create", "--org", organization, "--name", name);
@@ -259,15 +261,21 @@ describe.each(databaseKinds(import.meta.path))("on %s", (store) => {
     (isFirst: boolean) => Promise<{ member: Member; set(nanos: number): Promise<unknown> }>
   > = {
     key: async (isFirst) => {
-      const member = await fleet.member("limitless", ...(isFirst ? [] : sessionOf(1e9)));
-      return { member, set: (nanos) => json("key", "update", member.keyId, ...sessionOf(nanos)) };
+      const member = await fleet.member("limitless", ...(isFirst ? [] : ["--limit", own(1e9)]));
+      return { member, set: (nanos) => json("limit", "set", "key", member.keyId, own(nanos)) };
     },
     team: async (isFirst) => {
       const member = await fleet.member("limitless");
       const { id } = await team(member, "writers");
       await json("key", "update", member.keyId, "--team", id);
-      if (!isFirst) await json("team", "update", id, ...sessionOf(1e9));
-      return { member, set: (nanos) => json("team", "update", id, ...sessionOf(nanos)) };
+      if (!isFirst) await json("limit", "set", "team", id, own(1e9));
+      return { member, set: (nanos) => json("limit", "set", "team", id, own(nanos)) };
+    },
+    "organization itself": async (isFirst) => {
+      const member = await fleet.member("limitless");
+      const set = (nanos: number) => json("limit", "set", "org", member.organization, own(nanos));
+      if (!isFirst) await set(1e9);
+      return { member, set };
     },
     organization: async (isFirst) => {
       const name = `of-one-${Bun.randomUUIDv7().slice(-12)}`;

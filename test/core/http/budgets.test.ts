@@ -1,6 +1,6 @@
 /** What a key and its team may use, as a client and an operator meet it. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Money } from "../../../src/core/inference/money.ts";
+import { decimalOf, type Money } from "../../../src/core/inference/money.ts";
 import { model, startService } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
@@ -36,7 +36,7 @@ async function refused(response: Response): Promise<Refused["error"]> {
 
 test("a key's five-hour limit refuses, says whose it is, and leaves its neighbours alone", async () => {
   const org = await organization();
-  const limited = await newKey(service, org, "--limit", "session=150000");
+  const limited = await newKey(service, org, "--limit", "session=0.00015");
   const neighbour = await newKey(service, org);
   const running = new AbortController();
   const first = service.post(
@@ -66,7 +66,7 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
   const plain = (await (await service.fetch("/v1/service/usage", { key: neighbour.key })).json()) as object;
   expect(Object.keys(plain)).toEqual(["object", "session", "week", "month"]);
 
-  await service.json("key", "update", limited.id, "--limit", "session=1000");
+  await service.json("limit", "set", "key", limited.id, "session=0.000001");
   const whole = await refused(await chat(limited.key, "hello"));
   expect(whole).toMatchObject({
     code: "usage_limit_reached",
@@ -82,7 +82,7 @@ test("a key's five-hour limit refuses, says whose it is, and leaves its neighbou
 test("a team's limits bind all of its keys, and the narrowest that resets last is named", async () => {
   const org = await organization();
   const team = await service.json<{ id: string }>(
-    ...["team", "create", "--org", org, "--name", "research", "--limit", "week=120000,concurrent_requests=2"],
+    ...["team", "create", "--org", org, "--name", "research", "--limit", "week=0.00012,concurrent_requests=2"],
   );
   const one = await newKey(service, org, "--team", "research");
   const two = await newKey(service, org, "--team", team.id);
@@ -93,7 +93,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   await until(
     async () => (await service.json<{ running_requests: number }>("usage", "show", org)).running_requests === 0,
   );
-  await service.json("team", "update", team.id, "--limit", "week=111000");
+  await service.json("limit", "set", "team", team.id, "week=0.000111");
   const full = await refused(await chat(two.key, "hello"));
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
   expect(full.message).toMatch(/the team has \$[\d.]+ left of its \$0\.00011 for this week/);
@@ -120,7 +120,7 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
   try {
     await service.json("notice", "set", org, "--url", `http://127.0.0.1:${receiver.port}/hook`);
     const team = await service.json<{ id: string }>(
-      ...["team", "create", "--org", org, "--name", "research", "--limit", "week=100000000"],
+      ...["team", "create", "--org", org, "--name", "research", "--limit", "week=0.1"],
     );
     const { id, key } = await newKey(service, org, "--team", "research");
     const answer = await chat(key, "hello");
@@ -136,7 +136,7 @@ test("a team at 80 percent of its limit tells its webhook, with the numbers that
     });
     const used = nanosOf((await shown()).standing.week.used);
     const limit = Math.floor(used / 0.8);
-    await service.json("team", "update", team.id, "--limit", `week=${limit}`);
+    await service.json("limit", "set", "team", team.id, `week=${decimalOf(limit, 9)}`);
     await until(() => told.length > 0, 30_000, "the notice");
     expect(told).toMatchObject([
       {
@@ -220,9 +220,9 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(left_ms > 0 && left_ms <= 60_000).toBe(true);
   expect(Object.keys(await usageOf(neighbour.key))).toEqual(["object", "session", "week", "month"]);
 
-  await service.json("key", "update", limited.id, "--limit", "requests_per_minute=3");
+  await service.json("limit", "set", "key", limited.id, "requests_per_minute=3");
   await until(async () => (await chat(limited.key, "hello", 10)).status === 200, 5_000, "one more a minute");
-  await service.json("key", "update", limited.id, "--limit", "requests_per_minute=none");
+  await service.json("limit", "set", "key", limited.id, "requests_per_minute=none");
   await until(async () => (await chat(limited.key, "hello", 10)).status === 200, 5_000, "no limit of the key's own");
   expect(await usageOf(limited.key)).not.toHaveProperty("key");
 });
@@ -230,11 +230,10 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
 test("a team's tokens a minute bind all of its keys, and no request above them ever runs", async () => {
   const org = await organization("minute");
   const names = ["--org", org, "--name", "research"];
-  const team = await service.json<{ id: string; limits: object }>(
-    ...["team", "create", ...names, "--limit", "tokens_per_minute=1000,week=90000000"],
-    ...["--key-limit", "requests_per_minute=30"],
+  const team = await service.json<{ id: string }>(
+    ...["team", "create", ...names, "--limit", "tokens_per_minute=1000,week=0.09"],
   );
-  expect(team.limits).toMatchObject({ tokens_per_minute: 1000, requests_per_minute: null });
+  await service.json("limit", "set", "team", team.id, "requests_per_minute=30", "--keys");
   const [one, two] = [await newKey(service, org, "--team", team.id), await newKey(service, org, "--team", "research")];
   const words = (count: number) => Array(count).fill("hello").join(" ");
   const whole = await refused(await chat(one.key, words(2_000), 10));
@@ -260,25 +259,32 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
   await until(async () => (await chat(two.key, words(200), 50)).status === 200, 5_000, "the organization's room");
 });
 
-test("a new key gets what its team gives, else what its organization gives, and what it is given by itself", async () => {
+test("a key has its own limits, else what its team gives, else what its organization gives, limit by limit and live", async () => {
   const org = await organization();
-  await service.json("org", "key-limits", org, "--limit", "session=1000000,week=9000000,requests_per_minute=7");
-  await service.json("team", "create", "--org", org, "--name", "interns", "--key-limit", "session=500000");
+  await service.json("limit", "set", "org", org, "--keys", "session=0.001,week=0.009,requests_per_minute=7");
+  await service.json("team", "create", "--org", org, "--name", "interns");
+  await service.json("limit", "set", "team", "interns", "session=0.0005", "--keys", "--org", org);
   interface Shown {
-    limits: Record<string, number | null>;
+    in_force: Record<string, { limit: { amount: string } | number | null; from: string | null }>;
   }
-  const limitsOf = async ({ id }: { id: string }) => (await service.json<Shown>("key", "show", id)).limits;
-  expect(await limitsOf(await newKey(service, org))).toMatchObject({
-    ...{ session: 1_000_000, week: 9_000_000, requests_per_minute: 7, tokens_per_minute: null },
+  const limitsOf = async ({ id }: { id: string }) => (await service.json<Shown>("limit", "show", "key", id)).in_force;
+  const plain = await newKey(service, org);
+  expect(await limitsOf(plain)).toMatchObject({
+    session: { limit: { amount: "0.001000000" }, from: "organization" },
+    week: { limit: { amount: "0.009000000" } },
+    requests_per_minute: { limit: 7, from: "organization" },
+    tokens_per_minute: { limit: null, from: null },
   });
   expect(await limitsOf(await newKey(service, org, "--limit", "week=none"))).toMatchObject({
-    session: 1_000_000,
-    week: null,
+    session: { from: "organization" },
+    week: { limit: null, from: "own" },
   });
   expect(await limitsOf(await newKey(service, org, "--team", "interns"))).toMatchObject({
-    session: 500_000,
-    week: null,
+    session: { limit: { amount: "0.000500000" }, from: "team" },
+    week: { from: "organization" },
   });
+  await service.json("limit", "set", "org", org, "--keys", "requests_per_minute=8");
+  expect(await limitsOf(plain)).toMatchObject({ requests_per_minute: { limit: 8 } });
 });
 
 test("a change that is not possible is refused with the reason, and nothing of it is done", async () => {
@@ -292,12 +298,13 @@ test("a change that is not possible is refused with the reason, and nothing of i
   };
   expect(await says("key", "update", key.id, "--team", foreign.id)).toContain("belongs to another organization");
   expect(await says("key", "create", "--org", org, "--name", "x", "--team", "theirs")).toContain("no team 'theirs'");
-  expect(await says("key", "update", key.id, "--limit", "week=200000001")).toContain(
-    "The key's limit 'week' of 200,000,001 is above that of the plan 'wide', 200,000,000.",
+  expect(await says("limit", "set", "key", key.id, "week=0.200000001")).toContain(
+    `The limit 'week' of $0.20 for the key is above that of the organization '${org}', $0.20.`,
   );
-  const minute = await newKey(service, await organization("minute"));
-  expect(await says("key", "update", minute.id, "--limit", "tokens_per_minute=5001")).toContain(
-    "The key's limit 'tokens_per_minute' of 5,001 is above that of the plan 'minute', 5,000.",
+  const other_minute = await organization("minute");
+  const minute = await newKey(service, other_minute);
+  expect(await says("limit", "set", "key", minute.id, "tokens_per_minute=5001")).toContain(
+    `The limit 'tokens_per_minute' of 5,001 for the key is above that of the organization '${other_minute}', 5,000.`,
   );
   for (const wrong of [
     "requests_per_minute=0",
@@ -307,13 +314,15 @@ test("a change that is not possible is refused with the reason, and nothing of i
     "week=0",
     "week=",
     "day=5",
-    "week=1.5",
-    "week=1000000000000001",
+    "week=0.000000001.5",
+    "week=1000000.000000001",
+    "week=5EUR",
   ])
-    expect((await says("key", "update", key.id, "--limit", wrong)).length).toBeLessThan(400);
+    expect((await says("limit", "set", "key", key.id, wrong)).length).toBeLessThan(400);
   expect(await says("team", "create", "--org", org, "--name", " ")).toContain("must be one line");
   await service.json("team", "create", "--org", org, "--name", "twice");
   expect(await says("team", "create", "--org", org, "--name", "twice")).toContain("already has a team 'twice'");
-  const { limits, team } = await service.json<{ limits: Record<string, null>; team: null }>("key", "show", key.id);
-  expect([...Object.values(limits), team]).toEqual(Array(7).fill(null));
+  const { team } = await service.json<{ team: null }>("key", "show", key.id);
+  const { own } = await service.json<{ own: Record<string, null> }>("limit", "show", "key", key.id);
+  expect([...Object.values(own), team]).toEqual(Array(7).fill(null));
 });

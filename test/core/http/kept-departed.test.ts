@@ -106,10 +106,10 @@ describe("is ended", () => {
   }
 
   test("by a limit that is lowered, and a repeat reads how it ended", async () => {
-    const limited = await member("--limit", "session=1000000000");
+    const limited = await member("--limit", "session=1");
     const asked = { directives: long, stream: true, repeat: crypto.randomUUID(), key: limited.key };
     const run = await left(service, asked);
-    await service.json("key", "update", limited.id, "--limit", "session=10");
+    await service.json("limit", "set", "key", limited.id, "session=0.00000001");
     await until(() => run.ended !== null, 2_000, "the engine to be let go");
     expect(run.ended).toBe("client-left");
     expect(await onlyRecord(limited.organization)).toMatchObject({ outcome: "completed", stopped_by: "usage_window" });

@@ -45,12 +45,12 @@ const receiptOf = (id: string, key = service.key) => endedReceipt(service, id, {
 
 test("one that a limit refuses leaves its key free", async () => {
   const { id, key: apiKey } = await newKey(service, service.organization);
-  await service.json("key", "update", id, "--limit", "session=1");
+  await service.json("limit", "set", "key", id, "session=0.000000001");
   const key = idempotencyKey();
   const refused = await ask(key, "tokens=4", { key: apiKey });
   expect(refused.status).toBe(429);
   await refused.text();
-  await service.json("key", "update", id, "--limit", "session=none");
+  await service.json("limit", "set", "key", id, "session=none");
   const served = async () => {
     const response = await ask(key, "tokens=4", { key: apiKey });
     await response.text();

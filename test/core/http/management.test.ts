@@ -298,32 +298,50 @@ describe("a key", () => {
 describe("a team", () => {
   test("is made, read by its name, changed in part, and removed; what is wrong changes nothing", async () => {
     const made = await port.ask("/teams", {
-      ...{ method: "POST", body: { organization: "acme", name: "a b/ü", limits: { week: 9, concurrent_requests: 2 } } },
+      ...{
+        method: "POST",
+        body: { organization: "acme", name: "a b/ü", limits: { week: "9", concurrent_requests: 2 } },
+      },
     });
-    const minute = { requests_per_minute: null, tokens_per_minute: null };
-    const limits = { session: null, week: 9, month: null, ...minute, concurrent_requests: 2 };
-    expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0, limits, key_limits: null } });
+    expect(made).toMatchObject({ status: 200, body: { name: "a b/ü", keys: 0 } });
     const path = `/teams/${encodeURIComponent("a b/ü")}`;
     // A window that nobody has opened begins whenever it is asked for.
     const { standing: _, ...same } = made.body as Record<string, unknown>;
     expect((await port.ask(`${path}?organization=acme`)).body).toMatchObject(same);
     const patch = (body: object) => port.ask(path, { method: "PATCH", body: { organization: "acme", ...body } });
-    expect((await patch({ limits: { week: null } })).body.limits).toEqual({ ...limits, week: null });
-    for (const [body, code] of [
-      [{ limits: { weak: 1 } }, "invalid_value"],
-      [{ limits: { week: -1 } }, "invalid_value"],
-      [{ limits: { week: 1.5 } }, "invalid_value"],
-      [{ limits: 7 }, "invalid_value"],
-      [{ name: "own" }, "already_exists"],
-    ] as const)
-      expect([body, (await patch(body)).code]).toEqual([body, code]);
-    expect((await port.ask(`${path}?organization=acme`)).body.limits).toEqual({ ...limits, week: null });
+    expect([(await patch({ name: "own" })).code]).toEqual(["already_exists"]);
     const id = made.body.id as string;
+    const limit = (body: object) => port.ask(`/teams/${id}/limits`, { method: "PATCH", body });
+    const minute = { requests_per_minute: null, tokens_per_minute: null };
+    const own = { session: null, week: null, month: null, ...minute, concurrent_requests: 2 };
+    expect((await limit({ own: { week: null } })).body.own).toEqual(own);
+    for (const [body, code] of [
+      [{ own: { weak: "1" } }, "invalid_value"],
+      [{ own: { week: -1 } }, "invalid_value"],
+      [{ own: { week: "1e3" } }, "invalid_value"],
+      [{ own: { week: "5EUR" } }, "invalid_value"],
+      [{ own: { concurrent_requests: 1.5 } }, "invalid_value"],
+      [{ own: 7 }, "invalid_value"],
+      [{ limits: { week: "1" } }, "unknown_field"],
+      [{}, "invalid_value"],
+      [{ models: { "acme/*": { week: "1" }, "acme/writer/*": { week: "1" } } }, "invalid_value"],
+      [{ models: { "acme/nothing": { week: "1" } } }, "invalid_value"],
+      [{ models: Object.fromEntries([..."abcdefghi"].map((one) => [`${one}/*`, { week: "1" }])) }, "invalid_value"],
+    ] as const)
+      expect([body, (await limit(body)).code]).toEqual([body, code]);
+    expect((await port.ask(`/teams/${id}/limits`)).body).toMatchObject({ own, models: {} });
+    const models = { "acme/*": { month: { amount: "10", currency: "USD" } } };
+    expect((await limit({ models })).body).toMatchObject({
+      models: { "acme/*": { month: { amount: "10.000000000" } } },
+    });
     const key = await port.ask("/keys", {
-      ...{ method: "POST", body: { organization: "acme", name: "member", team: id, limits: { session: 5 } } },
+      ...{ method: "POST", body: { organization: "acme", name: "member", team: id, limits: { session: "5" } } },
     });
     const budget = (await port.ask(`/keys/${key.body.id}`)).body;
-    expect(budget).toMatchObject({ team: { id, name: "a b/ü" }, limits: { session: 5, week: null } });
+    expect(budget).toMatchObject({ team: { id, name: "a b/ü" } });
+    expect((await port.ask(`/keys/${key.body.id}/limits`)).body).toMatchObject({
+      own: { session: { amount: "5.000000000" }, week: null },
+    });
     expect((await port.ask(`/teams/${id}/remove`, { method: "POST", body: {} })).body).toMatchObject({ keys: 1 });
     expect((await port.ask(`/keys/${key.body.id}`)).body.team).toBeNull();
     expect(await port.ask(`/teams/${id}`)).toMatchObject({ status: 404, code: "resource_not_found" });

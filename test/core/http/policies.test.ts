@@ -115,11 +115,15 @@ describe("two changes at once", () => {
     const organization = await made("contested");
     const team = await port.manage.createTeam({ organization, name: "research" });
     const key = await port.manage.createKey({ organization, name: "app" });
+    const none = { session: null, month: null, requests_per_minute: null, tokens_per_minute: null };
+    const seven = { ...none, week: { amount: "7.000000000", currency: "USD" }, concurrent_requests: null };
     for (const [path, one, two, reads] of [
-      [`/teams/${team.id}`, { limits: { week: 7 } }, { limits: { week: 9 } }, { limits: { week: 7 } }],
+      [`/teams/${team.id}`, { name: "science" }, { name: "research" }, { name: "science" }],
+      [`/teams/${team.id}/limits`, { own: { week: "7" } }, { own: { week: "9" } }, { own: seven }],
       [`/keys/${key.id}`, { owner: "ann" }, { owner: "bob" }, { owner: "ann" }],
-      [`/keys/${key.id}`, { team: "research" }, { limits: { week: 9 } }, { team: { name: "research" } }],
-      [`/organizations/${organization}/key-limits`, { limits: { week: 7 } }, { limits: { week: 9 } }, {}],
+      [`/keys/${key.id}`, { team: "research" }, { name: "app 2" }, { team: { name: "research" } }],
+      [`/keys/${key.id}/limits`, { own: { week: "7" } }, { own: { week: "9" } }, { own: seven }],
+      [`/organizations/${organization}/limits`, { keys: { week: "7" } }, { keys: { week: "9" } }, { keys: seven }],
     ] as const) {
       const read = (await port.ask(path)).headers.get("etag")!;
       const version = Number(read.replaceAll('"', ""));
@@ -137,9 +141,9 @@ describe("two changes at once", () => {
     const organization = await made("crowded");
     const team = await port.manage.createTeam({ organization, name: "research" });
     const key = await port.manage.createKey({ organization, name: "app" });
-    for (const path of [`/teams/${team.id}`, `/keys/${key.id}`]) {
+    for (const path of [`/teams/${team.id}/limits`, `/keys/${key.id}/limits`]) {
       const { number } = await port.manage.auditHead();
-      const asked = [1, 2, 3, 4, 5].map((week) => change(path, { limits: { week } }, { version: 1 }));
+      const asked = [1, 2, 3, 4, 5].map((week) => change(path, { own: { week } }, { version: 1 }));
       const answers = await Promise.all(asked);
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412]);
       expect((await port.manage.auditHead()).number).toBe(number + 1);
@@ -188,10 +192,10 @@ describe("an organization", () => {
       ["PUT", `/organizations/${slug}/anchor`, { anchor: "2026-12-01" }],
       ["PATCH", `/organizations/${slug}`, { slug: "opened" }],
       ["PATCH", `/organizations/${slug}/policies`, { keeps_content: false }],
-      ["PATCH", `/organizations/${slug}/key-limits`, { limits: { week: 5 } }],
+      ["PATCH", `/organizations/${slug}/limits`, { keys: { week: "5" } }],
       ["PATCH", `/keys/${key.id}`, { owner: "ann" }],
-      ["PATCH", `/keys/${key.id}`, { limits: { week: 5 } }],
-      ["PATCH", `/teams/${team.id}`, { limits: { week: 5 } }],
+      ["PATCH", `/keys/${key.id}/limits`, { own: { week: "5" } }],
+      ["PATCH", `/teams/${team.id}/limits`, { own: { week: "5" } }],
       ["POST", `/teams/${team.id}/remove`, {}],
       ["POST", `/keys/${key.id}/rotate`, {}],
       ["PUT", `/organizations/${slug}/notices`, { url: "https://example.test/" }],

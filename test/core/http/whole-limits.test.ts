@@ -74,14 +74,14 @@ const limits: [string, string, string, () => Promise<string>][] = [
   ["organization", "week", "$0.0001 for this week", async () => keyOn("week")],
   ["organization", "month", "$0.0001 for this month", async () => keyOn("month")],
   ["team", "tokens_per_minute", "limit of 1,000 tokens a minute", () => keyOfTeam("tokens_per_minute=1000")],
-  ["team", "week", "$0.0001 for this week", () => keyOfTeam("week=100000")],
+  ["team", "week", "$0.0001 for this week", () => keyOfTeam("week=0.0001")],
   [
     "key",
     "tokens_per_minute",
     "limit of 1,000 tokens a minute",
     async () => keyOn("wide", "--limit", "tokens_per_minute=1000"),
   ],
-  ["key", "month", "$0.0001 for this month", async () => keyOn("wide", "--limit", "month=100000")],
+  ["key", "month", "$0.0001 for this month", async () => keyOn("wide", "--limit", "month=0.0001")],
 ];
 
 describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) => {
@@ -127,9 +127,9 @@ describe.each(limits)("above the %s's %s", (limited_by, limit, named, keyWith) =
 
 test("of several whole limits the smallest is named, whosever it is", async () => {
   const org = await newOrganization(service, "session");
-  const { key } = await newKey(service, org, "--limit", "month=50000");
+  const { key } = await newKey(service, org, "--limit", "month=0.00005");
   expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "month" });
-  const { key: wider } = await newKey(service, org, "--limit", "month=150000");
+  const { key: wider } = await newKey(service, org, "--limit", "month=0.00015");
   expect((await saidBy(await ask("chat", wider))).fields).toMatchObject({
     limited_by: "organization",
     limit: "session",
@@ -161,7 +161,7 @@ describe("extra usage", () => {
 
   test("relieves no key: its whole limit is final all the same", async () => {
     const { org } = await withExtra(100_000_000);
-    const { key } = await newKey(service, org, "--limit", "week=100000");
+    const { key } = await newKey(service, org, "--limit", "week=0.0001");
     expect((await saidBy(await ask("chat", key))).fields).toMatchObject({ limited_by: "key", limit: "week" });
   });
 

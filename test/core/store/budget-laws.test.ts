@@ -184,7 +184,7 @@ for (const name of databaseKinds(import.meta.path)) {
                 if (subject < 5) await staff.raise(subject, set);
                 else {
                   organization.raise = set;
-                  await staff.setRaise({ subject: "organization", id }, set);
+                  await staff.setRaise(id, set);
                 }
                 break;
               }

@@ -36,10 +36,13 @@ export interface ModelPeople {
   memberships: ReadonlyMap<string, string | null>;
 }
 
-/** The limits that count for a person: their own, else their team's for its members, else the organization's, else none. */
+/** The limits that count for a person: each their own, else their team's for its members, else the organization's, else none. */
 export function limitsOfMember({ own, defaults, memberships }: ModelPeople, organizationId: string, id: string) {
-  const ofTeam = defaults.get(memberships.get(id) ?? "");
-  return own.get(id) ?? ofTeam ?? defaults.get(organizationId) ?? unlimited;
+  const values = [own.get(id), defaults.get(memberships.get(id) ?? ""), defaults.get(organizationId)];
+  const limits = (Object.keys(unlimited) as (keyof UsageLimits)[]).map((name) => {
+    return [name, values.map((value) => value?.[name] ?? null).find((limit) => limit !== null) ?? null];
+  });
+  return Object.fromEntries(limits) as UsageLimits;
 }
 
 const unlimited: UsageLimits = { session: null, week: null, month: null, concurrentRequests: null };

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
-import { setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setSubject } from "../../harness/limits.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 
 const noon = new Date("2026-03-10T12:00:00.000Z");

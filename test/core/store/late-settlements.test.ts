@@ -6,10 +6,11 @@ import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Answer, Ledger, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { reportGroups } from "../../../src/core/store/report.ts";
-import { setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setSubject } from "../../harness/limits.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { limitModels } from "./model-limits.ts";
 

@@ -6,9 +6,10 @@ import { bare } from "../../../src/core/store/ids.ts";
 import type { AdmitAnswer, Ledger } from "../../../src/core/store/ledger.ts";
 import type { LimitStore } from "../../../src/core/store/plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
-import { setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { limits } from "../../../src/stores/postgres/limits.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setSubject } from "../../harness/limits.ts";
 import { until } from "../../harness/until.ts";
 import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
@@ -45,7 +46,7 @@ for (const name of databaseKinds(import.meta.path)) {
       await set(key, { session: 7 });
       const teamId = `team_${newHex()}`;
       await acts.createTeam({
-        ...{ id: teamId, organizationId: organization, name: "writers", limits: noBudget, keyLimits: null },
+        ...{ id: teamId, organizationId: organization, name: "writers", limits: noBudget },
         actor: "cli:test",
       });
       const between = await number();
@@ -71,7 +72,7 @@ for (const name of databaseKinds(import.meta.path)) {
       const teamId = `team_${newHex()}`;
       const budget = noBudget;
       const acts = administration(store.db);
-      const made = { id: teamId, organizationId: organization, name: "readers", limits: budget, keyLimits: null };
+      const made = { id: teamId, organizationId: organization, name: "readers", limits: budget };
       await acts.createTeam({ ...made, actor: "cli:test" });
       const [inside, outside] = [newKey(), newKey()];
       await set(inside, {}, bare(teamId, "team_"));

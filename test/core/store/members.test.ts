@@ -1,6 +1,7 @@
 // A person as a subject of the ledger: all keys of a person in an organization share the person's limits, in every store.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { memberIdOf } from "../../../src/admin/store/limits.ts";
 import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { newKey, secretOf } from "../../../src/core/auth/key.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
@@ -13,6 +14,7 @@ import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
 import { peopleAdministration } from "../../../src/stores/postgres/people-administration.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setLimits } from "../../harness/limits.ts";
 import { newMember } from "../../harness/members.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
@@ -51,22 +53,16 @@ for (const name of databaseKinds(import.meta.path))
       });
       return { id, hash: secret.hash };
     }
-    async function newTeam(organizationId: string, fields: Partial<StoredTeam> = {}) {
+    async function newTeam(organizationId: string, limits = noBudget) {
       const id = `team_${newHex()}`;
-      const given = { id, organizationId, name: id, limits: noBudget, keyLimits: null, actor, ...fields };
+      const given = { id, organizationId, name: id, limits, actor };
       return (await administration(store.db).createTeam(given)) as StoredTeam;
     }
     async function limit(personId: string, organizationId: string, limits: Partial<Budget> | null) {
-      const store_ = peopleAdministration(store.db);
-      const after = await store_.setMemberLimits(
-        { id: personId, actor },
-        organizationId,
-        () => limits && budget(limits),
-      );
-      expect(after).toMatchObject({ person: { id: personId } });
+      await setLimits(store.db, { subject: "person", id: personId, organizationId }, { own: limits ?? {} });
     }
-    const counted = async (personId: string) =>
-      (await peopleAdministration(store.db).memberBudgets([personId])).get(personId);
+    const counted = (id: string, organizationId: string) =>
+      administration(store.db).limitsOf({ subject: "person", id, organizationId });
 
     test("a person's keys share one limit exactly, and other people's keys and the person's in another organization are not affected", async () => {
       const [acme, other] = [await store.newOrganization(), await store.newOrganization()];
@@ -88,7 +84,7 @@ for (const name of databaseKinds(import.meta.path))
       expect(await book.budgets(acme, keys[2]!.id)).toMatchObject([
         { subject: "person", running: 0, windows: { session: { used: 5_000 } } },
       ]);
-      const [{ memberId } = { memberId: "" }] = (await counted(ann)) ?? [];
+      const memberId = memberIdOf(acme, ann);
       expect((await standings(store.db).standings([memberId])).get(memberId)).toMatchObject({
         windows: { session: { used: 5_000 } },
       });
@@ -114,17 +110,14 @@ for (const name of databaseKinds(import.meta.path))
 
     test("key, person and team are counted side by side, in this order, and running requests count for a person who gets a limit", async () => {
       const acme = await store.newOrganization();
-      const team = await newTeam(acme, { limits: budget({ week: 50_000 }) });
+      const team = await newTeam(acme, budget({ week: 50_000 }));
       const ann = await member(acme, team.name);
       const key = await newKeyOf(acme, ann, team.id);
       const [running, settled] = [asked(acme, key.id), asked(acme, key.id)];
       await book.run([running, settled]);
       await run(settleOf(settled, 700));
       await limit(ann, acme, { month: 20_000, concurrentRequests: 3 });
-      await administration(store.db).updateKey({ id: key.id, actor }, () => ({
-        teamId: team.id,
-        limits: budget({ session: 9_000 }),
-      }));
+      await setLimits(store.db, { subject: "key", id: key.id, organizationId: acme }, { own: { session: 9_000 } });
       expect(await admit(asked(acme, key.id))).toMatchObject({
         answer: "granted",
         teamId: team.id,
@@ -140,26 +133,31 @@ for (const name of databaseKinds(import.meta.path))
     test("a person's own limits count before the team's, and those before the organization's; the person follows the membership", async () => {
       const acme = await store.newOrganization();
       const administrator = administration(store.db);
-      const team = await newTeam(acme, { memberLimits: budget({ week: 3_000 }) });
+      const team = await newTeam(acme);
+      const whole = { subject: "organization", id: acme, organizationId: acme } as const;
+      await setLimits(store.db, { subject: "team", id: team.id, organizationId: acme }, { members: { week: 3_000 } });
       const ann = await member(acme, team.name);
-      await administrator.setMemberDefault({ id: acme, actor }, () => budget({ week: 4_000 }));
+      await setLimits(store.db, whole, { members: { week: 4_000 } });
       const key = await newKeyOf(acme, ann, team.id);
-      const weekOf = async () => (await counted(ann))?.map((one) => [one.isOwn, one.budget.week]);
-      expect(await weekOf()).toEqual([[false, 3_000]]);
+      const weekOf = async () => {
+        const { inForce, origins } = (await counted(ann, acme))!;
+        return [origins.week, inForce.week];
+      };
+      expect(await weekOf()).toEqual(["team", 3_000]);
       const first = asked(acme, key.id);
       await run(first);
       await limit(ann, acme, { week: 1_500 });
-      expect(await weekOf()).toEqual([[true, 1_500]]);
+      expect(await weekOf()).toEqual(["own", 1_500]);
       expect(await admit(asked(acme, key.id))).toMatchObject({ answer: "reserved", subjects: [{ subject: "person" }] });
       await limit(ann, acme, null);
-      expect(await weekOf()).toEqual([[false, 3_000]]);
+      expect(await weekOf()).toEqual(["team", 3_000]);
       // The person leaves the team while a request runs: it goes on counting for the person, whose key leaves the team too.
       await peopleAdministration(store.db).giveMembership(
         ann,
         { organization: acme, team: null, role: "member", scopes, models: null },
         actor,
       );
-      expect(await weekOf()).toEqual([[false, 4_000]]);
+      expect(await weekOf()).toEqual(["organization", 4_000]);
       expect((await administrator.findKey(key.id))!.team).toBeNull();
       expect(await answersOf(Array.from({ length: 4 }, () => asked(acme, key.id)))).toEqual([
         "granted",
@@ -168,8 +166,8 @@ for (const name of databaseKinds(import.meta.path))
         "reserved",
       ]);
       await run(settleOf(first, 1_000));
-      await administrator.setMemberDefault({ id: acme, actor }, () => null);
-      expect(await counted(ann)).toBeUndefined();
+      await setLimits(store.db, whole, { members: {} });
+      expect(await weekOf()).toEqual([null, null]);
       expect(await answersOf(Array.from({ length: 9 }, () => asked(acme, key.id)))).toEqual(Array(9).fill("granted"));
     });
 
@@ -180,7 +178,7 @@ for (const name of databaseKinds(import.meta.path))
       const { number } = await limitStore(store.db).changes(null);
       await limit(ann, acme, { requestsPerMinute: 7 });
       expect((await limitStore(store.db).changes(number)).subjects).toEqual([ann]);
-      const [{ memberId } = { memberId: "" }] = (await counted(ann)) ?? [];
+      const memberId = memberIdOf(acme, ann);
       expect((await directory(store.db).credential(key.hash))?.rates).toEqual([
         { limitedBy: "person", id: memberId, limits: { requestsPerMinute: 7, tokensPerMinute: null } },
       ]);

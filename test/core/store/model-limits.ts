@@ -6,8 +6,9 @@ import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { SubjectReading, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
-import { setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
+import { setSubject } from "../../harness/limits.ts";
 import { newMember } from "../../harness/members.ts";
 import { newHex, type Store } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
@@ -54,7 +55,12 @@ export async function limitModels(
   return row!.id;
 }
 
-export async function newKeyOf(store: Store, organizationId: string, id: string, personId: string): Promise<void> {
+export async function newKeyOf(
+  store: Store,
+  organizationId: string,
+  id: string,
+  personId: string | null,
+): Promise<void> {
   const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
   await administration(store.db).createKey({
     ...{ ...unrestricted, id, organizationId, name: id, scopes: [...scopes], personId, secret, actor: "cli:test" },

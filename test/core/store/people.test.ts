@@ -14,7 +14,7 @@ import { administration } from "../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
-import { peopleAdministration } from "../../../src/stores/postgres/people-administration.ts";
+import { setLimits } from "../../harness/limits.ts";
 import { until } from "../../harness/until.ts";
 import { kindsFor, withClock } from "../../stores/postgres/databases.ts";
 
@@ -58,7 +58,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
     }
     const team = (organizationId: string, name: string) =>
       administration(db).createTeam({
-        ...{ id: idOf(uuid(), "team_"), organizationId, name, limits: noBudget, keyLimits: null, actor: "cli:ann" },
+        ...{ id: idOf(uuid(), "team_"), organizationId, name, limits: noBudget, actor: "cli:ann" },
       });
     const lastAudit = async () => (await administration(db).listAudit({ limit: 1 }))[0]!;
 
@@ -142,7 +142,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       await people(db).confirm(of(lost.subject!, { memberships: [] }));
       const admin = administration(db);
       await admin.giveMembership(hand.id, member(acme.slug), "cli:ann");
-      await admin.setMemberLimits({ id: limited.id, actor: "cli:ann" }, acme.id, () => ({ ...noBudget, week: 5 }));
+      await setLimits(db, { subject: "person", id: limited.id, organizationId: acme.id }, { own: { week: 5 } });
       await admin.suspendPerson(suspended.id, "cli:ann");
       const stay = [lost, hand, limited, suspended];
       const isThere = async ({ id }: { id: string }) => (await people(db).findPerson(id)) !== null;
@@ -229,10 +229,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       expect(await teamOfKey()).toBe(research);
       // A team that was removed does not come back with the next change of the person.
       await administration(db).removeTeam(research, "cli:ann");
-      await peopleAdministration(db).setMemberLimits({ id: person.id, actor: "cli:ann" }, acme.id, () => ({
-        ...noBudget,
-        week: 9_000,
-      }));
+      await setLimits(db, { subject: "person", id: person.id, organizationId: acme.id }, { own: { week: 9_000 } });
       expect(await teamOfKey()).toBeNull();
       expect(await key("gone")).toBeNull();
       expect(await key((await organization()).slug)).toBeNull();

@@ -14,6 +14,7 @@ import { operators } from "../../../src/stores/postgres/operators.ts";
 import { forgetClosed } from "../../../src/stores/postgres/organization-life.ts";
 import { keptResponses } from "../../../src/stores/postgres/responses.ts";
 import { holds } from "../../harness/depth.ts";
+import { setLimits } from "../../harness/limits.ts";
 import { kinds, kindsFor, lockAwaited, type Open, type Owned, withClock } from "../../stores/postgres/databases.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
@@ -190,12 +191,13 @@ function contract(open: Open): void {
       expect(await admin.updateKey({ id: made.id, actor, version: 1 }, () => ({ owner: "bob" }))).toMatchObject({
         stale: { owner: "ann" },
       });
-      const limits = { ...noBudget, week: 7 };
-      expect(await admin.updateKey({ id: made.id, actor, version: 1 }, () => ({ limits }))).toMatchObject({
-        stale: { limits: noBudget },
+      const subject = { subject: "key", id: made.id, organizationId: made.organizationId } as const;
+      const own = { ...noBudget, week: 7 };
+      expect(await admin.updateLimits(subject, { actor, version: 1 }, () => ({ own }))).toMatchObject({
+        stale: { own: noBudget },
       });
-      expect(await admin.updateKey({ id: made.id, actor, version: 2 }, () => ({ limits }))).toMatchObject({
-        limits: { week: 7 },
+      expect(await admin.updateLimits(subject, { actor, version: 2 }, () => ({ own }))).toMatchObject({
+        own: { week: 7 },
       });
       await admin.rotateKey({ id: made.id, secret: newSecret(), graceEndsAt: null, actor });
       await admin.revokeKey({ id: made.id, old: true, actor });
@@ -204,11 +206,13 @@ function contract(open: Open): void {
       expect((await admin.findKey(made.id))?.version).toBe(6);
     });
 
-    test("with the same team and limits changes nothing, and nothing is written", async () => {
+    test("with the same team, and the same limits, changes nothing, and nothing is written", async () => {
       const made = await key(await organization());
       const { number } = await admin.auditHead();
-      const same = await admin.updateKey({ id: made.id, actor }, () => ({ teamId: null, limits: { ...noBudget } }));
+      const same = await admin.updateKey({ id: made.id, actor }, () => ({ teamId: null }));
       expect(same).toEqual(made);
+      const subject = { subject: "key", id: made.id, organizationId: made.organizationId } as const;
+      await admin.updateLimits(subject, { actor }, () => ({ own: { ...noBudget } }));
       expect((await admin.auditHead()).number).toBe(number);
       expect((await admin.findKey(made.id))?.version).toBe(1);
     });
@@ -357,9 +361,10 @@ function contract(open: Open): void {
     test("leaves it for fifteen months, then all goes but the audit log, and its slug stays taken", async () => {
       const [owner, other] = [await organization(), await organization()];
       const [gone, stays] = [await key(owner), await key(other)];
-      await admin.setKeyDefault({ id: owner.id, actor }, () => ({ ...noBudget, week: 5 }));
+      const whole = { subject: "organization", id: owner.id, organizationId: owner.id } as const;
+      await setLimits(owned.db, whole, { keys: { week: 5 } });
       const team = await admin.createTeam({
-        ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: owner.id, name: "t", keyLimits: null, actor },
+        ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: owner.id, name: "t", actor },
         limits: { ...noBudget, week: 5 },
       });
       expect(team).toHaveProperty("id");

@@ -7,15 +7,14 @@ import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, Command, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
-import type { StandingSubject } from "../../../src/core/store/standing.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
-import { setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
-import { raises } from "../../../src/stores/postgres/raises.ts";
 import { standings } from "../../../src/stores/postgres/standing.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setRaise, setSubject } from "../../harness/limits.ts";
 import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 
@@ -51,12 +50,8 @@ for (const name of databaseKinds(import.meta.path))
       };
       if (await store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(store.db, uuid);
     }
-    const raise = (subject: StandingSubject, id: string, limits: Partial<Budget> | null, until = end) =>
-      raises(store.db).setRaise(
-        { subject, id, organizationId: organization, audited: id },
-        limits && { limits: { ...noBudget, ...limits }, until },
-        actor,
-      );
+    const raise = (id: string, limits: Partial<Budget> | null, until = end) =>
+      setRaise(store.db, { id, organizationId: organization }, limits && { limits: { ...noBudget, ...limits }, until });
     const shown = async (id: string) => (await standings(store.db).standings([id])).get(id);
 
     beforeAll(async () => {
@@ -74,7 +69,7 @@ for (const name of databaseKinds(import.meta.path))
     test("a key has the raised room until the instant, and from it on the old limit, to the millisecond", async () => {
       const key = newKey();
       await limit(key, { session: 2_000 });
-      await raise("key", key, { session: 5_000 });
+      await raise(key, { session: 5_000 });
       await store.setClock(before);
       expect(await answersOf(Array.from({ length: 4 }, () => asked(key)))).toEqual(Array(4).fill("granted"));
       expect((await shown(key))?.windows.session).toMatchObject({ limit: 5_000, held: 4_000 });
@@ -93,9 +88,9 @@ for (const name of databaseKinds(import.meta.path))
     test("what runs grows no further after the end, gives back what is above, and loses nothing that was charged", async () => {
       const key = newKey();
       // Somebody else's goes on.
-      await raise("organization", organization, { session: 9_000 }, after(9 * hour_ms));
+      await raise(organization, { session: 9_000 }, after(9 * hour_ms));
       await limit(key, { session: 2_000 });
-      await raise("key", key, { session: 6_000 });
+      await raise(key, { session: 6_000 });
       const [running, other] = [asked(key, { lease_ms: 10 * hour_ms }), asked(key, { lease_ms: 10 * hour_ms })];
       expect(await answersOf([running, other])).toEqual(["granted", "granted"]);
       await store.setClock(before);
@@ -113,7 +108,7 @@ for (const name of databaseKinds(import.meta.path))
     test("what is settled before the end is charged under the raise, and stays charged after it", async () => {
       const key = newKey();
       await limit(key, { session: 2_000 });
-      await raise("key", key, { session: 6_000 });
+      await raise(key, { session: 6_000 });
       const command = asked(key, { outputTokens: 400 });
       await admit(command);
       await store.setClock(before);
@@ -127,7 +122,7 @@ for (const name of databaseKinds(import.meta.path))
       const key = newKey();
       const elsewhere = await store.newOrganization();
       const limits = { ...unlimited, session: 2_000, concurrentRequests: 3 };
-      await raise("organization", organization, { session: 5_000, concurrentRequests: 4 });
+      await raise(organization, { session: 5_000, concurrentRequests: 4 });
       const theirs = () => ({ ...admitOf(elsewhere, { limits }), keyId: newKey() });
       const ours = () => asked(key, { limits, lease_ms: 10 * hour_ms });
       const all = [theirs(), ours(), theirs(), ours(), theirs(), ours(), ours(), ours()];
@@ -158,9 +153,9 @@ for (const name of databaseKinds(import.meta.path))
       const [key, team] = [newKey(), `team_${newHex()}`];
       await limit(team, { week: 1_000 });
       await limit(key, { session: 3_000 }, team);
-      await raise("team", team, { week: 9_000, month: 500 });
-      await raise("key", key, { session: 2_000, concurrentRequests: 1 });
-      await raise("organization", organization, { session: 100 });
+      await raise(team, { week: 9_000, month: 500 });
+      await raise(key, { session: 2_000, concurrentRequests: 1 });
+      await raise(organization, { session: 100 });
       expect(await answersOf([asked(key), asked(key), asked(key), asked(key)])).toEqual([
         ...["granted", "granted", "granted", "reserved"],
       ]);
@@ -184,7 +179,7 @@ for (const name of databaseKinds(import.meta.path))
         await store.db.query(
           "insert into plan (name, source, version, session_nanos, changed_at) values ('test', 'file', 1, 300, now()) on conflict do nothing",
         );
-        await raise("organization", organization, { session: 5_000 });
+        await raise(organization, { session: 5_000 });
         const command = asked(newKey(), { limits: { ...unlimited, session: 300 }, lease_ms: 1_000 });
         await admit(command);
         const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
@@ -209,7 +204,7 @@ for (const name of databaseKinds(import.meta.path))
     test("many connections at once against room for five under a raise: five; after its end, room for two: none more", async () => {
       const key = newKey();
       await limit(key, { week: 2_000 });
-      await raise("key", key, { week: 5_000 });
+      await raise(key, { week: 5_000 });
       await store.setClock(before);
       const books = await Promise.all(
         Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
@@ -239,21 +234,21 @@ for (const name of databaseKinds(import.meta.path))
         limits: { ...noBudget, requestsPerMinute: 5 },
       });
       const seen = async () => {
-        const { rates, planRaise } = (await directory(store.db).credential(secret.hash))!;
-        return { rates: rates.map(({ limits }) => limits), planRaise };
+        const { rates, overPlan } = (await directory(store.db).credential(secret.hash))!;
+        return { rates: rates.map(({ limits }) => limits), raise: overPlan?.raise };
       };
       const below = {
         rates: [{ requestsPerMinute: 5, tokensPerMinute: null }],
-        planRaise: { requestsPerMinute: null, tokensPerMinute: null },
+        raise: { requestsPerMinute: null, tokensPerMinute: null },
       };
       expect(await seen()).toEqual(below);
-      await raise("key", id, { requestsPerMinute: 50, tokensPerMinute: 900 });
-      await raise("organization", organization, { tokensPerMinute: 7_000 }, after(2 * hour_ms));
+      await raise(id, { requestsPerMinute: 50, tokensPerMinute: 900 });
+      await raise(organization, { tokensPerMinute: 7_000 }, after(2 * hour_ms));
       await store.setClock(before);
-      const planRaise = { requestsPerMinute: null, tokensPerMinute: 7_000 };
-      expect(await seen()).toEqual({ rates: [{ requestsPerMinute: 50, tokensPerMinute: null }], planRaise });
+      const ofPlan = { requestsPerMinute: null, tokensPerMinute: 7_000 };
+      expect(await seen()).toEqual({ rates: [{ requestsPerMinute: 50, tokensPerMinute: null }], raise: ofPlan });
       await store.setClock(end);
-      expect(await seen()).toEqual({ ...below, planRaise });
+      expect(await seen()).toEqual({ ...below, raise: ofPlan });
       await store.setClock(after(2 * hour_ms));
       expect(await seen()).toEqual(below);
     });
@@ -273,9 +268,9 @@ for (const name of databaseKinds(import.meta.path))
         return last.subjects?.filter((id) => [key, team, organization].includes(id)).toSorted();
       };
       expect(await heard()).toEqual([]);
-      await raise("key", key, { week: 5_000 });
-      await raise("team", team, { week: 5_000 }, after(2 * hour_ms));
-      await raise("organization", organization, { week: 5_000 });
+      await raise(key, { week: 5_000 });
+      await raise(team, { week: 5_000 }, after(2 * hour_ms));
+      await raise(organization, { week: 5_000 });
       expect(await heard()).toEqual([key, organization, team].toSorted());
       expect(last.nextEnd_ms).toBe(hour_ms);
       await store.setClock(before);
@@ -285,10 +280,8 @@ for (const name of databaseKinds(import.meta.path))
       expect(await heard()).toEqual([key, organization].toSorted());
       expect(await heard()).toEqual([]);
       expect(last.nextEnd_ms).toBe(hour_ms);
-      expect(await raise("team", team, null)).toBe("ended");
+      await raise(team, null);
       expect(await heard()).toEqual([team]);
       expect((await shown(team))?.windows.week.limit).toBe(1_000);
-      expect(await raise("team", team, null)).toBe("none");
-      expect(await raise("team", team, { week: 5_000 }, end)).toBe("past");
     });
   });

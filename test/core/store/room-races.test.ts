@@ -4,9 +4,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import type { Admit, Ledger } from "../../../src/core/store/ledger.ts";
-import { setSubject } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setSubject } from "../../harness/limits.ts";
 import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { house, limitModels, whose } from "./model-limits.ts";
 

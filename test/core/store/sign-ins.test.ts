@@ -18,6 +18,7 @@ import { people } from "../../../src/stores/postgres/people.ts";
 import { peopleAdministration } from "../../../src/stores/postgres/people-administration.ts";
 import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
 import { useCounts } from "../../../src/stores/postgres/use-counts.ts";
+import { setLimits } from "../../harness/limits.ts";
 import { newMember } from "../../harness/members.ts";
 import { kindsFor, withClock } from "../../stores/postgres/databases.ts";
 
@@ -175,12 +176,10 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
       test("takes no default limits of keys, and follows the membership to its team at once", async () => {
         const organizationId = await organization();
-        await administration(db).setKeyDefault({ id: organizationId, actor: "cli:ann" }, () => ({
-          ...noBudget,
-          requestsPerMinute: 1,
-        }));
+        const whole = { subject: "organization", id: organizationId, organizationId } as const;
+        await setLimits(db, whole, { keys: { requestsPerMinute: 1 } });
         const made = await administration(db).createTeam({
-          ...{ id: idOf(uuid(), "team_"), organizationId, name: "research", keyLimits: null, actor: "cli:ann" },
+          ...{ id: idOf(uuid(), "team_"), organizationId, name: "research", actor: "cli:ann" },
           limits: { ...noBudget, requestsPerMinute: 5 },
         });
         const teamId = (made as { id: string }).id;

@@ -1,16 +1,15 @@
 // The keys, people and teams of an organization in the laws of budgets, in a store and in memory at once.
 
+import { memberIdOf } from "../../../src/admin/store/limits.ts";
 import { matchesModel, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { UsageLimits } from "../../../src/core/store/ledger.ts";
-import type { RaiseSubject } from "../../../src/core/store/raise.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
-import { type Subject, setSubject, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
+import { setTeam, sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
-import { peopleAdministration } from "../../../src/stores/postgres/people-administration.ts";
-import { raises } from "../../../src/stores/postgres/raises.ts";
 import { uuidOfSubject } from "../../../src/stores/postgres/standing.ts";
+import { setLimits, setRaise } from "../../harness/limits.ts";
 import { issuer, newMember } from "../../harness/members.ts";
 import { limitsOfMember, type ModelPeople, type ModelRaise, type ModelSubject, underRaise } from "./budget-model.ts";
 import { newHex, type Store, unlimited } from "./ledger-stores.ts";
@@ -73,56 +72,54 @@ export class Staff {
   static async hired(store: Store, organization: string, now_ms: () => number): Promise<Staff> {
     const person = await newMember(store.db, newHex(), { organization });
     const keys = Array.from({ length: 4 }, () => `key_${newHex()}`);
-    for (const id of keys.filter((_, place) => isHers(place))) await newKeyOf(store, organization, id, person);
+    for (const [place, id] of keys.entries()) await newKeyOf(store, organization, id, isHers(place) ? person : null);
     const teams = [`team_${newHex()}`, `team_${newHex()}`];
     for (const id of teams) {
-      const made = { id, organizationId: organization, name: id, limits: noBudget, keyLimits: null, actor };
+      const made = { id, organizationId: organization, name: id, limits: noBudget, actor };
       await administration(store.db).createTeam(made);
     }
-    const member = await raises(store.db).memberId(organization, person);
+    const member = memberIdOf(organization, person);
     return new Staff(store, organization, person, keys, teams, member, now_ms);
   }
 
   async raise(subject: number, raise: ModelRaise | null): Promise<void> {
-    const { id, subject: kind } = this.subjects[subject]!;
     this.subjects[subject]!.raise = raise;
-    await this.setRaise({ subject: kind, id }, raise);
+    await this.setRaise(this.subjects[subject]!.id, raise);
   }
 
-  async setRaise(whose: Pick<RaiseSubject, "subject" | "id">, raise: ModelRaise | null): Promise<void> {
+  async setRaise(id: string, raise: ModelRaise | null): Promise<void> {
     const set = raise && { limits: { ...noBudget, ...raise.limits }, until: new Date(raise.until_ms) };
-    const subject = { ...whose, organizationId: this.organization, audited: whose.id };
-    await raises(this.store.db).setRaise(subject, set, actor);
+    await setRaise(this.store.db, { id, organizationId: this.organization }, set);
   }
 
   async limit(place: number, limits: UsageLimits): Promise<void> {
     const subject = this.subjects[place]!;
     if (subject.subject === "person") return this.limitPerson(limits);
     subject.base = limits;
-    await this.#set(subject.id, subject.subject === "key" ? this.teamIdOf(place) : null, limits);
+    const named = { subject: subject.subject, id: subject.id, organizationId: this.organization };
+    await setLimits(this.store.db, named, { own: limits });
   }
 
   async move(key: number, team: number | null): Promise<void> {
     this.teamOf.set(key, team);
-    await this.#set(this.keys[key]!, this.teamIdOf(key), this.#limits(key));
+    const inTeam = this.teamIdOf(key);
+    const place = { owner: bare(this.organization, "org_"), team: inTeam && bare(inTeam, "team_") };
+    const id = bare(this.keys[key]!, "key_");
+    if (await this.store.db.transaction((tx) => setTeam(tx, { id, ...place }))) await sumEarlier(this.store.db, id);
   }
 
   async limitPerson(limits: UsageLimits | null): Promise<void> {
-    const store = peopleAdministration(this.store.db);
-    const organizationId = this.organization;
-    const own = limits && { ...noBudget, ...limits };
-    await store.setMemberLimits({ id: this.person, actor }, organizationId, () => own);
+    const subject = { subject: "person", id: this.person, organizationId: this.organization } as const;
+    await setLimits(this.store.db, subject, { own: limits ?? {} });
     this.#refresh({ ...this.#members, own: limits ? new Map([[this.subjects[4]!.id, limits]]) : new Map() });
   }
 
   /** For the members of a team, or of the organization. */
   async limitMembers(team: number | null, limits: UsageLimits | null): Promise<void> {
-    const budget = limits && { ...noBudget, ...limits };
-    const administrator = administration(this.store.db);
-    if (team === null) await administrator.setMemberDefault({ id: this.organization, actor }, () => budget);
-    else await administrator.updateTeam({ id: this.subjects[2 + team]!.id, actor }, () => ({ memberLimits: budget }));
-    const defaults = new Map(this.#members.defaults);
     const id = team === null ? this.organization : this.subjects[2 + team]!.id;
+    const kind = team === null ? "organization" : "team";
+    await setLimits(this.store.db, { subject: kind, id, organizationId: this.organization }, { members: limits ?? {} });
+    const defaults = new Map(this.#members.defaults);
     if (limits) defaults.set(id, limits);
     else defaults.delete(id);
     this.#refresh({ ...this.#members, defaults });
@@ -180,18 +177,6 @@ export class Staff {
   #refresh(members: ModelPeople): void {
     this.#members = members;
     this.subjects[4]!.base = limitsOfMember(members, this.organization, this.subjects[4]!.id);
-  }
-
-  #limits(key: number): UsageLimits {
-    return key < 2 ? this.subjects[key]!.base : unlimited;
-  }
-
-  async #set(named: string, inTeam: string | null, budget: UsageLimits): Promise<void> {
-    const organization = bare(this.organization, "org_");
-    const id = bare(named, named.startsWith("key_") ? "key_" : "team_");
-    const team = inTeam && bare(inTeam, "team_");
-    const subject: Subject = { id, organization, team, budget: { ...noBudget, ...budget } };
-    if (await this.store.db.transaction((tx) => setSubject(tx, subject))) await sumEarlier(this.store.db, id);
   }
 }
 

@@ -16,6 +16,7 @@ import { peopleAdministration } from "../../../src/stores/postgres/people-admini
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
+import { setLimits } from "../../harness/limits.ts";
 import { admitOf, newHex, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 import { unrestricted } from "./new-key.ts";
 import { always } from "./report-model.ts";
@@ -67,7 +68,7 @@ for (const name of databaseKinds(import.meta.path))
 
     async function newTeam(organizationId: string): Promise<string> {
       const id = `team_${newHex()}`;
-      const given = { id, organizationId, name: id, limits: noBudget, keyLimits: null, actor };
+      const given = { id, organizationId, name: id, limits: noBudget, actor };
       await administration(store.db).createTeam(given);
       return ((await administration(store.db).findTeam(id)) as StoredTeam).id;
     }
@@ -86,9 +87,7 @@ for (const name of databaseKinds(import.meta.path))
       return id;
     }
     async function limit(personId: string, organizationId: string, week: number | null) {
-      const of = peopleAdministration(store.db);
-      const budget = week === null ? null : { ...noBudget, week };
-      await of.setMemberLimits({ id: personId, actor }, organizationId, () => budget);
+      await setLimits(store.db, { subject: "person", id: personId, organizationId }, { own: { week } });
     }
 
     /** Two organizations, two people with keys in both or one, and a key of nobody. */

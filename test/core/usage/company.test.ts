@@ -49,10 +49,10 @@ beforeAll(async () => {
   });
   db = await serverDatabase(database.url);
   await service.json("org", "create", "acme", "--plan", "wide");
-  await service.json("org", "member-limits", "acme", "--limit", "week=400000");
+  await service.json("limit", "set", "org", "acme", "--members", "week=0.0004");
   for (const [name, limit] of [
-    ["research", "month=500000"],
-    ["product", "month=100000000"],
+    ["research", "month=0.0005"],
+    ["product", "month=0.1"],
   ] as const)
     team[name] = (
       await service.json<{ id: string }>("team", "create", "--org", "acme", "--name", name, "--limit", limit)
@@ -63,12 +63,12 @@ beforeAll(async () => {
     ["cleo", "product"],
   ] as const)
     person[name] = await newMember(db, name, { organization: "acme", team: inTeam });
-  await service.json("person", "limit", person.cleo!, "--org", "acme", "--limit", "week=100000000");
+  await service.json("limit", "set", "person", person.cleo!, "--org", "acme", "week=0.1");
   await give("ann-laptop", { person: "ann", team: "research" });
   await give("ann-server", { person: "ann", team: "research" });
   await give("bob", { person: "bob", team: "research" });
   await give("cleo", { person: "cleo", team: "product" });
-  await give("cleo-narrow", { person: "cleo", team: "product" }, "--limit", "session=150000");
+  await give("cleo-narrow", { person: "cleo", team: "product" }, "--limit", "session=0.00015");
   await give("research-job", { team: "research" });
   await give("nobody", {});
 }, 120_000);
@@ -155,10 +155,10 @@ test("every number of every report is the sum of the receipts", async () => {
 
 test("a report by person says how much of her limits each has used, as the person does", async () => {
   const { rows } = await report("person");
-  const shown = await service.json<{ limits: { standing: object }[] }>("person", "show", person.ann!);
-  expect(shown.limits[0]!.standing).toMatchObject({ week: { limit: 400_000, used: expect.any(Number) } });
+  const shown = await service.json<{ standing: object }>("limit", "show", "person", person.ann!, "--org", "acme");
+  expect(shown.standing).toMatchObject({ week: { limit: 400_000, used: expect.any(Number) } });
   const { standing } = rows.find((row) => row.person_id === person.ann) as { standing?: object };
-  expect(standing).toEqual(shown.limits[0]!.standing);
+  expect(standing).toEqual(shown.standing);
   const byModel = (await report("person,model")).rows;
   expect(byModel.every((row) => !("standing" in row))).toBe(true);
 });

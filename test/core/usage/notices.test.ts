@@ -12,6 +12,7 @@ import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setRaise } from "../../harness/limits.ts";
 import { until } from "../../harness/until.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
 import { newSecret, unrestricted } from "../store/new-key.ts";
@@ -58,7 +59,6 @@ async function teamAndKey(
     id: teamId,
     name,
     limits: { ...noBudget, week: 100 },
-    keyLimits: null,
   });
   await acts.createKey({
     ...{ ...unrestricted, ...common, id, name: "app", scopes: ["inference:create"], teamId },
@@ -275,20 +275,20 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     };
     await use(organization, 85, key);
     expect(await told()).toEqual([[80, 100]]);
-    const subject = { subject: "team", id, organizationId: organization, audited: id } as const;
+    const subject = { id, organizationId: organization };
     const raise = { limits: { ...noBudget, week: 130 }, until: new Date(Date.now() + 3_600_000) };
-    await acts.setRaise(subject, raise, "cli:test");
+    await setRaise(store.db, subject, raise);
     expect(await told()).toEqual([[80, 100]]);
     await use(organization, 25, key);
     expect(await told()).toEqual([[80, 100]]);
-    await acts.setRaise(subject, null, "cli:test");
+    await setRaise(store.db, subject, null);
     const both = [
       [80, 100],
       [100, 100],
     ];
     expect(await told()).toEqual(both);
-    await acts.setRaise(subject, raise, "cli:test");
-    await acts.setRaise(subject, null, "cli:test");
+    await setRaise(store.db, subject, raise);
+    await setRaise(store.db, subject, null);
     expect(await told()).toEqual(both);
     await acts.removeNoticeHook(organization, "cli:test");
   });

@@ -80,7 +80,9 @@ test("a person's limit counts the token and the keys together, names her in refu
   interface Shown {
     id: string;
     subject: string;
-    limits: { organization: string; is_own: boolean; standing: { session: { limit: Money; used: Money } } }[];
+  }
+  interface Limited {
+    standing: { session: { limit: Money; used: Money } };
   }
   const { id } = (await service.json<Shown[]>("person", "list")).find(({ subject }) => subject === "dee")!;
   const made = await service.json<{ id: string; key: string; person_id: string }>(
@@ -89,12 +91,10 @@ test("a person's limit counts the token and the keys together, names her in refu
   expect(made.person_id).toBe(id);
   expect((await chat(made.key)).status).toBe(200);
   // What she has used before counts.
-  await service.json("person", "limit", id, "--org", "acme", "--limit", "session=1000,requests_per_minute=1000");
-  const shown = await service.json<Shown>("person", "show", id);
-  expect(shown.limits).toMatchObject([
-    { organization: "acme", is_own: true, standing: { session: { limit: dollars(1000) } } },
-  ]);
-  expect(nanosOf(shown.limits[0]!.standing.session.used)).toBeGreaterThan(0);
+  await service.json("limit", "set", "person", id, "--org", "acme", "session=0.000001,requests_per_minute=1000");
+  const shown = await service.json<Limited>("limit", "show", "person", id, "--org", "acme");
+  expect(shown).toMatchObject({ standing: { session: { limit: dollars(1000) } } });
+  expect(nanosOf(shown.standing.session.used)).toBeGreaterThan(0);
   for (const own of [key, made.key]) {
     await until(async () => (await chat(own)).status === 429, 5_000, "the refusal");
     const { error } = (await (await chat(own)).json()) as { error: object };
@@ -108,8 +108,8 @@ test("a person's limit counts the token and the keys together, names her in refu
   const requests = await service.json<{ key_id: string }[]>("request", "list", "--person", id);
   expect(requests.some(({ key_id }) => key_id === made.id)).toBe(true);
   // Without limits of her own those of the organization for its members count.
-  await service.json("person", "limit", id, "--org", "acme", "--limit", "session=none,requests_per_minute=none");
+  await service.json("limit", "set", "person", id, "--org", "acme", "session=inherit,requests_per_minute=inherit");
   await until(async () => (await chat(made.key)).status === 200, 5_000, "her room");
-  await service.json("org", "member-limits", "acme", "--limit", "session=2000");
+  await service.json("limit", "set", "org", "acme", "--members", "session=0.000002");
   await until(async () => (await chat(made.key)).status === 429, 5_000, "the refusal by the organization's default");
 });

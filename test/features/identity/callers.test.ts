@@ -70,7 +70,7 @@ beforeAll(async () => {
   const acme = { id: idOf(Bun.randomUUIDv7(), "org_"), slug: "acme", name: "Acme", plan: null, actor };
   await administration(owned.db).createOrganization(acme);
   await administration(owned.db).createTeam({
-    ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: acme.id, name: "lab", keyLimits: null, actor },
+    ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId: acme.id, name: "lab", actor },
     limits: noBudget,
   });
 });

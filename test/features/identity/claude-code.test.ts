@@ -1,6 +1,7 @@
 // What Claude Code asks of its gateway beside messages: settings, usage, and how its sign-in hears of limits.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { decimalOf } from "../../../src/core/inference/money.ts";
 import { type Laptop, laptop } from "../../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
@@ -54,7 +55,15 @@ describe("a sign-in of Claude Code", () => {
   const limit = async (session: number) => {
     const { person_id: person } = await node.sluice.json<{ person_id: string }>("key", "show", keyId);
     const { organization } = node.sluice;
-    return node.sluice.json("person", "limit", person, "--org", organization, "--limit", `session=${session}`);
+    return node.sluice.json(
+      "limit",
+      "set",
+      "person",
+      person,
+      "--org",
+      organization,
+      `session=${decimalOf(session, 9)}`,
+    );
   };
   let keyId: string;
 

@@ -34,7 +34,7 @@ identity:
   nodes = [await start(), await start()];
   await cli("org", "create", "acme", "--plan", "unlimited");
   await cli("org", "create", "beta", "--plan", "unlimited");
-  await cli("team", "create", "--org", "acme", "--name", "small", "--limit", "session=1");
+  await cli("team", "create", "--org", "acme", "--name", "small", "--limit", "session=0.000000001");
   token = await newToken("research");
   expect(await answers()).toEqual(["200", "200"]);
   person = (await cli<{ id: string }[]>("person", "list"))[0]!.id;
@@ -75,14 +75,14 @@ const facts: Record<string, [change: () => Promise<unknown>, answer: string, res
   "fewer scopes": [() => give("--scopes", "models:read"), "missing_scope", take],
   "other models": [() => give("--models", plainModel), "model_not_allowed", take],
   "a limit of the person": [
-    () => cli("person", "limit", person, "--org", "acme", "--limit", "session=1"),
+    () => cli("limit", "set", "person", person, "--org", "acme", "session=0.000000001"),
     "usage_limit_reached of person",
-    () => cli("person", "limit", person, "--org", "acme", "--limit", "session=none"),
+    () => cli("limit", "set", "person", person, "--org", "acme", "session=inherit"),
   ],
   "the limits of members": [
-    () => cli("org", "member-limits", "acme", "--limit", "session=1"),
+    () => cli("limit", "set", "org", "acme", "--members", "session=0.000000001"),
     "usage_limit_reached of person",
-    () => cli("org", "member-limits", "acme", "--limit", "session=none"),
+    () => cli("limit", "set", "org", "acme", "--members", "session=inherit"),
   ],
   "a suspension": [() => cli("person", "suspend", person), "person_suspended", () => cli("person", "resume", person)],
   "the organization's suspension": [

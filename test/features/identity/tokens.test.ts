@@ -228,7 +228,7 @@ describe("an assertion of a workload", () => {
     const read = async () => (await directory(db).credential(hashKey(accessToken)))!;
     const { id } = (await parts.people.personOf(issuer.issuer, "job-4"))!.person;
     await administration(db).createTeam({
-      ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId, name: "jobs", keyLimits: null, actor: "cli:ann" },
+      ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId, name: "jobs", actor: "cli:ann" },
       limits: { ...noBudget, requestsPerMinute: 9 },
     });
     const membership = { organization: "acme", team: "jobs", role: "member", scopes, models: ["a/b"] } as const;

@@ -7,13 +7,13 @@ import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import type { RateLimits, RateSubject, Rates } from "../../../src/core/store/rates.ts";
-import { setSubject } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { postgresRates } from "../../../src/stores/postgres/rates.ts";
 import { admitOf, newHex, newRequestId, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
 import { house, limitModels, whose } from "../../core/store/model-limits.ts";
 import { ofOrganization } from "../../core/store/rates-stores.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { setSubject } from "../../harness/limits.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,17 +1,17 @@
 /** The rules for a file of organizations that its schema cannot express: between its values, and with what exists. Pure. */
-import { nanos_per_one } from "../../../core/inference/money.ts";
+
+import { grouped } from "../../../core/inference/amounts.ts";
+import { decimalOf, nanos_per_one } from "../../../core/inference/money.ts";
 import { camelName } from "../../../core/schema/codec.ts";
 import type { Path } from "../../../core/schema/walk.ts";
-import { type Budget, noBudget } from "../../../core/store/budget.ts";
-import { windowKinds } from "../../../core/store/ledger.ts";
+import type { Budget } from "../../../core/store/budget.ts";
 import { noLimits, type Plan } from "../../../core/store/plan.ts";
 import { ManagementError } from "../error.ts";
-import type { Key } from "../key.ts";
-import { changedLimits, type LimitChanges, withinPlan } from "../limits.ts";
+import { withinOrganization } from "../limit-change.ts";
+import { isWindow } from "../limit-shape.ts";
 import { plan_default } from "../organizations.ts";
 import { countedLimits } from "../plans.ts";
-import type { Team } from "../team.ts";
-import { inheritedLimits, type PersonState } from "./state.ts";
+import { type Amount, organizationsLimits, trimmed, valuesSet } from "./limits.ts";
 import type { Step } from "./step.ts";
 import { type Diff, type OrganizationEntry, ownOf } from "./wanted.ts";
 
@@ -58,14 +58,12 @@ function checkHook({ problems }: Diff, path: Path, { differences }: Step): void 
   }
 }
 
-export function checkTeam(diff: Diff, entry: OrganizationEntry, step: Step, team: Team | null): void {
-  checkLimits(diff, entry, step, { field: "limits", before: team?.limits ?? noBudget, whose: "team" });
-  checkLimits(diff, entry, step, { field: "member_limits", before: team?.memberLimits ?? noBudget, whose: "person" });
-  checkLimits(diff, entry, step, { field: "key_limits", before: team?.keyLimits ?? noBudget, whose: "new key" });
+export function checkTeam(diff: Diff, entry: OrganizationEntry, step: Step): void {
+  checkLimits(diff, entry, step, "limits", "team");
 }
 
-export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step, key: Key | null): void {
-  const { slug, wanted, state } = entry;
+export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step): void {
+  const { slug } = entry;
   for (const { field, to } of step.differences) {
     if (field === "expires_at" && typeof to === "string" && Date.parse(to) <= diff.options.now_ms) {
       diff.problems.push({ path: [...step.path, field], message: `${to} is in the past` });
@@ -74,14 +72,11 @@ export function checkKey(diff: Diff, entry: OrganizationEntry, step: Step, key: 
       diff.problems.push({ path: [...step.path, field], message: `there is no team '${to}' of ${slug}` });
     }
   }
-  const teamName = (wanted.keys?.[step.name]?.team as string | null | undefined) ?? null;
-  const written = wanted.teams?.[teamName ?? ""]?.key_limits as LimitChanges | null | undefined;
-  const inherited = state && written === undefined ? inheritedLimits(state, teamName) : noBudget;
-  checkLimits(diff, entry, step, { field: "limits", before: key?.limits ?? inherited, whose: "key" });
+  checkLimits(diff, entry, step, "limits", "key");
 }
 
 /** Checks what is to be set for a person, organization by organization. */
-export function checkPerson(diff: Diff, step: Step, now: PersonState): void {
+export function checkPerson(diff: Diff, step: Step): void {
   const placed = step.differences.filter(({ field, to }) => field.includes(".") && to !== null);
   for (const [place, [first]] of Map.groupBy(placed, ({ field }) => field.split(".", 2).join("."))) {
     const [section = "", slug = ""] = place.split(".");
@@ -91,7 +86,7 @@ export function checkPerson(diff: Diff, step: Step, now: PersonState): void {
     if (missing !== null) {
       wrong(missing);
     } else if (section === "limits") {
-      checkLimits(diff, entry, step, { field: place, before: now.limits.get(slug) ?? noBudget, whose: "person" });
+      checkLimits(diff, entry, step, place, "person");
     } else {
       const { team } = first!.to as { team?: string };
       if (team !== undefined && !hasTeam(diff, entry, team)) wrong(`there is no team '${team}' of ${slug}`);
@@ -120,25 +115,26 @@ function hasTeam({ options }: Diff, { wanted, state }: OrganizationEntry, team: 
   return stays && state?.teams.some(({ name }) => name === team) === true;
 }
 
-/** Refuses, as the verbs would, limits above those of the plan, where any limit is changed. */
-function checkLimits(
-  diff: Diff,
-  entry: OrganizationEntry,
-  step: Step,
-  { field, before, whose }: { field: string; before: Budget; whose: string },
-): void {
-  const changes = step.differences.filter((one) => one.field.startsWith(`${field}.`));
+/** Refuses, as the verbs would, limits above the organization's. */
+function checkLimits(diff: Diff, entry: OrganizationEntry, step: Step, field: string, whose: string): void {
+  const changes = step.differences.filter((one) => one.field.startsWith(`${field}.`) && one.to !== null);
   if (changes.length === 0) return;
-  const changed = Object.fromEntries(changes.map((one) => [camelName(one.field.slice(field.length + 1)), one.to]));
-  try {
-    withinPlan(changedLimits(changed as LimitChanges, before), planOf(diff, entry), whose);
-  } catch (cause) {
-    if (!(cause instanceof ManagementError)) throw cause;
-    diff.problems.push({ path: [...step.path, ...field.split(".")], message: cause.message });
-  }
+  const set = changes.map(({ field: name, to }): [string, Amount] => [name.slice(field.length + 1), to as Amount]);
+  const { slug: name, wanted, state } = entry;
+  const inForce = organizationsLimits(wanted.limits as never, state?.organization.limits ?? null, planOf(diff, entry));
+  const words = (limit: keyof Budget, amount: number) =>
+    isWindow(limit) ? String(trimmed(decimalOf(amount, 9))) : grouped(amount);
+  for (const [place, value] of valuesSet(Object.fromEntries(set)))
+    try {
+      withinOrganization(value, { inForce, name }, place === "own" ? whose : place, words);
+    } catch (cause) {
+      if (!(cause instanceof ManagementError)) throw cause;
+      diff.problems.push({ path: [...step.path, ...field.split("."), ...placeOf(place)], message: cause.message });
+    }
 }
 
-const isMoney = (limit: string) => windowKinds.some((kind) => kind === limit);
+const placeOf = (place: string): Path =>
+  place.startsWith("models.") ? ["models", place.slice("models.".length)] : [place];
 
 /** The plan that the organization will have, with its limits. */
 function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: OrganizationEntry): Plan | null {
@@ -148,7 +144,7 @@ function planOf({ wanted: file, state: { plans } }: Diff, { wanted, state }: Org
   const known = plans.get(name);
   const written = Object.entries(file.plans?.[name] ?? {}).map(([limit, amount]) => [
     camelName(limit),
-    isMoney(limit) && amount !== null ? Number(amount) * nanos_per_one : amount,
+    isWindow(limit) && amount !== null ? Number(amount) * nanos_per_one : amount,
   ]);
   return { ...noLimits, ...(known && countedLimits(known)), ...Object.fromEntries(written), name };
 }

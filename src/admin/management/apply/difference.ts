@@ -63,13 +63,13 @@ function organizationSteps(diff: Diff, slug: string, wanted: WantedOrganization)
       ...section("teams"),
       wanted: teams,
       standing: state?.teams,
-      check: (found, team) => checkTeam(diff, entry, found, team),
+      check: (found) => checkTeam(diff, entry, found),
     }),
     ...sectionSteps(diff, keyKind, {
       ...section("keys"),
       wanted: keys,
       standing: state?.keys,
-      check: (found, key) => checkKey(diff, entry, found, key),
+      check: (found) => checkKey(diff, entry, found),
       isKept: ({ expiresAt }) => expiresAt !== null && expiresAt.getTime() <= diff.options.now_ms,
       complete: (found, named, key) => (diff.options.isSecretLost?.(key) ? withNewSecret(found, named, key) : found),
     }),
@@ -81,7 +81,7 @@ interface Things<Now> {
   path: Path;
   wanted: Section | undefined;
   standing: readonly Now[] | undefined;
-  check?(step: Step, now: Now | null): void;
+  check?(step: Step): void;
   /** Whether it stays although the file does not name it, and does not count beside another one of its name. */
   isKept?(thing: Now): boolean;
   complete?(step: Step | null, named: Name & { path: Path }, now: Now): Step | null;
@@ -102,7 +102,7 @@ function sectionSteps<Now extends { name: string }>(diff: Diff, kind: RemovableK
       return [];
     }
     const step = stepTo(kind, { ...named, values, now }, diff.problems);
-    if (step) check?.(step, now);
+    if (step) check?.(step);
     const whole = now && complete ? complete(step, named, now) : step;
     return whole ? [whole] : [];
   });

@@ -26,6 +26,8 @@ export interface Field<Now> {
   schema: TSchema;
   /** The current value, in the form of the file. Undefined: the file of an export has none. */
   read(now: Now): unknown;
+  /** The current value as a file has it, where it is compared in another form. */
+  written?(now: Now): unknown;
   /** The value in a new thing that was created without one. */
   fresh: unknown;
   /**

@@ -2,8 +2,6 @@
 import Type from "typebox";
 import type { Money } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
-import { camelName, snakeName } from "../../../core/schema/codec.ts";
-import { type Budget, noBudget } from "../../../core/store/budget.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
 import { CalendarShape } from "../calendars.ts";
@@ -13,35 +11,16 @@ import type { Notices } from "../notices.ts";
 import { type Organization, plan_default } from "../organizations.ts";
 import * as parse from "../parse.ts";
 import type { Plan } from "../plans.ts";
-import { limitChanges, name } from "../shapes.ts";
+import { name } from "../shapes.ts";
 import type { Team } from "../team.ts";
 import { type VerbName, verbNamed } from "../verbs.ts";
 import { type Field, type Kind, type RemovableKind, setBy } from "./kind.ts";
+import { type LimitsNow, limitsField } from "./limits.ts";
 
 /** An organization with all its settings, which several verbs read. */
 export interface WholeOrganization extends Organization {
-  keyLimits: Budget | null;
-  memberLimits: Budget | null;
+  limits: LimitsNow | null;
   notices: Notices | null;
-}
-
-/** The limits that are set, by their names in the file. */
-export function limitsWritten(limits: Budget | null): Partial<Record<LimitName, number>> {
-  const named = limitNames.map((limit) => [limit, limits?.[camelName(limit) as keyof Budget] ?? null] as const);
-  return Object.fromEntries(named.filter(([, amount]) => amount !== null));
-}
-
-/** No limit at all. */
-const noneLimited = Object.fromEntries(Object.keys(noBudget).map((limit) => [snakeName(limit), null]));
-
-export function limits<Now>(verb: VerbName, member: string, read: (now: Now) => Budget | null): Field<Now> {
-  return setBy(verb, member, {
-    schema: nullable(limitChanges("Null takes all limits away.")),
-    compares: "map",
-    read: (now) => limitsWritten(read(now)),
-    fresh: {},
-    normal: (value) => value ?? noneLimited,
-  });
 }
 
 /** A field that is money. */
@@ -155,8 +134,7 @@ export const organizationKind: Kind<WholeOrganization> = {
       read: (one) => one.keepsContent,
       fresh: true,
     }),
-    key_limits: limits("updateKeyDefault", "limits", (one) => one.keyLimits),
-    member_limits: limits("updateMemberDefault", "limits", (one) => one.memberLimits),
+    limits: limitsField("updateOrganizationLimits", true, (one) => one.limits),
     notices,
     status: {
       schema: oneOf([...organizationStatuses]),
@@ -168,23 +146,24 @@ export const organizationKind: Kind<WholeOrganization> = {
   },
 };
 
-export const teamKind: RemovableKind<Team> = {
+/** A team or a key with its limits; null: they were not read. */
+export type WithLimits<Thing> = Thing & { limits: LimitsNow | null };
+
+export const teamKind: RemovableKind<WithLimits<Team>> = {
   word: "team",
   creation: { verb: "createTeam", input: ({ organization, name }) => ({ organization, name }) },
-  subject: (_, team) => ({ team: team!.id }),
+  subject: (_, team) => (team ? { team: team.id } : {}),
   removes: "removeTeam",
   version: ({ version }) => version,
   fields: {
-    limits: limits("updateTeam", "limits", (team) => team.limits),
-    key_limits: limits("updateTeam", "key_limits", (team) => team.keyLimits),
-    member_limits: limits("updateTeam", "member_limits", (team) => team.memberLimits),
+    limits: limitsField("updateTeamLimits", true, (team) => team.limits),
   },
 };
 
-export const keyKind: RemovableKind<Key> = {
+export const keyKind: RemovableKind<WithLimits<Key>> = {
   word: "key",
   creation: { verb: "createKey", input: ({ organization, name }) => ({ organization, name, own_name: true }) },
-  subject: (_, key) => ({ id: key!.id }),
+  subject: (_, key) => (key ? { id: key.id } : {}),
   removes: "revokeKey",
   version: ({ version }) => version,
   fields: {
@@ -200,6 +179,6 @@ export const keyKind: RemovableKind<Key> = {
       normal: (value) => value && parse.networks(value as string[]),
     }),
     team: setBy("updateKey", "team", { read: (key) => key.team?.name ?? null, fresh: null }),
-    limits: limits("updateKey", "limits", (key) => key.limits),
+    limits: limitsField("updateKeyLimits", false, (key) => key.limits),
   },
 };

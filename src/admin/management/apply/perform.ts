@@ -59,22 +59,37 @@ export async function perform(
 /** Each call is made for the version that the one before has left, so a change of somebody else is never overwritten. */
 async function performStep(manage: Management, step: Step, saver: Saver | null): Promise<Done> {
   let { version } = step;
+  let made: string | undefined;
   let secret: string | null = null;
   for (const call of step.calls) {
     const secretSaver = hasSecret(call) ? saver : null;
     secretSaver?.begin(step);
-    const answer = await performCall(manage, call, version).catch((cause) => {
+    const answer = await performCall(manage, call, version, made).catch((cause) => {
       if (cause instanceof ManagementError && cause.code === "already_exists") secretSaver?.refused(step);
       throw cause;
     });
     version = answer.version ?? version;
+    if (step.action === "add") made ??= answer.id;
     if (secretSaver) secret = secretSaver.save(step, answer as unknown as NewKey);
   }
   return { step, secret };
 }
 
-function performCall(manage: Management, { verb, input }: Call, version: number | null): Promise<{ version?: number }> {
-  const call = manage[verb] as (input: unknown) => Promise<{ version?: number }>;
-  const isConditional = verbNamed(verb).kind === "change" && version !== null;
-  return call({ ...input, ...(isConditional ? { version } : {}) });
+interface Answered {
+  id?: string;
+  version?: number;
+}
+
+/** `made`: the ID of what the step has made, which its other calls are about where they name nothing else. */
+function performCall(
+  manage: Management,
+  { verb, input }: Call,
+  version: number | null,
+  made: string | undefined,
+): Promise<Answered> {
+  const call = manage[verb] as (input: unknown) => Promise<Answered>;
+  const { id, kind } = verbNamed(verb);
+  const subject = made !== undefined && id !== null ? { [id]: made } : {};
+  const isConditional = kind === "change" && version !== null;
+  return call({ ...subject, ...input, ...(isConditional ? { version } : {}) });
 }

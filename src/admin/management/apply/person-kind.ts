@@ -6,10 +6,9 @@ import Type from "typebox";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../../core/store/directory.ts";
 import { type Membership, memberRoles, serviceRoles } from "../../../core/store/people.ts";
-import { limitChanges } from "../shapes.ts";
 import { verbNamed } from "../verbs.ts";
 import type { Field, Kind, Values } from "./kind.ts";
-import { limits, limitsWritten } from "./kinds.ts";
+import { limitsEntry, limitsField, limitsWritten } from "./limits.ts";
 import type { PersonState } from "./state.ts";
 import type { WantedPerson } from "./wanted.ts";
 
@@ -29,7 +28,7 @@ export const PersonEntry = Type.Object(
     suspended: Type.Optional(Type.Boolean()),
     role: Type.Optional(nullable(oneOf([...serviceRoles]))),
     memberships: Type.Optional(bySlug(nullable(MembershipEntry))),
-    limits: Type.Optional(bySlug(nullable(limitChanges("Null takes all limits away.")))),
+    limits: Type.Optional(bySlug(limitsEntry(false))),
   },
   { additionalProperties: false },
 );
@@ -133,10 +132,8 @@ const membershipIn = (organization: string): Field<PersonState> => ({
       : { verb: "giveMembership", input: { organization, ...(value as object) } },
 });
 
-const limitsIn = (organization: string): Field<PersonState> => ({
-  ...limits<PersonState>("updatePersonLimits", "limits", (now) => now.limits.get(organization) ?? null),
-  sets: (value) => ({ verb: "updatePersonLimits", input: { organization, limits: value } }),
-});
+const limitsIn = (organization: string): Field<PersonState> =>
+  limitsField("updatePersonLimits", false, (now) => now.limits.get(organization) ?? null, { organization });
 
 export const personLimitsWritten = (now: PersonState): Map<string, Values> =>
-  new Map([...now.limits].map(([slug, budget]) => [slug, limitsWritten(budget)]));
+  new Map([...now.limits].map(([slug, limits]) => [slug, limitsWritten(limits)]));

@@ -1,5 +1,6 @@
 /** The steps for the people of a file, who are found by issuer and subject, or by a verified e-mail address. Pure. */
 import { checkPerson } from "./checks.ts";
+import { limitsTaken } from "./limits.ts";
 import { membershipsWritten, nameOf, namesOf, normalName, personKind, placed, valuesOf } from "./person-kind.ts";
 import type { PersonState } from "./state.ts";
 import { type Step, stepTo } from "./step.ts";
@@ -45,18 +46,20 @@ function personStep(diff: Diff, name: string, now: PersonState, entry: WantedPer
   const values = valuesOf(whole);
   const named = { organization: null, name, path: ["people", name] };
   const step = stepTo(personKind(Object.keys(values)), { ...named, values, now }, diff.problems);
-  if (step) checkPerson(diff, step, now);
+  if (step) checkPerson(diff, step);
   return step;
 }
 
-/** Adds null for what was set by hand and is not in its section of the entry: null takes it away. */
+/** Adds what takes away what was set by hand and is not in its section of the entry. */
 function pruned({ wanted }: Diff, now: PersonState, entry: WantedPerson): WantedPerson {
   const standing = { memberships: membershipsWritten(now).keys(), limits: now.limits.keys() };
   const stays = (slug: string) => ownOf(wanted.organizations, slug)?.status !== "closed";
   const sections = placed.flatMap((section) => {
     const named = entry[section];
     if (!named) return [];
-    const taken = [...standing[section]].filter((slug) => stays(slug)).map((slug) => [slug, null]);
+    const taken = [...standing[section]]
+      .filter((slug) => stays(slug))
+      .map((slug) => [slug, section === "limits" ? limitsTaken(now.limits.get(slug)!) : null]);
     return [[section, { ...Object.fromEntries(taken), ...named }]];
   });
   return { ...entry, ...Object.fromEntries(sections) };

@@ -1,5 +1,4 @@
 /** The STATE with which a file is compared: the organizations that it names, and all things in them. */
-import { type Budget, noBudget } from "../../../core/store/budget.ts";
 import { ManagementError } from "../error.ts";
 import type { Key } from "../key.ts";
 import type { Notices } from "../notices.ts";
@@ -9,20 +8,21 @@ import type { Person } from "../people.ts";
 import type { Plan } from "../plans.ts";
 import type { Team } from "../team.ts";
 import type { Management } from "../verbs.ts";
-import type { WholeOrganization } from "./kinds.ts";
+import type { WholeOrganization, WithLimits } from "./kinds.ts";
+import { type LimitsNow, limitsWritten } from "./limits.ts";
 import { pooled } from "./pooled.ts";
 
 export interface OrganizationState {
   organization: WholeOrganization;
-  teams: Team[];
+  teams: WithLimits<Team>[];
   /** Keys that are not revoked. */
-  keys: Key[];
+  keys: WithLimits<Key>[];
 }
 
 /** A person, with the limits of their own by the slugs of organizations that are not closed. */
 export interface PersonState {
   person: Person;
-  limits: ReadonlyMap<string, Budget>;
+  limits: ReadonlyMap<string, LimitsNow>;
 }
 
 export interface State {
@@ -38,8 +38,8 @@ export interface State {
 
 /** The parts of an organization's state that are needed. A part that is not read is as in a new organization. */
 export interface Needs {
-  keyLimits: boolean;
-  memberLimits: boolean;
+  /** The limits of the organization, and of those of its teams and keys that are read. */
+  limits: boolean;
   notices: boolean;
   teams: boolean;
   keys: boolean;
@@ -72,14 +72,15 @@ export async function readState(
   const keysOf = listOf("keys", (filter) => allOf((page) => manage.pageKeys({ ...filter, ...page })));
   const states = await pooled(needed, async ({ organization, needs }): Promise<OrganizationState> => {
     const { slug } = organization;
-    const keyLimits = needs.keyLimits ? (await manage.findKeyDefault({ organization: slug })).limits : null;
-    const memberLimits = needs.memberLimits ? (await manage.findMemberDefault({ organization: slug })).limits : null;
+    const limits = needs.limits ? await manage.findOrganizationLimits({ organization: slug }) : null;
+    const limitsOf = (of: "teams" | "keys") => (needs.limits && needs[of] ? limitsIn(manage, slug, of) : new Map());
+    const [teamLimits, keyLimits] = await Promise.all([limitsOf("teams"), limitsOf("keys")]);
     const notices = needs.notices ? await noticesOf(manage, slug) : null;
     const keys = needs.keys ? await keysOf(organization) : [];
     return {
-      organization: { ...organization, keyLimits, memberLimits, notices },
-      teams: needs.teams ? await teamsOf(organization) : [],
-      keys: keys.filter(({ state }) => state !== "revoked"),
+      organization: { ...organization, limits, notices },
+      teams: (needs.teams ? await teamsOf(organization) : []).map((team) => withLimits(team, teamLimits)),
+      keys: keys.filter(({ state }) => state !== "revoked").map((key) => withLimits(key, keyLimits)),
     };
   });
   const open = new Set(all.flatMap(({ slug, status }) => (status === "closed" ? [] : [slug])));
@@ -95,11 +96,11 @@ export async function readState(
 /** People for whom nothing was set by hand have no limits of their own. */
 async function peopleOf(manage: Management, needed: PeopleNeeded, open: ReadonlySet<string>): Promise<PersonState[]> {
   if (needed === "none") return [];
+  const limits = await personsLimits(manage, open);
   const byHand = await allOf((page) => manage.pagePeople({ byHand: true, ...page }));
   const set = await pooled(byHand, async ({ id }): Promise<PersonState> => {
-    const { limits, ...person } = await manage.findPerson({ person: id });
-    const own = limits.filter(({ isOwn, organization }) => isOwn && open.has(organization));
-    return { person, limits: new Map(own.map(({ organization, limits }) => [organization, limits])) };
+    const person = await manage.findPerson({ person: id });
+    return { person, limits: limits.get(id) ?? new Map() };
   });
   if (needed === "by hand") return set;
   const read = new Set(set.map(({ person }) => person.id));
@@ -127,7 +128,29 @@ async function noticesOf(manage: Management, organization: string): Promise<Noti
   }
 }
 
-/** The limits that a new key of this team gets. */
-export function inheritedLimits({ organization, teams }: OrganizationState, team: string | null) {
-  return teams.find(({ name }) => name === team)?.keyLimits ?? organization.keyLimits ?? noBudget;
+const withLimits = <Thing extends { id: string }>(thing: Thing, limits: ReadonlyMap<string, LimitsNow>) => ({
+  ...thing,
+  limits: limits.get(thing.id) ?? null,
+});
+
+/** The limits of the teams, keys or people of an organization, by their IDs. */
+async function limitsIn(
+  manage: Management,
+  organization: string,
+  of: "teams" | "keys" | "people",
+): Promise<Map<string, LimitsNow>> {
+  const all = await allOf((page) => manage.findOrganizationLimits({ organization, of, ...page }));
+  return new Map(all.map((one) => [one.subjectId, one]));
+}
+
+/** The limits of people that say something, by their IDs and the slugs of organizations. */
+async function personsLimits(manage: Management, open: ReadonlySet<string>) {
+  const found = new Map<string, Map<string, LimitsNow>>();
+  await pooled([...open], async (slug) => {
+    for (const [id, limits] of await limitsIn(manage, slug, "people")) {
+      if (Object.keys(limitsWritten(limits)).length === 0) continue;
+      found.set(id, (found.get(id) ?? new Map()).set(slug, limits));
+    }
+  });
+  return found;
 }

@@ -13,7 +13,7 @@ export interface WantedPerson {
   readonly suspended?: boolean;
   readonly role?: string | null;
   readonly memberships?: Readonly<Record<string, Values | null>>;
-  readonly limits?: Readonly<Record<string, Values | null>>;
+  readonly limits?: Readonly<Record<string, Values>>;
 }
 
 /** The file. A section or a field that is left out stays as it is. */

@@ -1,11 +1,9 @@
 /** The file that describes the current state: comparing the two finds no difference. Pure. */
 import { canonical } from "../../store/audit-chain.ts";
-import { limitNames } from "../../store/shapes.ts";
-import type { Key } from "../key.ts";
 import type { Kind, Values } from "./kind.ts";
-import { keyKind, limitsWritten, organizationKind, planKind, teamKind } from "./kinds.ts";
+import { keyKind, organizationKind, planKind, teamKind } from "./kinds.ts";
 import { membershipsWritten, nameOf, personLimitsWritten, roleByHand } from "./person-kind.ts";
-import { inheritedLimits, type OrganizationState, type PersonState, type State } from "./state.ts";
+import type { PersonState, State } from "./state.ts";
 import type { Section, WantedFile, WantedOrganization, WantedPerson } from "./wanted.ts";
 
 export interface WrittenFile {
@@ -35,7 +33,7 @@ export function written(state: State, { allFields, now_ms }: { allFields: boolea
           ...(teams === null ? {} : { teams }),
           ...named(
             "keys",
-            section(keys, (key) => keyValues(one, key, allFields)),
+            section(keys, (key) => valuesOf(keyKind, key, allFields)),
           ),
         },
       ];
@@ -103,8 +101,8 @@ function ordered<Thing>(things: readonly Thing[], nameOf: (thing: Thing) => stri
 
 function valuesOf<Now>(kind: Kind<Now>, now: Now, allFields: boolean): Values {
   const read = Object.entries(kind.fields).map(([name, field]) => {
-    const value = field.read(now);
-    const isMap = field.compares === "map" && value !== null;
+    const value = (field.written ?? field.read)(now);
+    const isMap = field.compares === "map" && value !== null && !field.written;
     const absent = allFields && isMap ? (field.normal?.(null) ?? {}) : {};
     return [name, isMap ? { ...absent, ...(value as object) } : value, field.fresh] as const;
   });
@@ -112,14 +110,4 @@ function valuesOf<Now>(kind: Kind<Now>, now: Now, allFields: boolean): Values {
     name === "name" || name === "plan" || canonical(value) !== canonical(fresh);
   const written = read.filter((one) => one[1] !== undefined && (allFields || differs(one)));
   return Object.fromEntries(written.map(([name, value]) => [name, value]));
-}
-
-/** Limits that the key does not have, although a new one would inherit them, are null. */
-function keyValues(state: OrganizationState, key: Key, allFields: boolean): Values {
-  const inherited = limitsWritten(inheritedLimits(state, key.team?.name ?? null));
-  const own = limitsWritten(key.limits);
-  const written = limitNames.filter((limit) => allFields || own[limit] !== undefined || inherited[limit] !== undefined);
-  const values = valuesOf(keyKind, key, allFields);
-  const limits = Object.fromEntries(written.map((limit) => [limit, own[limit] ?? null]));
-  return written.length === 0 ? values : { ...values, limits };
 }

@@ -1,14 +1,12 @@
-// Parts that the acts in memory share, in the order in which src/postgres locks, reads and writes.
+// Parts that the acts in memory share, in the order in which src/stores/postgres locks, reads and writes.
 
 import { isDeepStrictEqual } from "node:util";
-import { type Budget, noBudget } from "../../../../src/core/store/budget.ts";
+import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
+import { not_limited } from "../../../../src/core/store/over-plan.ts";
 import type { MemoryTransaction } from "./memory.ts";
-import { memberId, membershipIn, type Reading, type SubjectRow, teamOf } from "./tables.ts";
+import { limitValueOf, memberId, type Reading, type SubjectRow, teamOf, type ValueRow } from "./tables.ts";
 
-export const isLimited = (budget: Budget): boolean => Object.values(budget).some((limit) => limit !== null);
-
-/** As the product stores defaults of members: none without a limit. */
-export const limitedOnly = (budget: Budget | null) => (budget && isLimited(budget) ? budget : null);
+export const saysAny = (budget: Budget): boolean => Object.values(budget).some((limit) => limit !== null);
 
 /** The end of an act that wrote something. */
 export const audit = (tx: MemoryTransaction): Promise<void> => tx.lock("audit");
@@ -16,48 +14,124 @@ export const audit = (tx: MemoryTransaction): Promise<void> => tx.lock("audit");
 /** Notes that limits have changed: the row of the last number is a lock until the commit. */
 export const limitsChanged = (tx: MemoryTransaction): Promise<void> => tx.lock("limit changes");
 
-/** As usage_set_subject, and the limits of a minute after it. */
-export async function setSubject(tx: MemoryTransaction, subject: Omit<SubjectRow, "personId">): Promise<void> {
+export type Origins = { [Name in keyof Budget]: "own" | "team" | "organization" | null };
+
+/** Of each limit the first value that says it, and whose that is. */
+export function chosen(values: readonly (readonly [Origins[keyof Budget], Budget | undefined])[]) {
+  const limits = budgetNames.map((name) => {
+    const [origin = null, value] = values.find(([, one]) => (one?.[name] ?? null) !== null) ?? [];
+    const limit = value?.[name] ?? null;
+    return [name, { origin, limit: limit === not_limited ? null : limit }] as const;
+  });
+  return {
+    inForce: Object.fromEntries(limits.map(([name, { limit }]) => [name, limit])) as unknown as Budget,
+    origins: Object.fromEntries(limits.map(([name, { origin }]) => [name, origin])) as unknown as Origins,
+  };
+}
+
+/** A subject of the ledger, and in which team it gets what. */
+interface Concerned {
+  id: string;
+  personId: string | null;
+  teamId: string | null;
+  gets: "keys" | "members" | null;
+}
+
+/** As limits_in_force. */
+export function subjectsOf(of: Reading, organizationId: string): Concerned[] {
+  const here = (one: { organizationId: string }) => one.organizationId === organizationId;
+  const people = [...of.all("memberships"), ...of.all("subjects")].filter(here).map(({ personId }) => personId);
+  const teams = of.all("teams").filter(here);
+  const keys = of.all("keys").filter((key) => here(key) && !key.revokedAt);
+  return [
+    ...teams.map(({ id }): Concerned => ({ id, personId: null, teamId: null, gets: null })),
+    ...[...new Set(people)]
+      .filter((one) => one !== null)
+      .map((personId): Concerned => {
+        const team = teamOf(of, organizationId, personId);
+        return { id: memberId(organizationId, personId), personId, teamId: team?.id ?? null, gets: "members" };
+      }),
+    ...keys.map(({ id }): Concerned => {
+      return { id, personId: null, teamId: of.get("subjects", id)?.teamId ?? null, gets: "keys" };
+    }),
+  ];
+}
+
+export function inForceOf(of: Reading, organizationId: string, { id, teamId, gets }: Concerned) {
+  return chosen([
+    ["own", limitValueOf(of, id, "own")],
+    ["team", gets && teamId !== null ? limitValueOf(of, teamId, gets) : undefined],
+    ["organization", gets ? limitValueOf(of, organizationId, gets) : undefined],
+  ]);
+}
+
+/** As limits_refresh. */
+export async function refreshLimits(
+  tx: MemoryTransaction,
+  organizationId: string,
+  concerned: readonly string[] | null,
+) {
+  await tx.lock(organizationId, "no key update");
+  await tx.lock(`ledger ${organizationId}`);
+  const organization = tx.get("organizations", organizationId);
+  const own = limitValueOf(tx, organizationId, "own") ?? noBudget;
+  if (organization && !isDeepStrictEqual(own, tx.get("ownLimits", organizationId) ?? noBudget)) {
+    tx.set("ownLimits", organizationId, own);
+    await limitsChanged(tx);
+  }
+  for (const one of subjectsOf(tx, organizationId)) {
+    if (concerned && !concerned.includes(one.id)) continue;
+    const { inForce: budget } = inForceOf(tx, organizationId, one);
+    const was = tx.get("subjects", one.id);
+    if (isDeepStrictEqual(budget, was?.budget ?? noBudget)) continue;
+    await setSubject(tx, {
+      ...{ id: one.id, organizationId, teamId: one.personId === null ? one.teamId : null, budget },
+      personId: one.personId ?? was?.personId ?? null,
+    });
+  }
+}
+
+/** As limits_refresh_person: all that the person calls with follows the membership. */
+export async function refreshPerson(tx: MemoryTransaction, organizationId: string, personId: string) {
+  await tx.lock(organizationId, "no key update");
+  await tx.lock(`ledger ${organizationId}`);
+  const keys = tx
+    .all("keys")
+    .filter((key) => key.personId === personId && key.organizationId === organizationId && !key.revokedAt);
+  const teamId = teamOf(tx, organizationId, personId)?.id ?? null;
+  if (isMember(tx, organizationId, personId))
+    for (const { id } of keys) {
+      const subject = tx.get("subjects", id);
+      if (subject && subject.teamId !== teamId) await setTeam(tx, { id, organizationId, teamId });
+    }
+  await refreshLimits(tx, organizationId, [memberId(organizationId, personId), ...keys.map(({ id }) => id)]);
+}
+
+const isMember = (of: Reading, organizationId: string, personId: string) =>
+  of
+    .all("memberships")
+    .some((one) => one.organizationId === organizationId && one.personId === personId && !one.isEnded);
+
+/** As usage_set_team. */
+export async function setTeam(
+  tx: MemoryTransaction,
+  { id, organizationId, teamId }: Pick<SubjectRow, "id" | "organizationId" | "teamId">,
+): Promise<void> {
+  const { budget = noBudget, personId = null } = tx.get("subjects", id) ?? {};
+  await setSubject(tx, { id, organizationId, teamId, personId, budget });
+}
+
+async function setSubject(tx: MemoryTransaction, subject: SubjectRow): Promise<void> {
   await tx.lock(`ledger ${subject.organizationId}`);
-  const { personId = null } = tx.get("subjects", subject.id) ?? {};
-  tx.set("subjects", subject.id, { ...subject, personId });
+  tx.set("subjects", subject.id, subject);
   await limitsChanged(tx);
 }
 
-/** As usage_refresh_members: members get the limits that count for them, and one person's keys follow the membership. */
-export async function refreshMembers(tx: MemoryTransaction, organizationId: string, person: string | null) {
-  await tx.lock(organizationId, "no key update");
-  await tx.lock(`ledger ${organizationId}`);
-  for (const personId of membersOf(tx, organizationId, person)) {
-    const id = memberId(organizationId, personId);
-    const budget = memberLimits(tx, organizationId, personId);
-    if (isDeepStrictEqual(budget, tx.get("subjects", id)?.budget ?? noBudget)) continue;
-    await limitsChanged(tx);
-    tx.set("subjects", id, { id, organizationId, teamId: null, personId, budget });
-  }
-  if (person === null || !membershipIn(tx, organizationId, person)) return;
-  const teamId = teamOf(tx, organizationId, person)?.id ?? null;
-  for (const { id, personId, organizationId: owner, revokedAt } of tx.all("keys")) {
-    const subject = tx.get("subjects", id);
-    if (personId !== person || owner !== organizationId || revokedAt || !subject || subject.teamId === teamId) continue;
-    await setSubject(tx, { ...subject, teamId });
-  }
-}
-
-function membersOf(of: Reading, organizationId: string, person: string | null): string[] {
-  const known = [...of.all("memberships"), ...of.all("memberLimits"), ...of.all("subjects")]
-    .filter((one) => one.organizationId === organizationId)
-    .map(({ personId }) => personId);
-  return [...new Set(known)].filter((one) => one !== null).filter((one) => person === null || one === person);
-}
-
-/** A person's own, else those of the team of the membership, else those of the organization. */
-function memberLimits(of: Reading, organizationId: string, personId: string): Budget {
-  const team = teamOf(of, organizationId, personId);
-  return (
-    of.get("memberLimits", memberId(organizationId, personId))?.budget ??
-    (team && of.get("memberDefaults", team.id)) ??
-    of.get("memberDefaults", organizationId) ??
-    noBudget
-  );
+/** A value of limits; null: there is none any more. */
+export function setValue(
+  tx: MemoryTransaction,
+  { subjectId, kind, models }: Pick<ValueRow, "subjectId" | "kind" | "models">,
+  row: ValueRow | null,
+): void {
+  tx.set("values", `${subjectId} ${kind} ${models}`, row);
 }

@@ -1,49 +1,58 @@
 // The statement of src/stores/postgres/own-limits.ts that reads what counts for a person, on the tables in memory.
 
 import type { CountingLimits } from "../../../../src/admin/store/own-limits.ts";
-import type { Budget } from "../../../../src/core/store/budget.ts";
-import { raisedTo } from "../../../../src/core/store/raise.ts";
-import { memberId, type Reading, teamOf } from "./tables.ts";
+import { type Budget, budgetNames, noBudget } from "../../../../src/core/store/budget.ts";
+import { not_limited, raisedTo } from "../../../../src/core/store/over-plan.ts";
+import { chosen } from "./acts.ts";
+import { limitValueOf, memberId, type Reading, teamOf } from "./tables.ts";
 
-const names = [
-  "session",
-  "week",
-  "month",
-  "concurrentRequests",
-  "requestsPerMinute",
-  "tokensPerMinute",
-] as const satisfies readonly (keyof Budget)[];
+type Head = Pick<CountingLimits, "entrance" | "place" | "team">;
 
 export function countingRows(of: Reading, organizationId: string, personId: string): CountingLimits[] {
   const team = teamOf(of, organizationId, personId);
-  const row = (entrance: string, place: CountingLimits["place"], subject: string) =>
-    rowOf(of, { entrance, place, team: place === "team" ? subject : null }, subject);
-  const rows = [row("all", "person", memberId(organizationId, personId))];
-  if (team) rows.push(row("new", "team", team.id));
+  const rows = (entrance: string, place: CountingLimits["place"], subject: string) =>
+    rowsOf(of, { entrance, place, team: place === "team" ? subject : null }, subject);
+  const all = rows("all", "person", memberId(organizationId, personId));
+  if (team) all.push(...rows("new", "team", team.id));
   for (const { id, personId: holder, organizationId: owner, revokedAt } of of.all("keys")) {
     if (holder !== personId || owner !== organizationId || revokedAt) continue;
-    rows.push(row(id, "key", id));
+    all.push(...rows(id, "key", id));
     const { teamId = null } = of.get("subjects", id) ?? {};
-    if (teamId !== null) rows.push(row(id, "team", teamId));
+    if (teamId !== null) all.push(...rows(id, "team", teamId));
   }
-  const given = (team && of.get("keyDefaults", team.id)) ?? of.get("keyDefaults", organizationId);
-  if (!given) return rows;
-  const limits = names.map((name) => given[name]);
-  return [...rows, { entrance: "new", place: "key", team: null, limits, raised: limits, raisedUntil: null }];
+  const { inForce } = chosen([
+    ["team", team ? limitValueOf(of, team.id, "keys") : undefined],
+    ["organization", limitValueOf(of, organizationId, "keys")],
+  ]);
+  const limits = budgetNames.map((name) => inForce[name]);
+  const head = { entrance: "new", place: "key", team: null, models: "" } as const;
+  return [...all, { ...head, limits, raised: limits, raisedUntil: null }];
+}
+
+function rowsOf(of: Reading, head: Head, subject: string): CountingLimits[] {
+  const patterns = of
+    .all("values")
+    .filter(({ subjectId, kind, models }) => subjectId === subject && kind === "own" && models !== "");
+  return [
+    rowOf(of, head, subject, { models: "", budget: of.get("subjects", subject)?.budget ?? noBudget }),
+    ...patterns.map(({ models, limits }) => rowOf(of, head, subject, { models, budget: limits })),
+  ];
 }
 
 function rowOf(
   of: Reading,
-  head: Pick<CountingLimits, "entrance" | "place" | "team">,
+  head: Head,
   subject: string,
+  { models, budget }: { models: string; budget: Budget },
 ): CountingLimits {
-  const budget = of.get("subjects", subject)?.budget;
-  const set = of.get("raises", subject);
-  const raise = set && set.until > of.now ? set : null;
+  const set = of.get("values", `${subject} raise ${models}`);
+  const raise = set?.until && set.until > of.now ? set : null;
+  const limits = budgetNames.map((name) => (budget[name] === not_limited ? null : budget[name]));
   return {
     ...head,
-    limits: names.map((name) => budget?.[name] ?? null),
-    raised: names.map((name) => raisedTo(budget?.[name] ?? null, raise?.limits[name])),
+    models,
+    limits,
+    raised: limits.map((limit, place) => raisedTo(limit, raise?.limits[budgetNames[place]!])),
     raisedUntil: raise?.until ?? null,
   };
 }

@@ -1,13 +1,11 @@
-// src/stores/postgres/keys.ts and src/stores/postgres/raises.ts in memory.
+// src/stores/postgres/keys.ts in memory.
 
 import { isDeepStrictEqual } from "node:util";
 import type { Administration } from "../../../../src/admin/store/administration.ts";
 import type { StoredKey } from "../../../../src/admin/store/key.ts";
-import { noBudget } from "../../../../src/core/store/budget.ts";
-import type { Raise } from "../../../../src/core/store/raise.ts";
-import { audit, isLimited, limitsChanged, setSubject } from "./acts.ts";
+import { audit, refreshLimits, saysAny, setTeam, setValue } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
-import { type KeyRow, memberId, type Reading, teamIn } from "./tables.ts";
+import { type KeyRow, type Reading, teamIn } from "./tables.ts";
 
 type Verbs = "createKey" | "findKey" | "updateKey" | "rotateKey" | "revokeKey";
 type Creation = Parameters<Administration["createKey"]>[0];
@@ -23,10 +21,12 @@ export function keys(db: MemoryDatabase): Pick<Administration, Verbs> {
         if (personId !== null) await tx.lock(personId, "key share");
         const row = newKey(input, tx.now);
         tx.set("keys", id, row);
-        if (teamId !== null || isLimited(limits) || personId !== null) {
-          await tx.lock(organizationId, "no key update");
-          await setSubject(tx, { id, organizationId, teamId, budget: limits });
-        }
+        await tx.lock(organizationId, "no key update");
+        if (teamId !== null || personId !== null) await setTeam(tx, { id, organizationId, teamId });
+        const place = { subjectId: id, kind: "own", models: "" } as const;
+        const own = { ...place, organizationId, limits, until: null, setAt: tx.now, setBy: input.actor };
+        if (saysAny(limits)) setValue(tx, place, own);
+        await refreshLimits(tx, organizationId, [id]);
         await audit(tx);
         return keyFrom(tx, row);
       }),
@@ -45,12 +45,15 @@ export function keys(db: MemoryDatabase): Pick<Administration, Verbs> {
         if (typeof version === "number" && row.version !== version) return { stale: now };
         const { organizationId } = row;
         const { teamId: before = null } = tx.get("subjects", id) ?? {};
-        const { teamId = before, limits = now.limits, ...values } = patch(now);
-        const isCounted = teamId !== before || !isDeepStrictEqual(limits, now.limits);
+        const { teamId = before, ...values } = patch(now);
+        const isMoved = teamId !== before;
         const names = Object.keys(values) as (keyof typeof values)[];
-        if (!isCounted && names.every((name) => isDeepStrictEqual(now[name], values[name]))) return now;
-        if (isCounted && !(await mayJoin(tx, organizationId, teamId))) return "no_team";
-        if (isCounted) await setSubject(tx, { id, organizationId, teamId, budget: limits });
+        if (!isMoved && names.every((name) => isDeepStrictEqual(now[name], values[name]))) return now;
+        if (isMoved && !(await mayJoin(tx, organizationId, teamId))) return "no_team";
+        if (isMoved) {
+          await setTeam(tx, { id, organizationId, teamId });
+          await refreshLimits(tx, organizationId, [id]);
+        }
         return changed(tx, row, values);
       }),
 
@@ -71,38 +74,8 @@ export function keys(db: MemoryDatabase): Pick<Administration, Verbs> {
   };
 }
 
-export function raises(db: MemoryDatabase): Pick<Administration, "raises" | "setRaise" | "memberId"> {
-  const { memory } = db;
-  return {
-    raises: async (ids) => {
-      const found = ids.map((id) => [id, raiseIn(memory, id)] as const);
-      return new Map(found.filter((one): one is [string, Raise] => one[1] !== null));
-    },
-
-    setRaise: ({ id, organizationId }, raise, actor) =>
-      db.transaction(async (tx) => {
-        await tx.lock(organizationId, "no key update");
-        if (tx.get("organizations", organizationId)?.status === "closed") return "closed";
-        if (raise === null && raiseIn(tx, id) === null) return "none";
-        if (raise && raise.until <= tx.now) return "past";
-        const set = raise && { ...raise, setAt: tx.now, setBy: actor };
-        tx.set("raises", id, set);
-        await limitsChanged(tx);
-        await audit(tx);
-        return set ?? "ended";
-      }),
-
-    memberId: async (organizationId, personId) => memberId(organizationId, personId),
-  };
-}
-
-function raiseIn(of: Reading, id: string): Raise | null {
-  const raise = of.get("raises", id);
-  return raise && raise.until > of.now ? raise : null;
-}
-
 /** The organization comes first, as for every act that changes a key. */
-async function lockKey(tx: MemoryTransaction, id: string): Promise<KeyRow | null> {
+export async function lockKey(tx: MemoryTransaction, id: string): Promise<KeyRow | null> {
   await tx.statement();
   const found = tx.get("keys", id);
   if (!found) return null;
@@ -119,9 +92,8 @@ async function changed(tx: MemoryTransaction, row: KeyRow, values: Partial<KeyRo
   return keyFrom(tx, now);
 }
 
-async function refusalOf(tx: MemoryTransaction, { organizationId, name, hasOwnName, teamId, limits }: Creation) {
-  const isChanged = hasOwnName || teamId !== null || isLimited(limits);
-  await tx.lock(organizationId, isChanged ? "update" : "key share");
+async function refusalOf(tx: MemoryTransaction, { organizationId, name, hasOwnName, teamId }: Creation) {
+  await tx.lock(organizationId, "no key update");
   if (tx.get("organizations", organizationId)?.status === "closed") return "closed";
   const isNamed = (key: KeyRow) => key.organizationId === organizationId && key.name === name && !key.revokedAt;
   if (hasOwnName && tx.all("keys").some(isNamed)) return "name_taken";
@@ -136,10 +108,10 @@ async function mayJoin(tx: MemoryTransaction, organizationId: string, teamId: st
 }
 
 function keyFrom(of: Reading, row: KeyRow): StoredKey {
-  const { teamId = null, budget = noBudget } = of.get("subjects", row.id) ?? {};
+  const { teamId = null } = of.get("subjects", row.id) ?? {};
   const team = teamId === null ? null : of.get("teams", teamId)!;
   const organization = of.get("organizations", row.organizationId)!.slug;
-  return { ...row, organization, team: team && { id: team.id, name: team.name }, limits: budget };
+  return { ...row, organization, team: team && { id: team.id, name: team.name } };
 }
 
 function newKey({ secret, actor, personId = null, ...input }: Creation, at: Date): KeyRow {

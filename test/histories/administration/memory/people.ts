@@ -1,7 +1,6 @@
 // src/stores/postgres/people-administration.ts in memory, and what a sign-in does to the memberships of a person.
 
 import { isDeepStrictEqual } from "node:util";
-import type { MemberBudget } from "../../../../src/core/store/budget.ts";
 import { scopes } from "../../../../src/core/store/directory.ts";
 import type {
   KnownPerson,
@@ -11,33 +10,24 @@ import type {
   Person,
   PersonChanged,
 } from "../../../../src/core/store/people.ts";
-import { audit, isLimited, refreshMembers } from "./acts.ts";
+import { audit, refreshPerson } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
-import { type MembershipRow, memberId, membershipIn, type Reading, teamIn } from "./tables.ts";
+import { type MembershipRow, membershipIn, type Reading, teamIn } from "./tables.ts";
 
-type Verbs =
-  | `${"suspend" | "resume" | "forget"}Person`
-  | `${"give" | "take"}Membership`
-  | "findPerson"
-  | "memberBudgets"
-  | "setMemberLimits";
+type Verbs = `${"suspend" | "resume" | "forget"}Person` | `${"give" | "take"}Membership` | "findPerson";
 
 /** Whether the act changed something, or why not. */
 type Done<Refusal extends string> = boolean | Refusal;
 
-export function people(
-  db: MemoryDatabase,
-  actingOn: (person: string) => MemoryDatabase,
-): Pick<PeopleAdministration, Verbs> {
+export function people(db: MemoryDatabase): Pick<PeopleAdministration, Verbs> {
   const { memory } = db;
   const changing = <Refusal extends string>(
     id: string,
     version: number | null | undefined,
     work: (tx: MemoryTransaction, row: Person) => Promise<Done<Refusal>>,
-    { db: held = db, isOnAccess = true } = {},
   ) =>
-    held.transaction(async (tx): Promise<PersonChanged | Refusal> => {
-      if (isOnAccess) await tx.lock("administrators");
+    db.transaction(async (tx): Promise<PersonChanged | Refusal> => {
+      await tx.lock("administrators");
       await tx.lock(id, "no key update");
       const row = tx.get("people", id);
       if (!row) return null;
@@ -86,7 +76,7 @@ export function people(
         if (typeof given === "string") return given;
         if (isDeepStrictEqual(tx.get("memberships", idOf(given)), given)) return false;
         tx.set("memberships", idOf(given), given);
-        await refreshMembers(tx, given.organizationId, id);
+        await refreshPerson(tx, given.organizationId, id);
         return true;
       }),
 
@@ -96,32 +86,9 @@ export function people(
         const gone = tx.get("memberships", `${organizationId} ${id} hand`);
         if (!gone) return "no_membership";
         tx.set("memberships", idOf(gone), null);
-        await refreshMembers(tx, gone.organizationId, id);
+        await refreshPerson(tx, gone.organizationId, id);
         return true;
       }),
-
-    async memberBudgets(ids) {
-      await memory.scheduler.turn();
-      return new Map(ids.map((id) => [id, budgetsOf(memory, id)]));
-    },
-
-    setMemberLimits: ({ id, version }, organizationId, patch) =>
-      changing<never>(
-        id,
-        version,
-        async (tx) => {
-          await tx.lock(organizationId, "no key update");
-          await tx.statement();
-          const own = tx.get("memberLimits", memberId(organizationId, id))?.budget ?? null;
-          const budget = patch(own);
-          if (isDeepStrictEqual(own, budget)) return false;
-          const row = budget && { personId: id, organizationId, budget };
-          tx.set("memberLimits", memberId(organizationId, id), row);
-          await refreshMembers(tx, organizationId, id);
-          return true;
-        },
-        { db: actingOn(id), isOnAccess: false },
-      ),
   };
 }
 
@@ -141,7 +108,7 @@ export function confirm(db: MemoryDatabase, id: string, named: readonly NamedMem
     for (const one of lost) tx.set("memberships", idOf(one), { ...one, isEnded: true });
     const given = [...wanted.values()].filter((one) => !isDeepStrictEqual(tx.get("memberships", idOf(one)), one));
     for (const one of given) tx.set("memberships", idOf(one), one);
-    for (const { organizationId } of [...lost, ...given]) await refreshMembers(tx, organizationId, id);
+    for (const { organizationId } of [...lost, ...given]) await refreshPerson(tx, organizationId, id);
     if (lost.length > 0 || given.length > 0) await audit(tx);
   });
 }
@@ -185,14 +152,4 @@ function known(of: Reading, person: Person): KnownPerson {
     return [{ ...rights, organizationId: id, organization: slug, team: team && { id: team.id, name: team.name } }];
   });
   return { person, memberships, readAt: of.now };
-}
-
-function budgetsOf(of: Reading, personId: string): MemberBudget[] {
-  return of
-    .all("subjects")
-    .filter((one) => one.personId === personId && isLimited(one.budget))
-    .map(({ id, organizationId, budget }) => {
-      const isOwn = of.get("memberLimits", memberId(organizationId, personId)) !== undefined;
-      return { memberId: id, organizationId, isOwn, budget };
-    });
 }

@@ -4,22 +4,24 @@ import type { ManagementStores } from "../../../../src/admin/management/context.
 import type { Administration } from "../../../../src/admin/store/administration.ts";
 import type { Organization } from "../../../../src/core/store/directory.ts";
 import { audit } from "./acts.ts";
-import { keys, raises } from "./keys.ts";
+import { keys } from "./keys.ts";
+import { limits } from "./limits.ts";
 import type { MemoryDatabase } from "./memory.ts";
 import { people } from "./people.ts";
-import { defaults, teams } from "./teams.ts";
+import { teams } from "./teams.ts";
 
 /** The database of each kind of act; that on people also for an act on this one. */
-export type Databases = Record<"teams" | "defaults" | "keys" | "raises" | "people", MemoryDatabase> & {
+export type Databases = Record<"teams" | "limits" | "keys" | "people", MemoryDatabase> & {
+  /** For the limits of this person. */
   actingOn(person: string): MemoryDatabase;
 };
 
 export function memoryStores(of: Databases): ManagementStores {
-  const limits = { ...teams(of.teams), ...defaults(of.defaults), ...keys(of.keys), ...raises(of.raises) };
-  const administration = { ...organizations(of.defaults), ...limits };
+  const limited = { ...teams(of.teams), ...keys(of.keys), ...limits(of.limits, of.actingOn) };
+  const administration = { ...organizations(of.limits), ...limited };
   return {
     administration: partly<Administration>(administration),
-    people: partly<ManagementStores["people"]>(people(of.people, of.actingOn)),
+    people: partly<ManagementStores["people"]>(people(of.people)),
     standings: { standings: async () => new Map(), nearest: async () => [] },
     ledger: partly({}),
     refused: partly({}),

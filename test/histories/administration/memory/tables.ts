@@ -4,7 +4,7 @@ import type { StoredKey } from "../../../../src/admin/store/key.ts";
 import type { Budget } from "../../../../src/core/store/budget.ts";
 import type { Organization } from "../../../../src/core/store/directory.ts";
 import type { Membership, Person } from "../../../../src/core/store/people.ts";
-import type { Raise } from "../../../../src/core/store/raise.ts";
+import { noLimits } from "../../../../src/core/store/plan.ts";
 
 export interface TeamRow {
   id: string;
@@ -21,8 +21,8 @@ export interface MembershipRow extends Pick<Membership, "role" | "source"> {
   isEnded: boolean;
 }
 
-/** Its team and its limits are those of its subject. */
-export type KeyRow = Omit<StoredKey, "organization" | "team" | "limits">;
+/** Its team is that of its subject. */
+export type KeyRow = Omit<StoredKey, "organization" | "team">;
 
 /** A team, a key, or a person in an organization, as the ledger knows it. */
 export interface SubjectRow {
@@ -33,24 +33,28 @@ export interface SubjectRow {
   budget: Budget;
 }
 
-export interface MemberLimitRow {
-  personId: string;
+/** As a row of limit_value. */
+export interface ValueRow {
+  subjectId: string;
   organizationId: string;
-  budget: Budget;
+  kind: "own" | "keys" | "members" | "raise";
+  models: string;
+  limits: Budget;
+  until: Date | null;
+  setAt: Date;
+  setBy: string;
 }
 
-/** Each by its ID; defaults by that of the organization or the team, limits and raises of people by `memberId`. */
+/** Each by its ID; values by subject, kind and models; own limits in force by the organization. */
 export interface Rows {
   organizations: Organization;
+  ownLimits: Budget;
   people: Person;
   memberships: MembershipRow;
   teams: TeamRow;
   subjects: SubjectRow;
-  keyDefaults: Budget;
-  memberDefaults: Budget;
-  memberLimits: MemberLimitRow;
+  values: ValueRow;
   keys: KeyRow;
-  raises: Raise;
 }
 export type TableName = keyof Rows;
 
@@ -103,3 +107,10 @@ export function teamIn(of: Reading, id: string): TeamRow | null {
   const team = of.get("teams", id);
   return team && !team.isRemoved ? team : null;
 }
+
+/** The value of a subject for all models. */
+export const limitValueOf = (of: Reading, subjectId: string, kind: ValueRow["kind"]): Budget | undefined =>
+  of.get("values", `${subjectId} ${kind} `)?.limits;
+
+/** The only plan of these worlds. */
+export const smallPlan = { ...noLimits, name: "small", week: 600 };

@@ -1,7 +1,9 @@
 // The acts of histories of limits: on limits, teams, keys, raises, memberships and plans, drawn from a seed.
 
 import { ManagementError } from "../../../../src/admin/management/error.ts";
+import type { LimitValueChanges } from "../../../../src/admin/management/limit-shape.ts";
 import { type Management, type VerbName, verbNamed } from "../../../../src/admin/management/verbs.ts";
+import { inMoney } from "../../../harness/limits.ts";
 import type { Draw } from "../acts.ts";
 import type { World } from "./world.ts";
 
@@ -57,10 +59,13 @@ function signIn(draw: Draw, { teams }: Made): Act {
   return { actor: "issuer", words, run: (world) => world.signIn(person, isMember ? { team } : null) };
 }
 
-const anyLimit = (draw: Draw, most: number) => {
+/** A number, none at all, or nothing of its own. */
+function anyLimit(draw: Draw, most: number): LimitValueChanges {
   const name = draw(3) === 0 ? "requestsPerMinute" : "week";
-  return { [name]: draw(4) === 0 ? null : 1 + draw(most) };
-};
+  const kind = draw(6);
+  if (kind < 2) return { [name]: kind === 0 ? null : "none" };
+  return inMoney({ [name]: 1 + draw(most) });
+}
 
 function anyVerb(draw: Draw, made: Made, number: number): [VerbName, string, Does] {
   const limits = anyLimit(draw, 1_000);
@@ -68,39 +73,60 @@ function anyVerb(draw: Draw, made: Made, number: number): [VerbName, string, Doe
   const team = made.teams[draw(made.teams.length)]!;
   const key = made.keys[draw(made.keys.length)]!;
   const isWithout = draw(4) === 0;
-  const raise = draw(4) === 0 ? { end: true } : { limits: anyRaise(draw), until_h: 1 + draw(4) };
-  const raising = ({ now_ms }: World) =>
-    "end" in raise ? raise : { limits: raise.limits, until: new Date(now_ms + raise.until_h * hour_ms).toISOString() };
-  const [limited, raised] = [JSON.stringify(limits), JSON.stringify(raise)];
+  const pattern = (["acme/*", "acme/writer-1"] as const)[draw(2)]!;
+  const raised = {
+    isEnd: draw(4) === 0,
+    limits: anyRaise(draw),
+    until_h: 1 + draw(4),
+    models: draw(3) === 0 ? pattern : null,
+  };
+  const raise = ({ now_ms }: World) => {
+    const { isEnd, models, until_h } = raised;
+    if (isEnd) return { models, limits: null };
+    return { models, limits: inMoney(raised.limits), until: new Date(now_ms + until_h * hour_ms).toISOString() };
+  };
+  const models = { [pattern]: isWithout ? null : limits };
+  const [limited, lifted, modelled] = [JSON.stringify(limits), JSON.stringify(raised), JSON.stringify(models)];
+  const ofTeam = (field: "own" | "keys" | "members"): [VerbName, string, Does] => [
+    "updateTeamLimits",
+    `${team} ${field} ${limited}`,
+    (by, { id }) => by.updateTeamLimits({ team: id(team), [field]: limits }),
+  ];
+  const ofWhole = (field: "own" | "keys" | "members"): [VerbName, string, Does] => [
+    "updateOrganizationLimits",
+    `${field} ${limited}`,
+    (by, { organization }) => by.updateOrganizationLimits({ organization, [field]: limits }),
+  ];
+  const ofPerson = (who: PersonName, words: string, value: (world: World) => object): [VerbName, string, Does] => [
+    "updatePersonLimits",
+    `${who} ${words}`,
+    (by, world) => by.updatePersonLimits({ person: world.id(who), organization: world.organization, ...value(world) }),
+  ];
   const acts: [VerbName, string, Does][] = [
+    ofPerson(person, limited, () => ({ own: limits })),
+    ofPerson(person, modelled, () => ({ models })),
+    ofPerson(person, lifted, (world) => ({ raise: raise(world) })),
+    ofPerson("she", lifted, (world) => ({ raise: raise(world) })),
+    ofWhole("own"),
+    ofWhole("keys"),
+    ofWhole("members"),
+    ofTeam("own"),
+    ofTeam("keys"),
+    ofTeam("members"),
+    ["updateTeamLimits", `${team} ${modelled}`, (by, { id }) => by.updateTeamLimits({ team: id(team), models })],
     [
-      "updatePersonLimits",
-      `${person} ${limited}`,
-      (by, { organization, id }) => by.updatePersonLimits({ person: id(person), organization, limits }),
+      "updateTeamLimits",
+      `${team} ${lifted}`,
+      (by, world) => by.updateTeamLimits({ team: world.id(team), raise: raise(world) }),
     ],
-    ["updateMemberDefault", limited, (by, { organization }) => by.updateMemberDefault({ organization, limits })],
-    ["updateKeyDefault", limited, (by, { organization }) => by.updateKeyDefault({ organization, limits })],
-    ["updateTeam", `${team} ${limited}`, (by, { id }) => by.updateTeam({ team: id(team), limits })],
+    ["updateKeyLimits", `${key} ${modelled}`, (by, { id }) => by.updateKeyLimits({ id: id(key), models })],
     [
-      "updateTeam",
-      `${team} members ${limited}`,
-      (by, { id }) => by.updateTeam({ team: id(team), memberLimits: limits }),
+      "updateKeyLimits",
+      `${key} ${lifted}`,
+      (by, world) => by.updateKeyLimits({ id: world.id(key), raise: raise(world) }),
     ],
-    ["updateTeam", `${team} keys ${limited}`, (by, { id }) => by.updateTeam({ team: id(team), keyLimits: limits })],
     ["removeTeam", team, (by, { id }) => by.removeTeam({ team: id(team) })],
     ["createTeam", limited, (by, world) => world.makeTeam(by, `team ${number}`, limits)],
-    [
-      "raisePerson",
-      `${person} ${raised}`,
-      (by, world) => by.raisePerson({ person: world.id(person), organization: world.organization, ...raising(world) }),
-    ],
-    [
-      "raisePerson",
-      `she ${raised}`,
-      (by, world) => by.raisePerson({ person: world.id("she"), organization: world.organization, ...raising(world) }),
-    ],
-    ["raiseTeam", `${team} ${raised}`, (by, world) => by.raiseTeam({ team: world.id(team), ...raising(world) })],
-    ["raiseKey", `${key} ${raised}`, (by, world) => by.raiseKey({ id: world.id(key), ...raising(world) })],
     [
       "createKey",
       `of ${person} ${isWithout ? "as given" : limited}`,
@@ -111,16 +137,11 @@ function anyVerb(draw: Draw, made: Made, number: number): [VerbName, string, Doe
       `of nobody in ${team} ${limited}`,
       (by, world) => world.makeKey(by, `key ${number}`, { team, limits }),
     ],
-    ["updateKey", `${key} ${limited}`, (by, { id }) => by.updateKey({ id: id(key), limits })],
+    ["updateKeyLimits", `${key} ${limited}`, (by, { id }) => by.updateKeyLimits({ id: id(key), own: limits })],
     [
       "updateKey",
       `${key} in ${isWithout ? "no team" : team}`,
       (by, { id }) => by.updateKey({ id: id(key), team: isWithout ? null : id(team) }),
-    ],
-    [
-      "updateKey",
-      `${key} in ${team} ${limited}`,
-      (by, { id }) => by.updateKey({ id: id(key), team: id(team), limits }),
     ],
     ["rotateKey", key, (by, { id }) => by.rotateKey({ id: id(key) })],
     ["revokeKey", key, (by, { id }) => by.revokeKey({ id: id(key) })],

@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { ManagementError } from "../../../../src/admin/management/error.ts";
+import type { SubjectLimitsShown } from "../../../../src/admin/management/limit-shape.ts";
 import type { Database } from "../../../../src/stores/postgres/database.ts";
 import { DatabaseError } from "../../../../src/stores/postgres/database-error.ts";
 import { type Draw, drawnFrom } from "../acts.ts";
@@ -77,37 +78,31 @@ async function limitsIn(world: World, { teams, keys }: Made): Promise<unknown> {
   const root = world.by("root");
   const { organization, id } = world;
   const nameOf = (given: string | undefined) => [...world.names()].find((name) => id(name) === given) ?? null;
-  const raised = (raise: { limits: unknown; until: Date } | null) => raise && [raise.limits, raise.until.toISOString()];
-  const shown: Record<string, unknown> = {
-    members: (await root.findMemberDefault({ organization })).limits,
-    keys: (await root.findKeyDefault({ organization })).limits,
-  };
+  const { data: _, ...whole } = await root.findOrganizationLimits({ organization });
+  const shown: Record<string, unknown> = { acme: valuesOf(whole) };
   for (const person of personNames) {
-    const { memberships, limits, state } = await root.findPerson({ person: id(person) });
+    const { memberships, state } = await root.findPerson({ person: id(person) });
     shown[person] = [
       state,
       memberships.map(({ team, source }) => [nameOf(team?.id), source]),
-      limits.map(({ isOwn, limits, raise }) => [isOwn, limits, raised(raise)]),
+      valuesOf(await root.findPersonLimits({ person: id(person), organization })),
     ];
   }
-  for (const team of teams) shown[team] = await root.findTeam({ team: id(team) }).then(teamShown, refusal);
+  for (const team of teams)
+    shown[team] = await root
+      .findTeam({ team: id(team) })
+      .then(async ({ keys }) => [keys, valuesOf(await root.findTeamLimits({ team: id(team) }))], refusal);
   for (const key of keys) {
     if (!id(key)) continue;
-    const { team, limits, raise, state, version } = await root.findKey({ id: id(key) });
-    shown[key] = [nameOf(team?.id), limits, raised(raise), state, version];
+    const { team, state } = await root.findKey({ id: id(key) });
+    shown[key] = [nameOf(team?.id), state, valuesOf(await root.findKeyLimits({ id: id(key) }))];
   }
   return JSON.parse(JSON.stringify(shown));
+}
 
-  function teamShown({
-    limits,
-    keyLimits,
-    memberLimits,
-    raise,
-    keys,
-    version,
-  }: Awaited<ReturnType<typeof root.findTeam>>) {
-    return [limits, keyLimits, memberLimits, raised(raise), keys, version];
-  }
+function valuesOf({ own, keys, members, models, raises, inForce, version }: SubjectLimitsShown) {
+  const raised = raises.map(({ models, limits, until }) => [models, limits, until]);
+  return { own, keys, members, models, raised, inForce, version };
 }
 
 function refusal(thrown: unknown): string {

@@ -14,12 +14,11 @@ const without = (leavesOut: (row: CountingLimits) => boolean) => (rows: Counting
   rows.filter((row) => !leavesOut(row));
 
 export const defects = {
-  "nobody is held to it": { free: ["teams", "defaults", "keys", "raises", "people"] },
-  "raises are free": { free: ["raises"] },
-  "changes of teams are free": { free: ["teams"] },
-  "defaults are free": { free: ["defaults"] },
+  "nobody is held to it": { free: ["teams", "limits", "keys", "people", "actingOn"] },
+  "removals of teams are free": { free: ["teams"] },
+  "limits of others than people are free": { free: ["limits"] },
   "new keys are free": { free: ["keys"] },
-  "limits of people are free": { free: ["people"] },
+  "limits of people are free": { free: ["actingOn"] },
   "the organization is not locked": { unlocked: "organization" },
   "the person is not locked": { unlocked: "person" },
   "a raise in force does not count": {
@@ -31,6 +30,7 @@ export const defects = {
   "the person does not count": { reads: without(({ place }) => place === "person") },
   "keys do not count": { reads: without(({ entrance, place }) => place === "key" && entrance !== "new") },
   "keys to come do not count": { reads: without(({ entrance }) => entrance === "new") },
+  "models do not count": { reads: without(({ models }) => models !== "") },
   "windows alone count": {
     reads: (rows) => rows.map((row) => ({ ...row, limits: row.limits.slice(0, 3), raised: row.raised.slice(0, 3) })),
   },
@@ -49,10 +49,9 @@ export function databasesOf(
     change.free?.includes(kind) ? db : heldToOwnLimits(db, own, other);
   return {
     teams: of("teams"),
-    defaults: of("defaults"),
+    limits: of("limits"),
     keys: of("keys"),
-    raises: of("raises"),
     people: of("people"),
-    actingOn: (person) => of("people", person),
+    actingOn: (person) => of("actingOn", person),
   };
 }

@@ -1,6 +1,7 @@
 // Histories of an organization two of whose administrators are held to the rule of one's own limits: what counts for either
 // never rises by an act of theirs, in any order of statements. Others act between, so that there are raises and teams to move to.
 
+import { inMoney } from "../../../harness/limits.ts";
 import { type Draw, drawnFrom } from "../acts.ts";
 import { Deadlock } from "../memory/scheduler.ts";
 import { type Act, anyAct, type Made, outcomeOf } from "./acts.ts";
@@ -80,7 +81,7 @@ export const passing_ms = (draw: Draw) => (draw(5) === 0 ? hour_ms * (1 + draw(3
 export async function founded(world: World, draw: Draw): Promise<Made> {
   const root = world.by("root");
   const { organization, id } = world;
-  const limits = () => ({ week: 1 + draw(1_000), requestsPerMinute: draw(2) === 0 ? 1 + draw(1_000) : null });
+  const limits = () => inMoney({ week: 1 + draw(1_000), requestsPerMinute: draw(2) === 0 ? 1 + draw(1_000) : null });
   await world.begin();
   await world.makeTeam(root, "team a", limits(), draw(2) === 0 ? limits() : null);
   await world.makeTeam(root, "team b", limits(), limits());
@@ -90,8 +91,8 @@ export async function founded(world: World, draw: Draw): Promise<Made> {
     ["ann", "team b"],
   ] as const)
     await root.giveMembership({ person: id(person), organization, role: "organization-admin", team: id(team) });
-  if (draw(2) === 0) await root.updateMemberDefault({ organization, limits: limits() });
-  if (draw(2) === 0) await root.updateKeyDefault({ organization, limits: limits() });
+  if (draw(2) === 0) await root.updateOrganizationLimits({ organization, members: limits() });
+  if (draw(2) === 0) await root.updateOrganizationLimits({ organization, keys: limits() });
   for (const person of ["she", "he", "ann"] as const)
     await world.makeKey(root, `key of ${person}`, { person, limits: draw(2) === 0 ? limits() : {} });
   await world.makeKey(root, "key of nobody", { team: "team a", limits: limits() });

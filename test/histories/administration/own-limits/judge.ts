@@ -20,7 +20,8 @@ interface Limiting {
 
 /** In words, or null. A key is any of the person's that works after the act, or one that could be made next. */
 export function raisedBy(before: Reading, after: Reading, whose: Whose): string | null {
-  const instants = [after.now, ...[...before.all("raises"), ...after.all("raises")].map(({ until }) => until)];
+  const ends = [...before.all("values"), ...after.all("values")].flatMap(({ until }) => until ?? []);
+  const instants = [after.now, ...ends];
   for (const key of [null, ...keysOf(after, whose)]) {
     const isNew = key === null || !keysOf(before, whose).includes(key);
     const was = limitingOf(before, whose, isNew ? null : key);
@@ -46,22 +47,40 @@ function keysOf(of: Reading, { organizationId, personId }: Whose): string[] {
 function limitingOf(of: Reading, { organizationId, personId }: Whose, key: string | null): Limiting[] {
   const membership = teamOf(of, organizationId, personId);
   const team = key === null ? membership?.id : of.get("subjects", key)?.teamId;
-  const given = (membership && of.get("keyDefaults", membership.id)) ?? of.get("keyDefaults", organizationId);
   return [
-    limiting(of, "the person", memberId(organizationId, personId)),
-    key === null ? { name: "the key", budget: given ?? noBudget, raise: null } : limiting(of, "the key", key),
-    ...(team ? [limiting(of, `the team ${team}`, team)] : []),
+    ...limitings(of, "the person", memberId(organizationId, personId)),
+    ...(key === null ? [newKey(of, organizationId, membership?.id ?? null)] : limitings(of, "the key", key)),
+    ...(team ? limitings(of, `the team ${team}`, team) : []),
   ];
 }
 
-const limiting = (of: Reading, name: string, id: string): Limiting => ({
-  name,
-  budget: of.get("subjects", id)?.budget ?? noBudget,
-  raise: of.get("raises", id) ?? null,
-});
+/** What a key to come gets: of its team, or else of the organization, limit by limit. */
+function newKey(of: Reading, organizationId: string, team: string | null): Limiting {
+  const given = [team, organizationId].map((id) => of.get("values", `${id} keys `)?.limits);
+  const budget = { ...noBudget };
+  for (const name of names) budget[name] = given.map((one) => one?.[name] ?? null).find((one) => one !== null) ?? null;
+  return { name: "the key", budget, raise: null };
+}
+
+/** For all models, and for each pattern. */
+function limitings(of: Reading, name: string, id: string): Limiting[] {
+  const raiseFor = (models: string) => {
+    const row = of.get("values", `${id} raise ${models}`);
+    return row?.until ? { limits: row.limits, until: row.until } : null;
+  };
+  const patterns = of.all("values").filter((one) => one.subjectId === id && one.kind === "own" && one.models !== "");
+  return [
+    { name, budget: of.get("subjects", id)?.budget ?? noBudget, raise: raiseFor("") },
+    ...patterns.map(({ models, limits }) => ({
+      name: `${name} for ${models}`,
+      budget: limits,
+      raise: raiseFor(models),
+    })),
+  ];
+}
 
 function limitAt(one: Limiting | undefined, name: keyof Budget, at: Date): number | null {
-  const limit = one?.budget[name] ?? null;
+  const limit = one?.budget[name] || null;
   const raised = one?.raise && one.raise.until > at ? one.raise.limits[name] : null;
   return limit === null ? null : Math.max(limit, raised ?? 0);
 }

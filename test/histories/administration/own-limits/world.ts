@@ -6,6 +6,7 @@ import {
   type ManagementStores,
   managementContext,
 } from "../../../../src/admin/management/context.ts";
+import type { LimitValueChanges } from "../../../../src/admin/management/limit-shape.ts";
 import { ownLimitsOf } from "../../../../src/admin/management/own-limits.ts";
 import type { Verb } from "../../../../src/admin/management/verb.ts";
 import { type Management, type VerbName, verbNamed } from "../../../../src/admin/management/verbs.ts";
@@ -14,19 +15,18 @@ import { jsonOf } from "../../../../src/core/schema/codec.ts";
 import { scopes } from "../../../../src/core/store/directory.ts";
 import { idOf } from "../../../../src/core/store/ids.ts";
 import type { NamedMembership, Person } from "../../../../src/core/store/people.ts";
-import { noLimits } from "../../../../src/core/store/plan.ts";
 import { administrationStores } from "../../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../../src/stores/postgres/database.ts";
 import { people } from "../../../../src/stores/postgres/people.ts";
+import { plans } from "../../../../src/stores/postgres/plans.ts";
 import { managementStores } from "../../../admin/management/stores.ts";
 import { type Committed, Memory } from "../memory/memory.ts";
 import { confirm } from "../memory/people.ts";
 import { memoryStores } from "../memory/stores.ts";
+import { smallPlan } from "../memory/tables.ts";
 import { isBound, type PersonName, personNames } from "./acts.ts";
 import { type Defect, databasesOf } from "./defects.ts";
 import { raisedBy } from "./judge.ts";
-
-type Limits = Record<string, number | null>;
 
 /** An organization, its people, teams and keys by their names. */
 export abstract class World {
@@ -58,15 +58,21 @@ export abstract class World {
     return verbs;
   }
 
-  async makeTeam(by: Management, name: string, limits: Limits, memberLimits: Limits | null = null): Promise<void> {
-    const { id } = await by.createTeam({ organization: this.organization, name, limits, memberLimits });
+  async makeTeam(
+    by: Management,
+    name: string,
+    limits: LimitValueChanges,
+    members: LimitValueChanges | null = null,
+  ): Promise<void> {
+    const { id } = await by.createTeam({ organization: this.organization, name, limits });
     this.ids.set(name, id);
+    if (members) await by.updateTeamLimits({ team: id, members });
   }
 
   async makeKey(
     by: Management,
     name: string,
-    { person, team, limits }: { person?: PersonName; team?: string; limits?: Limits },
+    { person, team, limits }: { person?: PersonName; team?: string; limits?: LimitValueChanges },
   ): Promise<void> {
     const of = { person: person && this.id(person), team: team && this.id(team) };
     const { id } = await by.createKey({ organization: this.organization, name, limits, ...of });
@@ -90,10 +96,15 @@ export abstract class World {
   #verbsOf(actor: string): Management {
     const within = isBound(actor) ? this.id("acme") : null;
     const named = isBound(actor) ? `person:${this.id(actor)}` : `cli:${actor}`;
-    const plans = new Map([["small", { ...noLimits, name: "small", week: 600 }]]);
+    const plans = new Map([[smallPlan.name, smallPlan]]);
     return unwritten({
       ...this.stores(ownLimitsOf({ actor: named, within }), actor),
-      catalog: () => ({ plans, models: [], upstreams: [], billing: { currency: "USD", provider: "Sluice" } }),
+      catalog: () => ({
+        plans,
+        models: ["acme/writer-1"],
+        upstreams: [],
+        billing: { currency: "USD", provider: "Sluice" },
+      }),
       actor: named,
       within,
       now_ms: () => this.now_ms,
@@ -145,8 +156,9 @@ export class MemoryWorld extends World {
   }
 
   async pass(ms: number): Promise<void> {
-    const raises = this.memory.tables.table("raises");
-    for (const [id, raise] of raises) raises.set(id, { ...raise, until: new Date(raise.until.getTime() - ms) });
+    const values = this.memory.tables.table("values");
+    for (const [id, { until, ...value }] of values)
+      if (until) values.set(id, { ...value, until: new Date(until.getTime() - ms) });
   }
 
   protected stores(own: OwnLimits | null, actor: string): ManagementStores {
@@ -171,6 +183,7 @@ export class PostgresWorld extends World {
 
   static async new(db: Database, now_ms: number): Promise<PostgresWorld> {
     const world = new PostgresWorld(db, now_ms, new Map());
+    await plans(db).publish([smallPlan], 0);
     await db.exec("update organization set slug = 'gone-' || left(md5(id::text), 20) where slug = 'acme'");
     for (const name of personNames) await world.confirmed(name, []);
     world.ids.set("acme", idOf(world.newUuid(), "org_"));
@@ -192,7 +205,7 @@ export class PostgresWorld extends World {
   }
 
   async pass(ms: number): Promise<void> {
-    await this.db.query("update limit_raise set ends_at = ends_at - $1::bigint * interval '1 ms'", [ms]);
+    await this.db.query("update limit_value set until = until - $1::bigint * interval '1 ms'", [ms]);
   }
 
   protected stores(own: OwnLimits | null): ManagementStores {

@@ -1,0 +1,38 @@
+/** A value of limits as fields of a form, and in words: money for windows, whole numbers for the others. Pure. */
+import type { Answer } from "./client.ts";
+import { type Field, type LimitName, limitLabels, limitNames } from "./form.ts";
+import { grouped, money } from "./format.ts";
+
+export type Limits = Answer<"findTeamLimits">;
+export type Value = Limits["own"];
+type Amount = Value[LimitName];
+
+/** Each member of `prefix`; an empty field says nothing, so that what is inherited counts. */
+export function valueFields(prefix: string, value: Value | null): Field[] {
+  return limitNames.map((name) => ({
+    name: `${prefix}.${name}`,
+    label: limitLabels[name].money ?? limitLabels[name].label,
+    kind: isMoney(name) ? "amount" : "count",
+    value: typed(value?.[name] ?? null),
+  }));
+}
+
+const isMoney = (name: LimitName) => limitLabels[name].money !== undefined;
+
+function typed(limit: Amount): string | number | null {
+  return typeof limit === "object" && limit !== null ? limit.amount.replace(/\.?0+$/, "") : limit;
+}
+
+/** `$50.00`, `60` or `none`. */
+export function amountWords(limit: Amount): string {
+  if (limit === null) return "–";
+  if (limit === "none") return limit;
+  return typeof limit === "object" ? money(limit) : grouped(limit);
+}
+
+/** `month=50 session=none`, as the command takes it. */
+export function typedLimits(value: Record<string, unknown> | null | undefined): string {
+  return Object.entries(value ?? {})
+    .map(([name, limit]) => `${name}=${limit ?? "inherit"}`)
+    .join(" ");
+}

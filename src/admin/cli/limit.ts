@@ -1,0 +1,272 @@
+/** `sluice limit`: the limits of an organization, a team, a key or a person, by the verbs of `/limits`. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { grouped } from "../../core/inference/amounts.ts";
+import { camelName, encode } from "../../core/schema/codec.ts";
+import { instant } from "../../core/time/written.ts";
+import { type Column, type Facts, type Said, tablePiece } from "../management/command.ts";
+import type { LimitChanges } from "../management/limit-change.ts";
+import {
+  type LimitValue,
+  moneyWritten,
+  SubjectLimitsShape,
+  type SubjectLimitsShown,
+  valueInWords,
+} from "../management/limit-shape.ts";
+import { allOf } from "../management/page.ts";
+import { standingColumn, standingFacts } from "../management/standing.ts";
+import type { Management } from "../management/verbs.ts";
+import { type LimitName, limitNames } from "../store/shapes.ts";
+import { withManagement } from "./connect.ts";
+import type { CommandContext } from "./context.ts";
+import { type Named, subjectNamed } from "./limit-subject.ts";
+import { typedLimits } from "./limits.ts";
+import { type JsonFlag, jsonOption, missing, printJson, versionOption } from "./option.ts";
+import { printSaid } from "./said.ts";
+import type { Services } from "./services.ts";
+
+interface Options extends JsonFlag {
+  org?: string;
+  models?: string;
+  ifVersion?: number;
+}
+
+const whose = "[org|team|key|person] and its name or ID; a name alone where only one thing has it";
+
+export function addLimitCommands(program: Command, { services }: CommandContext): void {
+  const group = program
+    .command("limit")
+    .description("show, set and raise what organizations, teams, keys and people can use");
+  const add = (name: string, description: string, words: string, help: string) =>
+    group
+      .command(name)
+      .description(description)
+      .argument(words, whose)
+      .option("--org <org>", "slug or ID of the organization")
+      .addOption(jsonOption())
+      .addHelpText("after", help);
+
+  add("show", "show limits, where each comes from, and what is used", "[whose...]", showHelp)
+    .addOption(
+      new Option("--of <what>", "of an organization: those of its keys, teams or people").choices([
+        "keys",
+        "teams",
+        "people",
+      ]),
+    )
+    .option("--model <id>", "only the limits that count for this model")
+    .action(async (words: string[], options: Options & { of?: "keys" | "teams" | "people"; model?: string }) => {
+      await withManagement(services, async (manage) => {
+        const named = await subjectNamed(manage, words, options.org);
+        if (options.of !== undefined) return list(services, manage, named, { ...options, of: options.of });
+        const found = await read(manage, named);
+        print(services, options, options.model === undefined ? found : onlyFor(found, options.model));
+      });
+    });
+
+  add("set", "set limits; they count at once, for running requests too", "<whose-and-limits...>", setHelp)
+    .option("--models <pattern>", "for these models: an ID, or a prefix such as openai/*")
+    .option("--keys", "what keys get that have nothing of their own")
+    .option("--members", "what people get who have nothing of their own")
+    .addOption(versionOption("subject"))
+    .action(async function (this: Command, words: string[], options: Options & { keys?: true; members?: true }) {
+      const { names, value } = split(this, words);
+      if (value === null) missing(this, "what to set, such as month=50");
+      if ([options.keys, options.members, options.models].filter(Boolean).length > 1)
+        this.error("error: specify one of --keys, --members and --models");
+      const field = options.keys ? "keys" : options.members ? "members" : "own";
+      const changes: LimitChanges = options.models ? { models: { [options.models]: value } } : { [field]: value };
+      await change(services, names, options, changes);
+    });
+
+  add("raise", "raise limits until an instant; --end ends a raise now", "<whose-and-limits...>", raiseHelp)
+    .addOption(new Option("--until <instant>", "when it ends: a date or a weekday (UTC), or ISO 8601 with a time zone"))
+    .option("--models <pattern>", "for these models, which have limits of their own")
+    .option("--end", "end the raise now")
+    .addOption(versionOption("subject"))
+    .action(async function (this: Command, words: string[], options: Options & { until?: string; end?: true }) {
+      const { names, value } = split(this, words);
+      if (options.end ? value !== null || options.until !== undefined : value === null || options.until === undefined)
+        missing(
+          this,
+          options.end ? "nothing else with --end" : "what to raise and until when, such as week=20 --until friday",
+        );
+      const { models } = options;
+      const until = options.until === undefined ? null : instantTyped(options.until, services.now_ms());
+      const raise = {
+        ...(models === undefined ? {} : { models }),
+        ...(options.end ? { limits: null } : { limits: value, until }),
+      };
+      await change(services, names, options, { raise: options.end && models === undefined ? null : (raise as never) });
+    });
+}
+
+/** The words that name somebody, and the limits among them. */
+function split(command: Command, words: readonly string[]) {
+  const limits = words.filter((word) => word.includes("="));
+  try {
+    const value = limits.length === 0 ? null : typedLimits(limits.join(","));
+    return { names: words.filter((word) => !word.includes("=")), value };
+  } catch (thrown) {
+    if (!(thrown instanceof InvalidArgumentError)) throw thrown;
+    return command.error(`error: ${thrown.message}`);
+  }
+}
+
+const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+
+/** A weekday is the next one, from its first moment in UTC, as a date is. */
+export function instantTyped(text: string, now_ms: number): string {
+  const day = weekdays.indexOf(text.trim().toLowerCase());
+  if (day < 0) return text;
+  const now = new Date(now_ms);
+  const days = (day - now.getUTCDay() + 7) % 7 || 7;
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + days)).toISOString();
+}
+
+const verbs = {
+  org: {
+    read: (manage: Management, { id }: Named) => manage.findOrganizationLimits({ organization: id }),
+    change: (manage: Management, { id }: Named, changes: never) =>
+      manage.updateOrganizationLimits({ ...(changes as object), organization: id }),
+  },
+  team: {
+    read: (manage: Management, { id }: Named) => manage.findTeamLimits({ team: id }),
+    change: (manage: Management, { id }: Named, changes: never) =>
+      manage.updateTeamLimits({ ...(changes as object), team: id }),
+  },
+  key: {
+    read: (manage: Management, { id }: Named) => manage.findKeyLimits({ id }),
+    change: (manage: Management, { id }: Named, changes: never) =>
+      manage.updateKeyLimits({ ...(changes as object), id }),
+  },
+  person: {
+    read: (manage: Management, { id, organization }: Named) => manage.findPersonLimits({ person: id, organization }),
+    change: (manage: Management, { id, organization }: Named, changes: never) =>
+      manage.updatePersonLimits({ ...(changes as object), person: id, organization }),
+  },
+};
+
+const read = (manage: Management, named: Named): Promise<SubjectLimitsShown> => verbs[named.kind].read(manage, named);
+
+async function change(
+  services: Services,
+  words: readonly string[],
+  options: Options,
+  changes: LimitChanges,
+): Promise<void> {
+  const { org, ifVersion } = options;
+  const given = { ...changes, ...(ifVersion === undefined ? {} : { version: ifVersion }) };
+  const answer = await withManagement(services, async (manage) => {
+    const named = await subjectNamed(manage, words, org);
+    return verbs[named.kind].change(manage, named, given as never);
+  });
+  print(services, options, answer);
+}
+
+function print({ terminal, now_ms }: Services, { json }: JsonFlag, limits: SubjectLimitsShown): void {
+  if (json) printJson(terminal, encode(SubjectLimitsShape, limits));
+  else printSaid(terminal, limitsSaid(limits), now_ms(), false);
+}
+
+async function list(
+  services: Services,
+  manage: Management,
+  { id }: Named,
+  options: Options & { of: "keys" | "teams" | "people" },
+): Promise<void> {
+  const all = await allOf((page) => manage.findOrganizationLimits({ organization: id, of: options.of, ...page }));
+  if (options.json)
+    return printJson(
+      services.terminal,
+      all.map((one) => encode(SubjectLimitsShape, one)),
+    );
+  if (all.length === 0) return services.terminal.out(`There are no ${options.of}.\n`);
+  printSaid(services.terminal, { pieces: [tablePiece(columns, all)] }, services.now_ms(), false);
+}
+
+const columns: Column<SubjectLimitsShown>[] = [
+  { head: "ID", cell: (one) => one.subjectId, optional: true },
+  { head: "NAME", cell: (one) => one.name ?? "", breaks: true },
+  standingColumn,
+  { head: "LIMITS", cell: (one) => inForceWords(one) || "none", breaks: true },
+];
+
+const inForceWords = ({ inForce }: SubjectLimitsShown) =>
+  limitNames
+    .flatMap((name) => (amountOf(inForce, name) === null ? [] : [`${name} ${inWords(inForce, name)}`]))
+    .join(", ");
+
+type InForce = SubjectLimitsShown["inForce"];
+const amountOf = (inForce: InForce, name: LimitName) => inForce[camelName(name) as keyof InForce].limit;
+
+function inWords(inForce: InForce, name: LimitName): string {
+  const { limit, from } = inForce[camelName(name) as keyof InForce];
+  const amount = limit === null ? "not limited" : typeof limit === "object" ? moneyWritten(limit) : grouped(limit);
+  return from === null ? amount : `${amount} (${origins[from]})`;
+}
+
+const origins = {
+  own: "its own",
+  team: "from its team",
+  organization: "from the organization",
+  plan: "from the plan",
+  raise: "raised",
+} as const;
+
+/** Shown even where they say nothing: these are what one looks for first. */
+export function limitsSaid(limits: SubjectLimitsShown): Said {
+  const { subject, subjectId, organization, name, keys, members, models, raises, inForce, standing, version } = limits;
+  const facts: Facts = [
+    [subject, subject === "organization" ? `${organization} (${subjectId})` : `${name ?? ""} (${subjectId})`.trim()],
+    ["in", subject === "organization" ? null : organization],
+    ...limitNames.map((limit) => [limit, inWords(inForce, limit)] as const),
+    ["each key gets", saidOf(keys)],
+    ["each person gets", saidOf(members)],
+    ...Object.entries(models).map(([pattern, value]) => [`for ${pattern}`, saidOf(value)] as const),
+    ...raises.map(
+      (raise) => [raise.models === null ? "raised to" : `raised for ${raise.models}`, raiseWords(raise)] as const,
+    ),
+    ...standingFacts(standing),
+    ["version", String(version)],
+  ];
+  return facts;
+}
+
+const saidOf = (value: LimitValue | null) => value && (valueInWords(value) ?? "nothing of its own");
+
+const raiseWords = ({ limits, until, setBy }: SubjectLimitsShown["raises"][number]) =>
+  `${valueInWords(limits)}, until ${instant(until)} (${setBy})`;
+
+/** The limits without the patterns that do not count for the model. */
+function onlyFor(limits: SubjectLimitsShown, model: string): SubjectLimitsShown {
+  const counts = (pattern: string) =>
+    pattern === model || (pattern.endsWith("/*") && model.startsWith(pattern.slice(0, -1)));
+  return {
+    ...limits,
+    models: Object.fromEntries(Object.entries(limits.models).filter(([pattern]) => counts(pattern))),
+    raises: limits.raises.filter(({ models }) => models === null || counts(models)),
+  };
+}
+
+const showHelp = `
+Examples:
+  $ sluice limit show team research --org acme
+  $ sluice limit show org acme --of people
+  $ sluice limit show team research --model openai/gpt-5`;
+
+const setHelp = `
+Money is an amount of the service's currency for a session, a week or a month.
+none: not limited here, whatever is inherited. inherit: nothing of its own.
+
+Examples:
+  $ sluice limit set team research month=50 --org acme
+  $ sluice limit set team research month=10 --models 'openai/*'
+  $ sluice limit set org acme week=5 --members
+  $ sluice limit set key "build server" requests_per_minute=60 tokens_per_minute=200k
+  $ sluice limit set ann week=none`;
+
+const raiseHelp = `
+Examples:
+  $ sluice limit raise ann week=20 --until friday
+  $ sluice limit raise team research month=80 --until 2026-12-24
+  $ sluice limit raise ann --end`;

@@ -1,0 +1,180 @@
+/** A change of limits as an administrator gives it, and the rules that it must keep. Pure. */
+import type { Currency } from "../../core/inference/money.ts";
+import { snakeName } from "../../core/schema/codec.ts";
+import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
+import { not_limited, raisedTo } from "../../core/store/over-plan.ts";
+import type { LimitsChange, NewRaise, Raise, SubjectLimits } from "../store/limits.ts";
+import { fail } from "./error.ts";
+import { type LimitValueChanges, limitInWords, valueAfter } from "./limit-shape.ts";
+import * as parse from "./parse.ts";
+
+const day_ms = 86_400_000;
+const raise_max_days = 366;
+export const patterns_max = 8;
+
+/** A field that is left out stays; null takes all of it away. */
+export interface LimitChanges {
+  own?: LimitValueChanges | null | undefined;
+  keys?: LimitValueChanges | null | undefined;
+  members?: LimitValueChanges | null | undefined;
+  models?: Record<string, LimitValueChanges | null> | undefined;
+  raise?: RaiseChange | null | undefined;
+}
+
+/** Null limits end it. */
+export interface RaiseChange {
+  models?: string | null | undefined;
+  limits?: LimitValueChanges | null | undefined;
+  until?: Date | null | undefined;
+}
+
+export interface Known {
+  currency: Currency;
+  now_ms: number;
+  /** Public IDs of models. */
+  models: readonly string[];
+}
+
+/** The change of the values as they are; `organization` limits all others. */
+export function changeOf(
+  changes: LimitChanges,
+  now: SubjectLimits,
+  organization: SubjectLimits,
+  known: Known,
+): LimitsChange {
+  const { currency } = known;
+  const whose = now.subject === "organization" ? null : now.subject;
+  const within = (value: Budget, words: string) =>
+    whose === null && words === "organization"
+      ? value
+      : withinOrganization(value, organization, words, wordsIn(currency));
+  const isLimited = changes.own !== undefined || changes.models !== undefined;
+  if (isLimited && changes.raise !== undefined) fail("Set the limits first, and then raise them with another request.");
+  const to: LimitsChange = {};
+  if (changes.own !== undefined) to.own = within(valueAfter(changes.own, now.own, currency), now.subject);
+  if (changes.keys !== undefined) to.keys = within(valueAfter(changes.keys, givenBy(now, "keys"), currency), "keys");
+  if (changes.members !== undefined)
+    to.members = within(valueAfter(changes.members, givenBy(now, "members"), currency), "members");
+  if (changes.models !== undefined) {
+    const models = modelsAfter(changes.models, now.models, known);
+    for (const value of models.values()) within(value, now.subject);
+    to.models = models;
+  }
+  if (changes.raise !== undefined) to.raises = raisesAfter(changes.raise, now, organization, known);
+  return to;
+}
+
+function givenBy(now: SubjectLimits, kind: "keys" | "members"): Budget {
+  if (now.subject === "organization" || now.subject === "team") return now[kind];
+  return fail(`A ${now.subject} has no '${kind}': these are what an organization or a team gives.`);
+}
+
+export const wordsIn = (currency: Currency) => (limit: keyof Budget, amount: number) =>
+  limitInWords(limit, amount, currency);
+
+/** Refuses a limit above the organization's: it would never count, so something else is meant. */
+export function withinOrganization(
+  value: Budget,
+  { inForce, name }: Pick<SubjectLimits, "inForce" | "name">,
+  whose: string,
+  inWords: (limit: keyof Budget, amount: number) => string,
+): Budget {
+  for (const limit of budgetNames) {
+    const [wanted, most] = [value[limit], inForce[limit]];
+    if (wanted === null || wanted === not_limited || most === null || wanted <= most) continue;
+    const words = (amount: number) => inWords(limit, amount);
+    fail(
+      `The limit '${snakeName(limit)}' of ${words(wanted)} for the ${whose} is above that of the organization '${name}', ${words(most)}. Choose a lower one.`,
+    );
+  }
+  return value;
+}
+
+function modelsAfter(
+  changes: Record<string, LimitValueChanges | null>,
+  before: ReadonlyMap<string, Budget>,
+  { currency, models }: Known,
+): Map<string, Budget> {
+  const after = new Map(before);
+  for (const [pattern, change] of Object.entries(changes)) {
+    const value = change && valueAfter(change, before.get(pattern) ?? noBudget, currency);
+    if (value && Object.values(value).some((limit) => limit !== null)) after.set(knownPattern(pattern, models), value);
+    else after.delete(pattern);
+  }
+  if (after.size > patterns_max)
+    fail(`There can be limits for ${patterns_max} patterns of models, and these are ${after.size}.`);
+  refuseOverlap([...after.keys()].filter((pattern) => pattern.endsWith("/*")));
+  return after;
+}
+
+/** The ID of a model, or `prefix/*`. */
+function knownPattern(pattern: string, models: readonly string[]): string {
+  if (pattern.endsWith("/*")) {
+    if (/^[^\s*]+\/\*$/.test(pattern)) return pattern;
+    return fail(`'${parse.excerpt(pattern)}' is no pattern of models. Name a model, or a prefix such as openai/*.`);
+  }
+  return parse.models([pattern], models)[0]!;
+}
+
+/** So that of one subject two patterns count for a model at most: its ID, and one prefix. */
+function refuseOverlap(prefixes: readonly string[]): void {
+  for (const [at, one] of prefixes.entries())
+    for (const other of prefixes.slice(at + 1)) {
+      const [short, long] = one.length < other.length ? [one, other] : [other, one];
+      if (long.startsWith(short.slice(0, -1)))
+        fail(`The patterns '${short}' and '${long}' overlap. Of two such prefixes a subject can have one.`);
+    }
+}
+
+function raisesAfter(
+  change: RaiseChange | null,
+  now: SubjectLimits,
+  organization: SubjectLimits,
+  known: Known,
+): readonly NewRaise[] {
+  const models = change?.models ?? "";
+  const others = change === null ? [] : now.raises.filter((one) => one.models !== models);
+  if (change?.limits != null)
+    return [...others, raiseOf({ ...change, models, limits: change.limits }, now, organization, known)];
+  if (change?.until != null) fail("Specify the limits to raise, such as week=20. To end a raise, give no instant.");
+  if (others.length === now.raises.length)
+    fail(`The limits of this ${now.subject} are not raised, so there is nothing to end.`, "wrong_state");
+  return others;
+}
+
+function raiseOf(
+  { models, limits: changes, until }: RaiseChange & { models: string; limits: LimitValueChanges },
+  now: SubjectLimits,
+  organization: SubjectLimits,
+  { currency, now_ms }: Known,
+): NewRaise {
+  const limits = valueAfter(changes, noBudget, currency);
+  const named = budgetNames.filter((name) => limits[name] !== null);
+  if (named.length === 0) fail("Specify the limits to raise, such as week=20.");
+  if (until == null)
+    return fail("A raise needs an instant at which it ends. Without one, change the limits themselves.");
+  const below = models === "" ? now.inForce : now.models.get(models);
+  if (!below) fail(`This ${now.subject} has no limits for '${parse.excerpt(models)}', so there is nothing to raise.`);
+  for (const name of named) refuseLower(name, limits[name]!, below[name] || null, now.subject, currency);
+  if (now.subject !== "organization") {
+    const raise = organization.raises.find((one: Raise) => one.models === "");
+    const most = Object.fromEntries(
+      budgetNames.map((name) => [name, raisedTo(organization.inForce[name], raise?.limits[name])]),
+    ) as unknown as Budget;
+    withinOrganization(limits, { ...organization, inForce: most }, now.subject, wordsIn(currency));
+  }
+  if (until.getTime() <= now_ms) fail(`${until.toISOString()} is in the past. A raise ends in the future.`);
+  if (until.getTime() > now_ms + raise_max_days * day_ms)
+    fail(`A raise ends within ${raise_max_days} days. For longer, change the limits themselves.`);
+  return { models, limits, until };
+}
+
+function refuseLower(name: keyof Budget, raise: number, limit: number | null, whose: string, currency: Currency): void {
+  const words = (amount: number) => limitInWords(name, amount, currency);
+  if (limit === null || raise === not_limited)
+    fail(`The ${whose} has no limit '${snakeName(name)}' that a number is above, so there is nothing to raise.`);
+  if (raise <= limit)
+    fail(
+      `The ${whose}'s limit '${snakeName(name)}' is ${words(limit)} already, and a raise to ${words(raise)} is not above it. A raise never lowers.`,
+    );
+}

@@ -1,0 +1,250 @@
+/** Limits as verbs take and answer them (docs/limits.md): money for windows, whole numbers for the others. */
+import Type from "typebox";
+import { grouped } from "../../core/inference/amounts.ts";
+import { type Currency, limit_nanos_max, moneyInWords, moneyOf, typedNanos } from "../../core/inference/money.ts";
+import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
+import { camelName, snakeName, type Value } from "../../core/schema/codec.ts";
+import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
+import { nanos_max } from "../../core/store/ledger.ts";
+import { not_limited } from "../../core/store/over-plan.ts";
+import type { SubjectLimits } from "../store/limits.ts";
+import { id, instant, type LimitName, limitNames } from "../store/shapes.ts";
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { standing, standingShown } from "./standing.ts";
+
+const nano_decimals = 9;
+const windows: readonly string[] = ["session", "week", "month"];
+export const isWindow = (name: string) => windows.includes(name);
+
+const none = Type.Literal("none");
+/** One schema for windows and one for the others. */
+function eachAmount<Windows extends Type.TSchema, Others extends Type.TSchema>(
+  window: () => Windows,
+  other: () => Others,
+) {
+  return {
+    session: window(),
+    week: window(),
+    month: window(),
+    requests_per_minute: other(),
+    tokens_per_minute: other(),
+    concurrent_requests: other(),
+  } satisfies Record<LimitName, Type.TSchema>;
+}
+
+export const LimitValue = Type.Object(
+  eachAmount(
+    () => Type.Union([Money, none, Type.Null()]),
+    () => Type.Union([Type.Integer({ minimum: 1 }), none, Type.Null()]),
+  ),
+  {
+    $id: "LimitValue",
+    description: "Null: says nothing, so it is inherited. `none`: not limited, whatever is inherited.",
+  },
+);
+export type LimitValue = Value<typeof LimitValue>;
+
+/** `50`, `0.25`, `50USD`, `50 usd`, or `none`: what `typedNanos` reads. */
+const typedForm = "^[0-9.]{1,32} ?[A-Za-z]{0,16}$|^none$";
+const MoneySent = Type.Object({
+  amount: Type.String({ pattern: "^[0-9.]{1,32}$" }),
+  currency: Type.String({ pattern: "^[A-Za-z]{1,16}$" }),
+});
+
+/** A change of a value: a limit that is left out stays. */
+export const limitValueChanges = (description: string) =>
+  Type.Object(
+    eachAmount(
+      () =>
+        Type.Optional(
+          Type.Union([Type.String({ pattern: typedForm }), Type.Number(), MoneySent, Type.Null()], {
+            description: 'Decimal text such as "50" or "50USD", `none`, or null to say nothing.',
+            "x-must-be": 'an amount such as "50" or "0.25", none, or null',
+          }),
+        ),
+      () =>
+        Type.Optional(
+          Type.Union([Type.Integer({ minimum: 1, maximum: nanos_max }), none, Type.Null()], {
+            description: "A whole number, `none`, or null to say nothing.",
+            "x-must-be": "a whole number from 1, none, or null",
+          }),
+        ),
+    ),
+    { description, propertyNames: oneOf(limitNames) },
+  );
+export type LimitValueChanges = Value<ReturnType<typeof limitValueChanges>>;
+
+const LimitInForce = <Limit extends Type.TSchema>(limit: Limit) =>
+  Type.Object({
+    limit,
+    from: nullable(
+      oneOf(["own", "team", "organization", "plan", "raise"], {
+        description: "`team` and `organization`: what these give to their keys or people.",
+      }),
+    ),
+  });
+
+export const LimitsInForce = Type.Object(
+  eachAmount(
+    () => LimitInForce(nullable(Money)),
+    () => LimitInForce(nullable(Type.Integer({ minimum: 1 }))),
+  ),
+  { $id: "LimitsInForce", description: "Each limit that counts now, and where it comes from. Null: not limited." },
+);
+
+export const Raise = Type.Object(
+  {
+    models: nullable(Type.String({ description: "The models that it is for. Null: all." })),
+    limits: LimitValue,
+    until: instant("From here on the limits below count again."),
+    set_at: instant("When it was set."),
+    set_by: Type.String({ description: "The actor." }),
+  },
+  { $id: "Raise", description: "The limits in force until an instant." },
+);
+
+const fields = {
+  organization_id: id("org"),
+  organization: Type.String({ description: "The organization's slug." }),
+  subject: oneOf(["organization", "team", "person", "key"]),
+  subject_id: Type.String({ description: "Its ID." }),
+  name: nullable(Type.String()),
+  own: LimitValue,
+  keys: nullable(LimitValue),
+  members: nullable(LimitValue),
+  models: Type.Record(Type.String(), LimitValue, { description: "Its own, by patterns of models." }),
+  raises: Type.Array(Raise, { description: "Those in force." }),
+  in_force: LimitsInForce,
+  standing: standing(),
+  version: Type.Integer({ minimum: 1, description: "That of the subject; also sent as `etag`." }),
+};
+
+export const SubjectLimitsShape = Type.Object(fields, {
+  $id: "SubjectLimits",
+  description: "`keys` and `members`: what those get that have nothing of their own; null for people and keys.",
+});
+export type SubjectLimitsShown = Value<typeof SubjectLimitsShape>;
+
+export const OrganizationLimits = Type.Object(
+  {
+    ...fields,
+    data: Type.Array(SubjectLimitsShape, { description: "The keys, teams or people that `of` asks for." }),
+    next_cursor: nullable(Type.String({ description: "Null: this was the last page." })),
+  },
+  { $id: "OrganizationLimits" },
+);
+
+/** A value in the program, as verbs answer it. */
+export function valueShown(value: Budget, currency: Currency): LimitValue {
+  const amounts = budgetNames.map((name) => [name, amountShown(name, value[name], currency)]);
+  return Object.fromEntries(amounts) as LimitValue;
+}
+
+function amountShown(name: keyof Budget, limit: number | null, currency: Currency) {
+  if (limit === not_limited) return "none";
+  return limit !== null && isWindow(name) ? moneyOf(limit, currency) : limit;
+}
+
+/** The value after a change: what is named is set; null takes all away. */
+export function valueAfter(changes: LimitValueChanges | null, before: Budget, currency: Currency): Budget {
+  if (changes === null) return noBudget;
+  const value = { ...before };
+  for (const name of budgetNames) {
+    const given = changes[name];
+    if (given !== undefined)
+      value[name] = given === null ? null : given === "none" ? not_limited : amountOf(name, given, currency);
+  }
+  return value;
+}
+
+/** Limits of something new. */
+export const newValue = (changes: LimitValueChanges | null | undefined, currency: Currency): Budget =>
+  valueAfter(changes ?? {}, noBudget, currency);
+
+type Amount = string | number | Value<typeof Money>;
+
+function amountOf(name: keyof Budget, given: Amount, currency: Currency): number {
+  if (!isWindow(name)) return given as number;
+  const text = typeof given === "object" ? `${given.amount}${given.currency}` : decimalText(given);
+  const typed = typedNanos(text, currency);
+  const problem = "problem" in typed ? typed.problem : outOfRange(typed.nanos, currency);
+  if (problem !== null) fail(`The limit '${snakeName(name)}' ${problem}.`);
+  return (typed as { nanos: number }).nanos;
+}
+
+/** A number as its decimal text: JavaScript writes small ones as `1e-7`. */
+export function decimalText(amount: string | number): string {
+  if (typeof amount === "string") return amount;
+  const fixed = amount.toFixed(nano_decimals);
+  return Number(fixed) === amount ? fixed : String(amount);
+}
+
+function outOfRange(nanos: number, currency: Currency): string | null {
+  if (nanos >= 1 && nanos <= limit_nanos_max) return null;
+  return `must be more than 0 and at most ${moneyInWords(limit_nanos_max, currency)}; for no limit, say none`;
+}
+
+/** `$50.00`, or `60`. */
+export function limitInWords(name: keyof Budget, limit: number, currency: Currency): string {
+  return isWindow(name) ? moneyInWords(limit, currency) : grouped(limit);
+}
+
+/** `month $50.00, requests_per_minute 60`; null: it says nothing. */
+export function valueInWords(value: LimitValue | null): string | null {
+  const said = limitNames.flatMap((name) => {
+    const limit = value?.[camelName(name) as keyof LimitValue] ?? null;
+    return limit === null ? [] : [`${name} ${typeof limit === "object" ? moneyWritten(limit) : amountWritten(limit)}`];
+  });
+  return said.join(", ") || null;
+}
+
+const amountWritten = (limit: number | "none") => (limit === "none" ? limit : grouped(limit));
+
+export function moneyWritten({ amount, currency }: Value<typeof Money>): string {
+  const typed = typedNanos(amount, currency);
+  return "nanos" in typed ? moneyInWords(typed.nanos, currency) : amount;
+}
+
+export async function limitsShown(
+  { standings, currency: used }: Pick<ManagementContext, "standings" | "currency">,
+  all: readonly SubjectLimits[],
+  organization: string,
+): Promise<SubjectLimitsShown[]> {
+  const currency = await used();
+  const found = await standings.standings(all.map(({ countedId }) => countedId));
+  return all.map((one) => {
+    const hasOthers = one.subject === "organization" || one.subject === "team";
+    const known = found.get(one.countedId);
+    return {
+      organizationId: one.organizationId,
+      organization,
+      subject: one.subject,
+      subjectId: one.id,
+      name: one.name,
+      own: valueShown(one.own, currency),
+      keys: hasOthers ? valueShown(one.keys, currency) : null,
+      members: hasOthers ? valueShown(one.members, currency) : null,
+      models: Object.fromEntries([...one.models].map(([pattern, value]) => [pattern, valueShown(value, currency)])),
+      raises: one.raises.map(({ models, limits, ...raise }) => ({
+        ...raise,
+        models: models || null,
+        limits: valueShown(limits, currency),
+      })),
+      inForce: inForceShown(one, currency),
+      standing: known ? standingShown(known, currency) : null,
+      version: one.version,
+    };
+  });
+}
+
+function inForceShown({ inForce, origins, raises }: SubjectLimits, currency: Currency) {
+  const raise = raises.find(({ models }) => models === "");
+  const listed = budgetNames.map((name) => {
+    const [base, raised] = [inForce[name], raise?.limits[name] ?? null];
+    const isRaised = base !== null && raised !== null && raised > base;
+    const limit = amountShown(name, isRaised ? raised : base, currency);
+    return [name, { limit, from: isRaised ? "raise" : origins[name] }];
+  });
+  return Object.fromEntries(listed) as SubjectLimitsShown["inForce"];
+}

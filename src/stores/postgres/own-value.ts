@@ -1,0 +1,50 @@
+/** Writes a value of limits of a subject. What is in force then follows from `limits_refresh`. */
+import type { NewRaise } from "../../admin/store/limits.ts";
+import { type Budget, budgetNames } from "../../core/store/budget.ts";
+import { saysAny } from "./budgets.ts";
+import type { Transaction } from "./database.ts";
+
+/** Whose it is, by its UUID in the ledger, and who sets it. */
+export interface Place {
+  subject: string;
+  owner: string;
+  at: Date;
+  actor: string;
+}
+
+export interface Value {
+  kind: "own" | "keys" | "members" | "raise";
+  models: string;
+  /** Null: there is none any more. */
+  to: Budget | NewRaise | null;
+}
+
+/** The six limits in the order of `limit_array`. */
+export const arrayOf = (budget: Budget): (number | null)[] => budgetNames.map((name) => budget[name]);
+
+export async function writeValue(
+  tx: Pick<Transaction, "query">,
+  { subject, owner, at, actor }: Place,
+  { kind, models, to }: Value,
+): Promise<void> {
+  await tx.query("delete from limit_value where subject_id = $1 and kind = $2 and models = $3", [
+    subject,
+    kind,
+    models,
+  ]);
+  if (to === null) return;
+  const { limits, until } = "until" in to ? to : { limits: to, until: null };
+  if (until === null && models === "" && !saysAny(limits)) return;
+  await tx.query(inserting, [subject, owner, kind, models, ...arrayOf(limits), until, at, actor]);
+  if (until) await tx.query(raisingUntil, [owner, until]);
+}
+
+const inserting = `insert into limit_value (subject_id, organization_id, kind, models, session_nanos, week_nanos, month_nanos,
+    concurrent_requests, requests_per_minute, tokens_per_minute, until, set_at, set_by)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
+
+const raisingUntil = "update organization set raised_until = greatest(raised_until, $2::timestamptz) where id = $1";
+
+/** The own limits of a team or a key that is made in the same transaction. */
+export const writeOwn = (tx: Pick<Transaction, "query">, place: Place, own: Budget): Promise<void> =>
+  writeValue(tx, place, { kind: "own", models: "", to: own });

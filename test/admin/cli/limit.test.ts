@@ -1,0 +1,123 @@
+// `sluice limit`: whose limits words mean, how limits are typed, and what is shown of them.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { instantTyped } from "../../../src/admin/cli/limit.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
+import { newMember } from "../../harness/members.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
+import { managementStores } from "../management/stores.ts";
+import { type Shell, shell } from "./shell.ts";
+
+setDefaultTimeout(60_000);
+let cli: Shell;
+let ann: string;
+let drop: () => Promise<void>;
+const now_ms = Date.now();
+
+function shellOn(db: Database): Shell {
+  const openStore = async () => ({ ...managementStores(db), close: async () => {} });
+  return shell({ openStore, now_ms: () => now_ms });
+}
+
+beforeAll(async () => {
+  const owned = await openDatabase();
+  drop = owned.drop;
+  cli = shellOn(owned.db);
+  for (const words of [
+    "org create acme --plan unlimited",
+    "team create --org acme --name research",
+    "team create --org acme --name twice",
+    "key create --org acme --name build",
+    "key create --org acme --name twice",
+  ])
+    expect(await cli.typed(words)).toMatchObject({ code: 0 });
+  ann = await newMember(owned.db, "ann", { organization: "acme", team: "research" });
+});
+afterAll(() => drop());
+
+test("words mean what has that name, in the organization that is named or the only one", async () => {
+  for (const [words, subject, month] of [
+    ["team research", "team", "50"],
+    ["research", "team", "51"],
+    ["key build --org acme", "key", "5"],
+    ["build", "key", "6"],
+    ["person ann", "person", "7"],
+    ["ann@example.com", "person", "8"],
+    [ann, "person", "9"],
+    ["org acme", "organization", "90"],
+    ["organization acme", "organization", "91"],
+    ["org", "organization", "92"],
+  ] as const) {
+    const set = await cli.json(`limit set ${words} month=${month} --json`);
+    expect([words, set]).toMatchObject([words, { subject, own: { month: { amount: `${month}.000000000` } } }]);
+    expect(await cli.json(`limit show ${words} --json`)).toMatchObject({
+      subject_id: set.subject_id,
+      own: set.own as object,
+    });
+  }
+});
+
+test("words that mean nothing, or several things, are refused with what to say instead", async () => {
+  for (const [words, code, says] of [
+    ["limit show twice", 1, "'twice' names 2 things: team team_"],
+    ["limit show nobody", 1, "nothing called 'nobody'"],
+    ["limit show team nobody --org acme", 1, "no team 'nobody' in acme"],
+    ["limit show team", 1, "name the team"],
+    ["limit show team research now", 1, "in two words"],
+    ["limit set research", 2, "what to set, such as month=50"],
+    ["limit set research day=5", 2, "The limits are: session, week, month"],
+    ["limit set research month=much", 2, "an amount such as 50 or 0.25, none, or inherit"],
+    ["limit set research month=-5", 2, "an amount such as 50"],
+    ["limit set research concurrent_requests=0.5", 2, "a whole number such as 60 or 200k"],
+    ["limit set research month=5EUR", 1, "is in EUR, and this service counts in USD"],
+    ["limit set research month=1000001", 1, "at most $1,000,000.00; for no limit, say none"],
+    ["limit set research month=5 --keys --members", 2, "one of --keys, --members and --models"],
+    ["limit set key build week=1 --keys", 1, "A key has no 'keys'"],
+    ["limit set research month=5 --models nothing/here", 1, "no model 'nothing/here'"],
+    ["limit raise research month=60", 2, "until when"],
+  ] as const) {
+    const seen = await cli.typed(words);
+    expect([words, seen.code, seen.err]).toEqual([words, code, expect.stringContaining(says)]);
+  }
+});
+
+test("thousands, none and inherit are typed as they are said, and what is left out stays", async () => {
+  const set = async (words: string) => (await cli.json(`limit set team research ${words} --json`)).own;
+  await cli.json("limit set team research month=50 --json");
+  expect(await set("tokens_per_minute=200k requests_per_minute=60,session=none")).toMatchObject({
+    ...{ month: { amount: "50.000000000" }, tokens_per_minute: 200_000, requests_per_minute: 60, session: "none" },
+  });
+  expect(await set("tokens_per_minute=2M session=inherit")).toMatchObject({
+    ...{ tokens_per_minute: 2_000_000, session: null, month: { amount: "50.000000000" } },
+  });
+  expect(await set("month=0.25USD")).toMatchObject({ month: { amount: "0.250000000", currency: "USD" } });
+});
+
+test("a limit for models, what others get, and a raise are shown with where each limit comes from", async () => {
+  await cli.json("limit set team research month=50 --json");
+  await cli.json(["limit", "set", "team", "research", "month=10", "--models", "acme/*", "--json"]);
+  await cli.json("limit set team research week=5 --members --json");
+  await cli.json("limit raise team research month=80 --until 2099-01-01 --json").catch(() => {});
+  const friday = await cli.json("limit raise team research month=80 --until friday --json");
+  expect(friday.raises).toMatchObject([{ limits: { month: { amount: "80.000000000" } } }]);
+  const { out } = await cli.typed("limit show team research");
+  for (const line of [
+    /^team +research \(team_[0-9a-f]{32}\)$/m,
+    /^month +\$80\.00 \(raised\)$/m,
+    /^concurrent_requests +not limited$/m,
+    /^each person gets +week \$5\.00$/m,
+    /^for acme\/\* +month \$10\.00$/m,
+    /^raised to +month \$80\.00, until .* UTC \(cli:ann\)$/m,
+  ])
+    expect(out).toMatch(line);
+  expect((await cli.typed("limit show team research --model other/model")).out).not.toContain("for acme/*");
+  expect((await cli.typed("limit show ann")).out).toMatch(/^week +\$5\.00 \(from its team\)$/m);
+  expect((await cli.typed("limit show org acme --of teams")).out).toMatch(/research .*month \$80\.00 \(raised\)/);
+  expect((await cli.json("limit raise team research --end --json")).raises).toEqual([]);
+});
+
+test("a weekday is the next one, from its first moment", () => {
+  const sunday = Date.UTC(2026, 10, 29, 1);
+  expect(instantTyped("friday", sunday)).toBe("2026-12-04T00:00:00.000Z");
+  expect(instantTyped("Sunday", sunday)).toBe("2026-12-06T00:00:00.000Z");
+  expect(instantTyped("2026-12-24", sunday)).toBe("2026-12-24");
+});

@@ -1,0 +1,129 @@
+// Who may set which limits: each field of each subject, by each role, of the caller's own and of others (docs/access.md, Limits).
+// What is expected is written here a second time, in the words of the page.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { requireRole } from "../../../src/admin/http/gate.ts";
+import { perform } from "../../../src/admin/management/verb.ts";
+import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
+import { rolledBack } from "../../../src/stores/postgres/database.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
+import { actingAs, callersIn, contextFor, inside, keysOf, newWorld, type World } from "./world.ts";
+
+setDefaultTimeout(300_000);
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+let world: World;
+let leasKey: string;
+let drop: () => Promise<void>;
+beforeAll(async () => {
+  const owned = await openDatabase();
+  drop = owned.drop;
+  world = await newWorld(owned.db);
+  const { manage, teams, people } = world;
+  leasKey = (await keysOf(owned.db, people.lea, world.acme, teams.research)).key;
+  const ten = { week: "10" };
+  const models = { "acme/*": ten };
+  await manage.updateOrganizationLimits({
+    organization: "acme",
+    own: { week: "100" },
+    keys: ten,
+    members: ten,
+    models,
+  });
+  for (const team of [teams.research, teams.support])
+    await manage.updateTeamLimits({ team, own: ten, keys: ten, members: ten, models });
+  for (const id of [leasKey, world.keys.key]) await manage.updateKeyLimits({ id, own: ten, models });
+  for (const person of [people.lea, people.ann])
+    await manage.updatePersonLimits({ organization: "acme", person, own: ten, models });
+});
+afterAll(() => drop());
+
+/** Lea administers acme and is in `research`; Ann is in it, too. `hers`: it counts for Lea. */
+const subjects = {
+  organization: { verb: "updateOrganizationLimits", hers: true, of: () => ({ organization: "acme" }) },
+  "her team": { verb: "updateTeamLimits", hers: true, of: () => ({ team: world.teams.research }) },
+  "another team": { verb: "updateTeamLimits", hers: false, of: () => ({ team: world.teams.support }) },
+  herself: {
+    ...{ verb: "updatePersonLimits", hers: true },
+    of: () => ({ organization: "acme", person: world.people.lea }),
+  },
+  "another person": {
+    ...{ verb: "updatePersonLimits", hers: false },
+    of: () => ({ organization: "acme", person: world.people.ann }),
+  },
+  "her key": { verb: "updateKeyLimits", hers: true, of: () => ({ id: leasKey }) },
+  "another key": { verb: "updateKeyLimits", hers: false, of: () => ({ id: world.keys.key }) },
+} as const satisfies Record<string, { verb: VerbName; hers: boolean; of(): object }>;
+type Subject = keyof typeof subjects;
+
+/** Each value is 10 a week now, and the organization's own 100. */
+const fields = {
+  "own, higher": { own: { week: "11" } },
+  "own, none": { own: { week: "none" } },
+  "own, lower": { own: { week: "9" } },
+  "keys, higher": { keys: { week: "11" } },
+  "keys, lower": { keys: { week: "9" } },
+  "members, higher": { members: { week: "11" } },
+  "members, lower": { members: { week: "9" } },
+  "models, higher": { models: { "acme/*": { week: "11" } } },
+  "models, taken away": { models: { "acme/*": null } },
+  "models, lower": { models: { "acme/*": { week: "9" } } },
+  raise: { raise: { limits: { week: "12" }, until: tomorrow } },
+  "raise above the organization's": { raise: { limits: { week: "120" }, until: tomorrow } },
+  "raise for models": { raise: { models: "acme/*", limits: { week: "12" }, until: tomorrow } },
+  "one that she may lower, and one that she may not raise": { keys: { week: "9" }, own: { week: "11" } },
+} as const;
+type Field = keyof typeof fields;
+type Who = keyof ReturnType<typeof callersIn>;
+
+const givers: readonly Subject[] = ["organization", "her team", "another team"];
+const loosens = (field: Field) => !field.endsWith("lower");
+
+/** `done`, or the code of the refusal. */
+function expected(who: Who, subject: Subject, field: Field): string {
+  const isGiven = /^(keys|members|one)/.test(field);
+  const isOwnOfOrganization = subject === "organization" && !/^(keys|members)/.test(field);
+  if (/^(member|viewer)|viewer/.test(who) || who.startsWith("member")) return "missing_role";
+  const isBound = who.includes("organization-admin");
+  if (who.endsWith("elsewhere")) return isOwnOfOrganization ? "missing_role" : "resource_not_found";
+  if (isBound && isOwnOfOrganization) return "missing_role";
+  if (isGiven && !givers.includes(subject)) return "invalid_value";
+  // Of the organization 10 is no limit of Lea's: she has her own, and her keys have theirs. But her team's keys to come count.
+  if (field === "raise above the organization's" && subject !== "organization") return "invalid_value";
+  if (subject === "organization" && field === "raise") return "invalid_value";
+  const isPerson = who === "organization-admin";
+  if (!isPerson || !loosens(field) || !subjects[subject].hers) return "done";
+  if (subject === "organization") return "done";
+  if (subject === "her team" && field === "members, higher") return "done";
+  return "wrong_state";
+}
+
+test("each field of each subject, by each role, own and others', is done or refused as the page says", async () => {
+  const wrong: string[] = [];
+  let tried = 0;
+  for (const [who, caller] of Object.entries(callersIn(world)) as [Who, ReturnType<typeof callersIn>[Who]][])
+    for (const [subject, { verb, of }] of Object.entries(subjects) as [Subject, (typeof subjects)[Subject]][])
+      for (const [field, value] of Object.entries(fields) as [Field, object][]) {
+        tried += 1;
+        let seen = "done";
+        await rolledBack(world.db.transaction, async (tx) => {
+          const db = inside(world.db, tx);
+          const root = actingAs(db, callersIn(world)["command line"]);
+          const before = JSON.stringify(await root.findOrganizationLimits({ organization: "acme", of: "teams" }));
+          const act = async () => {
+            requireRole(caller, verbNamed(verb) as never);
+            await perform(verbNamed(verb) as never, contextFor(db, caller), { ...of(), ...value });
+          };
+          seen = await act().then(
+            () => "done",
+            ({ code }: { code: string }) => code,
+          );
+          // One field that is refused refuses the whole.
+          const now = JSON.stringify(await root.findOrganizationLimits({ organization: "acme", of: "teams" }));
+          const still = (text: string) => text.replaceAll(/"(startsAt|resetAt)":"[^"]*"/g, "");
+          if (seen !== "done") expect([who, subject, field, still(now)]).toEqual([who, subject, field, still(before)]);
+        });
+        const right = expected(who, subject, field);
+        if (seen !== right) wrong.push(`${field} of ${subject} by ${who}: ${seen}, expected ${right}`);
+      }
+  expect(wrong).toEqual([]);
+  expect(tried).toBe(10 * 7 * 14);
+});

@@ -1,0 +1,82 @@
+// The limits of an organization, a team, a person and a key, by the one sub-resource: what is set, what is in force, where each
+// limit comes from, and what is refused.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
+import type { Management } from "../../../src/admin/management/verbs.ts";
+import { rolledBack } from "../../../src/stores/postgres/database.ts";
+import { inNanos } from "../../harness/limits.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
+import { actingAs, callersIn, inside, newWorld, type World } from "./world.ts";
+
+setDefaultTimeout(60_000);
+let world: World;
+let drop: () => Promise<void>;
+beforeAll(async () => {
+  const owned = await openDatabase();
+  drop = owned.drop;
+  world = await newWorld(owned.db);
+});
+afterAll(() => drop());
+
+/** What is done here is undone afterwards. */
+async function apart(work: (manage: Management, world: World) => Promise<void>): Promise<void> {
+  await rolledBack(world.db.transaction, async (tx) => {
+    await work(actingAs(inside(world.db, tx), callersIn(world)["command line"]), world);
+  });
+}
+
+/** `week: 5 (own)` for each limit that is in force. */
+function inForce({ inForce: all }: SubjectLimitsShown): Record<string, string> {
+  const limits = inNanos(Object.fromEntries(Object.entries(all).map(([name, { limit }]) => [name, limit])));
+  return Object.fromEntries(
+    Object.entries(limits).map(([name, limit]) => {
+      const { from } = all[name as keyof typeof all];
+      const isMoney = ["session", "week", "month"].includes(name);
+      return [name, `${isMoney ? Number(limit) / 1e9 : limit} (${from})`];
+    }),
+  );
+}
+
+test("a team's own limits are set, shown, and taken away, and what is left out stays", () =>
+  apart(async (manage, { teams: { research: team } }) => {
+    const set = await manage.updateTeamLimits({ team, own: { month: "50", requestsPerMinute: 60 } });
+    expect(set.own.month).toEqual({ amount: "50.000000000", currency: "USD" });
+    expect(inForce(set)).toEqual({ month: "50 (own)", requestsPerMinute: "60 (own)" });
+    const more = await manage.updateTeamLimits({ team, own: { week: "0.25USD", requestsPerMinute: null } });
+    expect(inForce(more)).toEqual({ month: "50 (own)", week: "0.25 (own)" });
+    expect(inForce(await manage.findTeamLimits({ team }))).toEqual(inForce(more));
+    expect(more.version).toBe(set.version + 1);
+    expect(inForce(await manage.updateTeamLimits({ team, own: null }))).toEqual({});
+  }));
+
+test("keys and people inherit limit by limit, live: their own, their team's, the organization's", () =>
+  apart(async (manage, { teams: { research: team }, people: { ann: person }, keys: { key: id } }) => {
+    const organization = "acme";
+    await manage.updateOrganizationLimits({ organization, keys: { week: "5", month: "20" }, members: { week: "7" } });
+    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({
+      week: "5 (organization)",
+      month: "20 (organization)",
+    });
+    await manage.updateTeamLimits({ team, keys: { week: "4" }, members: { session: "1" } });
+    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({ week: "4 (team)", month: "20 (organization)" });
+    expect(inForce(await manage.findPersonLimits({ organization, person }))).toEqual({
+      session: "1 (team)",
+      week: "7 (organization)",
+    });
+    await manage.updateKeyLimits({ id, own: { month: "none", week: "3" } });
+    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({ week: "3 (own)" });
+    await manage.updatePersonLimits({ organization, person, own: { week: "none" } });
+    expect(inForce(await manage.findPersonLimits({ organization, person }))).toEqual({ session: "1 (team)" });
+    await manage.updateKeyLimits({ id, own: { month: null, week: null } });
+    expect(inForce(await manage.findKeyLimits({ id }))).toEqual({ week: "4 (team)", month: "20 (organization)" });
+    const made = await manage.createKey({ organization, name: "new", team, limits: { week: "2" } });
+    expect(inForce(await manage.findKeyLimits({ id: made.id }))).toEqual({
+      week: "2 (own)",
+      month: "20 (organization)",
+    });
+    await manage.removeTeam({ team });
+    expect(inForce(await manage.findKeyLimits({ id: made.id }))).toEqual({
+      week: "2 (own)",
+      month: "20 (organization)",
+    });
+  }));

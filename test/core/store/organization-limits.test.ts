@@ -1,0 +1,150 @@
+// An organization's own limits: they count in the place of its plan's, limit by limit, up and down, wherever the ledger decides.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
+import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { scopes } from "../../../src/core/store/directory.ts";
+import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../../src/core/store/ledger.ts";
+import { not_limited } from "../../../src/core/store/over-plan.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { directory } from "../../../src/stores/postgres/directory.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { limits as limitStore } from "../../../src/stores/postgres/limits.ts";
+import { standings } from "../../../src/stores/postgres/standing.ts";
+import { databaseKinds } from "../../harness/depth.ts";
+import { setLimits, setRaise } from "../../harness/limits.ts";
+import { admitOf, expectBalanced, newHex, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
+import { unrestricted } from "./new-key.ts";
+
+setDefaultTimeout(60_000);
+const noon = new Date("2026-03-10T12:00:00.000Z");
+const plan = { ...unlimited, session: 2_000, week: 9_000, concurrentRequests: 3 };
+
+for (const name of databaseKinds(import.meta.path))
+  describe(`an organization's own limits on ${name}`, () => {
+    let store: Store;
+    let book: Ledger;
+    let organization: string;
+    const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
+    const admit = (command: Admit) => run<AdmitAnswer>(command);
+    /** A thousand nanos each, under the plan that the node knows. */
+    const asked = (of = organization) => ({ ...admitOf(of, { limits: plan }), keyId: `key_${newHex()}` });
+    const set = (own: Partial<Budget>) =>
+      setLimits(store.db, { subject: "organization", id: organization, organizationId: organization }, { own });
+    const grown = ({ requestId }: Admit, nanosTotal: number) => {
+      const amounts = { limits: plan, nanosTotal, nanosTotal_min: nanosTotal };
+      return { verb: "grow", requestId, organizationId: organization, number: 1, ...amounts } as const;
+    };
+
+    beforeAll(async () => {
+      ({ store, book } = await openLedger(name));
+    });
+    afterAll(async () => {
+      await expectBalanced(book);
+      await store.close();
+    });
+    beforeEach(async () => {
+      await store.setClock(noon);
+      organization = await store.newOrganization();
+    });
+
+    test("are admitted, grown, settled and shown by, and another organization on the plan is as before", async () => {
+      const elsewhere = await store.newOrganization();
+      await set({ session: 4_000, week: 3_000, concurrentRequests: 9 });
+      const commands = [asked(), asked(elsewhere), asked(), asked(elsewhere), asked(), asked(elsewhere), asked()];
+      const answers = (await book.run(commands)) as AdmitAnswer[];
+      expect(answers.map(({ answer }) => answer as string)).toEqual([
+        ...["granted", "granted", "granted", "granted", "granted", "reserved", "reserved"],
+      ]);
+      expect(answers[6]).toMatchObject({
+        ...{ kinds: ["week"], windows: { session: { limit: 4_000 }, week: { limit: 3_000, held: 3_000 } } },
+      });
+      expect(answers[5]).toMatchObject({ kinds: ["session"], windows: { session: { limit: 2_000 } } });
+      expect(await book.reading(organization, plan)).toMatchObject({
+        ...{ concurrentRequests: 9, running: 3 },
+        windows: { session: { limit: 4_000 }, week: { limit: 3_000 }, month: { limit: null } },
+      });
+      expect((await standings(store.db).standings([organization])).get(organization)).toMatchObject({
+        ...{ concurrentRequests: 9, windows: { session: { limit: 4_000 }, week: { limit: 3_000 } } },
+      });
+      expect(await run(grown(commands[0]!, 1_500))).toEqual({ answer: "full" });
+      // A window is never charged past the limit in force.
+      expect(await run(settleOf({ ...commands[0]!, limits: plan }, 5_000))).toMatchObject({ charged: 1_000 });
+      await set({ week: 6_000 });
+      expect(await run(grown(commands[2]!, 1_500))).toEqual({ answer: "full" });
+      await set({ session: not_limited, week: 6_000 });
+      expect(await run(grown(commands[2]!, 1_500))).toEqual({ answer: "granted", nanos: 1_500 });
+      expect(await run(settleOf({ ...commands[2]!, limits: plan }, 1_500))).toMatchObject({ charged: 1_500 });
+      await set({});
+      expect(await admit(asked())).toMatchObject({ answer: "exhausted", windows: { session: { limit: 2_000 } } });
+    });
+
+    test("that say none take the plan's limit away, and what they say nothing of is the plan's", async () => {
+      await set({ session: not_limited, concurrentRequests: not_limited });
+      const all = Array.from({ length: 10 }, () => asked());
+      expect((await book.run(all)).map(({ answer }) => answer as string)).toEqual([
+        ...Array(9).fill("granted"),
+        "reserved",
+      ]);
+      expect((await book.windows(organization, plan)).session.limit).toBeNull();
+    });
+
+    test("are what a raise is above", async () => {
+      await set({ session: 1_000, concurrentRequests: 1 });
+      expect(await admit(asked())).toMatchObject({ answer: "granted" });
+      expect(await admit(asked())).toMatchObject({ answer: "reserved" });
+      const until = new Date(noon.getTime() + 3_600_000);
+      const raise = { limits: { ...noBudget, session: 1_500, concurrentRequests: 2 }, until };
+      await setRaise(store.db, { id: organization, organizationId: organization }, raise);
+      expect((await book.windows(organization, plan)).session.limit).toBe(1_500);
+      await setRaise(store.db, { id: organization, organizationId: organization }, null);
+      await set({ concurrentRequests: 1 });
+      expect(await admit(asked())).toMatchObject({ answer: "concurrency", concurrentRequests: 1 });
+      expect(await run(settleOf(asked(), 0))).toMatchObject({ charged: 0 });
+    });
+
+    test("settle what a node left behind", async () => {
+      await set({ session: 300 });
+      const command = { ...asked(), lease_ms: 1_000, inputNanos: 0, outputTokens: 30, outputTokens_min: 1 };
+      expect(await admit(command)).toMatchObject({ answer: "granted", nanos: 300 });
+      const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+      const { requestId } = command;
+      await run({
+        ...{ verb: "checkpoint", requestId, organizationId: organization, number: 1, lease_ms: 1_000 },
+        usage: { ...usage, outputTokens: 90, source: "counted" },
+      });
+      await store.setClock(new Date(noon.getTime() + 60_000));
+      expect((await book.recover(10)).settled).toBeGreaterThanOrEqual(1);
+      expect(await book.receipt(organization, requestId)).toMatchObject({ nanos: { charged: 300, uncharged: 600 } });
+    });
+
+    test("of many connections at once against room for five under them, five are admitted", async () => {
+      await set({ session: 5_000, concurrentRequests: not_limited });
+      const books = await Promise.all(
+        Array.from({ length: name === "postgres" ? 4 : 1 }, async () =>
+          ledger(await store.another(), { recovery: "checkpoint", answer_ms: 60_000 }),
+        ),
+      );
+      const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => books[n % books.length]!.run([asked()])));
+      expect(answers.filter(([answer]) => answer!.answer === "granted")).toHaveLength(5);
+      await Promise.all(books.map((one) => one.close()));
+    });
+
+    test("of a minute reach the directory, and so do those that say none", async () => {
+      const secret = secretOf(newSecret(crypto.getRandomValues(new Uint8Array(64))));
+      const id = `key_${newHex()}`;
+      const made = { ...unrestricted, id, organizationId: organization, name: "app", scopes: [...scopes], secret };
+      await administration(store.db).createKey({ ...made, actor: "cli:test" });
+      const own = async () => (await directory(store.db).credential(secret.hash))!.overPlan?.own;
+      expect(await own()).toEqual({ requestsPerMinute: null, tokensPerMinute: null });
+      await set({ requestsPerMinute: 7, tokensPerMinute: not_limited });
+      expect(await own()).toEqual({ requestsPerMinute: 7, tokensPerMinute: 0 });
+    });
+
+    test("are announced to every node when they change", async () => {
+      const told = limitStore(store.db);
+      const { number } = await told.changes(null);
+      await set({ week: 5 });
+      expect((await told.changes(number)).subjects).toEqual([organization]);
+    });
+  });

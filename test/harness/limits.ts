@@ -1,0 +1,76 @@
+// Limits in tests: amounts in nanos, which the verbs take as money.
+
+import type { LimitValueChanges } from "../../src/admin/management/limit-shape.ts";
+import type { LimitSubject } from "../../src/admin/store/limits.ts";
+import { decimalOf } from "../../src/core/inference/money.ts";
+import { type Budget, noBudget } from "../../src/core/store/budget.ts";
+import { bare } from "../../src/core/store/ids.ts";
+import { administration } from "../../src/stores/postgres/administration.ts";
+import type { Database, Transaction } from "../../src/stores/postgres/database.ts";
+import { writeValue } from "../../src/stores/postgres/own-value.ts";
+import { uuidOfSubject } from "../../src/stores/postgres/standing.ts";
+
+const windows = ["session", "week", "month"];
+
+/** What the verbs take for a limit of so many nanos, or so many requests. */
+export function inMoney(limits: Partial<Budget>): LimitValueChanges {
+  const all = Object.entries(limits).map(([name, limit]) => [
+    name,
+    limit !== null && windows.includes(name) ? decimalOf(limit, 9) : limit,
+  ]);
+  return Object.fromEntries(all);
+}
+
+/** The amounts of an answer in nanos; null: not limited, or nothing is said. */
+export function inNanos(value: Record<string, unknown>): Record<string, unknown> {
+  const all = Object.entries(value).map(([name, limit]) => {
+    const isMoney = typeof limit === "object" && limit !== null && "amount" in limit;
+    return [name, isMoney ? Number((limit.amount as string).replace(".", "")) : limit];
+  });
+  return Object.fromEntries(all.filter(([, limit]) => limit !== null));
+}
+
+/** Sets the limits in force of a subject in the ledger, as if they followed from values. */
+export async function setSubject(
+  tx: Pick<Transaction, "query">,
+  { id, organization, team, budget }: { id: string; organization: string; team: string | null; budget: Budget },
+): Promise<boolean> {
+  const { session, week, month, concurrentRequests, requestsPerMinute, tokensPerMinute } = budget;
+  const [row] = await tx.query<{ unsummed: boolean }>("select usage_set_subject($1, $2, $3, $4) as unsummed", [
+    id,
+    organization,
+    team,
+    [session, week, month, concurrentRequests],
+  ]);
+  await tx.query("update usage_subject set requests_per_minute = $2, tokens_per_minute = $3 where subject_id = $1", [
+    id,
+    requestsPerMinute,
+    tokensPerMinute,
+  ]);
+  return row!.unsummed;
+}
+
+/** Sets the raise of a subject of the ledger, whose ID is `org_`, `team_`, `mem_` or `key_`; null ends it. */
+export async function setRaise(
+  db: Pick<Database, "transaction">,
+  { id, organizationId }: { id: string; organizationId: string },
+  raise: { limits: Budget; until: Date } | null,
+): Promise<void> {
+  const [subject, owner] = [uuidOfSubject(id), bare(organizationId, "org_")];
+  await db.transaction(async (tx) => {
+    await tx.query("select id from organization where id = $1 for no key update", [owner]);
+    const to = raise && { models: "", ...raise };
+    await writeValue(tx, { subject, owner, at: new Date(), actor: "cli:test" }, { kind: "raise", models: "", to });
+    await tx.query("select usage_limits_changed($1)", [subject]);
+  });
+}
+
+/** Sets values of an organization, a team, a person or a key. */
+export function setLimits(
+  db: Database,
+  subject: LimitSubject,
+  change: { own?: Partial<Budget>; keys?: Partial<Budget>; members?: Partial<Budget> },
+) {
+  const whole = Object.entries(change).map(([kind, value]) => [kind, { ...noBudget, ...value }]);
+  return administration(db).updateLimits(subject, { actor: "cli:test" }, () => Object.fromEntries(whole));
+}
