@@ -41,6 +41,7 @@ function read(rows: Partial<Row>[]) {
     asOf: new Date("2026-11-23T10:00:00Z"),
     rows: rows.map((one) => ({ ...row, ...one })),
     total: row,
+    zone: null,
     currency: "USD",
     provider: "Acme Inference",
   };

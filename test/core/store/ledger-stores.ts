@@ -9,6 +9,7 @@ import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { DryRunning } from "../../../src/core/store/dry-run.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger, RequestFacts, Settle, UsageLimits } from "../../../src/core/store/ledger.ts";
+import { claimCurrency } from "../../../src/stores/postgres/currency.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -77,6 +78,8 @@ export const storeOf = (db: Database) => open(db, { another: async () => db, clo
 
 async function open(db: Database, rest: Pick<Store, "another" | "close">): Promise<Store> {
   await migrate(db);
+  // As a node does before it serves.
+  await claimCurrency(db, "USD");
   await db.exec(`
     create table test_clock (at timestamptz);
     create or replace function store_now() returns timestamptz language sql volatile set enable_seqscan = on

@@ -1,6 +1,7 @@
 /** Notices: what organizations are told by webhook, over real sockets and on both databases. */
 import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sealing } from "../../../src/core/auth/sealed.ts";
+import type { Money } from "../../../src/core/inference/money.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
@@ -13,6 +14,7 @@ import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setRaise } from "../../harness/limits.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
 import { newSecret, unrestricted } from "../store/new-key.ts";
@@ -196,8 +198,8 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await until(() => got.length === 2, 10_000, "100 percent");
     await Promise.all(nodes.map((one) => one.stop()));
     expect(got.map(({ notice: { type, data } }) => [type, data.window, data.share_percent, data.limit])).toEqual([
-      ["usage.share_reached", "week", 80, 1_000],
-      ["usage.share_reached", "week", 100, 1_000],
+      ["usage.share_reached", "week", 80, dollars(1_000)],
+      ["usage.share_reached", "week", 100, dollars(1_000)],
     ]);
     for (const { body, headers, notice } of got) {
       expect(headers.get("sluice-notice-id")).toBe(notice.id);
@@ -251,9 +253,9 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await Promise.all(nodes.map((one) => one.stop()));
     expect(await noticeQueue(store.db).claim(10)).toEqual([]);
     expect(got.map(({ notice: { organization, data } }) => ({ organization, ...data }))).toMatchObject([
-      { organization: slug, subject: "team", subject_id: team, name: "research", window: "week", used: 80, limit: 100 },
-      { organization: slug, subject: "key", subject_id: key, name: "app", window: "month", used: 90, limit: 112 },
-      { organization: slug, subject: "team", name: "product", window: "week", used: 85, limit: 100 },
+      { organization: slug, subject: "team", subject_id: team, name: "research", window: "week", used: dollars(80), limit: dollars(100) },
+      { organization: slug, subject: "key", subject_id: key, name: "app", window: "month", used: dollars(90), limit: dollars(112) },
+      { organization: slug, subject: "team", name: "product", window: "week", used: dollars(85), limit: dollars(100) },
     ]);
     expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
     await acts.removeNoticeHook(organization, "cli:test");
@@ -267,11 +269,11 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
     const told = async () => {
       await noticeQueue(store.db).look();
-      const rows = await store.db.query<{ details: { share_percent: number; limit: number } }>(
+      const rows = await store.db.query<{ details: { share_percent: number; limit: Money } }>(
         "select details from notice where details->>'subject' = 'team' and organization_id = $1 order by created_at, about",
         [uuidOf(organization, "org_")],
       );
-      return rows.map(({ details: { share_percent, limit } }) => [share_percent, limit]);
+      return rows.map(({ details: { share_percent, limit } }) => [share_percent, nanosOf(limit)]);
     };
     await use(organization, 85, key);
     expect(await told()).toEqual([[80, 100]]);
