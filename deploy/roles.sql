@@ -42,6 +42,7 @@ grant insert on usage_hour_added, usage_day_added, usage_total_added to sluice_r
 grant insert, update on usage_audit to sluice_run;
 grant insert, delete on usage_anchor, usage_refusal, usage_lost to sluice_run;
 grant insert on usage_timeline to sluice_run;
+grant update (currency) on usage_ledger to sluice_run;
 
 -- What keys, teams and people may use.
 grant insert, update on team, usage_subject, limit_change to sluice_run;

@@ -1,5 +1,5 @@
 // `npm run request-path`: how many files of src a warm streamed chat request with a key runs before its client has the first
-// byte, and how many awaits are pending at the engine's first byte: docs/design/core.md. `-- --files` lists the files.
+// byte, and how many awaits are pending at the engine's first byte. `-- --files` lists the files.
 
 import { join } from "node:path";
 import { command } from "./command.ts";

@@ -22,6 +22,7 @@ export const organization = pgTable("organization", {
   keepsContent: boolean("keeps_content").notNull().default(true),
   closedAt: instant("closed_at"),
   raisedUntil: instant("raised_until"),
+  bridgedUntil: instant("bridged_until"),
   ownLimits: nanos("own_limits").array(),
 });
 

@@ -7,6 +7,7 @@ import { listen } from "../../src/core/http/listen.ts";
 import { coreOperations } from "../../src/core/operations/list.ts";
 import { mount, type NodeDependencies } from "../../src/node/app.ts";
 import { contractProblems } from "../harness/contract.ts";
+import { nanosOf } from "../harness/money.ts";
 import { startSimulator } from "../harness/simulator.ts";
 import { until } from "../harness/until.ts";
 import { coreNode, modelId } from "./core-node.ts";
@@ -56,7 +57,7 @@ describe.each(Object.entries(bodies))("%s", (path, body) => {
       outcome: "completed",
       usage: { output_tokens: expect.any(Number) },
     });
-    expect(JSON.parse(receipt.text).nanos.charged).toBeGreaterThan(0);
+    expect(nanosOf(JSON.parse(receipt.text).cost.charged)).toBeGreaterThan(0);
   });
 });
 

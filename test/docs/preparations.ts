@@ -99,7 +99,7 @@ export const preparations: Record<string, Preparation> = {
     await acme(reader);
     await fetch(`${reader.url}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
     const [person] = await reader.json<{ id: string }[]>("person list");
-    await reader.types("sluice plan create silver --limit week=90000000,month=900000000");
+    await reader.types("sluice plan create silver --limit week=90,month=900");
     await reader.types("sluice org plan acme silver");
     await reader.types("sluice team create --org acme --name research --limit week=0.0009,concurrent_requests=4");
     await reader.types(`sluice limit set ${person!.id} month=0.009 --org acme`);
@@ -137,7 +137,7 @@ export const preparations: Record<string, Preparation> = {
   },
   "docs/protocols.md": started,
   "docs/reports.md": async (reader) => {
-    const reports = "reports: { currency: EUR, price_per_million_nanos: 0.01 }\n";
+    const reports = "metering: { currency: EUR }\n";
     writeFileSync(join(reader.folder, "sluice.yaml"), reports);
     await acme(reader);
   },

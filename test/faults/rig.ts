@@ -143,7 +143,7 @@ models:
     created: 1790000000
     context_window: 131072
     max_output_tokens: 16384
-    prices: { input: ${price.input}, output: ${price.output} }
+    prices: { input: ${price.input / 1000}, output: ${price.output / 1000} }
     timeouts: ${timeouts}
     routes: [${routes}]${Object.entries(passedModels).map(ofKind).join("")}
 plans:
@@ -154,9 +154,9 @@ metering: { currency: USD, lease_s: ${lease_s}, checkpoint_s: ${checkpoint_s}, s
 }
 
 const kindPrices: Record<string, string> = {
-  embedding: `input: ${price.input}`,
-  rerank: `input: ${price.input}, search: ${price.search}`,
-  completion: `input: ${price.input}, output: ${price.output}`,
+  embedding: `input: ${price.input / 1000}`,
+  rerank: `input: ${price.input / 1000}, search: ${price.search / 1e6}`,
+  completion: `input: ${price.input / 1000}, output: ${price.output / 1000}`,
 };
 
 async function nodeOf(

@@ -127,7 +127,7 @@ function configTo(url: string, options: ServiceOptions): string {
 /** Tests count in nanos, and a file in money. */
 export function inMoney(limits: string): string {
   return limits.replaceAll(
-    /\b(session|week|month): (\d+)/g,
+    /\b((?:session|week|month)"?): ?(\d+)/g,
     (_, name, nanos) => `${name}: ${decimalOf(Number(nanos), 9)}`,
   );
 }

@@ -147,7 +147,7 @@ export const budgets: Mutant[] = [
     file: subjects,
     find: "then array[model, left(model, strpos(model, '/')) || '*']",
     replace: "then array[model]",
-    caughtBy: [`${forModels} a limit of the key for acme`],
+    caughtBy: [`${forModels} a limit of the key`],
     rule: modelRule,
   },
   {
@@ -163,7 +163,7 @@ export const budgets: Mutant[] = [
     file: subjects,
     find: "array[organizations[c.owner], c.key_id, k.member_id, k.team_id]",
     replace: "array[c.key_id, k.member_id, k.team_id]",
-    caughtBy: [`${forModels} a limit of the organization for acme`],
+    caughtBy: [`${forModels} a limit of the organization`],
     rule: modelRule,
   },
   {
@@ -171,7 +171,7 @@ export const budgets: Mutant[] = [
     file: subjects,
     find: "and coalesce(own.models = any (usage_patterns(model)), true)",
     replace: "and true",
-    caughtBy: [`${forModels} a limit of the key that is set later`],
+    caughtBy: [`${forModels} a limit of the key`],
     rule: modelRule,
   },
   {

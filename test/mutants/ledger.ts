@@ -148,8 +148,8 @@ export const ledger: Mutant[] = [
   {
     name: "a hold that shrinks is rounded up a token",
     file: admissions,
-    find: "else (room - input_nanos) / price_output end $$;",
-    replace: "else (room - input_nanos + price_output - 1) / price_output end $$;",
+    find: "else 1000 * (room - input_nanos) / price_output end $$;",
+    replace: "else (1000 * (room - input_nanos) + price_output - 1) / price_output end $$;",
     caughtBy: [`${book} a hold shrinks to what is left`],
     rule: "docs/design/usage.md, Holds",
   },

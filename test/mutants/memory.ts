@@ -190,7 +190,7 @@ export const memory: Mutant[] = [
   {
     name: "who waits for an engine holds the body as it came",
     file: "src/core/usage/attempts.ts",
-    find: "this.#attemptRequest.own?.[Symbol.dispose]();",
+    find: "this.#attemptRequest.asked.own?.[Symbol.dispose]();",
     replace: "",
     caughtBy: ["test/core/http/own-bytes.test.ts"],
     rule,

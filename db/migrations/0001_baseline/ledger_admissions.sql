@@ -192,9 +192,8 @@ create function usage_admit(
         plans[step.owner] := step.plan;
       end if;
       concurrent[step.owner] := usage_own(step.concurrent_limit, book.own[step.extra], book.raised[step.extra]);
-      room := null;
+      room := null; is_crowded := false; rows := null;
       room_extra := case when step.is_extra then bounds[step.extra] - book.used[step.extra] - held[step.extra] end;
-      is_crowded := false; rows := null;
       got := (null, null, null, null, step.chain[3]);
       foreach subject in array step.subjects loop
         free := usage_free(subject, bounds, book.used, held);
@@ -231,9 +230,7 @@ create function usage_admit(
       held[step.extra] := held[step.extra] + case got.source when 'extra' then got.nanos else 0 end;
       book.is_open[step.owner] := true;
     end loop;
-    book.held := held;
-    book.running := running;
-    book.is_changed := is_changed;
+    book.held := held; book.running := running; book.is_changed := is_changed;
     perform usage_write_holds(commands, grants, limits, clock, book);
   end $$;
 

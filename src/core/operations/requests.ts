@@ -24,6 +24,8 @@ const example = {
   outcome: "completed",
   stopped_by: null,
   error_code: null,
+  limited_by: null,
+  limited_models: null,
   attempts: 1,
   continued: false,
   recovered: false,

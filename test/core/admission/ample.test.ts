@@ -12,9 +12,9 @@ const reading = (used: number, held: number) => ({
   startsAt: new Date(0),
   resetAt: new Date(1),
 });
-const windows = (used: number, held = 0): WindowReadings => ({
+const windows = (used: number, held = 0, week: number | null = null): WindowReadings => ({
   session: reading(used, held),
-  week: reading(used, held),
+  week: { ...reading(used, held), limit: week },
   month: reading(used, held),
 });
 
@@ -44,8 +44,8 @@ test("nothing is assumed before the first grant, nor long after the last, nor af
 
 test("each window must fit the request twenty times over, holds counted; and the concurrency four times", () => {
   const ample = new Ample(() => 0);
-  const plan = { ...noLimits, week: 1000, concurrentRequests: 8 };
-  ample.granted(organization, { windows: windows(500, 299) });
+  const plan = { ...noLimits, concurrentRequests: 8 };
+  ample.granted(organization, { windows: windows(500, 299, 1000) });
   expect(ample.isAmple(request("org_1", 10, 1, plan))).toBe(true);
   expect(ample.isAmple(request("org_1", 11, 1, plan))).toBe(false);
   expect(ample.isAmple(request("org_1", 10, 2, plan))).toBe(false);

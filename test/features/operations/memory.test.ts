@@ -47,12 +47,13 @@ const engine = Bun.serve({
 let service: Sluice;
 beforeAll(async () => {
   const config = `upstreams: { main: { url: "http://127.0.0.1:${engine.port}/v1" } }
+metering: { currency: USD }
 models:
   - id: acme/embed-1
     kind: embedding
     created: 1790000000
     context_window: 8192
-    prices: { input: 1 }
+    prices: { input: 0.001 }
     routes: [{ upstream: main, model: m }]
 limits: { body_bytes_max: ${2 * body_bytes} }
 `;

@@ -126,7 +126,7 @@ describe.each([
 
   test("a window's nanos", async () => {
     const key = await keyOn("small");
-    await raced(key, "usage_reserved", "5,000 nanos");
+    await raced(key, "usage_reserved", "$0.000005");
     // The window is used up to its last unit.
     const reading = (await (await nodes[0]!.fetch("/v1/service/usage", { key })).json()) as {
       session: { usage_percent: number };

@@ -261,6 +261,7 @@ for (const [operation, kind, body] of [
     const engine = await startSimulator();
     const path = operation === "text_completion" ? "/v1/completions" : `/v1/${operation}`;
     const config = `upstreams: { main: { url: "${engine.url}" } }
+metering: { currency: USD }
 models:
   - id: acme/m
     kind: ${kind}
