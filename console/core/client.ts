@@ -70,9 +70,10 @@ export async function follow<Name extends VerbName>(
 function requestOf(name: string, input: Given, repeatKey = randomKey()) {
   const entry = table[name];
   if (!entry) throw new Error(`There is no verb ${name}.`);
-  const { method, path, id, kind } = entry;
-  const { [id ?? ""]: named, version, ...rest } = input;
-  const address = `/management/v1${path.replace("{id}", encodeURIComponent(String(named)))}`;
+  const { method, path, id, secondId, kind } = entry;
+  const { [id ?? ""]: named, [secondId ?? ""]: second, version, ...rest } = input;
+  const [first, last] = [named, second].map((name) => encodeURIComponent(String(name)));
+  const address = `/management/v1${path.replace("{id}", first!).replace(/\{\w+\}/, last!)}`;
   const headers: Record<string, string> = {};
   if (kind === "creation") headers["idempotency-key"] = repeatKey;
   if (kind === "change" && version !== undefined) headers["if-match"] = `"${version}"`;

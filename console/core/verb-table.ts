@@ -11,10 +11,12 @@ import type { Shape } from "../../src/core/schema/shape.ts";
 
 export interface VerbEntry {
   method: string;
-  /** Below `/management/v1`, with `{id}`. */
+  /** Below `/management/v1`, with `{id}`, and a second place of the name of its member. */
   path: string;
   /** The member of the input that stands in the place of `{id}`. */
   id: string | null;
+  /** The member in the second place. */
+  secondId: string | null;
   kind: "reading" | "creation" | "change" | "act";
   members: Record<string, MemberEntry>;
   /** Null: the command line has no command for it. */
@@ -57,7 +59,7 @@ export function choicesOf(verbName: VerbName, member: string): string[] {
   return choices;
 }
 
-function entryOf({ method, path, id, kind, input, command }: Verb): VerbEntry {
+function entryOf({ method, path, id, secondId, kind, input, command }: Verb): VerbEntry {
   const { properties = {}, required = [] } = input as Shape;
   const members = Object.entries(properties).map(([name, shape]) => [
     snakeName(name),
@@ -67,6 +69,7 @@ function entryOf({ method, path, id, kind, input, command }: Verb): VerbEntry {
     method,
     path,
     id: id && snakeName(id),
+    secondId: secondId && snakeName(secondId),
     kind,
     members: Object.fromEntries(members),
     command: command ? commandOf(command) : null,

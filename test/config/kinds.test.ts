@@ -96,6 +96,7 @@ describe("a model", () => {
 test("upstream check: finds the kind, adds a model with it, and says where the file has another", async () => {
   const url = engine({ "/embeddings": vector });
   const yaml = (kind: string) => `upstreams: { main: { url: "${url}" } }
+metering: { currency: USD }
 models:
   - { id: acme/one, ${kind}created: 1, context_window: 512, prices: { input: 1 }, routes: [{ upstream: main, model: acme/one }] }
 `;

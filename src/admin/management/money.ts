@@ -12,7 +12,7 @@ import {
 import { ManagementError } from "./error.ts";
 import * as parse from "./parse.ts";
 
-const mustBe = { "x-must-be": "an amount of money, such as 50 or 0.25" };
+const mustBe = { "x-must-be": "an amount of money, such as 50 or 0.25, with nine decimals at most" };
 const decimal = "[0-9]{1,7}([.][0-9]{1,9})?";
 const code = "[A-Za-z]{3,7}";
 const typed = (sign: string) => Type.String({ pattern: `^${sign}${decimal}( ?${code})?$`, ...mustBe });
@@ -65,7 +65,7 @@ export const fileMoney = {
       Type.String({ pattern: "^[0-9]{1,7}([.][0-9]{1,9})?$" }),
       Type.Null(),
     ],
-    { "x-must-be": "an amount of money, such as 50 or 0.25, or null" },
+    { "x-must-be": "an amount of money, such as 50 or 0.25, with nine decimals at most, or null" },
   ),
   read: (money: Money | null) => money && shortest(money.amount),
   normal: (value: unknown) => (value === null ? null : shortest(Number(value).toFixed(nano_decimals))),

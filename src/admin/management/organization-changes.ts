@@ -313,7 +313,7 @@ Examples:
       },
       needsOneOf: "--zone, --no-zone, --week-starts or --month-starts",
       versioned: "organization",
-      says: (organization) => [["slug", organization.slug], ...calendarFacts(organization)],
+      says: (organization) => ({ pieces: [{ facts: [["slug", organization.slug], ...calendarFacts(organization)] }] }),
       help: `
 Examples:
   $ sluice org update acme --zone Europe/Berlin

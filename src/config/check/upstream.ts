@@ -67,7 +67,7 @@ export async function checkUpstream(asked: UpstreamAsked): Promise<UpstreamCheck
     dialect: dialectName,
     isFound: found !== null,
     findings,
-    additions: [...ofUpstream(parts), ...ofModels(parts)],
+    additions: withCurrency(asked, [...ofUpstream(parts), ...ofModels(parts)]),
     notes: [...notesOn(parts, entry?.dialect)],
   };
 }
@@ -150,6 +150,17 @@ function ofModels(parts: Parts): Addition[] {
     ...lacking(path, "capabilities", entry.capabilities, capabilities),
     ...lacking(path, "extra_params", entry.extra_params, extra_params),
   ];
+}
+
+/** Adds the currency of the prices that are added. A file without prices of its own need not name it: the service counts in it. */
+function withCurrency({ file, configuration }: UpstreamAsked, additions: Addition[]): Addition[] {
+  const areModels = additions.some(({ path, name }) => (path[0] ?? name) === "models");
+  if (!areModels || file?.metering?.currency !== undefined) return additions;
+  const { currency } = configuration.metering;
+  const addition = file?.metering
+    ? { path: ["metering"], name: "currency", value: currency }
+    : { path: [], name: "metering", value: { currency } };
+  return [...additions, addition];
 }
 
 function serves({ routes }: ModelEntry, name: string, model: string): boolean {

@@ -29,6 +29,7 @@ function at(text: string) {
   return { path, typed };
 }
 
+const metering = "metering: { currency: USD }\n";
 const upstream = (more = "") =>
   `# Ours.\nupstreams:\n  main:\n    url: ${simulator.url}   # here\n    api_key: right\n${more}`;
 
@@ -46,6 +47,7 @@ describe("sluice upstream check", () => {
     expect(written.findings.length).toBeGreaterThan(30);
     const text = readFileSync(path, "utf8");
     expect(text).toStartWith(upstream());
+    expect(Bun.YAML.parse(text)).toMatchObject({ metering: { currency: "USD" } });
     expect(statSync(path).mode & 0o777).toBe(0o640);
     expect((await typed("upstream check main --write")).out).toContain("Nothing to add");
     expect(readFileSync(path, "utf8")).toBe(text);
@@ -61,7 +63,7 @@ describe("sluice upstream check", () => {
     prices: { input: 0.001, output: 0.001 }
     routes: [{ upstream: main, model: acme/one }]
 `;
-    const { path, typed } = at(upstream(`    dialect: deepseek\n    running_usage: "off"\n${model}`));
+    const { path, typed } = at(upstream(`    dialect: deepseek\n    running_usage: "off"\n${metering}${model}`));
     const { code } = await typed("upstream check main --write --model acme/one");
     expect(code).toBe(0);
     const text = readFileSync(path, "utf8");

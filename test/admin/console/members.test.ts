@@ -228,7 +228,7 @@ describe("a member", () => {
     expect((await raised(inHers(ann.id))).status).toBe(200);
     expect((await carol.manage(`${inHers(ann.id)}/limits`)).body).toMatchObject({
       in_force: { month: { limit: { amount: "2000.000000000" }, from: "raise" } },
-      standing: { month: { limit: 2_000_000_000_000 } },
+      standing: { month: { limit: { amount: "2000.000000000" } } },
     });
     await change(`${inHers(ann.id)}/limits`, { own: null, raise: null });
   });

@@ -10,6 +10,7 @@ import { managementDocument } from "../../../src/admin/http/document.ts";
 import { managementPath } from "../../../src/admin/http/gate.ts";
 import { verbs } from "../../../src/admin/management/verbs.ts";
 import { type OperatorPort, operatorPort } from "../../core/http/operator-port.ts";
+import { newMember } from "../../harness/members.ts";
 import { type Schema, valuesOf } from "../../harness/schema-values.ts";
 import { type Owned, openDatabase } from "../../stores/postgres/databases.ts";
 
@@ -59,6 +60,10 @@ const kinds: [says: RegExp, why: string][] = [
   [/^A key can have at most 20 labels/, ofTheStore],
   [/^Specify the organization's new slug or name/, comparesMembers],
   [/^Specify which policy to change/, comparesMembers],
+  [/^Specify the time zone, too/, comparesMembers],
+  [/^Specify the zone, or the day/, comparesMembers],
+  [/^Without a time zone, weeks and months are counted from the anchor/, comparesMembers],
+  [/There is no time zone '/, "the names of time zones are those that the database knows"],
   [/organization-admin/, comparesMembers],
   [/^The role \S+ is (for the service|one in an organization)/, comparesMembers],
   [/^The team .* belongs to another organization/, ofTheStore],
@@ -84,7 +89,8 @@ beforeAll(async () => {
   const team = await port.manage.createTeam({ organization: "acme", name: "research" });
   await port.manage.createPlan({ name: "gold" });
   await port.manage.createOrganization({ slug: "closed" });
-  ids = { organizations: "globex", keys: key.id, teams: team.id, plans: "gold", operators: "a-viewer", requests: "x" };
+  const people = await newMember(owned.db, "ann", { organization: "globex" });
+  ids = { organizations: "globex", keys: key.id, teams: team.id, plans: "gold", operators: "a-viewer", requests: "x", people };
 });
 afterAll(async () => {
   await port?.stop();
@@ -93,6 +99,9 @@ afterAll(async () => {
 
 const describedAs = ({ path, method }: { path: string; method: string }) =>
   document.paths[managementPath + path]![method]!;
+
+const pathOf = ({ path }: { path: string }) =>
+  path.replace("{id}", ids[path.split("/")[1]!]!).replace("{person}", ids.people!);
 
 const withBody = verbs.filter(({ method, name }) => method !== "get" && name !== "closeOrganization");
 describe.each(withBody.map((one) => [one.name, one] as const))("the body of %s", (_, one) => {
@@ -103,7 +112,7 @@ describe.each(withBody.map((one) => [one.name, one] as const))("the body of %s",
   test("is judged by the service as by its schema", async () => {
     const sample = fc.sample(bodies, 30);
     for (const body of sample) {
-      const path = one.path.replace("{id}", ids[one.path.split("/")[1]!]!);
+      const path = pathOf(one);
       const answer = await port.ask(path, {
         method: one.method.toUpperCase(),
         body: JSON.stringify(body),
@@ -134,7 +143,7 @@ describe.each(withQuery.map((one) => [one.name, one] as const))("the query of %s
 
   test("is judged by the service as by its schema", async () => {
     for (const query of fc.sample(queries, 30)) {
-      const path = one.path.replace("{id}", ids[one.path.split("/")[1]!]!);
+      const path = pathOf(one);
       const asked = new URLSearchParams(
         Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
       );

@@ -34,6 +34,8 @@ const receipt: Receipt = {
     outputTokens: 5,
     reasoningTokens: 0,
   },
+  searches: 0,
+  inputs: null,
   prices: { input: 1000, cachedInput: 1000, cacheWrite: 1000, output: 2000 },
   nanos: { held: 100, charged: 20, uncharged: 0 },
   source: "plan",

@@ -72,16 +72,16 @@ function ownersOf(one: Record<string, unknown>): unknown[] {
 }
 
 /** What the example of a verb sends in the body, or in the query. */
-function sentBy({ id, example }: Verb): Record<string, unknown> {
-  const { [id ?? ""]: _, ...sent } = example.takes as Record<string, unknown>;
+function sentBy({ id, secondId, example }: Verb): Record<string, unknown> {
+  const { [id ?? ""]: _, [secondId ?? ""]: __, ...sent } = example.takes as Record<string, unknown>;
   return sent;
 }
 
-/** A request as the verb's example has it; `{id}` is something that does not exist, unless said otherwise. */
-function exampleOf(verb: Verb, id = "nothing") {
+/** A request as the verb's example has it; what the path names does not exist, unless said otherwise. */
+function exampleOf(verb: Verb, id = "nothing", secondId = `per_${"0".repeat(32)}`) {
   const { path, method } = verb;
   const body = method === "get" ? {} : { body: sentBy(verb) };
-  return [path.replace("{id}", id), { method: method.toUpperCase(), ...body }] as const;
+  return [path.replace("{id}", id).replace(/\{\w+\}/, secondId), { method: method.toUpperCase(), ...body }] as const;
 }
 
 describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation) => {
@@ -123,10 +123,13 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     const before = await port.manage.auditHead();
     const [, kind = ""] = operation.path.split("/");
     if (operation.id !== null && kind !== "plans") {
-      const [path, asked] = exampleOf(operation, kind === "organizations" ? foreign.organization : foreign[kind]);
+      const named = kind === "organizations" ? foreign.organization : foreign[kind];
+      const [path, asked] = exampleOf(operation, named, foreign.people);
       expect(await port.ask(path, { ...asked, token })).toMatchObject({ status: 404, code: "resource_not_found" });
     }
-    const names = Object.keys(operation.takes.properties).filter((name) => name !== operation.id);
+    const names = Object.keys(operation.takes.properties).filter(
+      (name) => name !== operation.id && name !== operation.secondId,
+    );
     if (names.includes("organization")) {
       const [path, asked] = exampleOf(operation);
       const answer =
@@ -155,7 +158,9 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
     expect(faultsOf(operation)).toContain("unknown_field");
     if (operation.method === "get") return;
     expect((await port.ask(path, { ...asked, body: "{" })).code).toBe("invalid_json");
-    const required = ((operation.takes.required ?? []) as string[]).filter((name) => name !== operation.id);
+    const required = ((operation.takes.required ?? []) as string[]).filter(
+      (name) => name !== operation.id && name !== operation.secondId,
+    );
     if (required.length > 0) expect((await port.ask(path, { ...asked, body: {} })).code).toBe("missing_field");
   });
 

@@ -5,7 +5,7 @@ import type { Database } from "../../../src/stores/postgres/database.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { limitModels } from "../../core/store/model-limits.ts";
 import { model, plainModel, startService } from "../../harness/engine.ts";
-import { nanosOf } from "../../harness/money.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
 import { freshDatabase } from "../../harness/services.ts";
@@ -53,7 +53,7 @@ test("an error, its receipt and the usage name the models of the limit that was 
   expect(refused.status).toBe(429);
   const named = { limited_by: "key", limited_models: model };
   const error = await errorOf(refused);
-  expect(error).toMatchObject({ code: "usage_limit_reached", limit: "session", limit_value: 1_000, ...named });
+  expect(error).toMatchObject({ code: "usage_limit_reached", limit: "session", limit_value: dollars(1_000), ...named });
   expect(error.message).toEndWith(`ask your administrator for a higher limit of the key for ${model}.`);
   const receipt = await get(`/v1/service/requests/${requestIdOf(refused)}`, key);
   expect(receipt).toMatchObject({ outcome: "refused", error_code: "usage_limit_reached", ...named });

@@ -103,9 +103,10 @@ function contract(open: Open): void {
       // What runs on it is still bounded by it.
       expect(off).toMatchObject({ extraUsage: { enabled: false, capNanos: 5_000 } });
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
+      const cap = "0.000005000";
       expect(log.map(({ action, details }) => [action, details])).toEqual([
-        ["organization.extra_usage", { enabled: false, cap_nanos: 5_000, before: { enabled: true, cap_nanos: 5_000 } }],
-        ["organization.extra_usage", { enabled: true, cap_nanos: 5_000, before: { enabled: false, cap_nanos: null } }],
+        ["organization.extra_usage", { enabled: false, cap, before: { enabled: true, cap } }],
+        ["organization.extra_usage", { enabled: true, cap, before: { enabled: false, cap: null } }],
         ["organization.plan", { plan: null, before: "starter" }],
         ["organization.plan", { plan: "starter", before: "pro" }],
         ["organization.create", expect.anything()],
@@ -160,7 +161,7 @@ function contract(open: Open): void {
       expect(await book.check(true)).toEqual([]);
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
       expect(log.map(({ action }) => action)).toEqual([...Array(3).fill("usage.adjust"), "organization.create"]);
-      expect(log[0]?.details).toEqual({ window: "week", nanos: -1_000, added: -700, reason: "outage" });
+      expect(log[0]?.details).toEqual({ window: "week", amount: "-0.000001000", added: "-0.000000700", reason: "outage" });
     });
 
     test("what is not there is null, whatever is asked for", async () => {

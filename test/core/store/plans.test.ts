@@ -7,11 +7,13 @@ import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { limits } from "../../../src/stores/postgres/limits.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { dollars } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 import { admitOf, type Store, stores } from "./ledger-stores.ts";
 
 setDefaultTimeout(60_000);
 
+const written = (nanos: number) => dollars(nanos).amount;
 const named = (name: string, session: number): Plan => ({ ...noLimits, name, session });
 const hour_ms = 3_600_000;
 
@@ -164,10 +166,10 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await acts.createPlan(named("told", 3), "operator:ann");
     const entries = await acts.listAudit({ plan: "told", limit: 10 });
     expect(entries.map(({ actor, action, details }) => [actor, action, sessionsOf(details)])).toEqual([
-      ["operator:ann", "plan.create", [3, null]],
-      ["service", "plan.remove", [null, 2]],
-      ["service", "plan.update", [2, 1]],
-      ["service", "plan.create", [1, null]],
+      ["operator:ann", "plan.create", [written(3), null]],
+      ["service", "plan.remove", [null, written(2)]],
+      ["service", "plan.update", [written(2), written(1)]],
+      ["service", "plan.create", [written(1), null]],
     ]);
     await acts.removePlan("told", "operator:ann", null);
   });
@@ -175,6 +177,6 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
 
 /** After and before. */
 function sessionsOf(details: Record<string, unknown>) {
-  const { limits, before } = details as Record<string, { session: number } | null>;
+  const { limits, before } = details as Record<string, { session: string } | null>;
   return [limits?.session ?? null, before?.session ?? null];
 }
