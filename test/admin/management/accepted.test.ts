@@ -74,7 +74,7 @@ const kinds: [says: RegExp, why: string][] = [
   [/^The \w+ has no limit '/, ofTheStore],
   [/A raise never lowers\.$/, ofTheStore],
   [/' is in \w+, and this service counts in \w+, /, ofTheStore],
-  [/' must be (above 0, and )?at most a million\.$/, "the most of an amount has as many digits as more would"],
+  [/' must be (above 0, and )?at most a million(, not '[^']+')?\.$/, "the most of an amount has as many digits as more would"],
   [/^'amount' must be other than 0/, "0 is written in many ways"],
 ];
 
