@@ -12,27 +12,29 @@ export interface RefusalWords {
   plan: Pick<Plan, "name" | "concurrentRequests">;
   currency: Currency;
   /** The names that are known. */
-  names: Partial<Record<LimitedBy, string>>;
+  names: Partial<Record<LimitedBy, string | null | undefined>>;
 }
 
-/** The caller's names are known to authentication: those of the key and its organization. */
-export function wordsFor({ plan, principal: { key, organization } }: Caller, currency: Currency): RefusalWords {
-  const names = {
-    ...(organization.name !== undefined && { organization: organization.name }),
-    ...(key.name !== undefined && { key: key.name }),
-  };
-  return { plan, currency, names };
+/** The caller's names are known to authentication. */
+export function wordsFor({ plan, principal }: Caller, currency: Currency): RefusalWords {
+  const { team, person } = principal.names ?? {};
+  const known = { organization: principal.organization.name, key: principal.key.name, team, person };
+  return { plan, currency, names: known };
 }
 
 interface Caller {
   plan: Plan;
-  principal: { readonly key: { readonly name?: string }; readonly organization: { readonly name?: string } };
+  principal: {
+    readonly key: { readonly name?: string };
+    readonly organization: { readonly name?: string };
+    readonly names?: { readonly team: string | null; readonly person: string | null } | undefined;
+  };
 }
 
 /** `team research`, or `team` where its name is not known. */
 export function named({ limitedBy }: Limited, { names }: Pick<RefusalWords, "names">): string {
   const name = names[limitedBy];
-  return name === undefined ? limitedBy : `${limitedBy} ${name}`;
+  return name == null ? limitedBy : `${limitedBy} ${name}`;
 }
 
 export const spanNames: Record<WindowKind | "extra", string> = {

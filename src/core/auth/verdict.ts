@@ -10,6 +10,7 @@ export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
   readonly rates: Credential["rates"];
+  readonly names?: Credential["names"];
   readonly overPlan?: RatesOverPlan | null;
   /** Null if the key belongs to no person. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
@@ -86,7 +87,7 @@ export class AddressNotAllowed extends Fault {
  */
 export function judge(credential: Credential | null, secretHash: string, policy: PeoplePolicy | null = null): Verdict {
   if (!credential) return { refusal: "unknown", ids: null };
-  const { key, organization, person, rates, overPlan } = credential;
+  const { key, organization, person, rates, names, overPlan } = credential;
   const refusal = refusalOf(credential, policy);
   if (refusal) return { refusal, ids: [key.id, organization.id, ...(person ? [person.id] : [])] };
   const who = person && { id: person.id, notBefore: person.notBefore };
@@ -95,6 +96,7 @@ export function judge(credential: Credential | null, secretHash: string, policy:
     organization,
     person: who,
     rates,
+    names,
     secretHash,
     ...(overPlan && { overPlan }),
   });

@@ -98,6 +98,8 @@ export interface Credential {
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: Omit<Organization, "anchorAt" | "nextAnchor" | "calendar" | "nextCalendar" | "version" | "formerSlugs">;
+  /** The names of the key's team and person, for the words of a refusal; null: it has none, or the name is not known. */
+  names?: { team: string | null; person: string | null };
   /** The limits of the key, of its person and of its team, and those for models, if there are any, raises included. The narrowest first. */
   rates: readonly RateSubject[];
   /** The limits of a minute in the place of the plan's; absent or null: the plan's alone. */

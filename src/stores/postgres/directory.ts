@@ -1,7 +1,7 @@
 /** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
 import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
-import { apiKey, keySecret, limitValue, membership, organization, person, usageSubject } from "../../../db/schema.ts";
+import { apiKey, keySecret, limitValue, membership, organization, person, team, usageSubject } from "../../../db/schema.ts";
 import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
 import type { Directory, Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
@@ -51,6 +51,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         tokensPerMinute: raiseOf(organization.id, "tokensPerMinute"),
       },
       kind: apiKey.kind,
+      names: { team: team.name, person: person.name },
       person: {
         id: person.id,
         suspendedAt: person.suspendedAt,
@@ -67,6 +68,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
     .leftJoin(usageSubject, eq(usageSubject.subjectId, apiKey.id))
     .leftJoin(ofMember, eq(ofMember.subjectId, usageSubject.memberId))
     .leftJoin(ofTeam, eq(ofTeam.subjectId, usageSubject.teamId))
+    .leftJoin(team, eq(team.id, usageSubject.teamId))
     .leftJoin(person, eq(person.id, apiKey.personId))
     .leftJoin(byHand, isRight(byHand, "hand"))
     .leftJoin(byRule, isRight(byRule, "rule"))
@@ -86,6 +88,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
         ends,
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
         organization: callerOf(row.organization),
+        names: row.names,
         overPlan: { own: ownRatesOf(row.organization), raise: row.raise },
         rates: [
           ...ratesOf("key", row.own),

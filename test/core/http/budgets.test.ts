@@ -96,7 +96,7 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   await service.json("limit", "set", "team", team.id, "week=0.000111");
   const full = await refused(await chat(two.key, "hello"));
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
-  expect(full.message).toMatch(/the team has \$[\d.]+ left of its \$0\.00011 for this week/);
+  expect(full.message).toMatch(/the team research has \$[\d.]+ left of its \$0\.00011 for this week/);
 
   // Out of the team it is as before.
   await service.json("key", "update", two.id, "--no-team");
@@ -238,7 +238,7 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
   const words = (count: number) => Array(count).fill("hello").join(" ");
   const whole = await refused(await chat(one.key, words(2_000), 10));
   expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "team", limit: "tokens_per_minute" });
-  expect(whole.message).toMatch(/more than the team's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/);
+  expect(whole.message).toMatch(/more than the team research's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/);
   const asked: string[] = [];
   await until(
     async () => {
