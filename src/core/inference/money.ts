@@ -84,9 +84,9 @@ export function typedNanos(text: string, currency: Currency): { nanos: number } 
   if (code !== undefined && code.toLowerCase() !== currency.toLowerCase())
     return { problem: `is in ${code}, and this service counts in ${currency}` };
   const nanos = wholeOf(number, nano_decimals);
-  if (nanos === null)
-    return { problem: `must be an amount of ${currency}, such as 50 or 0.25, with nine decimals at most` };
-  return { nanos };
+  if (nanos !== null) return { nanos };
+  if (Math.abs(Number(number)) > limit_nanos_max / nanos_per_one) return { problem: "must be at most a million" };
+  return { problem: `must be an amount of ${currency}, such as 50 or 0.25, with nine decimals at most` };
 }
 
 /** Money as people read it: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */

@@ -80,6 +80,8 @@ describe("decimal text", () => {
     for (const text of ["50", "50USD", "50 usd", " 50.00 "])
       expect(typedNanos(text, "USD")).toEqual({ nanos: 50 * nanos_per_one });
     expect(typedNanos("50EUR", "USD")).toEqual({ problem: "is in EUR, and this service counts in USD" });
+    for (const text of ["9007200", "9781167USD", "99999999999999999999"])
+      expect(typedNanos(text, "USD")).toEqual({ problem: "must be at most a million" });
     expect(typedNanos("fifty", "USD")).toHaveProperty("problem");
     expect(typedNanos("$50", "USD")).toHaveProperty("problem");
   });
