@@ -44,8 +44,7 @@ function stores(clock: Clock = systemClock()) {
     read: async (_: unknown, from: number) => log.read("log", from),
     remove: async () => log.remove("log"),
   };
-  const endedAt: Date | null = new Date(1);
-  const receipt = { createdAt: new Date(0), endedAt, recovered: true, nanos: { charged: 0 } };
+  const receipt = { createdAt: new Date(0), endedAt: new Date(1), recovered: true, nanos: { charged: 0 } };
   const settings = () => ({ open_max: 1, answer_bytes_max: 100_000 });
   const parts = {
     answers,
