@@ -10,6 +10,7 @@ import { keptAnswers } from "../../src/stores/postgres/kept.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { inferenceBodies, model, type Service, startService } from "../harness/engine.ts";
 import { migratedDatabase } from "../harness/migrated-database.ts";
+import { dollars } from "../harness/money.ts";
 import { endedReceipt } from "../harness/receipts.ts";
 
 setDefaultTimeout(90_000);
@@ -60,7 +61,7 @@ test("a repeat reads the failure once the lease has lapsed, and then the key is 
   expect(text).not.toContain("idempotency-key");
   expect(text).toContain("node that wrote it is gone");
   const receipt = await endedReceipt(second, id, { key: first.key });
-  expect(receipt).toMatchObject({ recovered: true, units: { charged: 0 } });
+  expect(receipt).toMatchObject({ recovered: true, cost: { charged: dollars(0) } });
   const anew = await ask(second);
   expect([anew.status, anew.headers.get("x-service-replay-of")]).toEqual([200, null]);
   await anew.body?.cancel();
