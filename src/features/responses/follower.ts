@@ -181,12 +181,13 @@ export class Follower {
     if (kept === null || (this.#kept.body !== null && kept.body === null)) return "free";
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
+    // While the run is open, its node may still write the end of the log; if that node is gone, its lease lapses.
+    if (receipt !== null && receipt.endedAt === null) return null;
     if (kept.state === "ended") {
       if (!this.#isLate(now_ms)) return null;
       return receipt?.recovered && receipt.nanos.charged === 0 ? "dead" : "lost";
     }
     if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
-    if (receipt.endedAt === null) return null;
     if (receipt.recovered) return receipt.nanos.charged === 0 || kept.responseId !== null ? "dead" : "lost";
     // Its node has settled it, and is about to say how it ended.
     if (!this.#isLate(now_ms)) return null;

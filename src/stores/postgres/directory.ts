@@ -1,7 +1,16 @@
 /** The Directory over SQL. `credential` is one statement, prepared once: an indexed look-up by the secret's hash. */
 import { and, eq, isNull, type SQLWrapper, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
-import { apiKey, keySecret, limitValue, membership, organization, person, team, usageSubject } from "../../../db/schema.ts";
+import {
+  apiKey,
+  keySecret,
+  limitValue,
+  membership,
+  organization,
+  person,
+  team,
+  usageSubject,
+} from "../../../db/schema.ts";
 import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
 import type { Directory, Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";

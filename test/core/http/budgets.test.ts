@@ -238,7 +238,9 @@ test("a team's tokens a minute bind all of its keys, and no request above them e
   const words = (count: number) => Array(count).fill("hello").join(" ");
   const whole = await refused(await chat(one.key, words(2_000), 10));
   expect(whole).toMatchObject({ code: "usage_limit_reached", limited_by: "team", limit: "tokens_per_minute" });
-  expect(whole.message).toMatch(/more than the team research's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/);
+  expect(whole.message).toMatch(
+    /more than the team research's whole limit of 1,000 tokens a minute\. .* limit of the team\.$/,
+  );
   const asked: string[] = [];
   await until(
     async () => {

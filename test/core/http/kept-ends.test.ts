@@ -6,19 +6,19 @@ import { expect, test } from "bun:test";
 import type { Principal } from "../../../src/core/auth/verdict.ts";
 import type { Call } from "../../../src/core/http/call.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
-import { systemClock } from "../../../src/core/time/clock.ts";
+import { type Clock, systemClock } from "../../../src/core/time/clock.ts";
 import { gone } from "../../../src/features/responses/current-response.ts";
 import { Follower } from "../../../src/features/responses/follower.ts";
 import { Keeping } from "../../../src/features/responses/keeping.ts";
 import type { KeepingNeeds } from "../../../src/features/responses/needs.ts";
 import type { Kept, KeptEnd } from "../../../src/features/responses/store/kept.ts";
 import { LogsModel } from "../../histories/logs.ts";
+import { NodeClock, Time } from "../../histories/time.ts";
 
 const name = { requestId: "req_1", organizationId: "org_1" };
-const clock = systemClock();
 
 /** The store of one answer, and its log. */
-function stores() {
+function stores(clock: Clock = systemClock()) {
   const done: string[] = [];
   const log = new LogsModel();
   const kept: Kept = { ...name, state: "open", body: "00", responseId: null, response: null, age_ms: 60_000 };
@@ -132,6 +132,7 @@ async function readToEnd(follower: Follower): Promise<string> {
       if (entries.at(-1)?.isEnd) return text;
       continue;
     }
+    if (entries === "lost") return `${text}lost;`;
     if (entries === "dead") await follower.bury();
     return text + (await follower.ended(ending, gone()));
   }
@@ -157,4 +158,30 @@ test("a repeat that ends the log of a node that comes back in between says what 
   // The node finds the log ended.
   expect(it.log.append("log", 3, { text: "much more;", isEnd: false })).toBe("ended");
   expect(await second!.ended(ending, gone())).toBe("more;gone;");
+});
+
+test("a stored response whose node died before its charge is not lost while the lease of that node lasts", async () => {
+  const time = new Time(0);
+  const it = stores(new NodeClock(time, { offset_ms: 0, rate: 1, arrivalsFirst: false }));
+  Object.assign(it.kept, { state: "ended", responseId: "resp_1", response: '{"status":"completed"}' });
+  Object.assign(it.receipt, { endedAt: null, recovered: false });
+  it.log.append("log", 0, { text: '{"stream":true,"headers":{}}', isEnd: false });
+  it.log.append("log", 1, { text: "said;", isEnd: false });
+  const follower = await reader(it);
+  let read = "";
+  time.turn(() => {
+    void readToEnd(follower).then((text) => {
+      read = text;
+    });
+  });
+  const passes = (for_ms: number) => {
+    const until_ms = time.now_ms + for_ms;
+    while (time.now_ms < until_ms && time.step());
+  };
+  passes(60_000);
+  expect([read, it.done]).toEqual(["", []]);
+  // Another node settles its hold.
+  Object.assign(it.receipt, { endedAt: new Date(60_000), recovered: true });
+  passes(20_000);
+  expect([read, it.done]).toEqual(["said;gone;", ["free"]]);
 });

@@ -161,7 +161,12 @@ function contract(open: Open): void {
       expect(await book.check(true)).toEqual([]);
       const log = await admin.listAudit({ organizationId: id, limit: 10 });
       expect(log.map(({ action }) => action)).toEqual([...Array(3).fill("usage.adjust"), "organization.create"]);
-      expect(log[0]?.details).toEqual({ window: "week", amount: "-0.000001000", added: "-0.000000700", reason: "outage" });
+      expect(log[0]?.details).toEqual({
+        window: "week",
+        amount: "-0.000001000",
+        added: "-0.000000700",
+        reason: "outage",
+      });
     });
 
     test("what is not there is null, whatever is asked for", async () => {

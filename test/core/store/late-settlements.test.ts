@@ -121,7 +121,9 @@ for (const name of databaseKinds(import.meta.path)) {
       for (const roll of [async () => {}, () => book.rollUp()]) {
         await roll();
         for (const by of ["organization", "team", "key", "model", "outcome", "hour"] as const)
-          expect(await rowsBy(by)).toMatchObject([{ requests: 1, nanos: 500n, ...usage, source: undefined }].map(plain));
+          expect(await rowsBy(by)).toMatchObject(
+            [{ requests: 1, nanos: 500n, ...usage, source: undefined }].map(plain),
+          );
         expect(await rowsBy("operation")).toMatchObject([
           { operation: "adjustment", requests: 0, nanos: 330n, outputTokens: 33 },
           { operation: "chat.completions", requests: 1, nanos: 170n, outputTokens: 7 },

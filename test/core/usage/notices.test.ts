@@ -253,8 +253,24 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await Promise.all(nodes.map((one) => one.stop()));
     expect(await noticeQueue(store.db).claim(10)).toEqual([]);
     expect(got.map(({ notice: { organization, data } }) => ({ organization, ...data }))).toMatchObject([
-      { organization: slug, subject: "team", subject_id: team, name: "research", window: "week", used: dollars(80), limit: dollars(100) },
-      { organization: slug, subject: "key", subject_id: key, name: "app", window: "month", used: dollars(90), limit: dollars(112) },
+      {
+        organization: slug,
+        subject: "team",
+        subject_id: team,
+        name: "research",
+        window: "week",
+        used: dollars(80),
+        limit: dollars(100),
+      },
+      {
+        organization: slug,
+        subject: "key",
+        subject_id: key,
+        name: "app",
+        window: "month",
+        used: dollars(90),
+        limit: dollars(112),
+      },
       { organization: slug, subject: "team", name: "product", window: "week", used: dollars(85), limit: dollars(100) },
     ]);
     expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
