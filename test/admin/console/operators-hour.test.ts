@@ -77,7 +77,7 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     await rowOf("Gil Globex", region("People")).waitFor();
 
     // A team with a budget, and keys.
-    await act(button("Create team"), { Name: "research", "Units in a week": "2,000,000" });
+    await act(button("Create team"), { Name: "research", "Money in a week": "2" });
     await rowOf("research", region("Teams")).waitFor();
     await tab.visit("/organizations/globex");
     const quiet = await act(button("Create key"), { Name: "quiet", Team: "research" });
@@ -99,8 +99,8 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     await tab.settled();
     expect(await tab.page.locator("main tbody tr").count()).toBe(8);
     await tab.visit("/organizations/globex");
-    await act(button("Limit", rowOf("noisy", region("Keys"))), { "Requests in a minute": "1" });
-    await rowOf("requests per minute 1", region("Keys")).waitFor();
+    await act(button("Limit", rowOf("noisy", region("Limits"))), { "Requests in a minute": "1" });
+    await rowOf("requests per minute 1", region("Limits")).waitFor();
     await until(async () => {
       const answer = await ask(noisy, "hello");
       await answer.text();
@@ -153,7 +153,7 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
       "team.create",
       "key.create",
       "key.create",
-      "key.update",
+      "key.limits",
       "upstream.drain",
       "upstream.resume",
       "key.revoke",
