@@ -1,11 +1,13 @@
 // The day of a company that limits teams, people and keys: whose limit refuses is said, and every number of every report is
 // the sum of the receipts.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Money } from "../../../src/core/inference/money.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { model, plainModel, type Service, startService } from "../../harness/engine.ts";
 import { newMember } from "../../harness/members.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
+import { dollars, nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 
 setDefaultTimeout(120_000);
@@ -20,15 +22,14 @@ interface Receipt {
   person_id: string | null;
   model: string;
   outcome: string;
-  nanos: { charged: number; uncharged: number };
+  cost: { charged: Money; uncharged: Money };
   usage: { input_tokens: number; output_tokens: number } | null;
 }
 interface Sums {
   requests: number;
   input_tokens: number;
   output_tokens: number;
-  nanos: number;
-  uncharged_nanos: number;
+  cost: { total: Money; uncharged: Money };
 }
 type Row = Sums & { key_id?: string; person_id?: string | null; team_id?: string | null; model?: string };
 
@@ -133,7 +134,7 @@ test("every number of every report is the sum of the receipts", async () => {
     const { name, limitedBy } = asked.find(({ id }) => id === receipt.id)!;
     const { id, person: whose } = keys[name]!;
     expect(receipt).toMatchObject({ key_id: id, person_id: whose, outcome: limitedBy ? "refused" : "completed" });
-    if (limitedBy) expect(receipt.nanos.charged).toBe(0);
+    if (limitedBy) expect(receipt.cost.charged).toEqual(dollars(0));
   }
   const settled = receipts.filter(({ outcome }) => outcome !== "refused");
   expect(settled.length).toBeGreaterThan(10);
@@ -156,7 +157,7 @@ test("every number of every report is the sum of the receipts", async () => {
 test("a report by person says how much of her limits each has used, as the person does", async () => {
   const { rows } = await report("person");
   const shown = await service.json<{ standing: object }>("limit", "show", "person", person.ann!, "--org", "acme");
-  expect(shown.standing).toMatchObject({ week: { limit: 400_000, used: expect.any(Number) } });
+  expect(shown.standing).toMatchObject({ week: { limit: dollars(400_000) } });
   const { standing } = rows.find((row) => row.person_id === person.ann) as { standing?: object };
   expect(standing).toEqual(shown.standing);
   const byModel = (await report("person,model")).rows;
@@ -167,13 +168,14 @@ const keyById = (id: string) => Object.values(keys).find((one) => one.id === id)
 const keyOf = (request: string) => keys[asked.find(({ id }) => id === request)!.name]!;
 
 function sumOf(receipts: readonly Receipt[]): Sums {
-  const sum = { requests: 0, input_tokens: 0, output_tokens: 0, nanos: 0, uncharged_nanos: 0 };
-  for (const { usage, nanos } of receipts) {
+  const sum = { requests: 0, input_tokens: 0, output_tokens: 0 };
+  let [charged, uncharged] = [0, 0];
+  for (const { usage, cost } of receipts) {
     sum.requests += 1;
     sum.input_tokens += usage?.input_tokens ?? 0;
     sum.output_tokens += usage?.output_tokens ?? 0;
-    sum.nanos += nanos.charged;
-    sum.uncharged_nanos += nanos.uncharged;
+    charged += nanosOf(cost.charged);
+    uncharged += nanosOf(cost.uncharged);
   }
-  return sum;
+  return { ...sum, cost: { total: dollars(charged), uncharged: dollars(uncharged) } };
 }
