@@ -119,7 +119,7 @@ function configOf(port: number, limits: string): string {
     context_window: 100000000
     max_output_tokens: 1000
     capabilities: [tools, parallel_tools, vision, reasoning, structured_output, logprobs, files, audio_input]
-    prices: { input: ${price}, cached_input: ${price}, cache_write: ${price}, output: ${price} }
+    prices: { input: ${price / 1000}, cached_input: ${price / 1000}, cache_write: ${price / 1000}, output: ${price / 1000} }
     routes: [{ upstream: ${upstream}, model: ${engineModel} }]`;
   const protocols = Object.entries(hostileModels);
   const url = `url: "http://127.0.0.1:${port}/v1"`;

@@ -37,12 +37,12 @@ interface Concerned {
   gets: "keys" | "members" | null;
 }
 
-/** As limits_in_force. */
-export function subjectsOf(of: Reading, organizationId: string): Concerned[] {
+/** As limits_in_force. A key that was revoked is there if it is asked for. */
+export function subjectsOf(of: Reading, organizationId: string, asked: readonly string[] = []): Concerned[] {
   const here = (one: { organizationId: string }) => one.organizationId === organizationId;
   const people = [...of.all("memberships"), ...of.all("subjects")].filter(here).map(({ personId }) => personId);
   const teams = of.all("teams").filter(here);
-  const keys = of.all("keys").filter((key) => here(key) && !key.revokedAt);
+  const keys = of.all("keys").filter((key) => here(key) && (!key.revokedAt || asked.includes(key.id)));
   return [
     ...teams.map(({ id }): Concerned => ({ id, personId: null, teamId: null, gets: null })),
     ...[...new Set(people)]

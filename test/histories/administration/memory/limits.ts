@@ -158,7 +158,7 @@ function named(of: Reading, { subject, id }: LimitSubject): Pick<SubjectLimits, 
 
 function inForce(of: Reading, { subject, organizationId }: LimitSubject, countedId: string) {
   if (subject !== "organization") {
-    const one = subjectsOf(of, organizationId).find(({ id }) => id === countedId);
+    const one = subjectsOf(of, organizationId, [countedId]).find(({ id }) => id === countedId);
     return one ? inForceOf(of, organizationId, one) : { inForce: noBudget, origins: nowhere };
   }
   const plan = of.get("organizations", organizationId)?.plan === smallPlan.name ? smallPlan : noBudget;
