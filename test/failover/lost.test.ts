@@ -12,7 +12,7 @@ beforeAll(async () => {
   const database = await migratedDatabase();
   sql = new SQL(database.url);
   const routes = [{ wall: 0, model: "s01-lost" }];
-  const settings = "metering: { lease_s: 1.5, checkpoint_s: 0.3, sweep_s: 0.05 }\n";
+  const settings = "metering: { currency: USD, lease_s: 1.5, checkpoint_s: 0.3, sweep_s: 0.05 }\n";
   rig = await startRig(
     [{ id: "acme/lost", routes }],
     { store: "postgres", env: { DATABASE_URL: database.url } },

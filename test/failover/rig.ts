@@ -57,7 +57,7 @@ ${timeouts ? `    timeouts: ${timeouts}\n` : ""}    routes: [${routes.map(route)
     "upstreams:",
     ...upstreams,
     `  canary-dead: { url: "${dead.url}" }`,
-    "metering: { currency: USD }",
+    ...(more.includes("metering:") ? [] : ["metering: { currency: USD }"]),
     "models:",
     ...cases.map(model),
     "plans: { pro: {} }",

@@ -10,7 +10,7 @@ const entry = (kind: string) => `
     kind: ${kind}
     created: 1790000000
     context_window: 8192${kind === "chat" ? "\n    capabilities: [tools]" : ""}
-    prices: { input: 10${kind === "chat" || kind === "completion" ? ", output: 40" : ""} }
+    prices: { input: 0.01${kind === "chat" || kind === "completion" ? ", output: 0.04" : ""} }
     routes: [{ upstream: simulator, model: sim }]`;
 const kinds = ["chat", "completion", "embedding", "rerank"];
 
@@ -22,7 +22,10 @@ beforeAll(async () => {
   const probe = Bun.serve({ port: 0, fetch: () => new Response() });
   const port = String(probe.port);
   await probe.stop(true);
-  sluice = await startSluice({ env: { SLUICE_OPERATOR_PORT: port }, config: `models:${kinds.map(entry).join("")}` });
+  sluice = await startSluice({
+    env: { SLUICE_OPERATOR_PORT: port },
+    config: `metering: { currency: USD }\nmodels:${kinds.map(entry).join("")}`,
+  });
   operatorUrl = `http://127.0.0.1:${port}`;
   home = laptop();
   const { data } = (await (await sluice.fetch("/v1/models")).json()) as { data: { id: string }[] };
