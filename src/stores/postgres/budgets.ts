@@ -4,8 +4,10 @@ import { team, usageSubject } from "../../../db/schema.ts";
 import type { StoredKey } from "../../admin/store/key.ts";
 import type { Budget } from "../../core/store/budget.ts";
 import { idOf } from "../../core/store/ids.ts";
+import { windowKinds } from "../../core/store/ledger.ts";
 import { not_limited } from "../../core/store/over-plan.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
+import { amountWritten } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 
 /** Puts a key or a team into the ledger, or a key into a team or out of it. Returns whether `sumEarlier` must follow. */
@@ -68,10 +70,12 @@ export const limitsShown = (limits: PlanLimits) => ({
   concurrent_requests: limits.concurrentRequests,
 });
 
-/** The same without the limits that are null. */
-export function budgetShown(budget: Budget): Record<string, number | "none"> {
+/** The limits that say something, for the details of an entry: money as decimal text, and `none` for what is not limited. */
+export function budgetShown(budget: Budget): Record<string, string | number> {
   const all = Object.entries(limitsShown(budget)).filter((one): one is [string, number] => one[1] !== null);
-  return Object.fromEntries(all.map(([name, limit]) => [name, limit === not_limited ? "none" : limit]));
+  const isMoney = (name: string) => windowKinds.some((kind) => kind === name);
+  const written = (name: string, limit: number) => (isMoney(name) ? amountWritten(limit)! : limit);
+  return Object.fromEntries(all.map(([name, limit]) => [name, limit === not_limited ? "none" : written(name, limit)]));
 }
 
 /** Whether the value says anything of a limit, be it that nothing limits. */

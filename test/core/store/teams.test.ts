@@ -66,7 +66,10 @@ test("a key's credential tells what it and its team may use in a minute, where t
   await manage.updateKeyLimits({ id: key.id, own: { tokensPerMinute: "none", ...inMoney({ session: 800 }) } });
   expect(await known()).toEqual([ofTeam] as never);
   const [entry] = await admin.listAudit({ limit: 1 });
-  expect(entry!.details).toMatchObject({ own: { session: 800, tokens_per_minute: "none" }, before: { own: {} } });
+  expect(entry!.details).toMatchObject({
+    own: { ...inMoney({ session: 800 }), tokens_per_minute: "none" },
+    before: { own: {} },
+  });
   await manage.removeTeam({ team: team.id });
   expect(await known()).toEqual([]);
 });
@@ -127,13 +130,19 @@ test("every change stands in the audit log, from what to what", async () => {
   await manage.updateOrganizationLimits({ organization, keys: { ...inMoney({ month: 50 }), session: "none" } });
   const { data: log } = await manage.pageAudit({ organization, limit: 8 });
   expect(log.map(({ action, subject, details }) => ({ action, subject, details }))).toMatchObject([
-    { action: "organization.limits", details: { keys: { month: 50, session: "none" }, before: { keys: {} } } },
-    { action: "team.limits", details: { raise: { limits: { week: 850 } }, before: { raise: null } } },
+    {
+      action: "organization.limits",
+      details: { keys: { ...inMoney({ month: 50 }), session: "none" }, before: { keys: {} } },
+    },
+    { action: "team.limits", details: { raise: { limits: { week: "0.000000850" } }, before: { raise: null } } },
     { action: "key.update", subject: key.id, details: { team_id: team.id, before: { team_id: null } } },
     { action: "key.create", subject: key.id },
-    { action: "team.limits", details: { own: { week: 800, month: 5_000 }, before: { own: { week: 900 } } } },
+    {
+      action: "team.limits",
+      details: { own: inMoney({ week: 800, month: 5_000 }), before: { own: inMoney({ week: 900 }) } },
+    },
     { action: "team.update", subject: team.id, details: { name: "science", before: { name: "research" } } },
-    { action: "team.create", subject: team.id, details: { name: "research", limits: { week: 900 } } },
+    { action: "team.create", subject: team.id, details: { name: "research", limits: { week: "0.000000900" } } },
     { action: "organization.create" },
   ]);
 });
