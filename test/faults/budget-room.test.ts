@@ -9,6 +9,7 @@ import { countInPerson } from "../../src/stores/postgres/members.ts";
 import { serverDatabase } from "../../src/stores/postgres/server.ts";
 import { limitModels } from "../core/store/model-limits.ts";
 import { times } from "../harness/depth.ts";
+import { typed } from "../harness/money.ts";
 import { model, type Rig, startRig } from "./rig.ts";
 
 const requests = times(100, 1_000);
@@ -105,7 +106,7 @@ async function organization(plan = "faults"): Promise<string> {
 
 test("against a key's room for five, five are admitted, and its neighbours all", async () => {
   const org = await organization();
-  const { key } = await newKey(org, "--limit", `session=${roomFor(5)}`);
+  const { key } = await newKey(org, "--limit", `session=${typed(roomFor(5))}`);
   const { key: free } = await newKey(org);
   const [own, neighbours] = await asked([key], free);
   expect(own).toEqual({ 200: 5, "429 key": requests - 5 });
@@ -115,7 +116,7 @@ test("against a key's room for five, five are admitted, and its neighbours all",
 
 test("against a team's room for five, five of all its keys are admitted, and its neighbours all", async () => {
   const org = await organization();
-  await rig.command("team", "create", "--org", org, "--name", "research", "--limit", `week=${roomFor(5)}`);
+  await rig.command("team", "create", "--org", org, "--name", "research", "--limit", `week=${typed(roomFor(5))}`);
   const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(org, "--team", "research")));
   const { key: free } = await newKey(org);
   const [own, neighbours] = await asked(
