@@ -1,6 +1,6 @@
 /** A value of limits as fields of a form, and in words: money for windows, whole numbers for the others. Pure. */
 import type { Answer } from "./client.ts";
-import { type Field, type LimitName, limitLabels, limitNames } from "./form.ts";
+import { type Field, type LimitName, limitLabels, limitNames, moneyTyped } from "./form.ts";
 import { grouped, money } from "./format.ts";
 
 export type Limits = Answer<"findTeamLimits">;
@@ -20,7 +20,7 @@ export function valueFields(prefix: string, value: Value | null): Field[] {
 const isMoney = (name: LimitName) => limitLabels[name].money !== undefined;
 
 function typed(limit: Amount): string | number | null {
-  return typeof limit === "object" && limit !== null ? limit.amount.replace(/\.?0+$/, "") : limit;
+  return typeof limit === "object" && limit !== null ? moneyTyped(limit) : limit;
 }
 
 /** `$50.00`, `60` or `none`. */

@@ -1,6 +1,6 @@
 /** Drafts a sluice.yaml for an existing engine: the models that it serves, with comments where a person should look. */
 import type { Model } from "../core/inference/model.ts";
-import { decimalOf, price_decimals } from "../core/inference/money.ts";
+import { decimalOf, price_decimals, shortest } from "../core/inference/money.ts";
 import { plain } from "../core/inference/plain-text.ts";
 import type { Capability } from "../core/inference/request.ts";
 import { samplingFields } from "../core/protocol/engine-fields.ts";
@@ -180,9 +180,9 @@ function entryOf(
 }
 
 /** A price of a million tokens, from that of one. */
-const written = (picos: number) => decimalOf(picos, price_decimals).replace(/[.]?0+$/, "");
+const written = (picos: number) => shortest(decimalOf(picos, price_decimals));
 
-/** Whether the model was asked what it is for, and its answers leave that open. */
+/** Reports whether the answers of a model leave its kind open, though it was asked for each. */
 function isOpen({ kind }: EngineModel, findings: readonly Finding[]): boolean {
   return kind === null && isKindAsked(findings) && kindIn(findings) === null;
 }

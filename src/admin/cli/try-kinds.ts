@@ -11,7 +11,7 @@ export interface Tried {
 export interface Trial {
   path: string;
   body: object;
-  /** Whether the answer is a stream, whose events have parts of the text. */
+  /** A streamed answer brings its text in events, part by part. */
   isStreamed: boolean;
   /** The text of an event, or of the whole answer. */
   textOf(answer: unknown): string;

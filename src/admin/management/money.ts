@@ -7,6 +7,7 @@ import {
   moneyOf,
   nano_decimals,
   nanos_per_one,
+  shortest,
   typedNanos,
 } from "../../core/inference/money.ts";
 import { ManagementError } from "./error.ts";
@@ -70,6 +71,3 @@ export const fileMoney = {
   read: (money: Money | null) => money && shortest(money.amount),
   normal: (value: unknown) => (value === null ? null : shortest(Number(value).toFixed(nano_decimals))),
 };
-
-/** `50` for `50.000000000`. */
-export const shortest = (amount: string) => amount.replace(/[.]?0+$/, "");

@@ -1,7 +1,7 @@
 /** Plans: the limits of organizations, by name. Those of sluice.yaml are read here; others are made and changed here. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
-import { type Currency, inWords, type Money, moneyOf, nanosOf } from "../../core/inference/money.ts";
+import { type Currency, inWords, type Money, moneyOf, nanosOf, shortest } from "../../core/inference/money.ts";
 import { Money as MoneyShape, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { exampleOf } from "../../core/schema/example.ts";
@@ -13,7 +13,7 @@ import { AuditEntries, type AuditEntry, partOfAudit } from "./audit.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
-import { dollars, type GivenMoney, givenMoney, limitNanos, shortest } from "./money.ts";
+import { dollars, type GivenMoney, givenMoney, limitNanos } from "./money.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, formed, partOfNumbers, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";

@@ -40,7 +40,7 @@ export interface LimitValues {
   members: Budget;
   /** Its own, by patterns of models. */
   models: ReadonlyMap<string, Budget>;
-  /** Those in force. */
+  /** The raises in force. */
   raises: readonly Raise[];
 }
 
@@ -72,7 +72,7 @@ export interface LimitAdministration {
   ): Promise<PageOf<SubjectLimits>>;
   /**
    * Sets what `patch` gives for the values as they are when the subject is locked; in force at once, for running requests too.
-   * What a subject used before it was limited counts from when this returns. `closed`: the organization is closed.
+   * When this returns, what the subject had used before it was limited counts, too. `closed`: the organization is closed.
    */
   updateLimits(
     subject: LimitSubject,

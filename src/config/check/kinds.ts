@@ -69,7 +69,7 @@ export async function kindFindings(ask: Ask, base: string, model: string, asks?:
 
 const score_difference_max = 0.02;
 
-/** Whether the score of a document is the cosine of its vector and the query's, as it is or from 0 to 1. */
+/** Reports whether a ranking's score is the cosine of the vectors of document and query, as it is or scaled from 0 to 1. */
 async function ranksByVectors(ask: Ask, base: string, model: string): Promise<boolean> {
   const embedded = record((await ask(`${base}/embeddings`, { model, input: [word, document] })).body);
   const ranked = record((await ask(`${base}/rerank`, { model, query: word, documents: [document] })).body);
@@ -102,7 +102,7 @@ export function pathsIn(findings: readonly Finding[]): string[] {
   return kindQuestions.filter(({ kind }) => verdicts.get(questionOf(kind)) === "yes").map(({ path }) => path);
 }
 
-/** Whether the model was asked what it is for. */
+/** Whether the check has asked this model for answers of each kind. */
 export function isKindAsked(findings: readonly Finding[]): boolean {
   return verdictsOf(findings).has(questionOf("chat"));
 }

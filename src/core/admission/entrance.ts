@@ -37,7 +37,7 @@ export interface Entry {
     readonly key: { readonly id: string; readonly name?: string };
     readonly organization: { readonly id: string; readonly name?: string };
     readonly person?: { readonly id: string } | null;
-    /** Those of its team and person, for the words of a refusal. */
+    /** The names of the key's team and person, for the words of a refusal. */
     readonly names?: { readonly team: string | null; readonly person: string | null } | undefined;
     readonly rates?: readonly RateSubject[];
     readonly overPlan?: RatesOverPlan | null;

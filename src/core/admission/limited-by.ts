@@ -1,6 +1,6 @@
 /**
- * Decides whose limit a refusal names: the organization's, the team's, the person's or the key's, for all models or some. Of those that lack room it is the
- * one whose window resets last, because waiting is in vain until then; between equals the narrowest, which is the
+ * Decides whose limit a refusal names: the organization's, the team's, the person's or the key's, for all models or some.
+ * Of the limits that lack room it is the one whose window resets last, because waiting is in vain until then; between equals the narrowest, which is the
  * easiest to raise: docs/design/usage.md, Budgets. Pure.
  */
 import { type Limited, limitedOf, narrowestFirst } from "../store/budget.ts";
@@ -75,7 +75,7 @@ function limitsOf({ subjects = [] }: Pick<Shortage, "subjects">): (Limited & Sub
   return subjects.map((one) => ({ ...one, limitedBy: one.subject })).sort(narrowestFirst);
 }
 
-/** Those of a window that is shorter than others are less than whole, and the next one may have room. */
+/** The limits of whole windows. A window that is shorter than others has a share of a limit, and the next one may have room. */
 function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, "extra">): WholeLimit[] {
   return windowKinds.flatMap((limit) => {
     const { limit: value, isShort } = windows[limit];

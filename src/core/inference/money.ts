@@ -61,6 +61,9 @@ export function priceOfMillion(picos: number, currency: Currency): Money {
   return { amount: decimalOf(picos, price_decimals), currency };
 }
 
+/** `50` for `50.000000000`: decimal text without the zeros at its end. */
+export const shortest = (amount: string) => (amount.includes(".") ? amount.replace(/[.]?0+$/, "") : amount);
+
 /** `value` ÷ 10^decimals, with all its decimals. */
 export function decimalOf(value: number | bigint, decimals: number): string {
   const digits = (value < 0 ? -value : value).toString().padStart(decimals + 1, "0");

@@ -30,7 +30,8 @@ export interface Organization {
   calendar: Calendar | null;
   /** A calendar that was set, or taken away, and is not in force yet: months are counted by it from then on. */
   nextCalendar: { calendar: Calendar | null; countsFrom: Date } | null;
-  extraUsage: { enabled: boolean /** micro-nanos a billing month */; capNanos: number | null };
+  /** `capNanos`: the most in a billing month. */
+  extraUsage: { enabled: boolean; capNanos: number | null };
   /** How long a secret works after its creation, in days; null: until its key ends. */
   keyLifetimeMaxDays: number | null;
   /** How long a key works after its last use, in days; null: it need not be used. */

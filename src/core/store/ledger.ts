@@ -2,7 +2,7 @@
  * The ledger: holds of running requests, and records of ended ones. Postgres decides (docs/design/metering.md, Who
  * decides); this is the interface to it. Commands are sent in batches, and each answer is in its command's place. A
  * batch that rejects is sent again, and every verb is idempotent by request id. A refused command never fails its
- * batch. Units are micro-nanos, whole numbers, exact to 10^15. Tokens are whole numbers.
+ * batch. Amounts are nanos of the currency, whole numbers, exact to 10^15. Tokens are whole numbers.
  */
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";

@@ -1,7 +1,7 @@
 /** The limits of an organization. Null means no limit. */
 export interface Plan {
   name: string;
-  /** Micro-nanos in a window. */
+  /** Nanos of the currency in a window. */
   session: number | null;
   week: number | null;
   month: number | null;

@@ -88,7 +88,7 @@ export const standingsWithHook = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
-  /** Those of the three windows. */
+  /** The limits of the three windows. */
   limits: (number | null)[];
   concurrent_requests: number | null;
   running: number;

@@ -3,7 +3,7 @@
  * compared limit by limit, under names such as `own.week` and `models.openai/*.month`. Pure.
  */
 import Type from "typebox";
-import { wholeOf } from "../../../core/inference/money.ts";
+import { shortest, wholeOf } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { camelName, snakeName } from "../../../core/schema/codec.ts";
 import { type Budget, budgetNames, noBudget } from "../../../core/store/budget.ts";
@@ -73,9 +73,7 @@ function flatOf(now: LimitsNow | null): Flat {
 
 /** `50` for `50.000000000`: a number where it is the same. */
 export function trimmed(amount: string | number): string | number {
-  const text = decimalText(amount)
-    .replace(/(\.[0-9]*?)0+$/, "$1")
-    .replace(/\.$/, "");
+  const text = shortest(decimalText(amount));
   return String(Number(text)) === text ? Number(text) : text;
 }
 
