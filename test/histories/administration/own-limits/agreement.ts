@@ -73,31 +73,36 @@ async function sameInMemory(
   return [...others].join(" or ");
 }
 
-/** Everything that limits somebody, by the verbs that show it. */
+/** Everything that limits somebody, by the verbs that show it. They are asked at once: they change nothing. */
 async function limitsIn(world: World, { teams, keys }: Made): Promise<unknown> {
   const root = world.by("root");
   const { organization, id } = world;
   const nameOf = (given: string | undefined) => [...world.names()].find((name) => id(name) === given) ?? null;
-  const { data: _, ...whole } = await root.findOrganizationLimits({ organization });
-  const shown: Record<string, unknown> = { acme: valuesOf(whole) };
-  for (const person of personNames) {
+  const ofOrganization = async () => {
+    const { data: _, ...whole } = await root.findOrganizationLimits({ organization });
+    return valuesOf(whole);
+  };
+  const ofPerson = async (person: string) => {
     const { memberships, state } = await root.findPerson({ person: id(person) });
-    shown[person] = [
-      state,
-      memberships.map(({ team, source }) => [nameOf(team?.id), source]),
-      valuesOf(await root.findPersonLimits({ person: id(person), organization })),
-    ];
-  }
-  for (const team of teams)
-    shown[team] = await root
-      .findTeam({ team: id(team) })
-      .then(async ({ keys }) => [keys, valuesOf(await root.findTeamLimits({ team: id(team) }))], refusal);
-  for (const key of keys) {
-    if (!id(key)) continue;
+    const limits = valuesOf(await root.findPersonLimits({ person: id(person), organization }));
+    return [state, memberships.map(({ team, source }) => [nameOf(team?.id), source]), limits];
+  };
+  const ofTeam = async (team: string) => {
+    const { keys } = await root.findTeam({ team: id(team) });
+    return [keys, valuesOf(await root.findTeamLimits({ team: id(team) }))];
+  };
+  const ofKey = async (key: string) => {
     const { team, state } = await root.findKey({ id: id(key) });
-    shown[key] = [nameOf(team?.id), state, valuesOf(await root.findKeyLimits({ id: id(key) }))];
-  }
-  return JSON.parse(JSON.stringify(shown));
+    return [nameOf(team?.id), state, valuesOf(await root.findKeyLimits({ id: id(key) }))];
+  };
+  const shown = [
+    ["acme", ofOrganization()] as const,
+    ...personNames.map((person) => [person, ofPerson(person)] as const),
+    ...teams.map((team) => [team, ofTeam(team).catch(refusal)] as const),
+    ...keys.filter(id).map((key) => [key, ofKey(key)] as const),
+  ];
+  const values = await Promise.all(shown.map(([, value]) => value));
+  return JSON.parse(JSON.stringify(Object.fromEntries(shown.map(([name], at) => [name, values[at]]))));
 }
 
 function valuesOf({ own, keys, members, models, raises, inForce, version }: SubjectLimitsShown) {

@@ -18,7 +18,7 @@ test("no act raises what counts for its actor", async () => {
 });
 
 test("the acts come out on Postgres as in memory, at once too", async () => {
-  const run = await runAdministration({ first, count: times(8, 300), kind: "own-limits-stored" });
+  const run = await runAdministration({ first, count: times(8, 60), kind: "own-limits-stored" });
   expect(run.violation).toBeNull();
 });
 
