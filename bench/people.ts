@@ -17,7 +17,8 @@ const { values } = parseArgs({
   options: { pairs: { type: "string", default: "12" }, requests: { type: "string", default: "1500" } },
 });
 const connections = 32;
-const limit = ["--limit", "session=1000", "--limit", "week=1000", "--limit", "month=1000"];
+const limits = ["session=1000", "week=1000", "month=1000"];
+const limit = limits.flatMap((each) => ["--limit", each]);
 
 const database = await freshDatabase();
 const service = await startService({
@@ -28,10 +29,11 @@ const db = await serverDatabase(database.url);
 await service.json("org", "create", "acme", "--plan", "unlimited");
 const newKey = async (name: string, ...options: string[]) =>
   (await service.json<{ key: string }>("key", "create", "--org", "acme", "--name", name, ...options)).key;
+const limitPerson = (id: string) => service.json("limit", "set", "person", id, "--org", "acme", ...limits);
 const person = await newMember(db, "ann", { organization: "acme" });
 await service.json("team", "create", "--org", "acme", "--name", "research", ...limit);
 const ofBen = await newMember(db, "ben", { organization: "acme", team: "research" });
-await service.json("person", "limit", ofBen, "--org", "acme", ...limit);
+await limitPerson(ofBen);
 
 /** The key of an organization of its own that has limits for the model: of the key, or of all four in whom it counts. */
 async function keyForModels(
@@ -56,7 +58,7 @@ async function keyForModels(
   for (const one of limited) await limitModels(db, row!.id, ids[one], model, much);
   return made.key;
 }
-await service.json("person", "limit", person, "--org", "acme", ...limit);
+await limitPerson(person);
 const keys = {
   "a key that is limited alone": await newKey("alone", ...limit),
   "a key of a limited person": await newKey("of ann", "--person", person),
