@@ -168,13 +168,14 @@ function Nearest({ of }: { of: Fleet["nearest"] }) {
   if (of.length === 0) return <Empty>No organization has used part of a limit yet.</Empty>;
   return (
     <ul class="nearest">
-      {of.map(({ organization, window, usage_percent, reset_at }) => (
-        <li key={organization}>
+      {of.map(({ organization, models, window, usage_percent, reset_at }) => (
+        <li key={`${organization} ${models}`}>
           <a href={`/organizations/${organization}`}>{organization}</a>
           <Bar used={usage_percent} limit={100} label={`${organization}, used of the ${window}`} />
           <span>{percent(usage_percent)}</span>
           <span class="fine">
-            of the {window}, resets <Distance at={reset_at} />
+            of the {window}
+            {models && ` for ${models}`}, resets <Distance at={reset_at} />
           </span>
         </li>
       ))}

@@ -1,9 +1,10 @@
 /** `sluice export`: writes the file of `sluice apply` from the current state. */
 import { writeFileSync } from "node:fs";
 import type { Command } from "commander";
-import { organizationsYaml } from "../../config/organizations-file.ts";
+import { organizationsYaml, readOrganizationsFile } from "../../config/organizations-file.ts";
 import { readState } from "../management/apply/state.ts";
-import { type WrittenFile, written } from "../management/apply/written.ts";
+import type { Problem } from "../management/apply/step.ts";
+import { refusedElsewhere, type WrittenFile, written } from "../management/apply/written.ts";
 import { noOrganization } from "../management/context.ts";
 import type { Organization } from "../management/organizations.ts";
 import type { Management } from "../management/verbs.ts";
@@ -33,7 +34,7 @@ export function addExportCommand(program: Command, { services }: CommandContext)
     .action(async (options: ExportOptions) => {
       const { terminal } = services;
       const fields = { allFields: options.allFields === true, now_ms: services.now_ms() };
-      const { file, ambiguous, addresses } = await withManagement(services, (manage) =>
+      const { file, ambiguous, addresses, refused } = await withManagement(services, (manage) =>
         exported(manage, options.org, fields),
       );
       for (const { organization, name, keys } of ambiguous) {
@@ -41,8 +42,11 @@ export function addExportCommand(program: Command, { services }: CommandContext)
           `warning: ${organization} has ${keys} keys '${name}', which a file cannot tell apart: they are left out\n`,
         );
       }
-      if (options.json) return printJson(terminal, file);
       const text = organizationsYaml(file, comment, addresses);
+      const name = options.output ?? "organizations.yaml";
+      for (const line of readOrganizationsFile(Buffer.from(text), name).linesOf(refused))
+        terminal.err(`warning: another store would refuse ${line}\n`);
+      if (options.json) return printJson(terminal, file);
       if (options.output === undefined) return terminal.out(text);
       writeFileSync(options.output, text, { flag: "wx", mode: 0o600 });
       terminal.err(`Wrote ${options.output}\n`);
@@ -58,12 +62,13 @@ async function exported(
   manage: Management,
   slugs: string[] | undefined,
   fields: { allFields: boolean; now_ms: number },
-): Promise<WrittenFile> {
+): Promise<WrittenFile & { refused: Problem[] }> {
   const needsOf = ({ slug, status }: Organization) =>
     (slugs ? slugs.includes(slug) : status !== "closed") ? everything : null;
   const state = await readState(manage, needsOf, slugs ? "none" : "by hand");
   for (const slug of slugs ?? []) if (!state.organizations.has(slug)) noOrganization(slug);
-  return written(slugs ? { ...state, plans: new Map() } : state, fields);
+  const file = written(slugs ? { ...state, plans: new Map() } : state, fields);
+  return { ...file, refused: refusedElsewhere(file, state, fields.now_ms) };
 }
 
 const help = `

@@ -80,6 +80,7 @@ export const NearOrganization = Type.Object(
   {
     organization: Type.String({ description: "Its slug." }),
     organization_id: id("org"),
+    models: nullable(Type.String({ description: "The models that the limit is for. Null: all." })),
     window: oneOf([...windowKinds], { description: "The window of whose limit most is used." }),
     usage_percent: Type.Number({ minimum: 0, description: "Of that limit." }),
     reset_at: instant("When that window ends."),
@@ -168,6 +169,7 @@ export const exampleFleet: Fleet = {
     {
       organization: "acme",
       organizationId: examples.organization,
+      models: null,
       window: "week",
       usagePercent: 92.4,
       resetAt: examples.at,

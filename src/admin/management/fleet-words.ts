@@ -62,6 +62,7 @@ const engineColumns: Column<SeenEngine>[] = [
 
 const nearestColumns: Column<NearOrganization>[] = [
   { head: "NEAREST TO A LIMIT", cell: ({ organization }) => organization },
+  { head: "MODELS", cell: ({ models }) => models ?? "", optional: true },
   { head: "WINDOW", cell: ({ window }) => window },
   { head: "USED", cell: ({ usagePercent }) => `${usagePercent} %` },
   { head: "RESETS (UTC)", cell: ({ resetAt }) => minute(resetAt) ?? "" },

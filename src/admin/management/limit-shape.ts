@@ -46,9 +46,9 @@ export const LimitValue = Type.Object(
 export type LimitValue = Value<typeof LimitValue>;
 
 /** `50`, `0.25`, `50USD`, `50 usd`, or `none`: what `typedNanos` reads. */
-const typedForm = "^[0-9.]{1,32} ?[A-Za-z]{0,16}$|^none$";
+const typedForm = "^[0-9]{1,16}([.][0-9]{1,16})? ?[A-Za-z]{0,16}$|^none$";
 const MoneySent = Type.Object({
-  amount: Type.String({ pattern: "^[0-9.]{1,32}$" }),
+  amount: Type.String({ pattern: "^[0-9]{1,16}([.][0-9]{1,16})?$" }),
   currency: Type.String({ pattern: "^[A-Za-z]{1,16}$" }),
 });
 

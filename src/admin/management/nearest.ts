@@ -22,7 +22,9 @@ export async function nearestOrganizations({ administration, standings }: Stores
       if (!organization) return [];
       const { kind: window, percent: usagePercent } = most;
       const { resetAt } = standing.windows[window];
-      return [{ organization: organization.slug, organizationId: organization.id, window, usagePercent, resetAt }];
+      const { id: organizationId, slug } = organization;
+      const models = standing.models ?? null;
+      return [{ organization: slug, organizationId, models, window, usagePercent, resetAt }];
     }),
   );
   return named.flat();

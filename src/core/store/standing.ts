@@ -22,7 +22,8 @@ export type StandingSubject = keyof typeof standingSubjects;
 /** The prefix of the ids of limits for models, which are subjects of the ledger too. */
 export const modelLimitsPrefix = "lim_" as const satisfies IdPrefix;
 
-export interface Standing extends Pick<SubjectReading, "windows" | "concurrentRequests" | "running"> {
+export interface Standing extends Pick<SubjectReading, "models" | "windows" | "concurrentRequests" | "running"> {
+  /** Of the subject, or of its limits for `models`. */
   id: string;
   organizationId: string;
   /** The store's clock. */
@@ -35,7 +36,10 @@ export interface Standings {
    * does not count the use of such a team or key.
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
-  /** The standings with the largest shares of a limit used, the largest first; those without a limit are left out. */
+  /**
+   * The standings with the largest shares of a limit used, the largest first, by the ids of the subjects; a subject stands
+   * there again for each of its limits for models. Those without a limit are left out.
+   */
   nearest(subject: StandingSubject, limit: number): Promise<Standing[]>;
   /** How many subjects of each kind are near a limit, for each percentage. */
   nearLimits(): Promise<NearLimit[]>;

@@ -139,11 +139,11 @@ const prefixes = Object.entries({ ...standingSubjects, person: "per_" }).map(
 const shares = `
   with reached as materialized (
     select s.organization_id, share, w.used::numeric / w.nanos as used_share,
-      concat_ws(':', nullif(s.subject, 'organization'), case when s.subject <> 'organization' then s.subject_id end,
+      concat_ws(':', nullif(s.subject, 'organization'), nullif(s.subject_id, s.organization_id),
         w.kind, extract(epoch from w.starts_at)::bigint, share) as about,
       jsonb_build_object('subject', s.subject,
-        'subject_id', case s.subject ${prefixes.join(" ")} end || replace(coalesce(s.person_id, s.subject_id)::text, '-', ''),
-        'name', s.name, 'window', w.kind, 'share_percent', share, 'used', usage_money(w.used), 'limit', usage_money(w.nanos), 'plan', s.plan,
+        'subject_id', case s.subject ${prefixes.join(" ")} end || replace(coalesce(s.person_id, s.owner_id)::text, '-', ''),
+        'name', s.name, 'models', s.models, 'window', w.kind, 'share_percent', share, 'used', usage_money(w.used), 'limit', usage_money(w.nanos), 'plan', s.plan,
         'starts_at', to_json(w.starts_at), 'reset_at', to_json(w.ends_at)) as details
     from (${standingsWithHook}) s
     join notice_hook h on h.organization_id = s.organization_id

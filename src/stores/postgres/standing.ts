@@ -26,14 +26,17 @@ const hasLimit = (table: string) =>
 const raiseOf = (id: string) =>
   `left join limit_value r on r.counted_id = ${id} and r.kind = 'raise' and r.until > (select store_now())`;
 
-/** Teams, people, keys, and limits for models, with a limit that the ledger counts. */
+/**
+ * Teams, people, keys, and limits for models, with a limit that the ledger counts. `owner_id` has the limit: the subject itself,
+ * or who has it for models.
+ */
 const limited = `
-  select s.subject_id, s.organization_id, ${raisedLimits("s")}
+  select s.subject_id, s.organization_id, coalesce(s.parent_id, s.subject_id) as owner_id, s.models, ${raisedLimits("s")}
   from usage_subject s ${raiseOf("s.subject_id")} where ${hasLimit("s")}`;
 
 /** Organizations that have a limit, their own or their plan's. */
 const organizations = `
-  select o.id as subject_id, o.id as organization_id, ${raisedLimits("l")}
+  select o.id as subject_id, o.id as organization_id, o.id as owner_id, null::text as models, ${raisedLimits("l")}
   from organization o left join plan p on p.name = o.plan
   cross join lateral (
     select ${limitColumns.map((column, place) => `usage_own(p.${column}, o.own_limits[${place + 1}], null) as ${column}`).join(", ")}
@@ -66,15 +69,17 @@ const standingRows = (subjects: string, condition: string): string => `
   ) l
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
 
+/** Each subject with its own limits, and again for each of its limits for models. The plan is that of own limits. */
 const subjectsOf: Record<StandingSubject, string> = {
-  organization: `select u.*, 'organization' as subject, o.slug as name, o.plan, null::uuid as person_id
-    from (${organizations}) u join organization o on o.id = u.subject_id`,
+  organization: `select u.*, 'organization' as subject, o.slug as name, case when u.models is null then o.plan end as plan,
+      null::uuid as person_id
+    from (${organizations} union all ${limited} and s.parent_id is not null) u join organization o on o.id = u.owner_id`,
   team: `select u.*, 'team' as subject, m.name, null as plan, null::uuid as person_id
-    from (${limited}) u join team m on m.id = u.subject_id`,
+    from (${limited}) u join team m on m.id = u.owner_id`,
   person: `select u.*, 'person' as subject, coalesce(p.name, p.email) as name, null as plan, p.id as person_id
-    from (${limited}) u join usage_subject s on s.subject_id = u.subject_id join person p on p.id = s.person_id`,
+    from (${limited}) u join usage_subject s on s.subject_id = u.owner_id join person p on p.id = s.person_id`,
   key: `select u.*, 'key' as subject, k.name, null as plan, null::uuid as person_id
-    from (${limited}) u join api_key k on k.id = u.subject_id`,
+    from (${limited}) u join api_key k on k.id = u.owner_id`,
 };
 
 const allSubjects = Object.values(subjectsOf).join(" union all ");
@@ -88,6 +93,9 @@ export const standingsWithHook = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
+  /** Who has the limits: the subject, or the one that has them for `models`. */
+  owner_id: string;
+  models: string | null;
   /** The limits of the three windows. */
   limits: (number | null)[];
   concurrent_requests: number | null;
@@ -115,7 +123,7 @@ export function standings(db: Querying): Standings {
     },
     async nearest(subject, limit) {
       const rows = await db.query<StandingRow>(nearestOf[subject], [limit]);
-      return rows.map((row) => standingOf(row, idOf(row.subject_id, standingSubjects[subject])));
+      return rows.map((row) => standingOf(row, idOf(row.owner_id, standingSubjects[subject])));
     },
     nearLimits: () => db.query<NearLimit>(counting),
   };
@@ -123,15 +131,11 @@ export function standings(db: Querying): Standings {
 
 /** Reads the standing of a key, its person and its team, if they have limits, and of the limits for models that count for it. */
 export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
-  const rows = await db.query<StandingRow & { subject: LimitedBy; models: string | null }>(ofKey, [
+  const rows = await db.query<StandingRow & { subject: LimitedBy }>(ofKey, [
     bare(organizationId, "org_"),
     bare(keyId, "key_"),
   ]);
-  return rows.map((row) => ({
-    subject: row.subject,
-    ...(row.models !== null && { models: row.models }),
-    ...readingOf(row),
-  }));
+  return rows.map((row) => ({ subject: row.subject, ...modelsOf(row), ...readingOf(row) }));
 }
 
 /**
@@ -142,24 +146,24 @@ export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: numbe
   const whose = "s.organization_id = coalesce(<id>, s.organization_id)";
   const [before = "", after = ""] = standingRows(subjectsOf[subject], whose).split("<id>");
   const rows = sql`${sql.raw(before)}${organization ?? null}::uuid${sql.raw(after)}`;
-  return sql`${id} in (select u.subject_id from (${rows}) u where u.percent >= ${percent}::integer)`;
+  return sql`${id} in (select u.owner_id from (${rows}) u where u.percent >= ${percent}::integer)`;
 }
 
 const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");
 
 /** Whose limits count for a key, and each of them for models. */
 const countingFor = `
-  select l.place, l.subject, c.id, c.models
+  select l.place, l.subject, c.id
   from (select $2::uuid as key) k left join usage_subject s on s.subject_id = k.key
   cross join lateral (
     values (1, 'key', k.key), (2, 'person', s.member_id), (3, 'team', s.team_id), (4, 'organization', $1::uuid)
   ) l (place, subject, id)
   cross join lateral (
-    select l.id, null as models union all select m.subject_id, m.models from usage_subject m where m.parent_id = l.id
+    select l.id union all select m.subject_id from usage_subject m where m.parent_id = l.id
   ) c`;
 
 const ofKey = `${standingRows(
-  `select u.*, i.subject, i.place, i.models from (${limited}) u join (${countingFor}) i on i.id = u.subject_id`,
+  `select u.*, i.subject, i.place from (${limited}) u join (${countingFor}) i on i.id = u.subject_id`,
   "s.organization_id = $1::uuid",
 )} order by s.place, s.models nulls first`;
 
@@ -172,7 +176,7 @@ const nearestOf = Object.fromEntries(
 ) as Record<StandingSubject, string>;
 
 const counting = `
-  select k.subject, p.percent, count(s.subject_id) as count
+  select k.subject, p.percent, count(distinct s.owner_id) as count
   from unnest(array['${Object.keys(subjectsOf).join("', '")}']) k (subject)
   cross join unnest(array[${nearShares.join(", ")}]) p (percent)
   left join (${standingRows(allSubjects, "true")}) s on s.subject = k.subject and s.percent >= p.percent
@@ -185,8 +189,10 @@ export function uuidOfSubject(id: string): string {
 }
 
 function standingOf(row: StandingRow, id: string): Standing {
-  return { id, organizationId: idOf(row.organization_id, "org_"), ...readingOf(row), at: row.at };
+  return { id, organizationId: idOf(row.organization_id, "org_"), ...modelsOf(row), ...readingOf(row), at: row.at };
 }
+
+const modelsOf = ({ models }: StandingRow) => (models === null ? {} : { models });
 
 function readingOf(row: StandingRow): Pick<Standing, "windows" | "concurrentRequests" | "running"> {
   const reading = (kind: WindowKind) => {

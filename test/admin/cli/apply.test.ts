@@ -436,6 +436,18 @@ describe("export", () => {
     expect((await apply(out, "--prune")).out).toBe(asTheFile);
   });
 
+  test("warns of a limit that another store would refuse: the organization's was lowered after it", async () => {
+    await here.manage.createOrganization({ slug: "lowered" });
+    await here.manage.createKey({ organization: "lowered", name: "ci", limits: { week: "50" } });
+    await here.manage.updateOrganizationLimits({ organization: "lowered", own: { week: "20" } });
+    const { out, err, code } = await here.cli.typed("export --org lowered");
+    expect(code).toBe(0);
+    expect(out).toContain("week: 50");
+    expect(err).toMatch(
+      /^warning: another store would refuse organizations\.yaml:\d+:\d+: organizations\.lowered\.keys\.ci\.limits\.own: The limit 'week' of 50 for the key is above that of the organization 'lowered', 20\. Choose a lower one\.\n$/,
+    );
+  });
+
   test("has the plans made here, and every organization that is not closed, unless some are named", async () => {
     await here.manage.createPlan({ name: "own", week: "77" });
     await here.manage.createOrganization({ slug: "ended" });

@@ -1,6 +1,7 @@
 /** Standing: what organizations, teams and keys have used of their limits, by the one read that all show. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
+import { bare } from "../../../src/core/store/ids.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { tightest } from "../../../src/core/store/standing.ts";
@@ -9,6 +10,7 @@ import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { admitOf, newHex, type Store, settleOf, stores, unlimited } from "./ledger-stores.ts";
+import { limitModels } from "./model-limits.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
 
 setDefaultTimeout(60_000);
@@ -145,6 +147,37 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
       ...[50, 80, 95, 100].map((percent) => ["organization", percent, 0]),
       ...[50, 80, 95, 100].map((percent) => ["person", percent, 0]),
       ...[50, 80, 95, 100].map((percent, place) => ["team", percent, [2, 2, 1, 0][place]!]),
+    ]);
+  });
+
+  test("count who is near a limit for models once, by all of its limits, and name the models", async () => {
+    const organization = await store.newOrganization();
+    const [key, near] = [await newKey(organization, {}), await newKey(organization, { week: 1_000 })];
+    const before = await acts.nearLimits();
+    const [owner, pattern] = [bare(organization, "org_"), "acme/*"];
+    for (const one of [key, near]) await limitModels(store.db, owner, bare(one, "key_"), pattern, { week: 1_000 });
+    await limitModels(store.db, owner, owner, pattern, { month: 2_000 });
+    await (await use(organization, near, 960)).settle();
+    await (await use(organization, key, 850)).settle();
+    const { items } = await acts.pageKeys({ limit: 100, over: 80, organizationId: organization });
+    expect(items.map(({ id }) => id)).toEqual([key, near]);
+    const { items: owners } = await acts.pageOrganizations({ limit: 100, over: 90 });
+    expect(owners.map(({ id }) => id)).toEqual([organization]);
+    const [first] = await acts.nearest("organization", 1);
+    expect(first).toMatchObject({ id: organization, models: pattern });
+    expect(tightest(first!)).toEqual({ kind: "month", percent: 90.5 });
+    const after = await acts.nearLimits();
+    const more = after.map(({ subject, percent, count }, place): unknown => [
+      subject,
+      percent,
+      count - before[place]!.count,
+    ]);
+    expect(more.filter((one) => (one as unknown[])[2] !== 0)).toEqual([
+      ["key", 50, 2],
+      ["key", 80, 2],
+      ["key", 95, 1],
+      ["organization", 50, 1],
+      ["organization", 80, 1],
     ]);
   });
 });

@@ -17,6 +17,7 @@ import { setRaise } from "../../harness/limits.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
 import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
+import { limitModels } from "../store/model-limits.ts";
 import { newSecret, unrestricted } from "../store/new-key.ts";
 
 setDefaultTimeout(60_000);
@@ -274,6 +275,30 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       { organization: slug, subject: "team", name: "product", window: "week", used: dollars(85), limit: dollars(100) },
     ]);
     expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
+    await acts.removeNoticeHook(organization, "cli:test");
+  });
+
+  test("a limit for models is told of beside the others, with its models", async () => {
+    const acts = administration(store.db);
+    const organization = await store.newOrganization();
+    const { url } = receiver();
+    const [team, key] = await teamAndKey(acts, organization);
+    const owner = uuidOf(organization, "org_")!;
+    await limitModels(store.db, owner, uuidOf(team, "team_")!, "acme/*", { week: 100 });
+    await limitModels(store.db, owner, owner, "acme/*", { week: 90 });
+    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await use(organization, 85, key);
+    for (const _ of [1, 2]) await noticeQueue(store.db).look();
+    const waiting = await noticeQueue(store.db).claim(10);
+    const told = waiting.map(({ details: { subject, subject_id, models, share_percent } }) =>
+      [subject, subject_id, models, share_percent].join(" "),
+    );
+    expect(told.sort()).toEqual([
+      `organization ${organization} acme/* 80`,
+      `team ${team}  80`,
+      `team ${team} acme/* 80`,
+    ]);
+    expect(waiting.map(({ details: { plan } }) => plan)).toEqual([null, null, null]);
     await acts.removeNoticeHook(organization, "cli:test");
   });
 

@@ -1,9 +1,11 @@
 /** The file that describes the current state: comparing the two finds no difference. Pure. */
 import { canonical } from "../../store/audit-chain.ts";
+import { differences } from "./difference.ts";
 import type { Kind, Values } from "./kind.ts";
 import { keyKind, organizationKind, planKind, teamKind } from "./kinds.ts";
 import { membershipsWritten, nameOf, personLimitsWritten, roleByHand } from "./person-kind.ts";
 import type { PersonState, State } from "./state.ts";
+import type { Problem } from "./step.ts";
 import type { Section, WantedFile, WantedOrganization, WantedPerson } from "./wanted.ts";
 
 export interface WrittenFile {
@@ -12,6 +14,13 @@ export interface WrittenFile {
   ambiguous: { organization: string; name: string; keys: number }[];
   /** The verified addresses of people, by their names in the file. */
   addresses: ReadonlyMap<string, string>;
+}
+
+/** The reasons why a store that has nothing yet would refuse the file: limits that were above their organization's before. */
+export function refusedElsewhere({ file }: WrittenFile, state: State, now_ms: number): Problem[] {
+  const people = state.people.map(({ person }) => ({ person: { ...person, memberships: [] }, limits: new Map() }));
+  const nothing = { organizations: new Map(), renamed: new Map(), open: new Set<string>(), people };
+  return differences(file, { ...state, ...nothing }, { prunes: false, now_ms }).problems;
 }
 
 /** `allFields`: fields stand in the file also if a new thing would have the same value. */

@@ -27,7 +27,7 @@ export const usageMetrics = {
   usage_subjects_near_limit: {
     type: "gauge",
     across: "max",
-    help: "Organizations, teams and keys that have used this percentage of a limit of a window, or more, as of the last minute.",
+    help: "Organizations, teams, people and keys that have used this percentage of a limit of a window, or more, one for models included, as of the last minute.",
     question: "How many will soon be refused?",
     labels: { subject: Object.keys(standingSubjects), percent: nearShares.map(String) },
   },
