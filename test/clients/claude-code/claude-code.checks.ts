@@ -114,7 +114,7 @@ describe("a refusal", () => {
     expect(done.failed).toBe(true);
     expect(messagesIn(done).map(({ status }) => status)).toEqual([429]);
     expect(done.result).toMatch(why);
-    expect(done.result).toMatch(/This request needs at least [\d,]+ (?:tokens|nanos), /);
+    expect(done.result).toMatch(/This request needs at least (?:[\d,]+ tokens|\$[\d.]+), /);
   });
 
   test("of a model that there is not says so", async () => {

@@ -9,7 +9,7 @@ import { fileIn, npmPackages } from "../npm-packages.ts";
 const wanted = { "@anthropic-ai/claude-code": "2.1.329" };
 
 export async function claudeSuite(edition: Edition): Promise<Ran> {
-  const checks = ["claude-code.checks.ts", "nanos.checks.ts"].map((name) => join(import.meta.dir, name));
+  const checks = ["claude-code.checks.ts", "cost.checks.ts"].map((name) => join(import.meta.dir, name));
   const packages = await npmPackages("claude-code", wanted, edition);
   // The package's own launcher is a stub until its install script has run, which it need not.
   const platform = `@anthropic-ai/claude-code-${process.platform}-${process.arch}`;

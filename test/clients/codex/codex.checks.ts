@@ -330,7 +330,7 @@ describe("a refusal", () => {
     expect(requestsOf(ended)).toEqual(["POST 429"]);
     expect(engine.asked).toHaveLength(0);
     expect(ended.errors).toMatch(why);
-    expect(ended.errors).toMatch(/This request needs at least [\d,]+ (?:tokens|nanos), /);
+    expect(ended.errors).toMatch(/This request needs at least (?:[\d,]+ tokens|\$[\d.]+), /);
   });
 
   test("of a model that there is not says so", async () => {
