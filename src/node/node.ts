@@ -23,7 +23,6 @@ import { storedResponses } from "../features/responses/records.ts";
 import { answerSinks } from "../features/responses/sinks.ts";
 import { memoryRates } from "../stores/memory/rates.ts";
 import { drains } from "../stores/postgres/drains.ts";
-import { fleetReports } from "../stores/postgres/fleet-reports.ts";
 import { noticeQueue } from "../stores/postgres/notices.ts";
 import { dryRunRates } from "../stores/redis/dry-run-rates.ts";
 import { redisEngineSlots } from "../stores/redis/engine-slots.ts";
@@ -123,7 +122,7 @@ export async function startNode(foundation: Foundation) {
         version: serving.version,
         url,
         configuration: serving.configuration,
-        store: fleetReports(serving.database),
+        store: stores.fleet,
         failed: foundation.outage("fleet_unreported"),
       }),
     startWarmNode: () =>
@@ -201,7 +200,7 @@ function startReadiness(
 ): Readiness {
   const { configuration, database, member } = serving;
   const checks = [
-    ...readinessChecks(database, stores.redis, configuration),
+    ...readinessChecks(database, stores, configuration),
     administratorsCheck(database, log, () => performance.now()),
     routesCheck(engines.routes),
   ];

@@ -6,8 +6,6 @@ export const equivalents: Readonly<Record<string, string>> = {
     "At that very size the turn of the loop finds nothing to delete, and ends.",
   "src/core/admission/queue.ts, commandQueue.remove: nothing returned 1":
     "Only a deadline takes a command out, and settlements have none.",
-  "src/core/admission/standby-rates.ts, standbyRates.onStandby: boundary shifted 1":
-    "At that very millisecond the entries that the first store counted are too old to count.",
   "src/core/auth/last-used.ts, lastUsed.add: operand dropped 2":
     "Which of several addresses of one key within seconds is noted is not promised.",
   "src/core/http/client-address.ts, clientAddresses: constant off by one 2":
