@@ -97,7 +97,6 @@ function warmingOf({ serving, settings, log }: Foundation, node: Node): WarmUpPa
   return {
     warm_up_ms: settings.server.warm_up_ms,
     start: node.startWarmNode,
-    ledger: node.ledger,
     log,
     stopped: stopped.signal,
   };

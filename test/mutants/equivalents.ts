@@ -18,10 +18,6 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/stores/memory/rates.ts, prune: sum turned 4": "The same entries are dropped at other moments.",
   "src/stores/memory/rates.ts, retry_ms: empty returned 8":
     "Once all entries have ended there is room: a request that needs more than its limit was refused before.",
-  "src/stores/redis/dry-run-rates.ts, dryRunRates.replies: constant off by one 6":
-    "Nobody reads the counts of a request that warms up.",
-  "src/stores/redis/dry-run-rates.ts, ping_ms: constant off by one 1":
-    "A millisecond more of a wait that is not promised.",
   "src/stores/redis/rates-script.ts, looked_at_max: constant off by one 1": "How far a refusal looks is not promised.",
   "src/core/routing/names.ts, names.prepare.asking: nothing returned 1":
     "`Promise.all` takes null for a promise that is kept.",
