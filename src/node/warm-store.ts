@@ -7,7 +7,7 @@ import { costOf } from "../core/inference/money.ts";
 import type { Credential } from "../core/store/directory.ts";
 import { idOf } from "../core/store/ids.ts";
 import type { Admit, AdmitAnswer, Answer, Command, Ledger, WindowKind } from "../core/store/ledger.ts";
-import { yieldToEventLoop } from "../core/time/yielding.ts";
+import { yieldToEventLoop } from "../core/time/turns.ts";
 
 /** A batch takes a turn of the event loop, so that commands gather in the next one. */
 export const grantAll: Ledger["run"] = async (commands) => {

@@ -33,8 +33,8 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/features/telemetry/metrics.ts, prometheusMetrics.routes: statements swapped 1":
     "Each is a reading of its own; the order of metrics is that of the table.",
   "src/features/telemetry/process.ts, watchProcess.seconds: boundary shifted 1": "Nothing in seconds is nothing.",
-  "src/core/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
-  "src/core/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
+  "src/core/time/deadline.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
+  "src/core/time/deadline.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/core/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
   "src/core/tokens/examine.ts, noMedia: constant off by one 1": "Only for the media of a request is anybody asked.",
   "src/core/tokens/harmony-types.ts, typeOf: boundary shifted 1": "How deep a schema is followed is not promised.",

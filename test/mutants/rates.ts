@@ -182,7 +182,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "a process that stood still gives up what it has not sent",
-    file: "src/core/time/countdown.ts",
+    file: "src/core/time/deadline.ts",
     find: "this.#late_ms += this.#planned_ms + late_ms - counted_ms;",
     replace: "void counted_ms;",
     caughtBy: ["test/core/time/countdown.test.ts", "test/core/time/deadline.test.ts"],
