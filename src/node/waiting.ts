@@ -81,7 +81,10 @@ function listening(configuration: Configuration, member: Member | null, log: Log
   return {
     server,
     url: api.url,
-    handOver: async () => void (await Promise.all([api.refuse(), operators?.refuse()])),
+    async handOver() {
+      api.refuse();
+      operators?.refuse();
+    },
   };
 }
 
