@@ -4,17 +4,14 @@
  * next request beside those that go by themselves. The cases take turns, so that whatever else the machine does meets
  * them alike. Run: bun bench/rates.ts --seconds 30 --together 1,4,16,64
  */
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { Redis } from "ioredis";
-import { migrate } from "../db/migrate.ts";
 import type { RateSubject, Rates } from "../src/core/store/rates.ts";
-import { postgresRates } from "../src/stores/postgres/rates.ts";
-import { serverDatabase } from "../src/stores/postgres/server.ts";
+import { memoryRates } from "../src/stores/memory/rates.ts";
 import { redisConnection } from "../src/stores/redis/connection.ts";
 import { redisRates } from "../src/stores/redis/rates.ts";
 import { newHex, newRequestId } from "../test/core/store/ledger-stores.ts";
-import { freshDatabase, startRedis } from "../test/harness/services.ts";
+import { startRedis } from "../test/harness/services.ts";
 
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "30" }, together: { type: "string", default: "8" } },
@@ -55,28 +52,17 @@ async function redis_us(): Promise<number> {
   return 1e6 * (seconds("used_cpu_user") + seconds("used_cpu_sys"));
 }
 
-const { url, drop } = await freshDatabase();
-const db = await serverDatabase(url);
-await migrate(db);
-const lane = await db.lane({});
-const [backend] = await lane.query<{ pid: number }>("select pg_backend_pid() as pid");
-const postgres_us = async () => Number(readFileSync(`/proc/${backend!.pid}/schedstat`, "utf8").split(" ")[0]) / 1000;
-const query: typeof db.query = (text, parameters) => lane.query(text, [...(parameters ?? [])]);
-
 const patient = { answer_ms: 60_000 };
 const ofRedis = (wait?: { wait_ms: number }) => [redisRates(connection, { ...patient, ...wait }), redis_us] as const;
-const ofPostgres = (wait?: { wait_ms: number }) =>
-  [postgresRates({ query }, { ...patient, ...wait }), postgres_us] as const;
-const kinds: [name: string, stored: ReturnType<typeof ofRedis>, count: number, organizations: number][] = [
+const inMemory = () => [memoryRates(() => performance.now()), async () => 0] as const;
+const kinds: [name: string, stored: readonly [Rates, () => Promise<number>], count: number, organizations: number][] = [
   ["Redis: organization", ofRedis(), 1, 1],
   ["Redis: 64 organizations", ofRedis(), 1, 64],
   ["Redis: organization, corrections by themselves", ofRedis({ wait_ms: 0 }), 1, 1],
   ["Redis: organization and key", ofRedis(), 2, 1],
   ["Redis: organization, team and key", ofRedis(), 3, 1],
-  ["Postgres: organization", ofPostgres(), 1, 1],
-  ["Postgres: organization, corrections by themselves", ofPostgres({ wait_ms: 0 }), 1, 1],
-  ["Postgres: organization and key", ofPostgres(), 2, 1],
-  ["Postgres: organization, team and key", ofPostgres(), 3, 1],
+  ["memory: organization", inMemory(), 1, 1],
+  ["memory: organization, team and key", inMemory(), 3, 1],
 ];
 const cases = values.together.split(",").flatMap((together) =>
   kinds.map(([name, [rates, store_us], count, organizations]): Case => {
@@ -122,8 +108,5 @@ process.exitCode = 0;
 for (const { rates } of cases) await rates.close();
 asking.disconnect();
 connection.close();
-await lane.close();
-await db.close();
-await drop();
 await redis.stop();
 process.exit();

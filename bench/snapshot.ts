@@ -1,9 +1,7 @@
-// What an old snapshot costs the ledger: `bun bench/snapshot.ts [seconds] [batches a second] [seconds a slice] [rates]`. Two
+// What an old snapshot costs the ledger: `bun bench/snapshot.ts [seconds] [batches a second] [seconds a slice]`. Two
 // databases on one Postgres get the same load, batch by batch: one organization, in each batch four admissions and the
 // settlements of those of a second before, beside one request that lasts as long as the bench and is checkpointed. In one
-// of the two a bystander holds a snapshot all the while, as pg_dump does. Compare the columns, slice by slice. With
-// `rates` the batches take from sliding limits instead, every fourth counted one by one and the others
-// by seconds, and correct them.
+// of the two a bystander holds a snapshot all the while, as pg_dump does. Compare the columns, slice by slice.
 
 import { readFileSync } from "node:fs";
 import Table from "cli-table3";
@@ -12,14 +10,11 @@ import { noUsage } from "../src/core/inference/usage.ts";
 import type { Admit } from "../src/core/store/ledger.ts";
 import type { Database } from "../src/stores/postgres/database.ts";
 import { ledger } from "../src/stores/postgres/ledger.ts";
-import { postgresRates } from "../src/stores/postgres/rates.ts";
 import { serverDatabase } from "../src/stores/postgres/server.ts";
 import { admitOf, newHex, settleOf } from "../test/core/store/ledger-stores.ts";
-import { ofOrganization } from "../test/core/store/rates-stores.ts";
 import { freshDatabase } from "../test/harness/services.ts";
 
 const [length_s = 120, rate = 200, slice_s = 10] = process.argv.slice(2, 5).map(Number);
-const ofRates = process.argv[5] === "rates";
 const sweep_ms = 5_000;
 const limits = { session: 1e14, week: 1e14, month: 1e14, concurrentRequests: 100_000 };
 
@@ -46,7 +41,7 @@ async function subject(isWatched: boolean): Promise<Subject> {
   await db.query("insert into organization (id, slug, name, anchor_at) values ($1, 'bench', 'Bench', '2026-01-31Z')", [
     organization.slice(4),
   ]);
-  const load = ofRates ? await takes(db, organization) : await pairs(db, organization);
+  const load = await pairs(db, organization);
   const letGo = isWatched ? await bystander(database.url) : async () => {};
   return {
     ...load,
@@ -86,42 +81,6 @@ async function pairs(db: Database, organization: string): Promise<Load> {
     },
     cpu_us: () => cpuOf(pid),
     close: () => book.close(),
-  };
-}
-
-async function takes(db: Database, organization: string): Promise<Load> {
-  const connection = await db.lane({});
-  const query: Database["query"] = (text, parameters) => connection.query(text, [...(parameters ?? [])]);
-  const rates = postgresRates({ query }, { answer_ms: 60_000 });
-  const [backend] = await connection.query<{ pid: number }>("select pg_backend_pid() as pid");
-  const pid = backend!.pid;
-  // Entries of both kinds count together, so each kind has an organization.
-  const single = `org_${newHex()}`;
-  let turn = 0;
-  return {
-    step() {
-      const singly = turn++ % 4 === 0;
-      return Promise.all(
-        Array.from({ length: 4 }, async () => {
-          const per_minute = singly ? 6_000 : 1_000_000;
-          const organizationId = singly ? single : organization;
-          const taken = await rates.take({
-            organizationId,
-            requestId: `req_${newHex()}`,
-            tokens: 100,
-            tokens_min: 100,
-            subjects: ofOrganization(organizationId, { requestsPerMinute: per_minute, tokensPerMinute: 1e9 }),
-          });
-          if (taken.answer === "taken") await taken.correct(50);
-        }),
-      );
-    },
-    sweep: async () => {},
-    cpu_us: () => cpuOf(pid),
-    close: async () => {
-      await rates.close();
-      await connection.close();
-    },
   };
 }
 

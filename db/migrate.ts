@@ -17,7 +17,6 @@ import ledgerWindows from "./migrations/0001_baseline/ledger_windows.sql" with {
 import limits from "./migrations/0001_baseline/limits.sql" with { type: "text" };
 import partitions from "./migrations/0001_baseline/partitions.sql" with { type: "text" };
 import people from "./migrations/0001_baseline/people.sql" with { type: "text" };
-import rates from "./migrations/0001_baseline/rates.sql" with { type: "text" };
 import responses from "./migrations/0001_baseline/responses.sql" with { type: "text" };
 import rollups from "./migrations/0001_baseline/rollups.sql" with { type: "text" };
 
@@ -47,7 +46,6 @@ const baseline = [
   ledgerAdmissions,
   ledgerSettlements,
   ledgerSubjects,
-  rates,
   audit,
   rollups,
   partitions,

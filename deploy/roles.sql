@@ -54,7 +54,6 @@ grant delete on usage_opening to sluice_run;
 grant insert, update, delete on notice_hook, notice to sluice_run;
 
 -- What is kept for a while.
-grant insert, update, delete on usage_rate, usage_rate_now to sluice_run;
 grant insert, delete on kept_response to sluice_run;
 grant insert, update, delete on kept_answer, kept_answer_entry, answer_note to sluice_run;
 grant insert, update on kept_response_total, input_calibration, output_calibration to sluice_run;

@@ -9,7 +9,7 @@ import { problemOfCurrency } from "../core/inference/money.ts";
 import { whyNotExtra } from "../core/protocol/engine-fields.ts";
 import { ChatCompletionRequest } from "../core/protocol/openai-chat/contract.ts";
 import type { Path } from "../core/schema/walk.ts";
-import { isZone } from "../core/time/zone.ts";
+import { isZone } from "../core/time/written.ts";
 import { checkedKey } from "./api-key.ts";
 import { didYouMean } from "./diagnose.ts";
 import { brokenIdentity, type IdentitySection } from "./identity.ts";

@@ -4,6 +4,7 @@
  */
 
 import type { ManagementEntrance } from "../admin/http/gate.ts";
+import { latest, shared } from "../admin/http/shared.ts";
 import { operatorCaller } from "../admin/management/caller.ts";
 import { direct, type Transport } from "../admin/management/client.ts";
 import { type ConsoleLinking, type ManagementOptions, managementContext } from "../admin/management/context.ts";
@@ -15,7 +16,6 @@ import { operatorAuthentication } from "../core/auth/operator.ts";
 import { unknownCredentialLimits } from "../core/auth/unknown-credentials.ts";
 import { compact } from "../core/inference/compact.ts";
 import type { Operator } from "../core/store/operators.ts";
-import { latest, shared } from "../core/time/shared.ts";
 import { administration, administrationStores } from "../stores/postgres/administration.ts";
 import type { Database } from "../stores/postgres/database.ts";
 import { sealingOf } from "./sealing.ts";

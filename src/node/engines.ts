@@ -16,12 +16,12 @@ import { type Tallies, tallies } from "../core/routing/tallies.ts";
 import { type RouteView, routesOf } from "../core/routing/view.ts";
 import type { EngineSlots } from "../core/store/engine-slots.ts";
 import type { EngineSeen } from "../core/store/fleet.ts";
-import { Lateness } from "../core/time/lateness.ts";
 import { repeating } from "../core/time/repeating.ts";
 import { type Client, client, type Stray } from "../core/upstream/http1/client.ts";
 import { ReadPauses } from "../core/upstream/http1/read-pauses.ts";
 import { type Resolve, resolve as resolveName } from "../core/upstream/resolve.ts";
 import { disposable } from "./foundation.ts";
+import { Lateness } from "./lateness.ts";
 import { logResolved } from "./resolution-log.ts";
 
 export interface Engines extends AsyncDisposable {

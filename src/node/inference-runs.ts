@@ -5,7 +5,6 @@ import type { AnswerPart } from "../core/inference/answer-part.ts";
 import { retryBudgets } from "../core/routing/budget.ts";
 import type { Share } from "../core/routing/fair-queue.ts";
 import { idleClock } from "../core/time/clock.ts";
-import { seldom } from "../core/time/seldom.ts";
 import type { TokenCounter } from "../core/tokens/counter.ts";
 import { answerCount, type CountAnswer, hasTokenizer, isCountable, promptCount } from "../core/tokens/prompt-count.ts";
 import { type Attempted, Attempts, type AttemptsParts } from "../core/usage/attempts.ts";
@@ -19,6 +18,7 @@ import type { Traces } from "../core/usage/traces.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import type { Engines } from "./engines.ts";
 import { lossLog } from "./loss-log.ts";
+import { seldom } from "./seldom.ts";
 
 interface Parts {
   admission: Admission;

@@ -1,9 +1,9 @@
 /** Counts what engines were not sent of requests, and logs each kind once an hour for each route. */
 import type { Log } from "../core/http/log.ts";
 import type { Loss } from "../core/protocol/codec.ts";
-import { seldom } from "../core/time/seldom.ts";
 import type { Lost } from "../core/usage/attempts.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
+import { seldom } from "./seldom.ts";
 
 const silence_ms = 3_600_000;
 

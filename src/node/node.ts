@@ -21,11 +21,8 @@ import { notices } from "../core/usage/notices.ts";
 import { documentation } from "../features/openapi/documentation.ts";
 import { storedResponses } from "../features/responses/records.ts";
 import { answerSinks } from "../features/responses/sinks.ts";
-import { memoryRates } from "../stores/memory/rates.ts";
 import { drains } from "../stores/postgres/drains.ts";
-import { fleetReports } from "../stores/postgres/fleet-reports.ts";
 import { noticeQueue } from "../stores/postgres/notices.ts";
-import { dryRunRates } from "../stores/redis/dry-run-rates.ts";
 import { redisEngineSlots } from "../stores/redis/engine-slots.ts";
 import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
@@ -123,7 +120,7 @@ export async function startNode(foundation: Foundation) {
         version: serving.version,
         url,
         configuration: serving.configuration,
-        store: fleetReports(serving.database),
+        store: stores.fleet,
         failed: foundation.outage("fleet_unreported"),
       }),
     startWarmNode: () =>
@@ -132,7 +129,6 @@ export async function startNode(foundation: Foundation) {
         like: dependencies,
         bounds: boundsOf(settings, parts.lifecycle),
         counter: parts.counter,
-        rates: stores.redis ? dryRunRates(stores.redis) : memoryRates(() => performance.now()),
       }),
   };
   return disposable(node, ending);
@@ -201,7 +197,7 @@ function startReadiness(
 ): Readiness {
   const { configuration, database, member } = serving;
   const checks = [
-    ...readinessChecks(database, stores.redis, configuration),
+    ...readinessChecks(database, stores, configuration),
     administratorsCheck(database, log, () => performance.now()),
     routesCheck(engines.routes),
   ];

@@ -1,10 +1,12 @@
 /** The conditions of exact admission, which /readyz checks. */
 import { schemaOf, unfitting } from "../../db/migrate.ts";
 import { administratorsProblem } from "../admin/store/administrators.ts";
+import { ratesInShares } from "../admin/store/rates-in-shares.ts";
 import type { Reloadable } from "../config/reload.ts";
 import type { Log } from "../core/http/log.ts";
 import type { ReadinessCheck } from "../core/operations/readiness.ts";
 import { modelsWithoutRoute, type RouteView } from "../core/routing/view.ts";
+import type { FleetReports } from "../core/store/fleet.ts";
 import { administratorsOutlook } from "../stores/postgres/administrators.ts";
 import { whyNoAdmission } from "../stores/postgres/admits.ts";
 import { answeredWithin, type Database } from "../stores/postgres/database.ts";
@@ -25,7 +27,7 @@ const day_ms = 86_400_000;
 
 export function readinessChecks(
   database: Database,
-  redis: RedisConnection | null,
+  { redis, fleet }: { redis: Pick<RedisConnection, "ping"> | null; fleet: Pick<FleetReports, "processes"> },
   configuration: Reloadable,
 ): ReadinessCheck[] {
   const isEmbedded = database.kind === "pglite";
@@ -44,7 +46,7 @@ export function readinessChecks(
     },
   ];
   if (!isEmbedded) checks.push(schemaCheck(database));
-  if (redis) checks.push(redisCheck(redis));
+  if (!isEmbedded || redis) checks.push(redisCheck(redis, fleet.processes));
   return checks;
 }
 
@@ -68,17 +70,20 @@ function schemaCheck(database: Database): ReadinessCheck {
   };
 }
 
-function redisCheck(redis: RedisConnection): ReadinessCheck {
+/** A warning: limits a minute are then kept in shares (docs/design/usage.md, Sliding limits). */
+function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () => number): ReadinessCheck {
   return {
     name: "redis",
     severity: "warning",
     every_ms,
     async run() {
+      const shares = ratesInShares(processes());
+      if (redis === null) return shares && `there is none (REDIS_URL): ${shares}`;
       try {
         await redis.ping(answer_ms);
         return null;
       } catch {
-        return "Redis does not answer";
+        return `Redis does not answer${shares ? `: ${shares}` : ""}`;
       }
     },
   };

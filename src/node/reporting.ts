@@ -47,7 +47,7 @@ export interface Reported {
 }
 
 interface Parts extends Reported {
-  store: FleetReports;
+  store: Omit<FleetReports, "processes">;
   /** Called once for each outage, however long it lasts. */
   failed(cause: unknown): void;
   clock?: Clock;

@@ -97,7 +97,6 @@ function warmingOf({ serving, settings, log }: Foundation, node: Node): WarmUpPa
   return {
     warm_up_ms: settings.server.warm_up_ms,
     start: node.startWarmNode,
-    ledger: node.ledger,
     log,
     stopped: stopped.signal,
   };
@@ -129,7 +128,7 @@ async function untilStopped(
   lifecycle.startDraining();
   const again = stopAsked();
   await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
-  await listening.refuse();
+  listening.refuse();
   sockets.retire();
   await Promise.race([lifecycle.finish(limits.drain_ms), again.then(() => lifecycle.finish(0))]);
   await Promise.race([listening.stop(), Bun.sleep(500)]);

@@ -88,18 +88,24 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         import("../../db/migrate.ts"),
       ]);
       try {
-        const [{ whyNoSessions }, { administratorsOutlook }, { administratorsProblem }] = await Promise.all([
-          import("../stores/postgres/sessions.ts"),
-          import("../stores/postgres/administrators.ts"),
-          import("../admin/store/administrators.ts"),
-        ]);
+        const [{ whyNoSessions }, { administratorsOutlook }, { administratorsProblem }, { fleet }, { silent_ms }] =
+          await Promise.all([
+            import("../stores/postgres/sessions.ts"),
+            import("../stores/postgres/administrators.ts"),
+            import("../admin/store/administrators.ts"),
+            import("../stores/postgres/fleet-reports.ts"),
+            import("../core/store/fleet.ts"),
+          ]);
         const pooled = await whyNoSessions(database);
         if (pooled) throw new Error(`The database cannot be used: ${pooled}.`);
         const schema = await schemaOf(database);
         const where = database.kind === "postgres" ? "Postgres" : `The embedded database in ${storage.dataDir}`;
-        const administrators =
-          schema.is === "current" ? administratorsProblem(await administratorsOutlook(database)) : null;
-        return { says: `${where} responds.`, schema: { is: schema.is, problem: differing(schema) }, administrators };
+        const isCurrent = schema.is === "current";
+        const administrators = isCurrent ? administratorsProblem(await administratorsOutlook(database)) : null;
+        const reports = isCurrent ? await fleet(database).listProcesses() : [];
+        const processes = reports.filter(({ age_ms }) => age_ms < silent_ms).length;
+        const says = `${where} responds.`;
+        return { says, schema: { is: schema.is, problem: differing(schema) }, administrators, processes };
       } finally {
         await database.close();
       }

@@ -2,9 +2,10 @@
 
 import { tlsTexts } from "../config/certificate.ts";
 import { readFileBounded } from "../config/source.ts";
-import { standbyRates } from "../core/admission/standby-rates.ts";
+import { sharedRates, standbyRates } from "../core/admission/standby-rates.ts";
 import type { Log } from "../core/http/log.ts";
 import { type Currency, moneyOf } from "../core/inference/money.ts";
+import type { FleetReports } from "../core/store/fleet.ts";
 import type { Ledger } from "../core/store/ledger.ts";
 import type { Rates } from "../core/store/rates.ts";
 import type { StoreWatcher } from "../core/store/watcher.ts";
@@ -26,10 +27,10 @@ import { memoryRates } from "../stores/memory/rates.ts";
 import { databaseLogs } from "../stores/postgres/answer-log.ts";
 import { calibrations } from "../stores/postgres/calibration.ts";
 import type { Database } from "../stores/postgres/database.ts";
+import { fleetReports } from "../stores/postgres/fleet-reports.ts";
 import { keptAnswers } from "../stores/postgres/kept.ts";
 import { ledger } from "../stores/postgres/ledger.ts";
 import { lostReceipts } from "../stores/postgres/lost.ts";
-import { postgresRates } from "../stores/postgres/rates.ts";
 import { refusedRequests } from "../stores/postgres/refused.ts";
 import { keptResponses } from "../stores/postgres/responses.ts";
 import { signsOf } from "../stores/postgres/signs.ts";
@@ -54,7 +55,8 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
     ? redisConnection(storage.redisUrl, outage("redis_unreachable"), redisTls, metrics)
     : null;
   ending.defer(() => redis?.close());
-  const rates = ratesOver(database, redis, log);
+  const fleet = fleetReports(database);
+  const rates = ratesOver(fleet, database.kind === "pglite" ? null : redis, log);
   ending.defer(() => rates.close());
   const book = ledger(database, { recovery: metering.recovery, locked: metrics.locked });
   const watch = watchOf({
@@ -88,6 +90,7 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
   return disposable(
     {
       redis,
+      fleet,
       rates,
       ledger: watch ? { ...book, run: watch.run } : book,
       signs: () => signs?.state() ?? null,
@@ -172,21 +175,19 @@ async function startLearning(database: Database, outage: Foundation["outage"]) {
   return disposable({ inputEstimate: estimate, outputCalibration: calibration }, ending);
 }
 
-/**
- * A single node counts by itself. Several nodes count in Redis, or in their database if there is no Redis or while it
- * is away.
- */
-function ratesOver(database: Database, redis: RedisConnection | null, log: Log): Rates {
-  if (database.kind === "pglite") return memoryRates(() => performance.now());
-  const standby = postgresRates(database);
-  if (!redis) return standby;
+/** Processes count together in Redis. Without one, and while it is away, each counts its share by itself. */
+function ratesOver({ processes }: Pick<FleetReports, "processes">, redis: RedisConnection | null, log: Log): Rates {
+  const own = memoryRates(() => performance.now());
+  const share = sharedRates(own, processes);
+  if (!redis) return share;
   return standbyRates({
     first: redisRates(redis),
-    standby,
+    own,
+    share,
     clock: systemClock(),
     turned(cause) {
       if (cause === null) log.event("info", "rates_counted_in_redis");
-      else log.event("warn", "rates_counted_in_database", { cause: String(cause) });
+      else log.event("warn", "rates_counted_in_shares", { processes: processes(), cause: String(cause) });
     },
   });
 }

@@ -10,13 +10,13 @@ import { lifecycle } from "../core/http/lifecycle.ts";
 import { freePort, listen } from "../core/http/listen.ts";
 import type { Log } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
-import { seldom } from "../core/time/seldom.ts";
 import type { Member } from "../features/workers/member.ts";
 import { boundsOf } from "./bounding.ts";
 import type { WaitingPorts } from "./foundation.ts";
 import { identityIn } from "./listeners.ts";
 import { settingsOf, withPorts } from "./membership.ts";
 import { logOf } from "./node-log.ts";
+import { seldom } from "./seldom.ts";
 import { waitingApp } from "./waiting-app.ts";
 
 /** How often the log says that it still waits for the same reason. */
@@ -81,7 +81,10 @@ function listening(configuration: Configuration, member: Member | null, log: Log
   return {
     server,
     url: api.url,
-    handOver: async () => void (await Promise.all([api.refuse(), operators?.refuse()])),
+    async handOver() {
+      api.refuse();
+      operators?.refuse();
+    },
   };
 }
 

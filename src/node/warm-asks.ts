@@ -3,7 +3,7 @@
  */
 import { type Example, exampleModel, jsonType, type Operation } from "../core/operations/operation.ts";
 import type { Catalog, CatalogModel } from "../core/routing/catalog.ts";
-import { yieldToEventLoop } from "../core/time/yielding.ts";
+import { yieldToEventLoop } from "../core/time/turns.ts";
 import { operations } from "./operations.ts";
 
 export interface Ask {

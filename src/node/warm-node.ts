@@ -1,31 +1,25 @@
 /**
  * A node for warming up (docs/design/runtime.md, Warming up): the same code as the one that will serve, from HTTP to
- * the batches of the ledger, over an engine and a client within this process. Everything that remembers, counts or
- * reports is its own, and has no effect outside. The rest is like that of the node, down to the shapes of objects,
- * which the compiler relies on.
+ * admission, codecs and the client of engines, over an engine and a client within this process. No database and no Redis
+ * is asked. Everything that remembers, counts or reports is its own, and has no effect outside. The rest is like that of
+ * the node, down to the shapes of objects, which the compiler relies on.
  */
 
 import type { Configuration } from "../config/configuration.ts";
 import { admission } from "../core/admission/admission.ts";
 import { arrivals } from "../core/admission/arrivals.ts";
 import { authenticator } from "../core/auth/authenticate.ts";
-import { hashKey, key_random_bytes, newKey } from "../core/auth/key.ts";
+import { key_random_bytes, newKey } from "../core/auth/key.ts";
 import { standings } from "../core/auth/standing.ts";
 import { unreadBodies, unreadLimits } from "../core/body/unread.ts";
 import { lifecycle } from "../core/http/lifecycle.ts";
 import { listen } from "../core/http/listen.ts";
 import { logTo } from "../core/http/log.ts";
-import { noUsage } from "../core/inference/usage.ts";
 import type { Dependencies } from "../core/operations/dependencies.ts";
 import { noSinks } from "../core/operations/sink.ts";
 import { nothingStored } from "../core/operations/stored.ts";
 import type { Catalog } from "../core/routing/catalog.ts";
-import type { Credential } from "../core/store/directory.ts";
-import type { DryRun, DryRunCaller } from "../core/store/dry-run.ts";
-import { idOf } from "../core/store/ids.ts";
-import type { Admit, Command, Ledger } from "../core/store/ledger.ts";
 import { noLimits, type Plan } from "../core/store/plan.ts";
-import type { Rates } from "../core/store/rates.ts";
 import { Cancellation, type Signal } from "../core/time/cancellation.ts";
 import { systemClock } from "../core/time/clock.ts";
 import type { TokenCounter } from "../core/tokens/counter.ts";
@@ -35,18 +29,18 @@ import { defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import { inputEstimate } from "../core/usage/input-estimate.ts";
 import { outputCalibration } from "../core/usage/output-calibration.ts";
 import { prometheusMetrics } from "../features/telemetry/metrics.ts";
+import { memoryRates } from "../stores/memory/rates.ts";
 import type { NodeDependencies } from "./app.ts";
 import { mount } from "./app.ts";
 import { engines } from "./engines.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import { operations } from "./operations.ts";
 import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
+import { callerOn, grantAll } from "./warm-store.ts";
 
 export interface WarmNode extends AsyncDisposable {
-  /** The caller for the dry run of the ledger. */
-  caller: DryRunCaller;
   /** Resolves when everything is settled, with the number of requests that were answered. */
-  serve(dryRun: DryRun, round: Round): Promise<number>;
+  serve(round: Round): Promise<number>;
 }
 
 export interface Round {
@@ -64,7 +58,6 @@ interface WarmParts {
   like: NodeDependencies;
   bounds: Dependencies["bounds"];
   counter: TokenCounter;
-  rates: Rates;
 }
 
 /** The dependencies that a warm node shares, because they have no effects and are the same for all callers. */
@@ -75,13 +68,14 @@ type Shared =
 
 const answer_bytes_max = 1024 * 1024;
 
-export function startWarmNode({ configuration, like, bounds, counter, rates }: WarmParts): WarmNode {
+export function startWarmNode({ configuration, like, bounds, counter }: WarmParts): WarmNode {
   const ending = new AsyncDisposableStack();
   const engine = startEngine();
   ending.defer(engine.stop);
   const catalog = catalogAt(engine.url, like.catalog());
-  const { caller, key } = newCaller([...catalog.plans.keys()][0]!);
-  let credential: Credential | null = null;
+  const credential = callerOn([...catalog.plans.keys()][0]!);
+  const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
+  const rates = memoryRates(() => performance.now());
   const authentication = authenticator({
     directory: { credential: async () => credential, touch: async () => {} },
     now_ms: () => performance.now(),
@@ -153,11 +147,9 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
   }
 
   return {
-    caller,
-    async serve(dryRun, { requests, concurrent, goesOn, signal }) {
-      credential = dryRun.credential;
+    async serve({ requests, concurrent, goesOn, signal }) {
       const admitting = admission({
-        ledger: { run: ofEveryVerb(dryRun.run), recover: unasked },
+        ledger: { run: grantAll, recover: unasked },
         rates,
         metering: configuration.metering,
         grant_ms: () => configuration.limits.grant_ms,
@@ -185,24 +177,6 @@ export function startWarmNode({ configuration, like, bounds, counter, rates }: W
 
 const settle_ms = 1_000;
 
-/** Runs a batch; if it admits a request, a second batch grows its hold and writes a checkpoint. */
-function ofEveryVerb(run: Ledger["run"]): Ledger["run"] {
-  return async (commands) => {
-    const answers = await run(commands);
-    const admit = commands.find((command): command is Admit => command.verb === "admit");
-    if (admit) await run(furtherOf(admit));
-    return answers;
-  };
-}
-
-function furtherOf({ requestId, organizationId, limits, lease_ms }: Admit): Command[] {
-  const names = { requestId, organizationId, number: 1 };
-  return [
-    { verb: "grow", ...names, limits, nanosTotal: 1e6, nanosTotal_min: 1e6 },
-    { verb: "checkpoint", ...names, usage: noUsage, lease_ms },
-  ];
-}
-
 /**
  * The same models, at that engine; and the plan with the most limits, all of them so high that nothing reaches them.
  */
@@ -225,13 +199,6 @@ function catalogAt(url: string, { models, plans }: Catalog): Catalog {
 function ample(plan: Plan): Plan {
   const nanos = { session: 1e15, week: 1e15, month: 1e15 };
   return { ...plan, ...nanos, requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrentRequests: 1e6 };
-}
-
-function newCaller(plan: string): { caller: DryRunCaller; key: string } {
-  const key = newKey(crypto.getRandomValues(new Uint8Array(key_random_bytes)));
-  const newId = () => Bun.randomUUIDv7();
-  const ids = { organizationId: idOf(newId(), "org_"), keyId: idOf(newId(), "key_") };
-  return { caller: { ...ids, keyHash: hashKey(key), plan }, key };
 }
 
 async function unasked(): Promise<never> {

@@ -1,15 +1,13 @@
 /**
- * Warming up (docs/design/runtime.md, Warming up): a process runs its code slowly until it has run often, and a
- * connection to the database first plans its statements. So a node sends itself requests before others do.
+ * Warming up (docs/design/runtime.md, Warming up): a process runs its code slowly until it has run often. So a node sends
+ * itself requests before others do.
  */
 import type { Log } from "../core/http/log.ts";
-import type { DryRun, DryRunning } from "../core/store/dry-run.ts";
-import type { Round, WarmNode } from "./warm-node.ts";
+import type { WarmNode } from "./warm-node.ts";
 
 export interface WarmUpParts {
   warm_up_ms: number;
   start(): WarmNode;
-  ledger: DryRunning;
   log: Pick<Log, "event">;
   /** The process is asked to stop. */
   stopped: AbortSignal;
@@ -17,12 +15,10 @@ export interface WarmUpParts {
 
 /** The number of requests after which code is compiled; beyond it, a second more gains little. */
 const requests_max = 1000;
-/** The number of requests for each further connection of the ledger, for its plans. */
-const requests_further = 64;
 const concurrent = 16;
 
 /** Warms up before the node is ready. Resolves when it is warm, its time is over, or it is asked to stop; never rejects. */
-export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUpParts): Promise<void> {
+export async function warmUp({ warm_up_ms, start, log, stopped }: WarmUpParts): Promise<void> {
   if (warm_up_ms === 0 || stopped.aborted) return;
   const began_ms = performance.now();
   const elapsed_ms = () => performance.now() - began_ms;
@@ -34,16 +30,9 @@ export async function warmUp({ warm_up_ms, start, ledger, log, stopped }: WarmUp
 
   async function served(): Promise<void> {
     await using node = start();
-    let isFirst = true;
-    const serving = async (dryRun: DryRun) => {
-      // Requests that run then have the rest of the time to end, or their connection would be lost with them.
-      const until_ms = warm_up_ms * (isFirst ? 0.7 : 0.85);
-      const goesOn = () => elapsed_ms() < until_ms;
-      const round: Round = { requests: isFirst ? requests_max : requests_further, concurrent, goesOn, signal };
-      isFirst = false;
-      requests += await node.serve(dryRun, round);
-    };
-    await ledger.dryRun(node.caller, serving, signal);
+    // Requests that run then have the rest of the time to end.
+    const goesOn = () => elapsed_ms() < warm_up_ms * 0.85;
+    requests = await node.serve({ requests: requests_max, concurrent, goesOn, signal });
   }
 
   try {
@@ -75,7 +64,7 @@ const busy_ms = 250;
  * never rejects.
  */
 export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => boolean): Promise<void> {
-  const { warm_up_ms, start, ledger, log, stopped } = parts;
+  const { warm_up_ms, start, log, stopped } = parts;
   let [requests, worked_ms] = [0, 0];
   const goesOn = () => isIdle() && !stopped.aborted;
   const ended = aborted(stopped);
@@ -85,13 +74,10 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   /** Warms up until there is other work. The node that is made for it is disposed then. */
   async function whileIdle(): Promise<void> {
     await using node = start();
-    const slice = async (dryRun: DryRun) => {
-      const round = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
-      requests += await node.serve(dryRun, round);
-    };
+    const slice = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
     while (!isWarm() && (await idleFor(idle_ms, goesOn, pause))) {
       const began_ms = performance.now();
-      await ledger.dryRun(node.caller, slice, stopped);
+      requests += await node.serve(slice);
       worked_ms += performance.now() - began_ms;
     }
   }

@@ -48,6 +48,8 @@ export interface Account {
   /** Checkpoints that were carried out: what they said, and when they were sent. */
   checkpoints: { tokens: number; sentAt_ms: number; entry: Entry }[];
   ratesTakenAt_ms: number | null;
+  /** Among how many processes its node divided the limits when it took; null: the store that they share took it. */
+  ratesSharedAmong: number | null;
   /** When the sliding rates answered last, whatever they answered. Its node may read that much later. */
   ratesAskedAt_ms: number | null;
   refused: FaultCode | null;
@@ -113,6 +115,7 @@ export function accountOf(plan: RequestPlan, node: Node, organization: Organizat
     checkpointKnown: 0,
     checkpoints: [],
     ratesTakenAt_ms: null,
+    ratesSharedAmong: null,
     ratesAskedAt_ms: null,
     refused: null,
     refusedAt_ms: 0,

@@ -7,6 +7,7 @@ export const noCounts = {
   "engines asked before the grant": 0,
   grown: 0,
   "cut short at a window's end": 0,
+  "taken of a node's share of the rates": 0,
   refused: 0,
   "settled by their node": 0,
   "ended after a window of theirs": 0,

@@ -98,7 +98,7 @@ export class Judge {
   admitted(account: Account): void {
     account.admittedAt_ms = this.world.time.now_ms;
     account.deliveredAt_ms = this.world.time.now_ms;
-    judgeRate(this.world, this.accounts.values(), account, this.#flushes, this.say);
+    judgeRate(this.accounts.values(), account, this.#flushes, this.say);
   }
 
   refused(account: Account, fault: Fault): void {
@@ -322,11 +322,14 @@ export class Judge {
     return [...holds.values()].some(({ facts }) => facts.organizationId === organizationId);
   }
 
-  /** Where sliding rates are counted an answer was given. */
-  counted(requestId: string, answer: RateAnswer): void {
+  /** Where sliding rates are counted an answer was given. `sharedAmong`: by a node, from its share among so many. */
+  counted(requestId: string, answer: RateAnswer, sharedAmong: number | null): void {
     const account = this.accounts.get(requestId)!;
     account.ratesAskedAt_ms = this.world.time.now_ms;
-    if (answer.answer === "taken") account.ratesTakenAt_ms = this.world.time.now_ms;
+    if (answer.answer !== "taken") return;
+    account.ratesTakenAt_ms = this.world.time.now_ms;
+    account.ratesSharedAmong = sharedAmong;
+    if (sharedAmong !== null) this.counts["taken of a node's share of the rates"] += 1;
   }
 
   ratesFlushed(): void {

@@ -25,6 +25,8 @@ export interface Defects {
   /** Stands between the meter and the reservation. */
   hold?(reservation: Reservation): Partial<Hold>;
   rates?(rates: Rates): Rates;
+  /** The number of processes among which a node divides its limits. */
+  processes?(): number;
   /** Stands between a node and the rows of answers that are kept. */
   kept?(answers: KeptAnswers): Partial<KeptAnswers>;
   /** A run is settled some seconds before its log is whole. */
@@ -441,6 +443,11 @@ export const mutations: Record<string, Mutation> = {
   "a node knows no deadline": { rule: 7, defects: { believedLease_ms: 1e9 }, seenAs: ["lease"] },
   "a node's deadline has no margin": { rule: 7, defects: { believedLease_ms: marginless_ms }, seenAs: ["lease"] },
   "a hint refuses": { rule: 8, defects: { ledger: refusesByHint }, seenAs: ["refusal"] },
+  "each node has the whole rates while their store is away": {
+    rule: 8,
+    defects: { processes: () => 1 },
+    seenAs: ["rates"],
+  },
   "a refusal keeps the rates it took": { rule: 8, defects: { rates: keepsRates }, seenAs: ["rates"] },
   "a request is booked in the window in which it ends": {
     rule: 9,

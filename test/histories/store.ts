@@ -69,7 +69,6 @@ export class Store {
   #primed = 0;
   /** When somebody first saw that a request has a record, by the store's clock. */
   readonly #endSeen = new Map<string, number>();
-  readonly #admitted = new Map<string, { id: string; organizationId: string; at_ms: number; tokens: number }>();
 
   constructor(
     readonly time: Time,
@@ -115,24 +114,8 @@ export class Store {
     const at_ms = this.now_ms + (nodeClockDecides ? wall_ms : 0);
     const durableAt_ms = this.time.now_ms + (withoutBarrier ? written_ms : flush_ms);
     const requests = commands.map(({ requestId }) => requestId);
-    const { answers, entry } = this.#enter(at_ms, durableAt_ms, requests, (model) =>
+    return this.#enter(at_ms, durableAt_ms, requests, (model) =>
       look ? answeredBy(model, this.#organizations, look, commands) : model.run(commands),
-    );
-    for (const [index, command] of commands.entries()) {
-      const { requestId: id, organizationId } = command;
-      const answer = answers[index]!;
-      if (command.verb === "admit" && answer.answer === "granted" && "outputTokens" in answer)
-        this.#admitted.set(id, { id, organizationId, at_ms: this.time.now_ms, tokens: answer.outputTokens });
-    }
-    return { answers, entry };
-  }
-
-  /** The ledger's rows of an organization, for those who count rates. */
-  admittedSince(organizationId: string, since_ms: number): { id: string; at_ms: number; tokens: number }[] {
-    const { holds, records } = this.model;
-    return [...this.#admitted.values()].filter(
-      (row) =>
-        row.organizationId === organizationId && row.at_ms > since_ms && (holds.has(row.id) || records.has(row.id)),
     );
   }
 

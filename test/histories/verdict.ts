@@ -187,29 +187,32 @@ export function judgeRecovery(world: World, account: Account, record: ModelRecor
     say("checkpoint", `${plan.id} forwarded ${delivered - outputTokens} tokens uncharged, over ${over_ms} ms`);
 }
 
-/** Of a request that was admitted: with it there are no more a minute than the plan says, around faults as often again. */
-export function judgeRate(
-  world: World,
-  accounts: Iterable<Account>,
-  account: Account,
-  flushes: number,
-  say: Say,
-): void {
-  const { plan, organization, ratesTakenAt_ms } = account;
+/**
+ * Of a request that was admitted: with it there are no more a minute than the plan says, as often again for each time that
+ * the store of the rates forgot them; and of those that its node took by itself no more than the node's share.
+ */
+export function judgeRate(accounts: Iterable<Account>, account: Account, flushes: number, say: Say): void {
+  const { plan, node, organization, ratesTakenAt_ms, ratesSharedAmong } = account;
   const { requestsPerMinute } = organization.plan;
   if (requestsPerMinute === null) return;
   if (ratesTakenAt_ms === null) {
     say("rates", `${plan.id} was admitted uncounted`);
     return;
   }
-  const outages = world.rateTroubles.length + world.storeTroubles.length > 0 ? 1 : 0;
-  let counted = 0;
-  for (const { organization: theirs, ratesTakenAt_ms: at_ms, admittedAt_ms } of accounts) {
-    if (theirs !== organization || at_ms === null || admittedAt_ms === null) continue;
-    if (at_ms <= ratesTakenAt_ms && at_ms > ratesTakenAt_ms - minute_ms) counted += 1;
-  }
-  if (counted > requestsPerMinute * (1 + outages + flushes))
-    say("rates", `${counted} requests within a minute, and the plan says ${requestsPerMinute}`);
+  const isOwn = ratesSharedAmong !== null;
+  // A node's minute is one of its own clock, in whole milliseconds.
+  const since_ms = ratesTakenAt_ms - (isOwn ? (minute_ms - 1) / node.plan.rate : minute_ms);
+  const counted = [...accounts].filter((one) => {
+    if (one.organization !== organization || one.ratesTakenAt_ms === null || one.admittedAt_ms === null) return false;
+    if (isOwn ? one.ratesSharedAmong === null || one.node !== node : one.ratesSharedAmong !== null) return false;
+    return one.ratesTakenAt_ms <= ratesTakenAt_ms && one.ratesTakenAt_ms > since_ms;
+  }).length;
+  const most = isOwn ? Math.ceil(requestsPerMinute / ratesSharedAmong) : requestsPerMinute * (1 + flushes);
+  if (counted > most)
+    say(
+      "rates",
+      `${counted} requests within a minute${isOwn ? ` on node ${node.name}` : ""}, and the limit is ${most}`,
+    );
 }
 
 /** What refused requests had taken is given back soon. */

@@ -8,7 +8,6 @@ import { LogsModel } from "./logs.ts";
 import type { Defects } from "./mutations.ts";
 import type { Node } from "./node.ts";
 import { Office } from "./office.ts";
-import { bookRates } from "./rates.ts";
 import type { Scenario, Weather } from "./scenario.ts";
 import { Store } from "./store.ts";
 import { Time } from "./time.ts";
@@ -55,12 +54,11 @@ export class World {
   readonly office: Office;
   /** Limits of keys and teams, by organization. */
   readonly budgets: ReadonlyMap<string, Budgets>;
-  /** The sliding rates that all nodes share, in a store of their own, and those of the database. */
+  /** The sliding rates that all nodes share, in a store of their own. */
   rates: Rates;
   /** Of answers that are kept, beside the rates. */
   readonly logs = new LogsModel();
   ratesAwayUntil_ms = 0;
-  readonly standbyRates: Rates;
   /** By index; one that a replay leaves out has a hole. */
   readonly nodes: (Node | undefined)[] = [];
   readonly storeTroubles: Trouble[] = [];
@@ -98,7 +96,6 @@ export class World {
     );
     this.store = new Store(this.time, organizations, scenario.recovery, defects.store ?? {});
     this.rates = this.freshRates();
-    this.standbyRates = bookRates(this.time, this.store);
     this.#mayMeetFates = keep.messages ? new Set(keep.messages) : null;
   }
 
@@ -126,6 +123,11 @@ export class World {
       this.#toCome -= 1;
       run();
     });
+  }
+
+  /** As the fleet's reports say at once. */
+  get processes(): number {
+    return this.nodes.filter((node) => node && !node.clock.crashed).length;
   }
 
   get ratesAway(): boolean {

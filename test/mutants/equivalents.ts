@@ -6,8 +6,6 @@ export const equivalents: Readonly<Record<string, string>> = {
     "At that very size the turn of the loop finds nothing to delete, and ends.",
   "src/core/admission/queue.ts, commandQueue.remove: nothing returned 1":
     "Only a deadline takes a command out, and settlements have none.",
-  "src/core/admission/standby-rates.ts, standbyRates.onStandby: boundary shifted 1":
-    "At that very millisecond the entries that the first store counted are too old to count.",
   "src/core/auth/last-used.ts, lastUsed.add: operand dropped 2":
     "Which of several addresses of one key within seconds is noted is not promised.",
   "src/core/http/client-address.ts, clientAddresses: constant off by one 2":
@@ -20,10 +18,6 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/stores/memory/rates.ts, prune: sum turned 4": "The same entries are dropped at other moments.",
   "src/stores/memory/rates.ts, retry_ms: empty returned 8":
     "Once all entries have ended there is room: a request that needs more than its limit was refused before.",
-  "src/stores/redis/dry-run-rates.ts, dryRunRates.replies: constant off by one 6":
-    "Nobody reads the counts of a request that warms up.",
-  "src/stores/redis/dry-run-rates.ts, ping_ms: constant off by one 1":
-    "A millisecond more of a wait that is not promised.",
   "src/stores/redis/rates-script.ts, looked_at_max: constant off by one 1": "How far a refusal looks is not promised.",
   "src/core/routing/names.ts, names.prepare.asking: nothing returned 1":
     "`Promise.all` takes null for a promise that is kept.",
@@ -39,8 +33,8 @@ export const equivalents: Readonly<Record<string, string>> = {
   "src/features/telemetry/metrics.ts, prometheusMetrics.routes: statements swapped 1":
     "Each is a reading of its own; the order of metrics is that of the table.",
   "src/features/telemetry/process.ts, watchProcess.seconds: boundary shifted 1": "Nothing in seconds is nothing.",
-  "src/core/time/countdown.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
-  "src/core/time/countdown.ts, Countdown: constant off by one 2": "It is set before it is read.",
+  "src/core/time/deadline.ts, Countdown.#look: statement dropped 2": "To call off a timer that has run does nothing.",
+  "src/core/time/deadline.ts, Countdown: constant off by one 2": "It is set before it is read.",
   "src/core/tokens/count.ts, pieces: constant off by one 4": "The slice from 0 is the whole text.",
   "src/core/tokens/examine.ts, noMedia: constant off by one 1": "Only for the media of a request is anybody asked.",
   "src/core/tokens/harmony-types.ts, typeOf: boundary shifted 1": "How deep a schema is followed is not promised.",

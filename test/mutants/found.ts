@@ -56,7 +56,7 @@ export const found: Mutant[] = [
   },
   {
     name: "a deadline passes although the answer has arrived",
-    file: "src/core/time/countdown.ts",
+    file: "src/core/time/deadline.ts",
     find: "else if (this.#looksLeft > 0) {",
     replace: "else if (this.#looksLeft > 4) {",
     caughtBy: ["test/core/time/countdown.test.ts > what has arrived"],
@@ -64,7 +64,7 @@ export const found: Mutant[] = [
   },
   {
     name: "a deadline that is set again has no looks left",
-    file: "src/core/time/countdown.ts",
+    file: "src/core/time/deadline.ts",
     find: "    this.#due_ms = due_ms;\n    this.#looksLeft = looks;\n",
     replace: "    this.#due_ms = due_ms;\n",
     caughtBy: ["test/core/time/countdown.test.ts > that is set again when"],

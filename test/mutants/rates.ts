@@ -2,11 +2,12 @@
 
 import type { Mutant } from "./mutant.ts";
 
-const verbs = "db/migrations/0001_baseline/rates.sql";
 const script = "src/stores/redis/rates-script.ts";
 const laws = "test/core/store/rates.test.ts";
 const redis = "test/stores/redis/rates.test.ts";
 const together = "test/stores/redis/rates-together.test.ts";
+const memory = "test/stores/memory/rates.test.ts";
+const standby = "test/core/admission/standby-rates.test.ts";
 const teams = "test/core/store/teams.test.ts > a key's credential";
 const rule = "docs/design/usage.md, Sliding limits";
 
@@ -17,14 +18,6 @@ export const rates: Mutant[] = [
     find: "taken = taken and subject.requests_over <= 0 and subject.tokens_over <= 0",
     replace: "taken = subject.requests_over <= 0 and subject.tokens_over <= 0",
     caughtBy: [`${laws} > redis what one refuses`],
-    rule,
-  },
-  {
-    name: "in the database the organization's limit decides alone",
-    file: verbs,
-    find: "taken := taken and coalesce(states[n].requests < claim.requests_limit, true)",
-    replace: "taken := coalesce(states[n].requests < claim.requests_limit, true)",
-    caughtBy: [`${laws} > postgres what one refuses`],
     rule,
   },
   {
@@ -84,11 +77,51 @@ export const rates: Mutant[] = [
     rule,
   },
   {
-    name: "after an outage of Redis a key is counted what its organization did",
-    file: verbs,
-    find: "        and (subject = organization or usage_counts_in(own, keys, h.key_id, h.team_id, h.model))\n",
+    name: "each process has the whole limits while no store counts for all",
+    file: "src/core/admission/standby-rates.ts",
+    find: "own.take(request, processes())",
+    replace: "own.take(request)",
+    caughtBy: [standby],
+    rule,
+  },
+  {
+    name: "a share is rounded down",
+    file: "src/stores/memory/rates.ts",
+    find: "Math.ceil(limit / processes)",
+    replace: "Math.floor(limit / processes)",
+    caughtBy: [memory],
+    rule,
+  },
+  {
+    name: "a request above the share never runs",
+    file: "src/stores/memory/rates.ts",
+    find: "queue.tokens === 0 || queue.tokens + tokens",
+    replace: "queue.tokens + tokens",
+    caughtBy: [memory],
+    rule,
+  },
+  {
+    name: "headers promise what is the share of other processes",
+    file: "src/stores/memory/rates.ts",
+    find: " + (limits.requestsPerMinute ?? 0) - (requestsPerMinute ?? 0)",
     replace: "",
-    caughtBy: ["test/stores/postgres/rates.test.ts > postgres of a key and a team"],
+    caughtBy: [memory],
+    rule,
+  },
+  {
+    name: "after an outage Redis gives a second limit",
+    file: "src/core/admission/standby-rates.ts",
+    find: "sinceFailure_ms() < both_ms ? both(request, answer) : answer",
+    replace: "sinceFailure_ms() < 0 ? both(request, answer) : answer",
+    caughtBy: [standby],
+    rule,
+  },
+  {
+    name: "a process counts those that are gone among the fleet",
+    file: "src/stores/postgres/fleet-reports.ts",
+    find: " and reported_at > store_now() - $8 * interval '1 millisecond'`",
+    replace: " and $8 > 0`",
+    caughtBy: ["test/core/store/fleet.test.ts"],
     rule,
   },
   {
@@ -149,7 +182,7 @@ export const rates: Mutant[] = [
   },
   {
     name: "a process that stood still gives up what it has not sent",
-    file: "src/core/time/countdown.ts",
+    file: "src/core/time/deadline.ts",
     find: "this.#late_ms += this.#planned_ms + late_ms - counted_ms;",
     replace: "void counted_ms;",
     caughtBy: ["test/core/time/countdown.test.ts", "test/core/time/deadline.test.ts"],

@@ -112,7 +112,7 @@ export const upstream: Mutant[] = [
   },
   {
     name: "what arrived while the loop stood still is not looked at again",
-    file: "src/core/time/countdown.ts",
+    file: "src/core/time/deadline.ts",
     find: "const looks = 4;",
     replace: "const looks = 0;",
     caughtBy: ["test/core/time/countdown.test.ts"],

@@ -4,7 +4,7 @@ import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "../../src/node/wa
 import { busyness } from "../harness/busyness.ts";
 import { until } from "../harness/until.ts";
 
-/** A node that answers each request at once, and a ledger that has one connection. */
+/** A node that answers each request at once. */
 function rig({
   warm_up_ms = 10_000,
   serves = async () => {},
@@ -14,15 +14,13 @@ function rig({
 } = {}) {
   const stop = new AbortController();
   const seen = { nodes: 0, open: 0, requests: 0, events: [] as string[] };
-  const caller = { organizationId: "", keyId: "", keyHash: new Uint8Array(), plan: "" };
   const parts: WarmUpParts = {
     warm_up_ms,
     start() {
       seen.nodes += 1;
       seen.open += 1;
       return {
-        caller,
-        async serve(_, { requests, goesOn }) {
+        async serve({ requests, goesOn }) {
           await serves();
           let answered = 0;
           for (; answered < requests && goesOn(); answered++) seen.requests += 1;
@@ -33,7 +31,6 @@ function rig({
         },
       };
     },
-    ledger: { dryRun: (_, work) => work({ run: async () => [], credential: {} as never }) },
     log: { event: (level, event) => void seen.events.push(`${level} ${event}`) },
     stopped: stop.signal,
   };

@@ -7,6 +7,7 @@ import type { WorkersWanted } from "../../config/settings/sections.ts";
 import { type Room, tooSmall, workersIn } from "../../config/workers.ts";
 import { issuerClients } from "../../features/identity/issuer-clients.ts";
 import type { Management } from "../management/verbs.ts";
+import { ratesInShares } from "../store/rates-in-shares.ts";
 import { judged } from "./certificates.ts";
 import { runningServer, withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -101,7 +102,8 @@ async function examine(services: Services): Promise<Finding[]> {
         (found) => findings.push(...found),
         () => {},
       );
-    await inspect("redis", async () => redis(services, databaseUrl ?? null, redisUrl));
+    const shares = ratesInShares(found?.processes ?? 0);
+    await inspect("redis", async () => redis(services, { databaseUrl: databaseUrl ?? null, redisUrl }, shares));
   }
   await Promise.all(
     (configuration?.upstreams ?? []).map((one) => inspect(`engine ${one.name}`, () => engineSays(one))),
@@ -175,11 +177,20 @@ function hasData(dataDir: string): boolean {
   return existsSync(dataDir) && readdirSync(dataDir).length > 0;
 }
 
-async function redis(services: Services, databaseUrl: string | null, redisUrl: string | null): Promise<string> {
-  if (redisUrl) return services.inspectRedis(redisUrl);
-  return databaseUrl
-    ? "not set (REDIS_URL); fine for one node, but several nodes are slower without it"
-    : "not set; the embedded database does not need it";
+/** `shares`: how the fleet that serves now keeps its limits a minute without Redis, if that is not exact. */
+async function redis(
+  services: Services,
+  { databaseUrl, redisUrl }: Pick<StorageSettings, "databaseUrl" | "redisUrl">,
+  shares: string | null,
+): Promise<string> {
+  if (redisUrl) {
+    return services.inspectRedis(redisUrl).catch((thrown: Error) => {
+      throw shares === null ? thrown : new Error(`${thrown.message}: ${shares}`);
+    });
+  }
+  if (!databaseUrl) return "not set; the embedded database does not need it";
+  if (shares !== null) throw new Warning(`not set (REDIS_URL): ${shares}`);
+  return "not set (REDIS_URL); one node alone counts limits a minute exactly, several nodes need it for that";
 }
 
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/;

@@ -1,7 +1,7 @@
 /** The answers of a verb that another node sends as events, for `--watch` with `--server`. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { SseDecoder } from "../../core/sse/decode.ts";
-import { untilAborted } from "../../core/time/clock.ts";
 import { managementPath } from "../http/gate.ts";
 import { ManagementError } from "../management/error.ts";
 import type { Verb } from "../management/verb.ts";
@@ -34,7 +34,7 @@ export async function* remoteAnswers(
       if (stopped.aborted) return;
       if (cause instanceof ManagementError || performance.now() - lastEvent_ms > away_ms_max) throw cause;
     }
-    await untilAborted(stopped, again_ms);
+    await sleep(again_ms, null, { signal: stopped }).catch(() => {});
   }
 }
 

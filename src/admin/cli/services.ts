@@ -74,6 +74,8 @@ export interface Inspection {
   schema: { is: "current" | "older" | "newer" | "outdated" | "other"; problem: string | null };
   /** Why nobody can administer, or soon; null: somebody can, or the schema is not this build's. */
   administrators: string | null;
+  /** The processes of the fleet that report; 0 if the schema is not this build's. */
+  processes: number;
 }
 
 export interface OpenStore extends ManagementStores {

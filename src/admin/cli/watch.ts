@@ -1,7 +1,7 @@
 /** `--watch`: the answer of a live verb, again whenever it changes. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { decode } from "../../core/schema/codec.ts";
-import { untilAborted } from "../../core/time/clock.ts";
 import type { Verb } from "../management/verb.ts";
 import type { Management } from "../management/verbs.ts";
 import { remoteServer, withManagement } from "./connect.ts";
@@ -32,6 +32,6 @@ async function* followed(services: Services, verb: Verb, stopped: AbortSignal): 
     yield await withManagement(services, (manage) =>
       (manage[verb.name as keyof Management] as () => Promise<unknown>)(),
     );
-    await untilAborted(stopped, every_ms);
+    await sleep(every_ms, null, { signal: stopped }).catch(() => {});
   }
 }

@@ -2,8 +2,7 @@
  * The finding of `sluice doctor` about time zones: whether the database, by whose rules windows begin, and this program, which
  * shows instants, know the same rules for the zones of organizations.
  */
-import { instant } from "../../core/time/written.ts";
-import { isZone, offsetsIn } from "../../core/time/zone.ts";
+import { instant, isZone } from "../../core/time/written.ts";
 import type { Management } from "../management/verbs.ts";
 import { Warning } from "./warning.ts";
 
@@ -34,4 +33,23 @@ function firstDifference({ zone, offsets }: Zone): Date | null {
     for (let at_ms = from.getTime(); at_ms < to.getTime(); at_ms += hour_ms)
       if (offset_ms(new Date(at_ms)) !== seconds * 1000) return new Date(at_ms);
   return null;
+}
+
+/** How far the clocks of a zone are ahead of UTC at an instant, in milliseconds. */
+export function offsetsIn(zone: string): (at: Date) => number {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+    hourCycle: "h23",
+  });
+  return (at) => {
+    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+    const local_ms = Date.UTC(part.year!, part.month! - 1, part.day, part.hour, part.minute, part.second);
+    return local_ms - Math.floor(at.getTime() / 1000) * 1000;
+  };
 }

@@ -21,11 +21,11 @@ import { oneOf } from "../../core/protocol/shapes/contract.ts";
 import { violationFault } from "../../core/protocol/violation.ts";
 import { closestName } from "../../core/schema/closest.ts";
 import { encode } from "../../core/schema/codec.ts";
-import { shared } from "../../core/time/shared.ts";
 import type { Caller } from "../management/caller.ts";
 import type { ManagementContext } from "../management/context.ts";
 import { type Verb, withoutMargins } from "../management/verb.ts";
 import { type Followers, follow } from "./follow.ts";
+import { shared } from "./shared.ts";
 
 export const managementPath = "/management/v1";
 
@@ -185,7 +185,7 @@ interface Following {
 
 /**
  * Each time that it reads, a stream checks whether its caller still may. All streams do so in the same beat, so that the
- * stores answer them with one query (src/core/time/batched.ts).
+ * stores answer them with one query (src/stores/postgres/batched.ts).
  */
 function events(
   { entrance, followers, verb, event, beat, dependencies, call }: Following,

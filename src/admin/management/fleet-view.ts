@@ -1,9 +1,13 @@
 /** Combines the reports of processes into nodes, and counts of several processes into one. Pure. */
-import { type EngineSeen, type Figures, type FirstParts, limitSum, type StoredReport } from "../../core/store/fleet.ts";
+import {
+  type EngineSeen,
+  type Figures,
+  type FirstParts,
+  limitSum,
+  type StoredReport,
+  silent_ms,
+} from "../../core/store/fleet.ts";
 import type { Fleet, Node, NodeState, SeenEngine } from "./fleet-shape.ts";
-
-/** Five reports that did not come. */
-const silent_ms_min = 10_000;
 
 export function nodesOf(reports: readonly StoredReport[]): Node[] {
   const nodes = [...Map.groupBy(reports, ({ node }) => node.id).values()].map(nodeOf);
@@ -98,7 +102,7 @@ export function isLive({ state }: Pick<Node, "state">): boolean {
 
 /** The reports of the processes that live; those of a worker that is gone stay for a while beside its node's others. */
 function liveReports(reports: readonly StoredReport[]): StoredReport[] {
-  return reports.filter(({ age_ms }) => age_ms < silent_ms_min);
+  return reports.filter(({ age_ms }) => age_ms < silent_ms);
 }
 
 function nodeOf(all: readonly StoredReport[]): Omit<Node, "configurationDiffers"> {

@@ -2,8 +2,7 @@
 import { grouped } from "../../core/inference/amounts.ts";
 import { inWords, nanosOf } from "../../core/inference/money.ts";
 import type { ReportGroup } from "../../core/store/report.ts";
-import { instant, minute } from "../../core/time/written.ts";
-import { instantIn } from "../../core/time/zone.ts";
+import { instant, instantIn, minute } from "../../core/time/written.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
 import { labelsInWords } from "./key-words.ts";
 import type { Report, Row } from "./report-shape.ts";

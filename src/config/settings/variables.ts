@@ -52,7 +52,7 @@ export const environment = {
   ),
   REDIS_URL: text(
     { writeOnly: true, problem: address(/^rediss?:\/\/\S+$/i, "redis://host:6379") },
-    "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node. Without Redis, and while it is away, Postgres counts the rates; a single node on the embedded database counts them in memory.",
+    "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node. Without Redis, and while it is away, each process keeps its share of the limits a minute in memory: exact for one process, and for several they may be missed by a factor of their number.",
   ),
   SLUICE_DATA_DIR: text({ default: "./data" }, "The folder of the embedded database."),
   SLUICE_MIGRATE: flag(

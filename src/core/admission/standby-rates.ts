@@ -1,15 +1,34 @@
 /**
- * Sliding rates of two stores: the first counts, and the second counts while the first is away. For a minute around an
- * outage both count: what one missed, the other has, so a limit holds for everything that this node lets through.
- * Several nodes may notice an outage at different moments; then a limit may be passed for a minute, by as much again at
- * most (docs/design/usage.md, Sliding limits).
+ * Sliding rates without a store that all processes share: none is configured, or it is away. Each process then counts
+ * by itself, against its share of each limit. For a minute after an outage, a request that the shared store takes must
+ * also have room beside those that this process took meanwhile, so that they don't have two limits
+ * (docs/design/usage.md, Sliding limits).
  */
-import { minute_ms, type RateAnswer, type RateRequest, type Rates, type RateTaken, tightest } from "../store/rates.ts";
+import {
+  minute_ms,
+  type OwnRates,
+  type RateAnswer,
+  type RateRequest,
+  type Rates,
+  type RateTaken,
+  tightest,
+} from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
+
+/** Rates of a process that counts its share. `processes`: the number of those that live now. */
+export function sharedRates(own: OwnRates, processes: () => number): Rates {
+  return {
+    take: (request) => own.take(request, processes()),
+    read: (organizationId, subjects) => own.read(organizationId, subjects, processes()),
+    close: own.close,
+  };
+}
 
 export interface StandbyParts {
   first: Rates;
-  standby: Rates;
+  /** The counts of this process, and its share of the limits while the first store is away. */
+  own: OwnRates;
+  share: Rates;
   clock: Clock;
   /** Called with the reason when the first store goes away, and with null when it is back. */
   turned?: (cause: unknown) => void;
@@ -20,12 +39,11 @@ const retry_ms = 1_000;
 /** Shared entries of one second end up to a second late. */
 const both_ms = minute_ms + 1_000;
 
-export function standbyRates({ first, standby, clock, turned }: StandbyParts): Rates {
+export function standbyRates({ first, own, share, clock, turned }: StandbyParts): Rates {
   let away = false;
   let trying = false;
   let failedAt_ms = Number.NEGATIVE_INFINITY;
-  /** When the first store alone last counted requests; before this node's time other nodes may have done so. */
-  let aloneAt_ms = clock.now_ms();
+  const sinceFailure_ms = () => clock.now_ms() - failedAt_ms;
 
   function failed(cause: unknown): void {
     failedAt_ms = clock.now_ms();
@@ -33,67 +51,45 @@ export function standbyRates({ first, standby, clock, turned }: StandbyParts): R
     away = true;
   }
 
-  function onStandby(request: RateRequest): Promise<RateAnswer> {
-    const elsewhere_ms = clock.now_ms() - aloneAt_ms;
-    return standby.take(elsewhere_ms <= both_ms ? { ...request, elsewhere_ms } : request);
-  }
-
-  async function alone(request: RateRequest): Promise<RateAnswer> {
-    try {
-      const answer = await first.take(request);
-      aloneAt_ms = clock.now_ms();
-      return answer;
-    } catch (cause) {
-      failed(cause);
-      return onStandby(request);
-    }
-  }
-
-  async function both(request: RateRequest): Promise<RateAnswer> {
+  async function onFirst(request: RateRequest): Promise<RateAnswer> {
     const isTrial = away;
     if (isTrial) trying = true;
-    const [one, other] = await Promise.allSettled([first.take(request), onStandby(request)]);
-    if (isTrial) trying = false;
-    if (one.status === "rejected") {
-      failed(one.reason);
-      if (other.status === "rejected") throw other.reason;
-      return other.value;
+    let answer: RateAnswer;
+    try {
+      answer = await first.take(request);
+    } catch (cause) {
+      failed(cause);
+      return share.take(request);
+    } finally {
+      if (isTrial) trying = false;
     }
-    if (away) turned?.(null);
-    away = false;
-    if (other.status === "fulfilled") return stricter(one.value, other.value);
-    aloneAt_ms = clock.now_ms();
-    return one.value;
+    if (isTrial) {
+      away = false;
+      turned?.(null);
+    }
+    return answer.answer === "taken" && sinceFailure_ms() < both_ms ? both(request, answer) : answer;
+  }
+
+  /** A request that the first store has taken counts here too, or else is given back. */
+  async function both(request: RateRequest, one: RateTaken): Promise<RateAnswer> {
+    const other = await own.take(request);
+    if (other.answer === "taken") return together(one, other);
+    void one.giveBack();
+    return other;
   }
 
   return {
     take(request) {
-      const since_ms = clock.now_ms() - failedAt_ms;
-      if (away && (trying || since_ms < retry_ms)) return onStandby(request);
-      return away || since_ms < both_ms ? both(request) : alone(request);
+      return away && (trying || sinceFailure_ms() < retry_ms) ? share.take(request) : onFirst(request);
     },
     async read(organizationId, subjects) {
-      if (away) return standby.read(organizationId, subjects);
-      return first.read(organizationId, subjects).catch(() => standby.read(organizationId, subjects));
+      if (away) return share.read(organizationId, subjects);
+      return first.read(organizationId, subjects).catch(() => share.read(organizationId, subjects));
     },
     async close() {
-      await Promise.all([first.close(), standby.close()]);
+      await Promise.all([first.close(), own.close()]);
     },
   };
-}
-
-/** Taken only if both stores have taken it; if only one has, it is given back there. */
-function stricter(one: RateAnswer, other: RateAnswer): RateAnswer {
-  if (one.answer === "taken" && other.answer === "taken") return together(one, other);
-  if (one.answer === "taken") {
-    void one.giveBack();
-    return other;
-  }
-  if (other.answer === "taken") {
-    void other.giveBack();
-    return one;
-  }
-  return one.answer === "refused" && other.answer === "refused" && one.retry_ms < other.retry_ms ? other : one;
 }
 
 function together(one: RateTaken, other: RateTaken): RateTaken {

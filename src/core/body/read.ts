@@ -4,7 +4,7 @@
  * Rules: docs/design/service.md, Cost before trust.
  */
 import { Fault } from "../inference/fault.ts";
-import { inTurns, type Pause, small_bytes, yieldFor } from "../time/yielding.ts";
+import { inTurns, type Pause, small_bytes, yieldFor } from "../time/turns.ts";
 import type { BodyItems, UnseenItems } from "./body-items.ts";
 import { tooLarge, type UnpackingLimits, unpackerFor } from "./decompress.ts";
 import { Gathering } from "./gathering.ts";

@@ -3,7 +3,7 @@
  * wait, with a rest between two steps. Keys take turns. Of one key's bodies the one that came first continues, so that
  * few are half done and held in memory: docs/design/service.md, Large bodies take turns.
  */
-import { type Pause, small_bytes } from "../time/yielding.ts";
+import { type Pause, small_bytes } from "../time/turns.ts";
 
 interface TurnsClock {
   /** Monotonic milliseconds. */

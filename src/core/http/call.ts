@@ -5,7 +5,7 @@ import { Fault, type FaultCode, faultCatalogue } from "../inference/fault.ts";
 import type { Usage } from "../inference/usage.ts";
 import type { BillingSource } from "../store/ledger.ts";
 import { Cancellation, type Signal } from "../time/cancellation.ts";
-import { type Pause, yieldFor } from "../time/yielding.ts";
+import { type Pause, yieldFor } from "../time/turns.ts";
 import type { Tried } from "../usage/engine-answer.ts";
 import type { Caller, Ended } from "../usage/run.ts";
 import type { RequestTrace } from "../usage/traces.ts";

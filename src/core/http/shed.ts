@@ -2,7 +2,7 @@
 
 import type { Shortage } from "../body/memory.ts";
 import { Fault } from "../inference/fault.ts";
-import { type Pause, small_bytes } from "../time/yielding.ts";
+import { type Pause, small_bytes } from "../time/turns.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Call } from "./call.ts";
 import type { Observer } from "./observer.ts";

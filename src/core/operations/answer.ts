@@ -7,7 +7,7 @@ import type { Answer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
 import { sseAnswer } from "../http/stream.ts";
 import { collect, type Result } from "../inference/result.ts";
-import { yieldFor } from "../time/yielding.ts";
+import { yieldFor } from "../time/turns.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { admittedHeaders } from "./admitted.ts";

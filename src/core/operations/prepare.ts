@@ -17,7 +17,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { beyondAll } from "../protocol/engine-bounds.ts";
 import { assertCapable, type CatalogModel } from "../routing/catalog.ts";
 import { allowedModel } from "../routing/model-names.ts";
-import { stepwise } from "../time/yielding.ts";
+import { stepwise } from "../time/turns.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { commonParts } from "./admitted.ts";
 import type { Prepared } from "./answering.ts";

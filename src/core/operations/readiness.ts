@@ -4,7 +4,7 @@
  * have renewed it hangs. Facts that this process knows itself are read when they are needed, and are never old.
  */
 import type { Clock } from "../time/clock.ts";
-import { Countdown } from "../time/countdown.ts";
+import { Countdown } from "../time/deadline.ts";
 
 /** After this time a check's result is that it does not answer. */
 const check_ms = 3500;

@@ -84,6 +84,11 @@ export interface StoredReport extends ProcessReport {
 export interface FleetReports {
   /** Replaces the last report of this process. */
   report(report: ProcessReport): Promise<void>;
+  /**
+   * The processes of the fleet that were not silent at this one's last report, with itself. A process that has never
+   * reported knows of none but itself.
+   */
+  processes(): number;
   /** The process stops. */
   leave(node: NodeIdentity, worker: number): Promise<void>;
   /** Removes the reports that are older than this. */
@@ -96,3 +101,6 @@ export interface Fleet {
 }
 
 export const processes_max = 2_000;
+
+/** A process that has not reported for so long is silent: five reports did not come. */
+export const silent_ms = 10_000;

@@ -36,11 +36,6 @@ export interface RateRequest {
    */
   tokens: number;
   tokens_min: number;
-  /**
-   * How long ago requests were last counted elsewhere and not here. Absent: not within the last minute. A store that
-   * can find out what it missed does so.
-   */
-  elsewhere_ms?: number;
 }
 
 /** One limit after a decision, with this request if it was taken. */
@@ -98,6 +93,15 @@ export interface Rates {
   read(organizationId: string, subjects: readonly RateSubject[]): Promise<RateReadings[]>;
   /** Sends the corrections that still wait, and closes. */
   close(): Promise<void>;
+}
+
+/**
+ * Rates that one process counts by itself. With `processes`, a process has a share of each limit: the limit divided among
+ * so many, rounded up. Without, it has the whole limit.
+ */
+export interface OwnRates extends Rates {
+  take(request: RateRequest, processes?: number): Promise<RateAnswer>;
+  read(organizationId: string, subjects: readonly RateSubject[], processes?: number): Promise<RateReadings[]>;
 }
 
 export const minute_ms = 60_000;

@@ -5,7 +5,7 @@
  */
 
 import { idleClock } from "./clock.ts";
-import { Countdown } from "./countdown.ts";
+import { Countdown } from "./deadline.ts";
 
 /** The side of the work that may be cancelled. */
 export interface Signal {

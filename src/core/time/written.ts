@@ -1,5 +1,4 @@
-/** Instants in a form for people, in UTC. Pure. */
-import { instantIn } from "./zone.ts";
+/** Instants in a form for people: in UTC, and in the words of a time zone by the rules that this runtime knows. Pure. */
 
 /** An instant to the second: `2026-11-22 03:00:00 UTC`. */
 export function instant(at: Date | null): string | null {
@@ -22,4 +21,31 @@ export function moment(at: Date, zone = "UTC"): string {
 /** The date alone. */
 export function day(at: Date): string {
   return at.toISOString().slice(0, 10);
+}
+
+/** Whether this runtime knows a zone by this name; an offset such as +01:00 is none. */
+export function isZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `1 December 2026 00:00 (Europe/Berlin)`. `year: false` leaves out the year, for what is near. */
+export function instantIn(at: Date, zone: string, { year = true } = {}): string {
+  const format = new Intl.DateTimeFormat("en-GB", {
+    timeZone: zone,
+    day: "numeric",
+    month: "long",
+    ...(year && { year: "numeric" }),
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  });
+  const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
+  const date = [part.day, part.month, ...(year ? [part.year] : [])].join(" ");
+  return `${date} ${part.hour}:${part.minute} (${zone})`;
 }

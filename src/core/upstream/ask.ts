@@ -12,7 +12,7 @@ import type { AnswerContext, AnswerReader, ResponseIdentity } from "../protocol/
 import type { Dialect } from "../protocol/dialect.ts";
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import { within } from "../time/deadline.ts";
-import { yieldFor } from "../time/yielding.ts";
+import { yieldFor } from "../time/turns.ts";
 import { AnswerSize, whereMuch } from "./answer-size.ts";
 import {
   type AttemptEnd,

@@ -8,7 +8,7 @@ import { isQuick, parseInSteps } from "../body/json-steps.ts";
 import { release } from "../body/release.ts";
 import { BodyScan, type BodyShape, excessOf, lookingOver, type ShapeLimits } from "../body/scan.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
-import { inTurns, yieldFor } from "../time/yielding.ts";
+import { inTurns, yieldFor } from "../time/turns.ts";
 import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 
 /** The largest whole answer of an engine. One event of a stream may be as large (sse/decode.ts). */

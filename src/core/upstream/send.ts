@@ -8,7 +8,7 @@ import { joined, type OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
-import { yieldFor } from "../time/yielding.ts";
+import { yieldFor } from "../time/turns.ts";
 import type { Client, Post, Where } from "./http1/client.ts";
 import type { Reply } from "./http1/exchange.ts";
 import type { Upstream } from "./target.ts";

@@ -1,5 +1,5 @@
 /** One countdown for all waits of a request. Moving the deadline later costs an assignment, and no new timer. */
-import { Countdown } from "../time/countdown.ts";
+import { Countdown } from "../time/deadline.ts";
 
 export class Watchdog {
   readonly #countdown: Countdown;

@@ -1,14 +1,14 @@
 /**
- * MEMORY: state that a single node does not share. Sliding rates: for each limited organization, team and key a queue
+ * MEMORY: state that a process does not share. Sliding rates: for each limited organization, team and key a queue
  * of entries, oldest first, and their sums.
  */
 import {
   countedSingly,
   hopelessLimit,
   minute_ms,
+  type OwnRates,
   type RateCount,
   type RateLimits,
-  type Rates,
   readingsOf,
   refusalOf,
   tightestOf,
@@ -32,7 +32,7 @@ interface Queue {
 }
 
 /** `now_ms` is monotonic. */
-export function memoryRates(now_ms: () => number): Rates {
+export function memoryRates(now_ms: () => number): OwnRates {
   const queues = new Map<string, Queue>();
   let swept_ms = now_ms();
 
@@ -61,13 +61,15 @@ export function memoryRates(now_ms: () => number): Rates {
   }
 
   return {
-    async take(request) {
+    async take(request, processes = 1) {
       const hopeless = hopelessLimit(request);
       if (hopeless) return hopeless;
       const at_ms = Math.floor(now_ms());
       sweep(at_ms);
       const { subjects, tokens_min } = request;
-      const places = subjects.map(({ id, limits }): Place => ({ queue: prunedQueueOf(id, at_ms), limits }));
+      const places = subjects.map(({ id, limits }): Place => {
+        return { queue: prunedQueueOf(id, at_ms), limits, share: shareOf(limits, processes) };
+      });
       const tokens = Math.max(tokens_min, Math.min(request.tokens, ...places.map(tokensLeft)));
       if (!places.every((place) => hasRoom(place, tokens))) {
         return refusalOf(
@@ -89,12 +91,15 @@ export function memoryRates(now_ms: () => number): Rates {
         correct: (actual) => change(0, actual - tokens),
       };
     },
-    async read(_, subjects) {
+    /** As if each process had counted as much as this one, so that a share that is used up reads as a limit that is. */
+    async read(_, subjects, processes = 1) {
       const at_ms = Math.floor(now_ms());
       return subjects.map(({ id, limits }) => {
         const queue = queues.get(id) ?? { entries: [], head: 0, requests: 0, tokens: 0 };
         prune(queue, at_ms);
-        return readingsOf(countOf({ queue, limits }, at_ms, null), limits);
+        const count = countOf({ queue, limits, share: limits }, at_ms, null);
+        const [requests, tokens] = [count.requests * processes, count.tokens * processes];
+        return readingsOf({ ...count, requests, tokens }, limits);
       });
     },
     async close() {
@@ -106,26 +111,37 @@ export function memoryRates(now_ms: () => number): Rates {
 interface Place {
   queue: Queue;
   limits: RateLimits;
+  /** The part of the limits that this process has. */
+  share: RateLimits;
 }
 
-const tokensLeft = ({ queue, limits }: Place) => (limits.tokensPerMinute ?? Infinity) - queue.tokens;
-
-function hasRoom({ queue, limits }: Place, tokens: number): boolean {
-  const { requestsPerMinute, tokensPerMinute } = limits;
-  return (
-    queue.requests + 1 <= (requestsPerMinute ?? Infinity) && queue.tokens + tokens <= (tokensPerMinute ?? Infinity)
-  );
+function shareOf({ requestsPerMinute, tokensPerMinute }: RateLimits, processes: number): RateLimits {
+  const among = (limit: number | null) => (limit === null ? null : Math.ceil(limit / processes));
+  return { requestsPerMinute: among(requestsPerMinute), tokensPerMinute: among(tokensPerMinute) };
 }
 
-/** `needed`: the tokens that a refused request needs; null: it was not refused. */
-function countOf({ queue, limits }: Place, at_ms: number, needed: number | null): RateCount {
-  const { requestsPerMinute, tokensPerMinute } = limits;
+const tokensLeft = ({ queue, share }: Place) => (share.tokensPerMinute ?? Infinity) - queue.tokens;
+
+/** A request that fits the limit, and not the share, runs where none was counted: elsewhere it would not fit either. */
+function hasRoom({ queue, share }: Place, tokens: number): boolean {
+  const { requestsPerMinute, tokensPerMinute } = share;
+  const fits = queue.tokens === 0 || queue.tokens + tokens <= (tokensPerMinute ?? Infinity);
+  return fits && queue.requests + 1 <= (requestsPerMinute ?? Infinity);
+}
+
+/**
+ * The shares of other processes are as good as taken here. `needed`: the tokens that a refused request needs; null: it
+ * was not refused.
+ */
+function countOf({ queue, limits, share }: Place, at_ms: number, needed: number | null): RateCount {
+  const { requestsPerMinute, tokensPerMinute } = share;
   return {
-    requests: queue.requests,
-    tokens: queue.tokens,
+    requests: queue.requests + (limits.requestsPerMinute ?? 0) - (requestsPerMinute ?? 0),
+    tokens: queue.tokens + (limits.tokensPerMinute ?? 0) - (tokensPerMinute ?? 0),
     reset_ms: Math.max(0, (queue.entries.at(-1)?.end_ms ?? at_ms) - at_ms),
     requestsRetry_ms: needed === null ? 0 : retry_ms(queue, at_ms, "requests", 1, requestsPerMinute),
-    tokensRetry_ms: needed === null ? 0 : retry_ms(queue, at_ms, "tokens", needed, tokensPerMinute),
+    tokensRetry_ms:
+      needed === null || queue.tokens === 0 ? 0 : retry_ms(queue, at_ms, "tokens", needed, tokensPerMinute),
   };
 }
 
@@ -169,7 +185,7 @@ function prune(queue: Queue, at_ms: number): void {
   queue.head = 0;
 }
 
-/** The time until enough entries have ended to make room. */
+/** The time until enough entries have ended to make room; all of them, if more is needed than there is. */
 function retry_ms(
   queue: Queue,
   at_ms: number,
@@ -179,6 +195,7 @@ function retry_ms(
 ): number {
   let over = queue[what] + need - (limit ?? Infinity);
   if (over <= 0) return 0;
+  over = Math.min(over, queue[what]);
   for (const entry of queue.entries.slice(queue.head)) {
     over -= entry[what];
     if (over <= 0) return entry.end_ms - at_ms;

@@ -1,7 +1,6 @@
 /** Sessions of browsers over SQL. */
 
 import { bare, idOf } from "../../core/store/ids.ts";
-import { batched } from "../../core/time/batched.ts";
 import type {
   BrowserSession,
   BrowserSessions,
@@ -10,6 +9,7 @@ import type {
   SessionKind,
   SessionLife,
 } from "../../features/identity/store/browser-sessions.ts";
+import { batched } from "./batched.ts";
 import type { Database } from "./database.ts";
 
 /** `personId` is a bare UUID. */

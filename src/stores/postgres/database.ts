@@ -58,33 +58,7 @@ export interface Database extends Transaction {
 
 export interface Lane {
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
-  /**
-   * Runs `work`, whose queries no watcher sees. On a server nobody else may use the lane meanwhile, and `signal` gives
-   * up its connection. Close the lane if this rejects.
-   */
-  dryRun(work: (own: DryRunLane) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
-}
-
-/** A lane that is being warmed up. */
-export interface DryRunLane extends Pick<Lane, "query"> {
-  /** Runs `work` in a transaction that is always rolled back. */
-  rolledBack(work: (tx: Transaction) => Promise<void>): Promise<void>;
-}
-
-/** Rolls back by a throw, which ends any transaction without a commit. */
-export async function rolledBack(
-  transaction: Transaction["transaction"],
-  work: (tx: Transaction) => Promise<void>,
-): Promise<void> {
-  const over = new Error("rolled back on purpose");
-  const worked = transaction(async (tx) => {
-    await work(tx);
-    throw over;
-  });
-  await worked.catch((error: unknown) => {
-    if (error !== over) throw error;
-  });
 }
 
 /** One session of either driver. Errors are DatabaseErrors. */

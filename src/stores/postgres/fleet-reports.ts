@@ -6,6 +6,7 @@ import {
   processes_max,
   type ReportDetails,
   type StoredReport,
+  silent_ms,
 } from "../../core/store/fleet.ts";
 import type { Database } from "./database.ts";
 
@@ -20,12 +21,17 @@ interface Row {
   report: ReportDetails;
 }
 
+/** Answers the number of the other processes that are not silent. */
 const writing = `
-  insert into fleet_process (node_id, worker, name, version, configuration, started_at, reported_at, report)
-  values ($1, $2, $3, $4, $5, $6, store_now(), $7)
-  on conflict (node_id, worker) do update set
-    name = excluded.name, version = excluded.version, configuration = excluded.configuration,
-    started_at = excluded.started_at, reported_at = excluded.reported_at, report = excluded.report`;
+  with written as (
+    insert into fleet_process (node_id, worker, name, version, configuration, started_at, reported_at, report)
+    values ($1, $2, $3, $4, $5, $6, store_now(), $7)
+    on conflict (node_id, worker) do update set
+      name = excluded.name, version = excluded.version, configuration = excluded.configuration,
+      started_at = excluded.started_at, reported_at = excluded.reported_at, report = excluded.report
+  )
+  select count(*)::int4 as others from fleet_process
+  where (node_id, worker) <> ($1, $2) and reported_at > store_now() - $8 * interval '1 millisecond'`;
 
 /** Skips the rows that their processes write at this moment, so that nodes never wait for each other. */
 const forgetting = `
@@ -40,10 +46,14 @@ const listing = `
   from fleet_process order by started_at, node_id, worker limit $1`;
 
 export function fleetReports(db: Pick<Database, "query">): FleetReports {
+  let others = 0;
   return {
     async report({ node, worker, name, version, configuration, ...details }: ProcessReport) {
-      await db.query(writing, [node.id, worker, name, version, configuration, node.startedAt, details]);
+      const own = [node.id, worker, name, version, configuration, node.startedAt, details];
+      const [row] = await db.query<{ others: number }>(writing, [...own, silent_ms]);
+      others = row!.others;
     },
+    processes: () => 1 + others,
     async leave({ id }, worker) {
       await db.query("delete from fleet_process where node_id = $1 and worker = $2", [id, worker]);
     },

@@ -2,15 +2,10 @@
  * The connections that carry batches: a few of the ledger's own, opened when they are first needed, and given up when
  * one fails.
  */
-import type { Database, DryRunLane, Lane } from "./database.ts";
+import type { Database, Lane } from "./database.ts";
 
 export interface Lanes {
   use<T>(work: (lane: Lane) => Promise<T>): Promise<T>;
-  /**
-   * Runs on each connection before any batch. If `work` ends well, it becomes a lane; otherwise it is closed. The
-   * embedded database has one, which others use between its transactions.
-   */
-  dryRun(work: (own: DryRunLane) => Promise<void>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,18 +25,6 @@ export function laneSet(db: Database, count: number): Lanes {
     lane.then((one) => one.close()).catch(() => {});
   };
 
-  async function dryRunIn(slot: Slot, ...dryRun: Parameters<Lanes["dryRun"]>): Promise<void> {
-    const lane = await opened();
-    try {
-      await lane.dryRun(...dryRun);
-    } catch (error) {
-      await lane.close();
-      throw error;
-    }
-    if (slot.lane) await lane.close();
-    else slot.lane = Promise.resolve(lane);
-  }
-
   return {
     async use<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
       const slot = slots.reduce((least, one) => (one.running < least.running ? one : least));
@@ -57,10 +40,6 @@ export function laneSet(db: Database, count: number): Lanes {
       } finally {
         slot.running -= 1;
       }
-    },
-    async dryRun(work, signal) {
-      const unused = isServer ? slots.filter(({ lane }) => lane === null) : slots;
-      for (const slot of unused) if (!signal.aborted) await dryRunIn(slot, work, signal);
     },
     async close() {
       const open = slots.flatMap((slot) => slot.lane ?? []);

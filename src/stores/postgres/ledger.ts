@@ -6,17 +6,16 @@
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
 import { type Calendar, inProportion, weekDays } from "../../core/store/calendar.ts";
-import type { DryRunning } from "../../core/store/dry-run.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
 import { overPlan } from "../../core/store/over-plan.ts";
 import { storeNow } from "./acts.ts";
 import { audit, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
-import { answeredWithin, type Database } from "./database.ts";
+import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { check } from "./full-check.ts";
-import { batchCall, durableBatchCall } from "./ledger-batch.ts";
-import { batchOn, dryRunOn } from "./ledger-dry-run.ts";
+import { type Answered, decodeAnswers } from "./ledger-answers.ts";
+import { batchCall, durableBatchCall, encodeBatch } from "./ledger-batch.ts";
 import { laneSet } from "./ledger-lanes.ts";
 import { lateIn, settledLate } from "./ledger-late.ts";
 import { receipts } from "./ledger-receipt.ts";
@@ -39,10 +38,9 @@ export interface LedgerSettings {
   locked?: (ms: number) => void;
 }
 
-export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunning {
+export function ledger(db: Database, settings: LedgerSettings): Ledger {
   const lanes = laneSet(db, settings.lanes ?? 2);
-  const isDurable = db.kind === "postgres";
-  const call = isDurable ? durableBatchCall : batchCall;
+  const call = db.kind === "postgres" ? durableBatchCall : batchCall;
   const answer_ms = settings.answer_ms ?? 5_000;
 
   async function batch(commands: readonly Command[]): Promise<Answer[]> {
@@ -110,9 +108,14 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger & DryRunn
       await sumAllEarlier(db);
       return keepUpPartitions(db);
     },
-    dryRun: (caller, work, signal) => lanes.dryRun((own) => dryRunOn(own, isDurable, caller, work), signal),
     close: () => lanes.close(),
   };
+}
+
+/** One call for a batch, in which no request has two commands. */
+async function batchOn(lane: Lane, call: string, commands: readonly Command[]): Promise<Answered> {
+  const [row] = await lane.query<{ answers: string }>(call, encodeBatch(commands));
+  return decodeAnswers(commands, row!.answers);
 }
 
 type Acts = Pick<Database, "query">;

@@ -1,8 +1,8 @@
 /** Sessions of operators in the console, over SQL. */
 
-import { batched } from "../../core/time/batched.ts";
 import type { SessionLife } from "../../features/identity/store/browser-sessions.ts";
 import type { OperatorSession, OperatorSessions } from "../../features/identity/store/operator-sessions.ts";
+import { batched } from "./batched.ts";
 import { isYoung, noteUse } from "./browser-sessions.ts";
 import type { Database } from "./database.ts";
 

@@ -9,7 +9,6 @@ import {
   answeredWithin,
   type Database,
   inTransaction,
-  rolledBack,
   type Session,
   statementsOn,
   type Transaction,
@@ -62,24 +61,14 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   const listeners = new Map<string, Set<Listener>>();
   thread.onNotification((channel, payload) => listeners.get(channel)?.forEach((listener) => void listener(payload)));
   let closed: Promise<void> | undefined;
-  const alone: Database["transaction"] = (work) =>
-    turns.transaction(() => transaction(session, options.idle_transaction_ms, work));
   return {
     ...base,
-    transaction: alone,
+    transaction: (work) => turns.transaction(() => transaction(session, options.idle_transaction_ms, work)),
     async lane(settings = {}) {
       for (const [name, value] of Object.entries(settings)) {
         await base.query("select set_config($1, $2, false)", [name, value]);
       }
-      const unwatched = statementsOn(
-        "pglite",
-        sessionOf(thread, (start) => turns.statement(() => send(start))),
-      );
-      return {
-        query: base.query,
-        dryRun: (work) => work({ query: unwatched.query, rolledBack: (act) => rolledBack(alone, act) }),
-        close: async () => {},
-      };
+      return { query: base.query, close: async () => {} };
     },
     async listen(channel, onMessage, onConnect) {
       const all = listeners.get(channel) ?? new Set();

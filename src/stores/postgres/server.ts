@@ -6,14 +6,7 @@
 import { nobody, type StoreWatcher } from "../../core/store/watcher.ts";
 import { type Address, addressOf } from "./address.ts";
 import { type Connection, connectionTo, type Dialing } from "./connection.ts";
-import {
-  answeredWithin,
-  type Database,
-  inTransaction,
-  rolledBack,
-  statementsOn,
-  type Transaction,
-} from "./database.ts";
+import { answeredWithin, type Database, inTransaction, statementsOn, type Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { listenerOn } from "./listener.ts";
 import { poolOf } from "./pool.ts";
@@ -96,20 +89,10 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
       pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
     async lane(settings = {}) {
       let own: Connection | undefined;
-      let isDryRun = false;
-      const ofLane: StoreWatcher = {
-        ...forwarding,
-        answered(...answer) {
-          if (!isDryRun) forwarding.answered(...answer);
-        },
-        lost(store) {
-          if (!isDryRun) forwarding.lost(store);
-        },
-      };
       const current = () => {
         if (own && !own.isLost()) return own;
         if (own) lanes.delete(own);
-        own = dial({ settings, watcher: ofLane });
+        own = dial({ settings });
         lanes.add(own);
         return own;
       };
@@ -117,20 +100,6 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
         (await current().run(text, params, "objects")) as Row[];
       return {
         query,
-        async dryRun(work, signal) {
-          isDryRun = true;
-          const giveUp = () => own?.discard();
-          signal.addEventListener("abort", giveUp, { once: true });
-          try {
-            await work({
-              query,
-              rolledBack: (act) => rolledBack((inner) => transaction(current(), inner, null), act),
-            });
-          } finally {
-            signal.removeEventListener("abort", giveUp);
-          }
-          isDryRun = false;
-        },
         async close() {
           if (own) lanes.delete(own);
           await own?.end(limits.close_ms);

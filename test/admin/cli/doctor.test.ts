@@ -229,6 +229,7 @@ describe("doctor", () => {
         says: "Postgres responds.",
         schema: { is, problem: `the database is ${is}` },
         administrators: null,
+        processes: 0,
       }),
     });
     const older = await examined(inspected("older"));
@@ -380,6 +381,23 @@ describe("doctor", () => {
     expect(of("server")).toMatchObject({ status: "warning", says: expect.stringContaining("catalog: empty") });
   });
 
+  test("warns of a fleet without Redis, by how much it may miss limits a minute", async () => {
+    const examinedWith = (processes: number, redisUrl: string | null) =>
+      examined({
+        storage: () => ({ databaseUrl: "postgres://x", redisUrl, dataDir: folder }),
+        inspectDatabase: async () => ({
+          ...{ says: "Postgres responds.", administrators: null, processes },
+          schema: { is: "current", problem: null } as const,
+        }),
+        inspectRedis: () => Promise.reject(new Error("redis does not answer")),
+      });
+    const factor = expect.stringContaining("each of the 3 processes of the fleet");
+    expect((await examinedWith(1, null)).of("redis").status).toBe("ok");
+    expect((await examinedWith(3, null)).of("redis")).toMatchObject({ status: "warning", says: factor });
+    expect((await examinedWith(3, "redis://x")).of("redis")).toMatchObject({ status: "problem", says: factor });
+    expect((await examinedWith(1, "redis://x")).of("redis").says).toBe("redis does not answer");
+  });
+
   test("warns where nobody can administer: by the database, and where a server holds it by that server", async () => {
     const administrators = "nobody can administer over the network since 2026-11-27 10:00 UTC";
     const warned = { check: "administrators", status: "warning", says: administrators };
@@ -387,6 +405,7 @@ describe("doctor", () => {
       says: "Postgres responds.",
       schema: { is: "current", problem: null } as const,
       administrators,
+      processes: 1,
     });
     const byDatabase = await examined({ inspectDatabase });
     expect([byDatabase.code, byDatabase.of("administrators")]).toEqual([0, warned]);

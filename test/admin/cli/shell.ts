@@ -53,6 +53,7 @@ export function shell(overrides: Partial<Services> = {}): Shell {
       says: "reachable",
       schema: { is: "current", problem: null },
       administrators: null,
+      processes: 1,
     }),
     inspectRedis: async () => "reachable",
     descriptorLimit: () => 65_536,

@@ -13,11 +13,12 @@ import { perform } from "../../../src/admin/management/verb.ts";
 import { type VerbName, verbs } from "../../../src/admin/management/verbs.ts";
 import { type KeyKind, keyKinds } from "../../../src/core/store/directory.ts";
 import { trying } from "../../../src/node/trying.ts";
-import { type Database, rolledBack } from "../../../src/stores/postgres/database.ts";
+import type { Database } from "../../../src/stores/postgres/database.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { inMoney } from "../../harness/limits.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
+import { rolledBack } from "../../stores/postgres/rolled-back.ts";
 import { actingAs, callersIn, contextFor, inside, newWorld, tokenKeyOf, type World } from "./world.ts";
 
 setDefaultTimeout(300_000);

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { requireRole } from "../../../src/admin/http/gate.ts";
 import { perform } from "../../../src/admin/management/verb.ts";
 import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
-import { rolledBack } from "../../../src/stores/postgres/database.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
+import { rolledBack } from "../../stores/postgres/rolled-back.ts";
 import { actingAs, callersIn, contextFor, inside, keysOf, newWorld, type World } from "./world.ts";
 
 setDefaultTimeout(300_000);

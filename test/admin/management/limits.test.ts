@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
-import { rolledBack } from "../../../src/stores/postgres/database.ts";
 import { inNanos } from "../../harness/limits.ts";
 import { openDatabase } from "../../stores/postgres/databases.ts";
+import { rolledBack } from "../../stores/postgres/rolled-back.ts";
 import { actingAs, callersIn, inside, newWorld, type World } from "./world.ts";
 
 setDefaultTimeout(60_000);

@@ -1,15 +1,17 @@
-// Two stores of sliding rates, of which the first goes away: the limit holds for all that this node lets through.
+// Sliding rates whose shared store goes away: this process keeps its share of each limit, and the whole limit holds for all
+// that it lets through while the store comes back.
 
 import { beforeEach, expect, test } from "bun:test";
-import { standbyRates } from "../../../src/core/admission/standby-rates.ts";
-import type { RateRequest, RateSubject, Rates, RateTaken } from "../../../src/core/store/rates.ts";
+import { sharedRates, standbyRates } from "../../../src/core/admission/standby-rates.ts";
+import type { OwnRates, RateRequest, RateSubject, Rates, RateTaken } from "../../../src/core/store/rates.ts";
 import { memoryRates } from "../../../src/stores/memory/rates.ts";
 import { ofOrganization } from "../store/rates-stores.ts";
 import { organizationId, settled, VirtualClock } from "./virtual-time.ts";
 
 let clock: VirtualClock;
 let first: Cut;
-let standby: Cut;
+let own: OwnRates;
+let processes: number;
 let turns: unknown[];
 let rates: Rates;
 let number = 0;
@@ -17,11 +19,11 @@ let number = 0;
 beforeEach(async () => {
   clock = new VirtualClock();
   first = new Cut(clock);
-  standby = new Cut(clock);
+  own = memoryRates(() => clock.now_ms());
+  processes = 1;
   turns = [];
-  rates = standbyRates({ first, standby, clock, turned: (cause) => turns.push(cause) });
-  // Nobody counted anything elsewhere in the last minute.
-  await clock.advance(120_000);
+  const share = sharedRates(own, () => processes);
+  rates = standbyRates({ first, own, share, clock, turned: (cause) => turns.push(cause) });
 });
 
 /** A store behind a wire that a test cuts. */
@@ -67,6 +69,10 @@ const take = (perMinute: number) =>
     tokens_min: 1,
     subjects: ofOrganization(organizationId, { requestsPerMinute: perMinute, tokensPerMinute: null }),
   });
+const ownLeft = async (perMinute: number) => {
+  const subjects = ofOrganization(organizationId, { requestsPerMinute: perMinute, tokensPerMinute: null });
+  return (await own.read(organizationId, subjects))[0]!.requests!.remaining;
+};
 const answers = async (count: number, perMinute: number) => {
   const all = [];
   for (let i = 0; i < count; i++) all.push((await take(perMinute)).answer);
@@ -74,21 +80,47 @@ const answers = async (count: number, perMinute: number) => {
 };
 
 test("while all is well the first counts alone", async () => {
+  processes = 2;
   expect(await answers(3, 2)).toEqual(["taken", "taken", "refused"]);
-  expect(standby.asked).toEqual([]);
+  expect(await ownLeft(2)).toBe(2);
   expect(turns).toEqual([]);
 });
 
-test("when the first is away the standby counts, told how long the first counted alone", async () => {
-  await take(5);
-  await clock.advance(4_000);
+test("while the first is away this process has its share, whoever joins and leaves", async () => {
   first.away = "down";
-  expect(await answers(2, 5)).toEqual(["taken", "taken"]);
-  expect(standby.asked.map((request) => request.elsewhere_ms)).toEqual([4_000, 4_000]);
+  processes = 3;
+  expect(await answers(3, 6)).toEqual(["taken", "taken", "refused"]);
   expect(turns).toHaveLength(1);
+  processes = 2;
+  expect(await answers(2, 6)).toEqual(["taken", "refused"]);
+  processes = 4;
   await clock.advance(60_000);
-  await take(5);
-  expect(standby.asked.at(-1)?.elsewhere_ms).toBeUndefined();
+  expect(await answers(3, 6)).toEqual(["taken", "taken", "refused"]);
+});
+
+test("where there is no first at all, three processes share each limit", async () => {
+  const fleet = Array.from({ length: 3 }, () =>
+    sharedRates(
+      memoryRates(() => clock.now_ms()),
+      () => 3,
+    ),
+  );
+  let taken = 0;
+  for (let turn = 0; turn < 30; turn++) {
+    const subjects = ofOrganization(organizationId, { requestsPerMinute: 10, tokensPerMinute: null });
+    const asked = { organizationId, requestId: `req_${number++}`, tokens: 1, tokens_min: 1, subjects };
+    if ((await fleet[turn % 3]!.take(asked)).answer === "taken") taken += 1;
+  }
+  expect(taken).toBe(12);
+});
+
+test("a first that is back decides by the whole limit, and so does this process for what it let through meanwhile", async () => {
+  processes = 3;
+  first.away = "down";
+  expect(await answers(3, 6)).toEqual(["taken", "taken", "refused"]);
+  first.away = "well";
+  await clock.advance(1_000);
+  expect(await answers(5, 6)).toEqual(["taken", "taken", "taken", "taken", "refused"]);
 });
 
 test("a first that is away is tried by one request a second, and by no other", async () => {
@@ -120,9 +152,8 @@ test("a first that comes back empty has no second limit to give: both count for 
   await clock.advance(59_000);
   expect(await answers(4, 4)).toEqual(["taken", "taken", "taken", "refused"]);
   await clock.advance(2_000);
-  const before = standby.asked.length;
-  await answers(2, 4);
-  expect(standby.asked.length).toBe(before);
+  await answers(2, 40);
+  expect(await ownLeft(40)).toBe(37);
 });
 
 test("what one of both refuses, the other gets back", async () => {
@@ -132,7 +163,7 @@ test("what one of both refuses, the other gets back", async () => {
   await clock.advance(1_000);
   expect(await answers(1, 1)).toEqual(["refused"]);
   await settled();
-  // The standby holds one of the past and the first none: both have room for one more under a limit of two.
+  // This process holds one of the past and the first none: both have room for one more under a limit of two.
   expect(await answers(2, 2)).toEqual(["taken", "refused"]);
 });
 
@@ -148,7 +179,7 @@ test("giving back and correcting reach both", async () => {
   }
 });
 
-test("what is left is read where it is counted, and from the standby while the first is away", async () => {
+test("what is left is read where it is counted, and of this process while the first is away", async () => {
   const subjects = ofOrganization(organizationId, { requestsPerMinute: 5, tokensPerMinute: null });
   const left = async () => (await rates.read(organizationId, subjects))[0]!.requests!.remaining;
   await take(5);
@@ -157,19 +188,7 @@ test("what is left is read where it is counted, and from the standby while the f
   first.away = "down";
   // Not known to be away yet.
   expect(await left()).toBe(5);
+  processes = 2;
   await take(5);
-  expect(await left()).toBe(4);
-  standby.away = "down";
-  await expect(left()).rejects.toThrow("away");
-});
-
-test("with both away nobody knows, and that is an error", async () => {
-  first.away = "down";
-  standby.away = "down";
-  await expect(take(1)).rejects.toThrow("away");
-  await clock.advance(1_000);
-  await expect(take(1)).rejects.toThrow("away");
-  first.away = "well";
-  await clock.advance(1_000);
-  expect(await answers(2, 1)).toEqual(["taken", "refused"]);
+  expect(await left()).toBe(3);
 });

@@ -8,7 +8,7 @@ import { MemoryBudget } from "../../../src/core/body/memory.ts";
 import { BodyTurns } from "../../../src/core/body/turns.ts";
 import { Call } from "../../../src/core/http/call.ts";
 import { takesTurns } from "../../../src/core/http/shed.ts";
-import { small_bytes, yieldFor } from "../../../src/core/time/yielding.ts";
+import { small_bytes, yieldFor } from "../../../src/core/time/turns.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 const large_bytes = small_bytes + 1;

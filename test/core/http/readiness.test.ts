@@ -153,6 +153,24 @@ test("/readyz says of each check what is wrong, and of which it only warns", asy
   expect(await asked({})).toEqual([503, { status: "not_ready", checks: { database: "no answer" } }]);
 });
 
+test("a check of Redis says by how much limits a minute may be missed without it", async () => {
+  const shares = (count: number) =>
+    `each of the ${count} processes of the fleet counts its share of the limits a minute by itself, so they may be missed by a factor of up to ${count} either way`;
+  const saidOf = (redis: { ping(): Promise<void> } | null, processes: number) => {
+    const stores = { redis, fleet: { processes: () => processes } };
+    const checks = readinessChecks({ kind: "postgres" } as Database, stores, {} as Reloadable);
+    const check = checks.find(({ name }) => name === "redis") as AskingCheck;
+    expect(check.severity).toBe("warning");
+    return check.run();
+  };
+  const away = { ping: () => Promise.reject(new Error("away")) };
+  expect(await saidOf({ ping: async () => {} }, 3)).toBeNull();
+  expect(await saidOf(away, 1)).toBe("Redis does not answer");
+  expect(await saidOf(away, 3)).toBe(`Redis does not answer: ${shares(3)}`);
+  expect(await saidOf(null, 1)).toBeNull();
+  expect(await saidOf(null, 2)).toBe(`there is none (REDIS_URL): ${shares(2)}`);
+});
+
 describe("a check of the database", () => {
   const never = new Promise<never>(() => {});
   const applied = migrations.map((one) => ({ name: one.name, checksum: checksumOf(one), additive: false }));
@@ -163,7 +181,8 @@ describe("a check of the database", () => {
       return text.includes("to_regclass") ? [{ there: true }] : answers.applied!();
     };
     const database = { kind: "postgres", query: async (text: string) => query(text) };
-    const checks = readinessChecks(database as unknown as Database, null, {} as Reloadable);
+    const alone = { redis: null, fleet: { processes: () => 1 } };
+    const checks = readinessChecks(database as unknown as Database, alone, {} as Reloadable);
     return (name: string) => (checks.find((one) => one.name === name) as AskingCheck).run();
   };
 

@@ -4,11 +4,9 @@ import { createServer } from "node:net";
 import { RedisClient } from "bun";
 import postgres from "postgres";
 import { startWorkers } from "../../features/workers/node.ts";
-import { busyness } from "../../harness/busyness.ts";
 import { model, says, startService } from "../../harness/engine.ts";
 import { type Logging, lineOf, linesOf } from "../../harness/log-lines.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
-import { newMember } from "../../harness/organizations.ts";
 import { startRedis } from "../../harness/services.ts";
 import { program, type Sluice, startSluice } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
@@ -48,11 +46,6 @@ async function countedBy(service: Sluice): Promise<string[]> {
   const counted = /^(http_|inference_|usage_|upstream_|authentication_)/;
   const upkeep = /^(usage_(partitions_ahead|ledger_mismatch|seals_behind)|upstream_read_pause_seconds)/;
   return lines.filter((line) => counted.test(line) && !upkeep.test(line) && !line.includes('"/metrics"'));
-}
-
-/** A node once more on a database that another has migrated; nothing is written but by itself. */
-function startAgain(database: { url: string }, env: Record<string, string>): Promise<Sluice> {
-  return startSluice({ store: "pglite", dataDir: "unused", env: { DATABASE_URL: database.url, ...env } });
 }
 
 async function migrated() {
@@ -111,99 +104,19 @@ describe("on Postgres and Redis", async () => {
     client.close();
   }, 120_000);
 
-  test("a warm-up that is held up delays the start only by its own limit, and takes nothing from clients", async () => {
-    const database = await migrated();
-    const holder = postgres(database.url, { max: 1, onnotice: () => {} });
-    const released = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<void>();
-    // Whoever wants to write an organization waits; nobody else does.
-    const holding = holder.begin(async (sql) => {
-      await sql`lock table organization in share mode`;
-      held.resolve();
-      await released.promise;
-    });
-    await held.promise;
-    const service = await startAgain(database, { SLUICE_WARM_UP_MS: "700" });
-    const warmed = await said(service, "warmed_up");
-    expect(warmed.requests).toBe(0);
-    expect(warmed.ms).toBeLessThan(3000 * busyness());
-    released.resolve();
-    await holding;
-    await holder.end();
-    const { key } = await newMember(service, "unlimited");
-    const question = { model: "openai/gpt-oss-120b", messages: [{ role: "user", content: "hello" }] };
-    expect((await service.post("/v1/chat/completions", question, { key })).status).toBe(200);
-    await service.stop();
-    expect((await rowsIn(database.url)).organization).toBe(2);
-    await database.drop();
-  }, 60_000);
-
-  /** A start whose warming waits for a lock, until the lock is given up. */
-  async function waiting(env: Record<string, string>) {
-    const database = await migrated();
-    const holder = postgres(database.url, { max: 1, onnotice: () => {} });
-    await holder.unsafe("begin; lock table organization in share mode");
-    const child = Bun.spawn([...program, "serve"], {
-      env: { PATH: process.env.PATH ?? "", DATABASE_URL: database.url, SLUICE_WARM_UP_MS: "60000", ...env },
-      ...{ stdout: "pipe", stderr: "pipe" },
-    });
-    const isWaiting = async () =>
-      (await asked(database.url, "select from pg_locks where relation = 'organization'::regclass and not granted"))
-        .length > 0;
-    return {
-      child,
-      isWaiting,
-      async drop() {
-        child.kill("SIGKILL");
-        await holder.end({ timeout: 1 });
-        await database.drop();
-      },
-    };
-  }
-
-  test("ends at once when the node is asked to stop, which then never listened", async () => {
-    const { child, isWaiting, drop } = await waiting({ PORT: "0" });
-    await until(isWaiting, 20_000, "the warming to wait");
-    const asked_ms = performance.now();
-    child.kill("SIGTERM");
-    expect(await child.exited).toBe(0);
-    expect(performance.now() - asked_ms).toBeLessThan(3000 * busyness());
-    expect(await child.stdout.text()).not.toContain("serving");
-    expect(await child.stderr.text()).toContain('"event":"stopped"');
-    await drop();
-  }, 60_000);
-
   test("a port that is taken is an error before the warm-up", async () => {
+    const database = await migrated();
     const other = createServer();
     const port = await new Promise<number>((resolve) =>
       other.listen(0, "127.0.0.1", () => resolve((other.address() as { port: number }).port)),
     );
-    const { child, isWaiting, drop } = await waiting({ PORT: `${port}` });
-    const [code, seen] = await Promise.all([
-      child.exited,
-      until(async () => child.exitCode !== null || (await isWaiting()), 20_000, "an end").then(isWaiting),
-    ]);
-    expect(code).toBe(1);
-    expect(seen).toBe(false);
+    const child = Bun.spawn([...program, "serve"], {
+      env: { PATH: process.env.PATH ?? "", DATABASE_URL: database.url, PORT: `${port}`, SLUICE_WARM_UP_MS: "60000" },
+      ...{ stdout: "pipe", stderr: "pipe" },
+    });
+    expect(await child.exited).toBe(1);
+    expect(await child.stderr.text()).not.toContain("warmed_up");
     other.close();
-    await drop();
-  }, 60_000);
-
-  test("a failure is logged once, and the node serves all the same", async () => {
-    const database = await migrated();
-    await asked(
-      database.url,
-      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not today'; end $$;
-       create trigger refuse before insert on organization for each row when (new.slug like 'warm-up-%')
-         execute function refuse()`,
-    );
-    const service = await startAgain(database, long);
-    await said(service, "warm_up_failed");
-    expect(linesOf(service, "warm_up_failed")).toMatchObject([
-      { level: "warn", cause: expect.stringContaining("not today") },
-    ]);
-    expect((await service.fetch("/readyz", { key: null })).status).toBe(200);
-    await service.stop();
     await database.drop();
   }, 60_000);
 

@@ -34,6 +34,24 @@ for (const { kind, open } of kindsFor(import.meta.path))
       ]);
     });
 
+    test("a process that reports knows how many do, and one that has not knows of none but itself", async () => {
+      const [own, sibling] = [fleetReports(owned.db), reportOf({ worker: 2 })];
+      expect(own.processes()).toBe(1);
+      const report = reportOf({ worker: 1 });
+      const reported = (second: number) => withClock(owned.db, at(second), () => own.report(report));
+      await reported(1);
+      expect(own.processes()).toBe(1);
+      await reportAt(2, { ...sibling, node: report.node });
+      await reportAt(3, reportOf({}));
+      await reported(3);
+      expect(own.processes()).toBe(3);
+      await fleetReports(owned.db).leave(report.node, 2);
+      await reported(12);
+      expect(own.processes()).toBe(2);
+      await reported(13);
+      expect(own.processes()).toBe(1);
+    });
+
     test("a process that leaves takes its report along, and no other", async () => {
       const [one, other] = [reportOf({ worker: 1 }), reportOf({ worker: 2 })];
       const sibling = { ...other, node: one.node };

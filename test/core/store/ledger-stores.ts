@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrate } from "../../../db/migrate.ts";
 import { noUsage } from "../../../src/core/inference/usage.ts";
-import type { DryRunning } from "../../../src/core/store/dry-run.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger, RequestFacts, Settle, UsageLimits } from "../../../src/core/store/ledger.ts";
 import { claimCurrency } from "../../../src/stores/postgres/currency.ts";
@@ -59,7 +58,7 @@ export const stores: Record<"pglite" | "postgres", () => Promise<Store>> = {
 };
 
 /** A store with its ledger, which closes with the store. */
-export async function openLedger(name: keyof typeof stores): Promise<{ store: Store; book: Ledger & DryRunning }> {
+export async function openLedger(name: keyof typeof stores): Promise<{ store: Store; book: Ledger }> {
   const store = await stores[name]();
   const book = ledger(store.db, { recovery: "checkpoint" });
   const close = () => book.close().finally(store.close);

@@ -2,9 +2,8 @@
 
 import type { RateLimits, RateSubject, Rates } from "../../../src/core/store/rates.ts";
 import { memoryRates } from "../../../src/stores/memory/rates.ts";
-import { postgresRates } from "../../../src/stores/postgres/rates.ts";
 import { redisRates } from "../../../src/stores/redis/rates.ts";
-import { newHex, stores } from "./ledger-stores.ts";
+import { newHex } from "./ledger-stores.ts";
 import { redisConnections, redisStores } from "./redis-stores.ts";
 
 export const ofOrganization = (id: string, limits: RateLimits): RateSubject[] => [
@@ -19,10 +18,7 @@ export interface RateStore {
   close(): Promise<void>;
 }
 
-export const rateStores: Record<
-  "memory" | "redis" | "redis cluster" | "postgres" | "pglite",
-  () => Promise<RateStore>
-> = {
+export const rateStores: Record<"memory" | "redis" | "redis cluster", () => Promise<RateStore>> = {
   async memory() {
     let now_ms = 0;
     return {
@@ -35,8 +31,6 @@ export const rateStores: Record<
     };
   },
   ...redisStores(onRedis),
-  postgres: () => onDatabase("postgres"),
-  pglite: () => onDatabase("pglite"),
 };
 
 async function onRedis(urls: string[]): Promise<RateStore> {
@@ -55,15 +49,5 @@ async function onRedis(urls: string[]): Promise<RateStore> {
     async close() {
       for (const connection of connections) connection.close();
     },
-  };
-}
-
-async function onDatabase(kind: "postgres" | "pglite"): Promise<RateStore> {
-  const store = await stores[kind]();
-  return {
-    rates: postgresRates(store.db, { answer_ms: 20_000, wait_ms: 2 }),
-    another: kind === "postgres" ? postgresRates(await store.another(), { answer_ms: 20_000, wait_ms: 2 }) : null,
-    setClock: (at_ms) => store.setClock(new Date(at_ms)),
-    close: store.close,
   };
 }

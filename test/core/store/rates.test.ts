@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import fc from "fast-check";
 
 import type { RateAnswer, RateLimits, RateSubject, RateTaken } from "../../../src/core/store/rates.ts";
-import { databaseKinds, holds } from "../../harness/depth.ts";
+import { holds } from "../../harness/depth.ts";
 import { newHex, newRequestId } from "./ledger-stores.ts";
 import { ofOrganization, type RateStore, rateStores } from "./rates-stores.ts";
 
@@ -13,16 +13,13 @@ setDefaultTimeout(60_000);
 /** In the middle of a second, so that shared entries end at other moments than single ones. */
 const start_ms = Date.parse("2026-11-21T03:00:00.400Z");
 /** What the answers of a property may cost: a store with a clock of its own is asked once for each step. */
-const schedules: Record<string, number> = { memory: 1000, redis: 40, "redis cluster": 20, postgres: 12, pglite: 12 };
+const schedules: Record<string, number> = { memory: 1000, redis: 40, "redis cluster": 20 };
 
 const newOrganizationId = () => `org_${newHex()}`;
 const requestsOf = (requestsPerMinute: number): RateLimits => ({ requestsPerMinute, tokensPerMinute: null });
 const tokensOf = (tokensPerMinute: number): RateLimits => ({ requestsPerMinute: null, tokensPerMinute });
 
-const databases: readonly string[] = databaseKinds(import.meta.path);
-const others = Object.entries(rateStores).filter(([name]) => name !== "pglite" || databases.includes(name));
-
-for (const [name, open] of others) {
+for (const [name, open] of Object.entries(rateStores)) {
   describe(name, () => {
     let store: RateStore;
     let organizationId: string;

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Countdown } from "../../../src/core/time/countdown.ts";
-import { Lateness } from "../../../src/core/time/lateness.ts";
+import { Countdown } from "../../../src/core/time/deadline.ts";
+import { Lateness } from "../../../src/node/lateness.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
 
 function counted(wait_ms: number) {

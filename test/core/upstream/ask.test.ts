@@ -4,7 +4,7 @@ import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import { openaiChatUpstream } from "../../../src/core/protocol/openai-chat/codec.ts";
 import { Cancellation, type Signal } from "../../../src/core/time/cancellation.ts";
-import { yieldToEventLoop } from "../../../src/core/time/yielding.ts";
+import { yieldToEventLoop } from "../../../src/core/time/turns.ts";
 import { ask } from "../../../src/core/upstream/ask.ts";
 import { type Client, client } from "../../../src/core/upstream/http1/client.ts";
 import { ReadPauses } from "../../../src/core/upstream/http1/read-pauses.ts";

@@ -86,7 +86,7 @@ async function administers(sluice: Sluice): Promise<void> {
   const { key, id } = await sluice.json<{ key: string; id: string }>("key", "create", ...narrow, "--name", "one");
   const statuses = [];
   for (let turn = 0; turn < 2; turn++) statuses.push((await chat(sluice, key)).status);
-  // The second is over its rate, which the database counts, and leaves a receipt.
+  // The second is over its rate, and leaves a receipt.
   expect(statuses).toEqual([200, 429]);
   await until(async () => (await runner.query("select 1 from usage_refusal")).length > 0, 60_000, "the refusal's row");
   await sluice.json("org", "extra-usage", "narrow", "on", "--cap", "1");

@@ -3,7 +3,7 @@ import type { Socket } from "bun";
 import { release } from "../../body/release.ts";
 import type { Listening, Signal } from "../../time/cancellation.ts";
 import type { Turns } from "../../time/turns.ts";
-import { yieldToEventLoop } from "../../time/yielding.ts";
+import { yieldToEventLoop } from "../../time/turns.ts";
 import { Exchange, type Line, type Reply } from "./exchange.ts";
 import type { ResponseHead } from "./head.ts";
 import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";

@@ -3,7 +3,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { Signal } from "../../time/cancellation.ts";
-import { Countdown } from "../../time/countdown.ts";
+import { Countdown } from "../../time/deadline.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
 import { Connection, type Owner } from "./connection.ts";
 

@@ -3,7 +3,7 @@
  * engine back.
  */
 import { release } from "../../body/release.ts";
-import { yieldToEventLoop } from "../../time/yielding.ts";
+import { yieldToEventLoop } from "../../time/turns.ts";
 import type { HeaderFields, ResponseHead } from "./head.ts";
 import { ResponseParser, type ResponseSink } from "./parser.ts";
 

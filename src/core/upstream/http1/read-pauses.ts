@@ -3,7 +3,7 @@
  * share a wake, a read and a write. Sockets whose pauses end at about the same time share a timer, and are read in one
  * poll: docs/decisions/2026-11-25-pauses-under-load.md.
  */
-import { busy_ms } from "../../time/busy.ts";
+import { readFileSync } from "node:fs";
 import { type Clock, idleClock } from "../../time/clock.ts";
 import { type PauseBounds, PauseLevel } from "./pause-level.ts";
 
@@ -85,5 +85,21 @@ export class ReadPauses {
 
   #wasDue(due_ms: number): void {
     this.#late_ms = Math.max(0, this.#clock.now_ms() - due_ms);
+  }
+}
+
+/**
+ * How much of a core this main thread wants: the time that it ran and that it waited for a core to run on, in
+ * milliseconds since some instant. The waiting counts, because a node that shares its core, or is throttled, is at its
+ * limit before it has used a whole one.
+ */
+function busy_ms(): number {
+  try {
+    const [ran_ns = "", waited_ns = ""] = readFileSync("/proc/self/schedstat", "latin1").split(" ");
+    return (Number(ran_ns) + Number(waited_ns)) / 1e6;
+  } catch {
+    // Not Linux: all threads of the process, and only while they run.
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { batched } from "../../../src/core/time/batched.ts";
+import { batched } from "../../../src/stores/postgres/batched.ts";
 
 /** Finds even numbers, and notes each look. */
 function evens() {

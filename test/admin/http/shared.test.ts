@@ -1,6 +1,6 @@
 /** A look that many share: one at a time, and anew when it is old or has failed. */
 import { expect, test } from "bun:test";
-import { latest, shared } from "../../../src/core/time/shared.ts";
+import { latest, shared } from "../../../src/admin/http/shared.ts";
 
 test("all who ask at the same time, or soon after, have one look; later ones have a new one", async () => {
   let now_ms = 0;

@@ -1,7 +1,7 @@
 /** How late a process runs is known to those who ask, and told at each beat. */
 import { expect, test } from "bun:test";
-import { Lateness } from "../../../src/core/time/lateness.ts";
-import { VirtualClock } from "../admission/virtual-time.ts";
+import { Lateness } from "../../src/node/lateness.ts";
+import { VirtualClock } from "../core/admission/virtual-time.ts";
 
 test("a process that stood still was late for as long as its beat was due, and is on time after it", async () => {
   const clock = new VirtualClock();

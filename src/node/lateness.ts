@@ -1,5 +1,5 @@
 /** Measures how late this process runs: a time measured while it stood still says nothing about others. */
-import { type Clock, idleClock } from "./clock.ts";
+import { type Clock, idleClock } from "../core/time/clock.ts";
 
 const beat_ms = 100;
 /** A timer is never exact to the millisecond. */
@@ -38,7 +38,7 @@ export class Lateness {
 
   #beat(): void {
     const now_ms = this.#clock.now_ms();
-    // At the instants of work that comes again and again (aligned.ts), so that they share a wake.
+    // At the instants of work that comes again and again (`alignedClock`), so that they share a wake.
     this.#due_ms = (Math.floor(now_ms / beat_ms) + 1) * beat_ms;
     this.#cancel = this.#clock.after(Math.ceil(this.#due_ms - now_ms), () => {
       this.#past_ms += this.#now_ms();

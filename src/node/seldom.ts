@@ -1,5 +1,5 @@
 /** Tells whether it is time to say something again that may recur with every request. */
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 
 /** More things than this are said once, and then no further ones. */
 const things_max = 1000;

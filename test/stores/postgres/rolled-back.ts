@@ -1,0 +1,16 @@
+import type { Transaction } from "../../../src/stores/postgres/database.ts";
+
+/** Rolls back by a throw, which ends any transaction without a commit. */
+export async function rolledBack(
+  transaction: Transaction["transaction"],
+  work: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  const over = new Error("rolled back on purpose");
+  const worked = transaction(async (tx) => {
+    await work(tx);
+    throw over;
+  });
+  await worked.catch((error: unknown) => {
+    if (error !== over) throw error;
+  });
+}
