@@ -20,6 +20,7 @@ import { newLimits } from "./limits.ts";
 import { pageOrganizations } from "./organizations.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { personIdOf, personNamed } from "./person-named.ts";
 import {
   duration,
   entry,
@@ -183,7 +184,11 @@ export const keyVerbs = [
       allow_from,
       team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
       person: Type.Optional(
-        nullable(words("ID of a person of the organization: it is that person's, in the team of the membership.")),
+        nullable(
+          words(
+            "ID or verified e-mail address of a person of the organization: it is that person's, in the team of the membership.",
+          ),
+        ),
       ),
       limits: Type.Optional(
         nullable(limitValueChanges("Its own. Where it has none, what its team or its organization gives counts.")),
@@ -221,7 +226,7 @@ export const keyVerbs = [
         labels: flag("--label <name=text>", "a label; can be repeated"),
         allowFrom: flag("--allow-from <list>", "addresses and networks that can use the key (default: all)"),
         team: flag("--team <team>", "ID or name of a team of the organization"),
-        person: flag("--person <person>", "ID of the person whose key it is; it is in the team of the membership"),
+        person: flag("--person <person>", `${personNamed} whose key it is; it is in the team of the membership`),
         limits: flag("--limit", "what the key can use (default: what its team or its organization gives)"),
       },
       says: (made) => newKeySaid(made, `Created key '${made.name}' of ${made.organization} (${made.id}).`),
@@ -470,7 +475,7 @@ async function holderOf(
 ): Promise<{ personId: string; team: string | null } | null> {
   if (person == null) return null;
   if (team != null) fail("A person's key is in the team of the person's membership. Leave the team out.");
-  const found = await context.people.findPerson(person);
+  const found = await context.people.findPerson(await personIdOf(context, person));
   const membership = found?.memberships.find(({ organizationId }) => organizationId === id);
   if (!found || !membership)
     return fail(
