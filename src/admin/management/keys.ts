@@ -10,11 +10,11 @@ import { idOf } from "../../core/store/ids.ts";
 import { keyStates, type StoredKey } from "../store/key.ts";
 import { flag, required } from "./command.ts";
 import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
-import { grace, rotated } from "./credential.ts";
+import { grace, oldEndsInWords, rotated } from "./credential.ts";
 import { fail } from "./error.ts";
 import { Key, keyColumns, NewKey } from "./key.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
-import { keyFacts, keySaid, newKeySaid, oldSecretsInWords } from "./key-words.ts";
+import { keyFacts, keySaid, newKeySaid } from "./key-words.ts";
 import { limitValueChanges } from "./limit-shape.ts";
 import { newLimits } from "./limits.ts";
 import { pageOrganizations } from "./organizations.ts";
@@ -355,7 +355,8 @@ Examples:
     name: "rotateKey",
     route: "POST /keys/{id}/rotate",
     summary: "Give a key a new secret",
-    description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
+    description:
+      "The ID stays. The old secret works until its grace ends, 24 hours if none is given, or until it is revoked.",
     roles: keepers,
     onKey: "rotate",
     kind: "act",
@@ -370,11 +371,11 @@ Examples:
         id: keyFlag,
         grace: flag(
           "--grace <time>",
-          "how long the old secret keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
+          "how long the old secret keeps working, such as 30m, 1h, 7d, or 0s (default: 24h)",
         ),
       },
       says: (made, _, now_ms) =>
-        newKeySaid(made, `Rotated key '${made.name}' of ${made.organization}.`, oldSecretsInWords(made, now_ms)),
+        newKeySaid(made, `Rotated key '${made.name}' of ${made.organization}.`, oldEndsInWords("key", made, now_ms)),
       help: `
 Examples:
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h

@@ -224,6 +224,14 @@ describe("a secret", () => {
     await typed("org create acme");
     const { id } = await json("key create --org acme --name app --json");
     expect((await typed(`key rotate ${id} --grace 1h`)).out).toContain("works until 2026-11-21 04:00:00 UTC");
+    // The first one ends sooner, and the second one in 24 hours.
+    expect((await typed(`key rotate ${id}`)).out).toContain("works until 2026-11-22 03:00:00 UTC");
+    const { secrets } = (await json(`key show ${id} --json`)) as { secrets: { expires_at: string | null }[] };
+    expect(secrets.map(({ expires_at }) => expires_at)).toEqual([
+      null,
+      "2026-11-22T03:00:00.000Z",
+      "2026-11-21T04:00:00.000Z",
+    ]);
     expect((await typed(`key rotate ${id} --grace 0s`)).out).toContain("no longer works");
   });
 });
@@ -314,7 +322,7 @@ describe("tables", () => {
   test("are a line a row where nothing has to fit, with no colour", async () => {
     const lines = (await listed(null)).trimEnd().split("\n");
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +USED +KEY +SCOPES +LAST USED +ENDS$/);
+    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +OWNER +USED +KEY +SCOPES +LAST USED +ENDS$/);
     expect(lines.join("")).not.toContain("\u001b");
   });
 
