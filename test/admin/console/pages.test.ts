@@ -194,7 +194,7 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     }
     const pages = await own.page.locator("nav.rail li").allTextContents();
     expect(pages).toEqual(["Usage", "Requests", "Connect"]);
-    for (const path of ["/organizations/demo", "/people", "/audit", "/plans", "/operators"]) {
+    for (const path of ["/organizations/test", "/people", "/audit", "/plans", "/operators"]) {
       await own.visit(path);
       expect(await own.page.locator("h1").textContent()).toBe("Not found");
     }
@@ -241,7 +241,7 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     await dialog.getByRole("alert").waitFor();
     await own.context.close();
     const organizations = await node.sluice.json<{ slug: string }[]>("org", "list");
-    expect(organizations.map(({ slug }) => slug).sort()).toEqual(["demo", "marked"]);
+    expect(organizations.map(({ slug }) => slug).sort()).toEqual(["marked", "test"]);
   });
 
   test("show who administers an organization her own, and no limits that she may not raise", async () => {

@@ -10,7 +10,7 @@ const browsers = "text/html,application/xhtml+xml,application/xml;q=0.9,image/av
 let node: PeopleNode;
 let plain: Sluice;
 beforeAll(async () => {
-  [node, plain] = await Promise.all([startPeopleNode(), startSluice()]);
+  [node, plain] = await Promise.all([startPeopleNode({ issuerLines: ["name: Acme login"] }), startSluice()]);
 });
 afterAll(async () => {
   await node[Symbol.asyncDispose]();
@@ -52,6 +52,11 @@ test("without people it shows the address by which the browser came, and the way
   const url = plain.url.replace("http:", "https:");
   expect(page).toContain(`sluice login ${url} --key\n`);
   expect(page).not.toContain('href="device"');
+});
+
+test("the button that signs in has the issuer's name of the settings", async () => {
+  const ways = await (await fetch(`${node.consoleUrl}/session/ways`)).json();
+  expect(ways).toMatchObject({ issuers: [{ name: "Acme login" }] });
 });
 
 test.skipIf(noBrowser !== null)("the page is readable by everybody in both themes, and loads nothing", async () => {
