@@ -186,7 +186,7 @@ export function SecretActs({ kind, of: { id, name, secrets }, ends, changed }: S
             name: "grace",
             label: `Grace of the old ${secret}`,
             kind: "text",
-            hint: "Such as 1h or 7d. Empty: it works until you revoke it",
+            hint: "Such as 1h or 7d. Empty: 24h",
           },
         ]}
         done={`The ${thing} has a new ${secret}.`}
