@@ -229,7 +229,7 @@ export const limitVerbs = [
     answers: SubjectLimitsShape,
     example: { takes: { organization: "acme", person: examplePerson }, answer: exampleOf("person", examplePerson) },
     async act(context, input) {
-      const { person } = await personOf(context, input.person);
+      const person = await personOf(context, input.person);
       const { id: organizationId, slug } = await context.organizationOf(input.organization);
       return limitsNow(context, { subject: "person", id: person.id, organizationId }, slug);
     },
@@ -249,7 +249,7 @@ export const limitVerbs = [
       answer: exampleOf("person", examplePerson),
     },
     async act(context, { organization: named, person: given, ...input }) {
-      const { person } = await personOf(context, given);
+      const person = await personOf(context, given);
       const organization = await context.openOrganization(named);
       return update(context, organization, { subject: "person", id: person.id }, input);
     },

@@ -57,20 +57,10 @@ export type Policies = Pick<Organization, "keyLifetimeMaxDays" | "keyUnusedMaxDa
  */
 export const useNoted_ms = 3_600_000;
 
-/** One secret of a key, in the form that may be shown. */
-export interface Secret {
-  /** First 8 and last 4 characters of the whole key. */
-  prefix: string;
-  suffix: string;
-  createdAt: Date;
-  /** The exact end of a rotation's grace period. */
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-}
-
 /** The stored parts of a new secret. `hash` is the SHA-256 of the whole key. */
 export interface NewSecret {
   hash: Uint8Array;
+  /** First 8 and last 4 characters of the whole key. */
   prefix: string;
   suffix: string;
 }
@@ -93,7 +83,8 @@ export interface CredentialKey {
 /** Everything that authentication needs to know, from one indexed look-up. */
 export interface Credential {
   key: CredentialKey;
-  secret: Pick<Secret, "createdAt" | "expiresAt" | "revokedAt">;
+  /** `expiresAt`: the exact end of a rotation's grace period. */
+  secret: { createdAt: Date; expiresAt: Date | null; revokedAt: Date | null };
   /** The person whose key it is; null: it is the organization's. */
   person: KeyPerson | null;
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */

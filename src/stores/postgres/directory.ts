@@ -12,7 +12,7 @@ import {
   usageSubject,
 } from "../../../db/schema.ts";
 import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
-import type { Directory, Scope } from "../../core/store/directory.ts";
+import type { Directory } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
@@ -90,9 +90,9 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       if (!row) return null;
       const { key, secret, ends, readAt, hand, rule } = row;
       const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });
-      const rights = scopes === null ? null : { scopes: scopes as Scope[], models };
+      const rights = scopes === null ? null : { scopes, models };
       return {
-        key: { ...key, id: idOf(key.id, "key_"), scopes: key.scopes as Scope[] },
+        key: { ...key, id: idOf(key.id, "key_") },
         secret,
         ends,
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },

@@ -1,11 +1,11 @@
-/** Rows of the directory as the store's records, and the errors of a driver freed from Drizzle's wrapping. Pure. */
+/** Rows as the store's records: IDs, pages, organizations, and the errors of a driver freed from Drizzle's wrapping. Pure. */
+import { type Column, type GetColumnData, type SQL, sql } from "drizzle-orm";
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../../db/schema.ts";
-import type { KeyState, StoredKey } from "../../admin/store/key.ts";
 import { type Calendar, weekDays } from "../../core/store/calendar.ts";
-import type { Credential, Organization, Scope, Secret } from "../../core/store/directory.ts";
-import { idOf } from "../../core/store/ids.ts";
-import type { Operator } from "../../core/store/operators.ts";
+import type { Credential, Organization } from "../../core/store/directory.ts";
+import { type IdPrefix, idOf } from "../../core/store/ids.ts";
+import type { PageOf } from "../../core/store/page.ts";
 
 export type OrganizationRow = typeof schema.organization.$inferSelect;
 /** An organization with its anchors, current and next: `organization.anchor_at` is only the first one. */
@@ -25,13 +25,6 @@ export interface CalendarRow {
   next_ms: number | null;
 }
 export type KeyRow = typeof schema.apiKey.$inferSelect;
-/** A key with its organization's slug, its state and its end (key-life.ts). */
-export interface LivingKey {
-  key: KeyRow;
-  organization: string;
-  state: KeyState;
-  endsAt: Date | null;
-}
 export type OperatorRow = typeof schema.operator.$inferSelect;
 
 export function organizationOf(row: AnchoredRow): Organization {
@@ -72,28 +65,11 @@ export function callerOf(row: OrganizationRow): Credential["organization"] {
   };
 }
 
-/** `secrets`: of this key, newest first. */
-export function keyOf({ key, ...life }: LivingKey, secrets: Secret[], team: StoredKey["team"] = null): StoredKey {
-  return {
-    ...key,
-    id: idOf(key.id, "key_"),
-    organizationId: idOf(key.organizationId, "org_"),
-    scopes: key.scopes as Scope[],
-    personId: key.personId === null ? null : idOf(key.personId, "per_"),
-    ...life,
-    team,
-    secrets,
-  };
-}
-
-export function operatorOf(row: OperatorRow, secrets: Secret[]): Operator {
-  return {
-    ...row,
-    id: idOf(row.id, "op_"),
-    organizationId: row.organizationId === null ? null : idOf(row.organizationId, "org_"),
-    secrets,
-  };
-}
+/** The column of a UUID as the ID that is shown. */
+export const idIn = <Uuid extends Column>(column: Uuid, prefix: IdPrefix) =>
+  sql`${column}`.mapWith((uuid: string) => idOf(uuid, prefix)) as SQL<GetColumnData<Uuid>>;
+/** The same within SQL that makes JSON. */
+export const shownId = (column: string, prefix: IdPrefix) => `'${prefix}' || replace(${column}::text, '-', '')`;
 
 /** Drizzle puts every parameter into its error's message, which a log would show. The error inside says enough. */
 export async function plainly<T>(work: Promise<T>): Promise<T> {
@@ -103,3 +79,9 @@ export async function plainly<T>(work: Promise<T>): Promise<T> {
     throw error instanceof DrizzleQueryError && error.cause ? error.cause : error;
   }
 }
+
+/** A page out of the rows, of which one more was read than it may have. */
+export const pageOf = <Item>(rows: Item[], limit: number): PageOf<Item> => ({
+  items: rows.slice(0, limit),
+  hasMore: rows.length > limit,
+});
