@@ -3,7 +3,7 @@
 import { hashKey } from "../../core/auth/key.ts";
 import type { Currency } from "../../core/inference/money.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
-import type { Actor, Organization } from "../../core/store/directory.ts";
+import type { Actor } from "../../core/store/directory.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { Ledger } from "../../core/store/ledger.ts";
@@ -16,6 +16,7 @@ import { canonical } from "../store/audit-chain.ts";
 import type { StoredKey } from "../store/key.ts";
 import type { NoticeAdministration } from "../store/notices.ts";
 import type { OperatorAdministration } from "../store/operators.ts";
+import type { Organization } from "../store/organization.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";

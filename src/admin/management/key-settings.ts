@@ -1,12 +1,14 @@
 /** The settings of a key: those that its creation gives, and their change. */
+
 import Type from "typebox";
 import { secretOf } from "../../core/auth/key.ts";
 import { plainPattern } from "../../core/inference/plain-text.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";
-import { type Organization, scopes } from "../../core/store/directory.ts";
+import { scopes } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
 import type { StoredKey } from "../store/key.ts";
+import type { Organization } from "../store/organization.ts";
 import { flag, required } from "./command.ts";
 import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
 import { newSecret } from "./credential.ts";

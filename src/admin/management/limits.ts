@@ -1,9 +1,10 @@
 /** Limits of organizations, teams, people and keys: one value, and one sub-resource of each (docs/limits.md). */
+
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { type Budget, noBudget } from "../../core/store/budget.ts";
-import type { Organization } from "../../core/store/directory.ts";
 import type { LimitSubject, SubjectLimits } from "../store/limits.ts";
+import type { Organization } from "../store/organization.ts";
 import { isClosed, type ManagementContext, noKey, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, type LimitChanges, withinOrganization, wordsIn } from "./limit-change.ts";

@@ -1,10 +1,11 @@
 /** Webhooks of organizations (docs/notices.md). */
+
 import Type from "typebox";
 import { maskedUrl } from "../../core/inference/masked.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";
-import type { Organization } from "../../core/store/directory.ts";
 import { Notices } from "../store/notices.ts";
+import type { Organization } from "../store/organization.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
 import { organizationFlag } from "./organizations.ts";

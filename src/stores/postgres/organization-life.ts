@@ -1,31 +1,28 @@
 /** Organizations: renamed, given policies, closed, and deleted when their records are gone. */
-import { and, eq, isNull, ne, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, ne, sql } from "drizzle-orm";
 import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
-import type { Policies } from "../../core/store/directory.ts";
+import type { Policies } from "../../admin/store/organization.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import { storeNow } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { purgeKept } from "./kept.ts";
-import { anchored, changeableOrganization, setOrganization } from "./organization-change.ts";
+import { changeableOrganization, readOrganizations, setOrganization } from "./organization-change.ts";
 import { purge } from "./responses.ts";
-import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
+import type { OrganizationRow } from "./rows.ts";
 
 type Verbs = "formerOwner" | "renameOrganization" | "setPolicies" | "closeOrganization" | "purgeContent";
 
 export function organizationLife(db: Database): Pick<Administration, Verbs> {
   return {
     async formerOwner(slug) {
-      const [row] = await plainly(
-        db.drizzle
-          .select(anchored)
-          .from(organizationSlug)
-          .innerJoin(organization, eq(organization.id, organizationSlug.organizationId))
-          .where(eq(organizationSlug.slug, slug)),
-      );
-      return row ? organizationOf(row) : null;
+      const former = db.drizzle
+        .select({ id: organizationSlug.organizationId })
+        .from(organizationSlug)
+        .where(eq(organizationSlug.slug, slug));
+      return (await readOrganizations(db, inArray(organization.id, former)))[0] ?? null;
     },
 
     renameOrganization(id, names, actor, version) {

@@ -3,8 +3,9 @@
 import type { Administration, AuditEntry } from "../../../src/admin/store/administration.ts";
 import { chainBeginning, chainedHash } from "../../../src/admin/store/audit-chain.ts";
 import type { StoredKey } from "../../../src/admin/store/key.ts";
+import type { Organization } from "../../../src/admin/store/organization.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
-import { type Credential, type Directory, type Organization, useNoted_ms } from "../../../src/core/store/directory.ts";
+import { type Credential, type Directory, useNoted_ms } from "../../../src/core/store/directory.ts";
 import type { Page, PageOf } from "../../../src/core/store/page.ts";
 import { memoryBudgets } from "./memory-budgets.ts";
 

@@ -169,13 +169,13 @@ for (const { kind, open } of kindsFor(import.meta.path))
       const acme = await organization();
       const { isNew: _, missing: __, ...made } = await person([membership(acme.slug), membership(null)]);
       const { items } = await administration(db).pagePeople({ organizationId: acme.id, limit: 9 });
-      const reads = [
+      const reads: unknown[] = [
         await people(db).findPerson(made.id),
         await people(db).personOf(made.issuer, made.subject!),
         ...items,
         await administration(db).resumePerson(made.id, actor),
       ];
-      expect(reads.map((one) => ({ ...one, readAt: made.readAt }) as unknown)).toEqual(Array(4).fill(made));
+      expect(reads.map((one) => ({ ...(one as KnownPerson), readAt: made.readAt }))).toEqual(Array(4).fill(made));
       const shown = encode(Person, made) as object;
       expect(Object.keys(shown)).toEqual(Object.keys(Person.properties));
       expect(decode(Person, shown).memberships).toEqual(made.memberships);

@@ -1,8 +1,8 @@
 // The tables that the limits of people depend on, in memory.
 
 import type { StoredKey } from "../../../../src/admin/store/key.ts";
+import type { Organization } from "../../../../src/admin/store/organization.ts";
 import type { Budget } from "../../../../src/core/store/budget.ts";
-import type { Organization } from "../../../../src/core/store/directory.ts";
 import { noLimits } from "../../../../src/core/store/plan.ts";
 import type { KnownPerson, Membership } from "../../../../src/features/identity/store/people.ts";
 
