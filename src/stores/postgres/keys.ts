@@ -8,7 +8,7 @@ import { apiKey, organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { act, audit, detailsOf, repeated, storeNow, unrepeated } from "./acts.ts";
 import { budgetShown, saysAny, setTeam } from "./budgets.ts";
 import { type Changeable, change } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
@@ -115,9 +115,9 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return {
           action: "key.update",
           details: {
-            ...listed(only(wanted)),
+            ...detailsOf(only(wanted)),
             ...moved(toTeam),
-            before: { ...listed(only(before)), ...moved(teamId) },
+            before: { ...detailsOf(only(before)), ...moved(teamId) },
           },
           unsummed: isMoved ? await move(tx, row, toTeam) : [],
         };
@@ -166,12 +166,6 @@ async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team
   const refreshed = await refreshLimits(tx, owner, [id]);
   return [...new Set([...(isUnsummed ? [id] : []), ...refreshed])];
 }
-
-/** Renames fields to the names that the audit log has. */
-const listed = (of: Record<string, unknown>) =>
-  Object.fromEntries(
-    Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
-  );
 
 /**
  * The reason why a key cannot be created in this organization, or null. The answer holds until the commit: a

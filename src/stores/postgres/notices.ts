@@ -6,7 +6,7 @@ import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { NoticeKind, NoticeQueue } from "../../core/store/notice.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
 import { standingSubjects } from "../../core/store/standing.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { act, audit, detailsOf, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { openedSecret, sealSecrets, storedSecret } from "./hook-secrets.ts";
 import { expiresAt } from "./key-life.ts";
@@ -212,8 +212,4 @@ async function read(db: Pick<Database, "query">, owner: string): Promise<Notices
 }
 
 /** For the audit log, which nobody can delete: what a URL has that may be a secret is left out. */
-const listed = ({ url, shares, keyExpiryDays }: Notices) => ({
-  url: maskedUrl(url),
-  shares,
-  key_expiry_days: keyExpiryDays,
-});
+const listed = ({ url, shares, keyExpiryDays }: Notices) => detailsOf({ url: maskedUrl(url), shares, keyExpiryDays });

@@ -4,7 +4,7 @@ import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/
 import type { Administration } from "../../admin/store/administration.ts";
 import type { Policies } from "../../admin/store/organization.ts";
 import { uuidOf } from "../../core/store/ids.ts";
-import { storeNow } from "./acts.ts";
+import { detailsOf, storeNow } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
@@ -48,8 +48,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
         if (changed.length === 0) return null;
         if (policies.keepsContent === false) await keepNothing(tx, row);
         await setOrganization(tx, row, policies);
-        const only = (of: Partial<Policies>) =>
-          Object.fromEntries(changed.map((name) => [policyNames[name], of[name]]));
+        const only = (of: Partial<Policies>) => detailsOf(Object.fromEntries(changed.map((name) => [name, of[name]])));
         return { action: "organization.policies", details: { ...only(policies), before: only(row) } };
       }),
 
@@ -78,13 +77,6 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
     },
   };
 }
-
-/** Names of the policies in the interfaces and the audit log. */
-const policyNames: Record<keyof Policies, string> = {
-  keyLifetimeMaxDays: "key_lifetime_max_days",
-  keyUnusedMaxDays: "key_unused_max_days",
-  keepsContent: "keeps_content",
-};
 
 /** Thrown in a transaction, so that it leaves nothing. */
 export class SlugTaken extends Error {}

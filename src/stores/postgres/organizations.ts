@@ -5,7 +5,7 @@ import { organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, amountWritten, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { act, amountWritten, audit, detailsOf, repeated, storeNow, unrepeated } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor, setCalendar } from "./ledger.ts";
@@ -18,8 +18,7 @@ import { pageOf } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 /** A calendar as the audit log has it. */
-const calendarDetails = (calendar: Calendar | null) =>
-  calendar && { zone: calendar.zone, week_starts: calendar.weekStarts, month_starts: calendar.monthStarts };
+const calendarDetails = (calendar: Calendar | null) => calendar && detailsOf(calendar);
 
 const spanning = `
   select d."from", d."to", (
