@@ -1,5 +1,6 @@
 /** Organizations, plans, teams, keys, and their limits. */
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import type { Scope } from "../../src/core/store/directory.ts";
 import { instant, limits, nanos, secret } from "./columns.ts";
 
 export const organization = pgTable("organization", {
@@ -63,16 +64,16 @@ export const apiKey = pgTable(
     id: uuid("id").primaryKey(),
     organizationId: uuid("organization_id").notNull(),
     name: text("name").notNull(),
-    scopes: text("scopes").array().notNull(),
-    models: text("allowed_models").array(),
+    scopes: text("scopes").array().$type<Scope[]>().notNull(),
+    models: text("models").array(),
     createdAt: instant("created_at").notNull(),
     expiresAt: instant("expires_at"),
     revokedAt: instant("revoked_at"),
     lastUsedAt: instant("last_used_at"),
     owner: text("owner"),
     labels: jsonb("labels").$type<Record<string, string>>().notNull().default({}),
-    allowFrom: text("allowed_addresses").array(),
-    createdBy: text("created_by"),
+    allowFrom: text("allow_from").array(),
+    createdBy: text("created_by").notNull().default("service"),
     lastUsedFrom: text("last_used_from"),
     version: nanos("version").notNull().default(1),
     kind: text("kind", { enum: ["key", "sign-in", "jwt"] })

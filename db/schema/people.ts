@@ -1,5 +1,6 @@
 /** People who sign in through an issuer, their memberships, and the sign-ins of their devices. */
 import { boolean, index, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import type { Scope } from "../../src/core/store/directory.ts";
 import { bytes, instant, nanos } from "./columns.ts";
 
 export const person = pgTable(
@@ -33,7 +34,7 @@ export const membership = pgTable(
     organizationId: uuid("organization_id"),
     teamId: uuid("team_id"),
     role: text("role", { enum: ["member", "organization-admin", "viewer", "admin"] }).notNull(),
-    scopes: text("scopes").array().notNull(),
+    scopes: text("scopes").array().$type<Scope[]>().notNull(),
     models: text("models").array(),
     source: text("source", { enum: ["rule", "hand"] }).notNull(),
     createdAt: instant("created_at").notNull(),

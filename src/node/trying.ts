@@ -46,7 +46,7 @@ async function ownSecret(database: Database, { noted, within }: Caller): Promise
     );
   const key = await all.tokenKey({
     id: idOf(Bun.randomUUIDv7(), "key_"),
-    personId: found.person.id,
+    personId: found.id,
     organization: membership.organizationId,
   });
   if (!key) throw new ManagementError("The organization is gone, or your membership in it.", "resource_not_found");

@@ -16,7 +16,7 @@ export interface Place {
 /** Returns the person's ID. The name is the one by which the issuer knows her, too. */
 export async function newMember(db: Database, name: string, { organization, team = null }: Place): Promise<string> {
   const membership = { organization, team, role: "member", scopes, models: null } as const;
-  const { person } = await people(db).confirm({
+  const person = await people(db).confirm({
     ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer, subject: name, kind: "person", name, groups: [] },
     ...{ email: `${name}@example.com`, isEmailVerified: true, memberships: [membership] },
   });

@@ -109,7 +109,7 @@ export const management: Mutant[] = [
   },
   {
     name: "a person's row is locked as if its key could change",
-    file: "src/stores/postgres/people.ts",
+    file: "src/stores/postgres/person.ts",
     find: '.where(eq(person.id, uuid)).for("no key update");',
     replace: '.where(eq(person.id, uuid)).for("update");',
     caughtBy: [`${inOrder} > gets a key and a membership at once`],

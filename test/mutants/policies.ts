@@ -76,7 +76,7 @@ export const policies: Mutant[] = [
   },
   {
     name: "an expiry beyond the longest lifetime is taken",
-    file: "src/admin/management/keys.ts",
+    file: "src/admin/management/key-settings.ts",
     find: "  if (expiresAt > last)\n",
     replace: '  if (expiresAt > last && slug === "")\n',
     caughtBy: [`${served} > an organization-admin sees them`],

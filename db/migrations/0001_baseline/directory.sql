@@ -90,7 +90,7 @@ create table api_key (
   name text not null,
   scopes text[] not null check (cardinality(scopes) > 0),
   -- Null allows every model.
-  allowed_models text[],
+  models text[],
   created_at timestamptz not null default store_now(),
   expires_at timestamptz,
   revoked_at timestamptz,
@@ -98,8 +98,8 @@ create table api_key (
   owner text,
   labels jsonb not null default '{}',
   -- Addresses and networks; null allows all.
-  allowed_addresses text[] check (cardinality(allowed_addresses) > 0),
-  created_by text,
+  allow_from text[] check (cardinality(allow_from) > 0),
+  created_by text not null default 'service',
   last_used_from text,
   version bigint not null default 1,
   kind text not null default 'key' check (kind in ('key', 'sign-in', 'jwt')),

@@ -1,9 +1,10 @@
 /** Calendars of organizations: the time zone by which their weeks and months begin (docs/design/usage.md, Calendars). */
+
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { type Calendar, weekDays } from "../../core/store/calendar.ts";
-import type { Organization } from "../../core/store/directory.ts";
 import { instantIn, instant as instantWritten, isZone } from "../../core/time/written.ts";
+import type { Organization } from "../store/organization.ts";
 import { instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
@@ -34,13 +35,6 @@ export const calendarMembers = {
   zone: Type.Optional(nullable(zone())),
   week_starts: Type.Optional(nullable(weekStarts())),
   month_starts: Type.Optional(nullable(monthStarts())),
-};
-
-export const calendarFields = {
-  calendar: nullable(CalendarShape),
-  next_calendar: nullable(
-    Type.Object({ calendar: nullable(CalendarShape), counts_from: instant("When months begin to be counted by it.") }),
-  ),
 };
 
 export const calendarFlags = {

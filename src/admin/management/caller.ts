@@ -1,6 +1,6 @@
 /** The caller of a verb, over any transport: the role, and what the caller may see. */
 import type { Actor } from "../../core/store/directory.ts";
-import type { Operator, Role } from "../../core/store/operators.ts";
+import type { Operator, Role } from "../../features/identity/store/operators.ts";
 
 /** A `member` sees only their own data, through a session of the console; all others see more. */
 export type CallerRole = Role | "member";

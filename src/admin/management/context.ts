@@ -3,20 +3,21 @@
 import { hashKey } from "../../core/auth/key.ts";
 import type { Currency } from "../../core/inference/money.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
-import type { Actor, Organization } from "../../core/store/directory.ts";
+import type { Actor } from "../../core/store/directory.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { Ledger } from "../../core/store/ledger.ts";
-import type { NoticeAdministration } from "../../core/store/notice.ts";
-import type { Operators } from "../../core/store/operators.ts";
 import type { Repeat } from "../../core/store/page.ts";
-import type { PeopleAdministration } from "../../core/store/people.ts";
 import type { Plan } from "../../core/store/plan.ts";
 import type { RefusedRequests } from "../../core/store/refused.ts";
 import type { Standings } from "../../core/store/standing.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { StoredKey } from "../store/key.ts";
+import type { NoticeAdministration } from "../store/notices.ts";
+import type { OperatorAdministration } from "../store/operators.ts";
+import type { Organization } from "../store/organization.ts";
+import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";
 import type { ShownConfiguration } from "./configuration-shape.ts";
@@ -58,7 +59,7 @@ export interface ManagementStores {
   refused: Pick<RefusedRequests, "find">;
   standings: Pick<Standings, "standings" | "nearest">;
   requests: RequestList;
-  operators: Operators;
+  operators: OperatorAdministration;
   plans: PlanAdministration;
   notices: NoticeAdministration;
   drains: DrainAdministration;
@@ -169,7 +170,6 @@ export function managementContext(options: ManagementOptions) {
     },
     keyOf,
     withSlugs,
-    withSlug: async <Owned extends Owning>(one: Owned) => (await withSlugs([one]))[0]!,
     async announce(id: string): Promise<void> {
       try {
         await options.changed?.(id);

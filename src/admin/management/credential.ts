@@ -1,11 +1,11 @@
 /** A credential, which is a key's secret or an operator's token: how it may be shown, its rotation, and its words. */
 import Type from "typebox";
-import { secretOf } from "../../core/auth/key.ts";
+import { key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/key.ts";
+import type { Credential, Secret } from "../../core/operations/fields.ts";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { instant } from "../../core/time/written.ts";
-import type { Administration } from "../store/administration.ts";
-import type { Secret } from "../store/shapes.ts";
-import type { Said } from "./command.ts";
+import type { Revocation, Rotation } from "../store/credential.ts";
+import { flag, type Said } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { duration } from "./shapes.ts";
@@ -14,7 +14,7 @@ export const once = "In plain text, this once. Null if the request was a repeat:
 
 /** The state of a secret or an operator by this machine's clock, for display; the store's clock decides about requests. */
 export function secretState(
-  { revokedAt, expiresAt }: { revokedAt: Date | null; expiresAt: Date | null },
+  { revokedAt, expiresAt }: Pick<Credential, "revokedAt" | "expiresAt">,
   now_ms: number,
 ): "revoked" | "expired" | "active" {
   if (revokedAt) return "revoked";
@@ -26,11 +26,22 @@ export function secretSaid(first: string, secret: string | null, last: string): 
   return { pieces: [`${first}\n`, { secret: secret ?? "" }, last] };
 }
 
+/** Whose work a credential is. */
+export const madeWords = ({ createdAt, createdBy }: Pick<Credential, "createdAt" | "createdBy">) =>
+  `${instant(createdAt)} by ${createdBy}`;
+
+export const usedWords = ({ lastUsedAt, lastUsedFrom }: Pick<Credential, "lastUsedAt" | "lastUsedFrom">) =>
+  [instant(lastUsedAt) ?? "never", lastUsedFrom && `from ${lastUsedFrom}`].filter(Boolean).join(" ");
+
+type Noun = "secret" | "token";
+
 /** A rotation whose caller chooses no grace. An old secret always ends. */
 const graceUsual_ms = 86_400_000;
 
 /** How long the old secret works. */
 export const grace = Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`; else `24h`.")));
+export const graceFlag = (noun: Noun) =>
+  flag("--grace <time>", `how long the old ${noun} keeps working, such as 30m, 1h, 7d, or 0s (default: 24h)`);
 
 interface Holder {
   id: string;
@@ -47,32 +58,37 @@ export function oldEndsInWords(kind: "key" | "operator", { id, secrets }: Holder
   return `The old ${noun} works until ${until}. To end it now, run: sluice ${kind} revoke ${id} --old\n`;
 }
 
-interface Owner {
-  id: string;
-  revokedAt: Date | null;
-  expiresAt: Date | null;
-}
+export const old = (noun: Noun) =>
+  Type.Optional(Type.Boolean({ description: `Only the ${noun}s that a rotation replaced.` }));
+export const oldFlag = (noun: Noun) => flag("--old", `revoke only the old ${noun}s that rotations replaced`);
 
-interface Rotation<Rotated> {
-  secret: string;
+export const newSecret = ({ random }: Pick<ManagementContext, "random">, form: SecretKind) =>
+  newKey(random(key_random_bytes), form);
+
+interface Steps<Kept> {
+  form: SecretKind;
   grace_ms: number | null | undefined;
-  rotate(input: Parameters<Administration["rotateKey"]>[0]): Promise<Rotated | "revoked" | null>;
-  revoke(input: Parameters<Administration["revokeKey"]>[0]): Promise<Rotated | null>;
+  rotate(rotation: Rotation): Promise<Kept | "revoked" | null>;
+  revoke(revocation: Revocation): Promise<Kept | null>;
   /** The refusal in words; `why` is a verb, such as `has expired`. */
   refusal(why: string): string;
+  gone(id: string): never;
 }
 
-/** Gives the owner another secret; null: the owner is gone. */
-export async function rotated<Rotated>(
-  { actor, now_ms }: Pick<ManagementContext, "actor" | "now_ms">,
-  { id, revokedAt, expiresAt }: Owner,
-  { secret, grace_ms, rotate, revoke, refusal }: Rotation<Rotated>,
-): Promise<Rotated | null> {
+/** Gives a credential another secret, which is returned in plain text. */
+export async function rotated<Kept>(
+  context: Pick<ManagementContext, "actor" | "now_ms" | "random">,
+  { id, revokedAt, expiresAt }: Pick<Credential, "revokedAt" | "expiresAt"> & { id: string },
+  { form, grace_ms, rotate, revoke, refusal, gone }: Steps<Kept>,
+): Promise<{ kept: Kept; secret: string }> {
+  const { actor, now_ms } = context;
   if (revokedAt) fail(refusal("is revoked"), "wrong_state");
   if (expiresAt && expiresAt.getTime() <= now_ms()) fail(refusal("has expired"), "wrong_state");
   const graceEndsAt = new Date(now_ms() + (grace_ms ?? graceUsual_ms));
-  const owner = await rotate({ id, secret: secretOf(secret), graceEndsAt, actor });
-  if (owner === "revoked") return fail(refusal("is revoked"), "wrong_state");
+  const secret = newSecret(context, form);
+  const after = await rotate({ id, secret: secretOf(secret), graceEndsAt, actor });
+  if (after === "revoked") return fail(refusal("is revoked"), "wrong_state");
   // No grace at all is a revocation: a deadline would come from this machine's clock, and the store's may be behind it.
-  return owner && grace_ms === 0 ? revoke({ id, old: true, actor }) : owner;
+  const kept = after && grace_ms === 0 ? await revoke({ id, old: true, actor }) : after;
+  return { kept: kept ?? gone(id), secret };
 }

@@ -1,8 +1,8 @@
 /** A key in words: its facts, its secrets, and what can be done with them. */
+import type { Secret } from "../../core/operations/fields.ts";
 import { instant } from "../../core/time/written.ts";
-import type { Secret } from "../store/shapes.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
-import { secretSaid, secretState } from "./credential.ts";
+import { madeWords, secretSaid, secretState, usedWords } from "./credential.ts";
 import type { Key, NewKey } from "./key.ts";
 import { standingFacts } from "./standing.ts";
 
@@ -29,13 +29,10 @@ export function keySaid(key: Key, _: unknown, now_ms: number): Said {
     ["state", key.state],
     ...keyFacts(key),
     ...standingFacts(key.standing),
-    ["created", [instant(key.createdAt), key.createdBy && `by ${key.createdBy}`].filter(Boolean).join(" ")],
+    ["created", madeWords(key)],
     ["revoked", instant(key.revokedAt)],
     ["ends", instant(key.endsAt)],
-    [
-      "last used",
-      [instant(key.lastUsedAt) ?? "never", key.lastUsedFrom && `from ${key.lastUsedFrom}`].filter(Boolean).join(" "),
-    ],
+    ["last used", usedWords(key)],
     ["version", String(key.version)],
   ];
   const secrets: Column<Secret>[] = [

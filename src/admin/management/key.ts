@@ -4,9 +4,13 @@ import { nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { day } from "../../core/time/written.ts";
 import { keyFields } from "../store/key.ts";
-import type { Column } from "./command.ts";
+import { type Column, flag } from "./command.ts";
 import { once } from "./credential.ts";
+import { words } from "./shapes.ts";
 import { standing, standingColumn } from "./standing.ts";
+
+export const oneKey = { id: words("ID of the key.") };
+export const keyFlag = flag("<id>", "ID of the key");
 
 const { id: keyId, ...keyRest } = { ...keyFields, standing: standing() };
 export const Key = Type.Object({ id: keyId, ...keyRest }, { $id: "Key" });

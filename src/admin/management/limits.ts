@@ -1,9 +1,10 @@
 /** Limits of organizations, teams, people and keys: one value, and one sub-resource of each (docs/limits.md). */
+
 import Type from "typebox";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { type Budget, noBudget } from "../../core/store/budget.ts";
-import type { Organization } from "../../core/store/directory.ts";
 import type { LimitSubject, SubjectLimits } from "../store/limits.ts";
+import type { Organization } from "../store/organization.ts";
 import { isClosed, type ManagementContext, noKey, noOrganization } from "./context.ts";
 import { fail } from "./error.ts";
 import { changeOf, type LimitChanges, withinOrganization, wordsIn } from "./limit-change.ts";
@@ -230,7 +231,7 @@ export const limitVerbs = [
     answers: SubjectLimitsShape,
     example: { takes: { organization: "acme", person: examplePerson }, answer: exampleOf("person", examplePerson) },
     async act(context, input) {
-      const { person } = await personOf(context, input.person);
+      const person = await personOf(context, input.person);
       const { id: organizationId, slug } = await context.organizationOf(input.organization);
       return limitsNow(context, { subject: "person", id: person.id, organizationId }, slug);
     },
@@ -250,7 +251,7 @@ export const limitVerbs = [
       answer: exampleOf("person", examplePerson),
     },
     async act(context, { organization: named, person: given, ...input }) {
-      const { person } = await personOf(context, given);
+      const person = await personOf(context, given);
       const organization = await context.openOrganization(named);
       return update(context, organization, { subject: "person", id: person.id }, input);
     },

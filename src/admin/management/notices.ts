@@ -1,17 +1,17 @@
 /** Webhooks of organizations (docs/notices.md). */
+
 import Type from "typebox";
 import { maskedUrl } from "../../core/inference/masked.ts";
-import { count, nullable } from "../../core/protocol/shapes/contract.ts";
-import type { Value } from "../../core/schema/codec.ts";
-import type { Organization } from "../../core/store/directory.ts";
-import type { NoticeHook } from "../../core/store/notice.ts";
-import { id, instant } from "../store/shapes.ts";
+import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { exampleOf } from "../../core/schema/example.ts";
+import { Notices } from "../store/notices.ts";
+import type { Organization } from "../store/organization.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
 import { organizationFlag } from "./organizations.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { admins, examples, formed, limitIn, oneOrganization, partOf, partOfIds, queryFlag, readers } from "./shapes.ts";
+import { admins, formed, limitIn, oneOrganization, partOf, partOfIds, queryFlag, readers } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Notices");
@@ -20,36 +20,15 @@ const shares_default = [80, 100];
 const keyExpiry_days_default = 14;
 const secret_bytes = 32;
 
-const fields = {
-  organization_id: id("org"),
-  organization: Type.String(),
-  url: Type.String(),
-  shares: Type.Array(Type.Integer(), { description: "Percentages of a window's limit, ascending." }),
-  key_expiry_days: count(),
-  changed_at: instant("When this was set."),
-  waiting: count(),
-  problem: nullable(Type.String({ description: "Why the last notice that could not be delivered was not." })),
-};
-export const Notices = Type.Object(fields, { $id: "Notices" });
-export type Notices = Value<typeof Notices>;
 const SetNotices = Type.Object(
   {
-    ...fields,
+    ...Notices.properties,
     secret: nullable(Type.String({ description: "A new secret, in plain text, this once. Null: it stays as it was." })),
   },
   { $id: "SetNotices" },
 );
 
-const example: Notices = {
-  organizationId: examples.organization,
-  organization: "acme",
-  url: "https://hooks.example.com/sluice",
-  shares: [80, 100],
-  keyExpiryDays: 14,
-  changedAt: examples.at,
-  waiting: 0,
-  problem: null,
-};
+const example = exampleOf(Notices);
 
 function noticeFacts(hook: Notices): Facts {
   return [
@@ -99,9 +78,9 @@ export const noticeVerbs = [
         limit: limitIn(input),
         after: input.cursor,
         organizationId: context.within ?? undefined,
-        isUndelivered: input.undelivered,
+        undelivered: input.undelivered,
       });
-      return partFrom(found, await context.withSlugs(found.items), ({ organizationId }) => organizationId);
+      return partFrom(found, found.items, ({ organizationId }) => organizationId);
     },
   }),
   verb({
@@ -122,7 +101,7 @@ export const noticeVerbs = [
     },
     async act({ notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
-      return noticesOf(organization, await notices.noticeHook(organization.id));
+      return (await notices.noticeHook(organization.id)) ?? noNotices(organization);
     },
   }),
   verb({
@@ -192,7 +171,7 @@ export const noticeVerbs = [
       const secret = `whsec_${random(secret_bytes).toBase64({ alphabet: "base64url", omitPadding: true })}`;
       const renews = input.newSecret === true;
       const set = await notices.setNoticeHook(organization.id, settings, { secret, renews }, actor);
-      return { ...noticesOf(organization, set.hook), secret: set.isNewSecret ? secret : null };
+      return { ...set.hook, secret: set.isNewSecret ? secret : null };
     },
   }),
   verb({
@@ -214,13 +193,12 @@ export const noticeVerbs = [
     },
     async act({ actor, notices, organizationOf }, input) {
       const organization = await organizationOf(input.organization);
-      return noticesOf(organization, await notices.removeNoticeHook(organization.id, actor));
+      return (await notices.removeNoticeHook(organization.id, actor)) ?? noNotices(organization);
     },
   }),
 ] as const;
 
-function noticesOf({ slug }: Organization, hook: NoticeHook | null): Notices {
-  if (hook) return { ...hook, organization: slug };
+function noNotices({ slug }: Organization): never {
   return fail(`${slug} has no webhook. To set one, run: sluice notice set ${slug} --url URL`, "resource_not_found");
 }
 

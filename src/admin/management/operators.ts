@@ -1,16 +1,30 @@
 /** Operators: who may administer over HTTP. A new token is answered once. Only an admin sees operators. */
 import Type from "typebox";
-import { key_random_bytes, newKey, secretOf } from "../../core/auth/key.ts";
+import { secretOf } from "../../core/auth/key.ts";
+import { Secret } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { exampleOf } from "../../core/schema/example.ts";
 import { idOf } from "../../core/store/ids.ts";
-import { type Operators, type Role, roles, type Operator as StoredOperator } from "../../core/store/operators.ts";
 import { instant, minute } from "../../core/time/written.ts";
-import { id, life, Secret } from "../store/shapes.ts";
+import { Operator, type Role, roles } from "../../features/identity/store/operators.ts";
+import type { Revocation } from "../store/credential.ts";
 import { type Column, type Facts, flag, required } from "./command.ts";
 import { lastAdministrator, type ManagementContext, reusedKey } from "./context.ts";
-import { grace, oldEndsInWords, once, rotated, secretSaid, secretState } from "./credential.ts";
+import {
+  grace,
+  graceFlag,
+  madeWords,
+  newSecret,
+  old,
+  oldEndsInWords,
+  oldFlag,
+  once,
+  rotated,
+  secretSaid,
+  secretState,
+  usedWords,
+} from "./credential.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
@@ -19,18 +33,7 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Operators");
 
-const { id: operatorId, ...rest } = {
-  id: id("op"),
-  name: Type.String({ examples: ["ann"] }),
-  role: oneOf([...roles], { examples: ["organization-admin"] }),
-  organization_id: nullable(id("org")),
-  created_by: Type.String({ examples: ["cli:root"] }),
-  ...life,
-  last_used_from: nullable(Type.String({ description: "An address." })),
-  secrets: Type.Array(Secret, { description: "Newest first." }),
-};
-export const Operator = Type.Object({ id: operatorId, ...rest }, { $id: "Operator" });
-export type Operator = Value<typeof Operator>;
+const { id: operatorId, ...rest } = Operator.properties;
 const NewOperator = Type.Object(
   {
     id: operatorId,
@@ -66,15 +69,10 @@ const operatorFacts = (operator: Operator): Facts => [
   ["name", operator.name],
   ["role", operator.role],
   ["organization", operator.organizationId],
-  ["created", `${instant(operator.createdAt)} by ${operator.createdBy}`],
+  ["created", madeWords(operator)],
   ["expires", instant(operator.expiresAt) ?? "never"],
   ["revoked", instant(operator.revokedAt)],
-  [
-    "last used",
-    [instant(operator.lastUsedAt) ?? "never", operator.lastUsedFrom && `from ${operator.lastUsedFrom}`]
-      .filter(Boolean)
-      .join(" "),
-  ],
+  ["last used", usedWords(operator)],
   ["tokens", operator.secrets.map(({ prefix, suffix }) => `${prefix}…${suffix}`).join(", ")],
 ];
 
@@ -148,7 +146,7 @@ Examples:
       const { name, role } = input;
       const expiresAt = input.expiresAt == null ? null : parse.future(input.expiresAt, now_ms());
       const organizationId = await boundTo(context, role, input.organization ?? null);
-      const secret = newToken(context);
+      const secret = newSecret(context, "slo_");
       const made = await operators.createOperator({
         id: idOf(newUuid(), "op_"),
         name,
@@ -203,28 +201,22 @@ Examples:
     command: {
       words: "operator rotate",
       description: "give an operator a new token and print it once; the ID stays the same",
-      takes: {
-        id: operatorFlag,
-        grace: flag(
-          "--grace <time>",
-          "how long the old token keeps working, such as 30m, 1h, 7d, or 0s (default: 24h)",
-        ),
-      },
+      takes: { id: operatorFlag, grace: graceFlag("token") },
       says: (made, _, now_ms) =>
         tokenSaid(made, `Rotated the token of operator ${made.name}.`, oldEndsInWords("operator", made, now_ms)),
     },
     async act(context, input) {
-      const before = await operatorOf(context, input.id);
       const { operators } = context;
-      const secret = newToken(context);
-      const operator = await rotated(context, before, {
-        secret,
+      const before = await operatorOf(context, input.id);
+      const { kept, secret } = await rotated(context, before, {
+        form: "slo_",
         grace_ms: input.grace,
         rotate: operators.rotateOperator,
         revoke: (input) => revoked(context, input),
         refusal: (why) => `The operator ${before.id} ${why}, and its token cannot be rotated. Create a new one.`,
+        gone: noOperator,
       });
-      return { ...(operator ?? noOperator(before.id)), token: secret };
+      return { ...kept, token: secret };
     },
   }),
   verb({
@@ -236,16 +228,13 @@ Examples:
     roles: admins,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
-    takes: Type.Object({
-      ...one,
-      old: Type.Optional(Type.Boolean({ description: "Only the tokens that a rotation replaced." })),
-    }),
+    takes: Type.Object({ ...one, old: old("token") }),
     answers: Operator,
     example: { takes: { id: examples.operator }, answer: { ...example, revokedAt: examples.at } },
     command: {
       words: "operator revoke",
       description: "revoke an operator; the next request is refused",
-      takes: { id: operatorFlag, old: flag("--old", "revoke only the old tokens that rotations replaced") },
+      takes: { id: operatorFlag, old: oldFlag("token") },
       says: ({ name }, { old }) => `Revoked ${old ? "the old tokens of " : ""}operator ${name}.\n`,
     },
     async act(context, input) {
@@ -255,15 +244,13 @@ Examples:
   }),
 ] as const;
 
-const newToken = ({ random }: ManagementContext) => newKey(random(key_random_bytes), "slo_");
-
-async function operatorOf({ operators }: ManagementContext, id: string): Promise<StoredOperator> {
+async function operatorOf({ operators }: ManagementContext, id: string): Promise<Operator> {
   if (id.startsWith("slo_"))
     fail("That is the token itself. Specify the operator's ID instead, which begins with 'op_'.");
   return (await operators.findOperator(id)) ?? noOperator(id);
 }
 
-async function revoked({ operators }: ManagementContext, input: Parameters<Operators["revokeOperator"]>[0]) {
+async function revoked({ operators }: ManagementContext, input: Revocation) {
   const operator = await operators.revokeOperator(input);
   return operator === "last_admin" ? lastAdministrator() : operator;
 }

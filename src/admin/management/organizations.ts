@@ -1,18 +1,19 @@
-/** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts has what changes them. */
+/** Organizations: who owns keys, has a plan, and is charged. organization-changes.ts and organization-plan.ts change them. */
 import Type from "typebox";
 import { type Currency, inWords, moneyOf } from "../../core/inference/money.ts";
 import { Money, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
-import { organizationStatuses, type Organization as StoredOrganization } from "../../core/store/directory.ts";
+import { exampleOf } from "../../core/schema/example.ts";
+import { organizationStatuses } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
-import { day, instant as instantWritten } from "../../core/time/written.ts";
-import { id, instant, version } from "../store/shapes.ts";
-import { calendarFacts, calendarFields, calendarFlags, calendarMembers, firstCalendar } from "./calendars.ts";
+import { day, instant } from "../../core/time/written.ts";
+import { organizationFields, type Organization as StoredOrganization } from "../store/organization.ts";
+import { calendarFacts, calendarFlags, calendarMembers, firstCalendar } from "./calendars.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
-import { admins, examples, limitIn, name, oneOrganization, partOf, partOfIds, readers, slug, words } from "./shapes.ts";
+import { admins, limitIn, name, oneOrganization, partOf, partOfIds, readers, slug, words } from "./shapes.ts";
 import {
   exampleStanding,
   over,
@@ -27,56 +28,19 @@ import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Organizations");
 
-const days = (description: string) => nullable(Type.Integer({ minimum: 1, description }));
-
 const fields = {
-  id: id("org"),
-  slug: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
-  former_slugs: Type.Array(Type.String(), { description: "Those that it had before. None is ever another's." }),
-  name: Type.String(),
-  status: oneOf([...organizationStatuses]),
-  plan: nullable(Type.String({ description: "Null: inference is refused." })),
-  anchor_at: instant("Where weeks and months are counted from."),
-  next_anchor: nullable(
-    Type.Object({ anchor_at: instant("A new anchor."), counts_from: instant("When it begins to count.") }),
-  ),
-  ...calendarFields,
+  ...organizationFields,
   extra_usage: Type.Object({
     enabled: Type.Boolean(),
     cap: Type.Union([Money, Type.Null()], { description: "The most in a billing month." }),
   }),
-  key_lifetime_max_days: days("How long a key works from when it is made or rotated. Null: no limit."),
-  key_unused_max_days: days("How long a key works from its last use. Null: no limit."),
-  keeps_content: Type.Boolean({ description: "False: no text of a request or an answer is stored." }),
-  created_at: instant("When it was created."),
-  closed_at: nullable(instant("When it was closed.")),
-  version: version(),
 };
 export const Organization = Type.Object(fields, { $id: "Organization" });
 const OrganizationStanding = Type.Object({ ...fields, standing: standing() }, { $id: "OrganizationStanding" });
 type OrganizationStanding = Value<typeof OrganizationStanding>;
 export type Organization = Value<typeof Organization>;
 
-export const acme: Organization = {
-  id: examples.organization,
-  slug: "acme",
-  formerSlugs: [],
-  name: "Acme, Inc.",
-  status: "active",
-  plan: "pro",
-  anchorAt: examples.at,
-  nextAnchor: null,
-  calendar: null,
-  nextCalendar: null,
-  extraUsage: { enabled: false, cap: null },
-  keyLifetimeMaxDays: null,
-  keyUnusedMaxDays: null,
-  keepsContent: true,
-  createdAt: examples.at,
-  closedAt: null,
-  version: 1,
-};
-
+export const acme = exampleOf(Organization);
 const acmeNow: OrganizationStanding = { ...acme, standing: exampleStanding };
 
 /** The plan of an organization that is created without naming one. */
@@ -121,12 +85,12 @@ function organizationFacts(organization: Organization): Facts {
     ["status", organization.status],
     ["plan", organization.plan ?? "none: inference is refused"],
     ["extra usage", enabled ? on : "off"],
-    ["billing anchor", instantWritten(organization.anchorAt)],
-    ["next anchor", next && `${instantWritten(next.anchorAt)}, from ${instantWritten(next.countsFrom)} on`],
+    ["billing anchor", instant(organization.anchorAt)],
+    ["next anchor", next && `${instant(next.anchorAt)}, from ${instant(next.countsFrom)} on`],
     ...calendarFacts(organization),
     ...policyFacts(organization),
-    ["created", instantWritten(organization.createdAt)],
-    ["closed", instantWritten(organization.closedAt)],
+    ["created", instant(organization.createdAt)],
+    ["closed", instant(organization.closedAt)],
     ["version", String(organization.version)],
   ];
 }

@@ -1,71 +1,23 @@
 /** People: who came in by an issuer (docs/identity.md, People). */
 import Type from "typebox";
-import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
-import type { Value } from "../../core/schema/codec.ts";
-import { scopes } from "../../core/store/directory.ts";
-import { type KnownPerson, type PersonChanged, personKinds } from "../../core/store/people.ts";
-import { day, instant as instantWritten } from "../../core/time/written.ts";
-import { id, instant, version } from "../store/shapes.ts";
+import { exampleOf } from "../../core/schema/example.ts";
+import { day, instant } from "../../core/time/written.ts";
+import { type KnownPerson, type Membership, Person } from "../../features/identity/store/people.ts";
+import type { PersonChanged } from "../store/people.ts";
 import { type Column, type Facts, flag } from "./command.ts";
 import { lastAdministrator, type ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import { personIdOf, personNamed } from "./person-named.ts";
-import { admins, examples, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
+import { admins, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
 import { verbsOf } from "./verb.ts";
 import { changed } from "./version.ts";
 
 const verb = verbsOf("People");
 
-const personFields = {
-  id: id("per"),
-  issuer: Type.String({ description: "The issuer that vouches for the person." }),
-  subject: nullable(Type.String({ description: "The issuer's name for the person. Null: forgotten." })),
-  kind: oneOf([...personKinds], { description: "`service`: a workload." }),
-  email: nullable(Type.String()),
-  is_email_verified: Type.Boolean({ description: "Whether the issuer says that the address is the person's." }),
-  name: nullable(Type.String()),
-  groups: Type.Array(Type.String(), {
-    description: "The groups of the last answer that had them. An `organization-admin` sees none.",
-  }),
-  state: oneOf(["active", "suspended", "forgotten"]),
-  created_at: instant("When the person first came."),
-  confirmed_at: instant("When the issuer last vouched for the person."),
-  memberships: Type.Array(Membership, { description: "At most one in an organization, and one for the service." }),
-  version: version(),
-};
-export const Person = Type.Object(personFields, { $id: "Person" });
-export type Person = Value<typeof Person>;
-export const examplePerson: Person = {
-  id: `per_${"0".repeat(31)}6`,
-  issuer: "https://login.example",
-  subject: "248289761001",
-  kind: "person",
-  email: "ann@example.com",
-  isEmailVerified: true,
-  name: "Ann Example",
-  groups: ["research"],
-  state: "active",
-  createdAt: examples.at,
-  confirmedAt: examples.at,
-  memberships: [
-    {
-      organizationId: examples.organization,
-      organization: "acme",
-      team: { id: examples.team, name: "research" },
-      role: "member",
-      scopes: [...scopes],
-      models: null,
-      source: "rule",
-      createdAt: examples.at,
-      createdBy: "service",
-    },
-  ],
-  version: 1,
-};
+export const examplePerson: Person = exampleOf(Person);
 const one = { person: words(`${personNamed}.`) };
 const sent = { person: examplePerson.id };
 export const personFlag = flag("<person>", `${personNamed} (see: sluice person list)`);
@@ -80,6 +32,9 @@ const personColumns: Column<Person>[] = [
   { head: "KIND", cell: (person) => person.kind, optional: true },
 ];
 
+const membershipWords = ({ organization, team, role, source }: Membership) =>
+  `${organization === null ? role : `${role} in ${organization}`}${team ? `, team ${team.name}` : ""}${source === "hand" ? " (by hand)" : ""}`;
+
 export function personFacts(person: Person): Facts {
   const email = person.email && `${person.email}${person.isEmailVerified ? "" : " (not verified)"}`;
   return [
@@ -91,8 +46,8 @@ export function personFacts(person: Person): Facts {
     ["kind", person.kind],
     ["groups", person.groups.join(", ") || null],
     ["state", person.state],
-    ["came first", instantWritten(person.createdAt)],
-    ["confirmed", instantWritten(person.confirmedAt)],
+    ["came first", instant(person.createdAt)],
+    ["confirmed", instant(person.confirmedAt)],
     ...(person.memberships.length === 0
       ? ([["memberships", "none"]] as const)
       : person.memberships.map((one) => ["membership", membershipWords(one)] as const)),
@@ -149,16 +104,13 @@ export const personVerbs = [
     },
     async act(context, input) {
       const found = await context.people.pagePeople({
+        ...input,
         limit: limitIn(input),
         after: input.cursor,
         organizationId: await context.narrowedTo(input.organization),
-        search: input.search,
-        isSuspended: input.suspended,
-        isByHand: input.byHand,
-        over: input.over,
       });
       const seen = found.items.map((known) => personIn(context, known));
-      return partFrom(found, seen, ({ person }) => person.id);
+      return partFrom(found, seen, ({ id }) => id);
     },
   }),
   verb({
@@ -240,7 +192,7 @@ export const personVerbs = [
 
 export async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
   const found = await context.people.findPerson(await personIdOf(context, name));
-  const isOther = context.person !== null && context.person !== found?.person.id;
+  const isOther = context.person !== null && context.person !== found?.id;
   const isInSight = found && !isOther && (context.within === null || visible(context, found).length > 0);
   return isInSight ? found : noPerson(name);
 }
@@ -250,23 +202,7 @@ const visible = ({ within }: ManagementContext, { memberships }: KnownPerson) =>
 
 /** The person as the actor may see them: an organization's administrator does not learn about other organizations. */
 function personIn(context: ManagementContext, known: KnownPerson): Person {
-  const { person } = known;
-  const { id, issuer, subject, kind, email, isEmailVerified, name, createdAt, confirmedAt, version } = person;
-  return {
-    id,
-    issuer,
-    subject,
-    kind,
-    email,
-    isEmailVerified,
-    name,
-    createdAt,
-    confirmedAt,
-    version,
-    groups: context.within === null ? person.groups : [],
-    state: person.forgottenAt ? "forgotten" : person.suspendedAt ? "suspended" : "active",
-    memberships: visible(context, known),
-  };
+  return context.within === null ? known : { ...known, groups: [], memberships: visible(context, known) };
 }
 
 export async function changePerson(

@@ -27,10 +27,10 @@ export async function personIdOf(context: ManagementContext, name: string): Prom
 /** Those whom the actor sees, in any case of the letters. */
 async function withAddress({ people, person, within }: ManagementContext, address: string) {
   const isIts = ({ email }: { email: string | null }) => email?.toLowerCase() === address.toLowerCase();
-  if (person !== null) return [await people.findPerson(person)].flatMap((own) => own?.person ?? []).filter(isIts);
+  if (person !== null) return [await people.findPerson(person)].flatMap((own) => own ?? []).filter(isIts);
   // More people than a page has cannot have one address in theirs.
   const { items } = await people.pagePeople({ limit: page_max, organizationId: within ?? undefined, search: address });
-  return items.map((one) => one.person).filter(isIts);
+  return items.filter(isIts);
 }
 
 const listed = (people: readonly { id: string; name: string | null; issuer: string }[]) =>

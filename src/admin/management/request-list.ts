@@ -188,7 +188,7 @@ async function queryOf(context: ManagementContext, filters: Filters): Promise<Om
   const owner = filters.organization === undefined ? null : await context.organizationOf(filters.organization);
   const team = filters.team === undefined ? null : await teamNamed(context, filters.team, owner);
   const key = filters.key === undefined ? null : await context.keyOf(filters.key);
-  const person = filters.person === undefined ? context.person : (await personOf(context, filters.person)).person.id;
+  const person = filters.person === undefined ? context.person : (await personOf(context, filters.person)).id;
   const owners = new Set([owner?.id, team?.organizationId, key?.organizationId].filter((id) => id !== undefined));
   if (owners.size > 1) fail("The organization, the team and the key do not belong together.");
   const [named] = owners;

@@ -4,7 +4,7 @@ import Type from "typebox";
 import { plainPattern } from "../../core/inference/plain-text.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { nanos_max } from "../../core/store/ledger.ts";
-import type { Role } from "../../core/store/operators.ts";
+import type { Role } from "../../features/identity/store/operators.ts";
 import { eachLimit, limitNames } from "../store/shapes.ts";
 import type { CallerRole } from "./caller.ts";
 import * as parse from "./parse.ts";

@@ -1,8 +1,9 @@
 /** A team in the management interface: what the store returns, and how much of its limits is used; how one is found. */
+
 import Type from "typebox";
 import type { Value } from "../../core/schema/codec.ts";
-import type { Organization } from "../../core/store/directory.ts";
 import { instant as instantWritten } from "../../core/time/written.ts";
+import type { Organization } from "../store/organization.ts";
 import { type StoredTeam, teamFields } from "../store/team.ts";
 import type { Column, Facts } from "./command.ts";
 import type { ManagementContext } from "./context.ts";

@@ -1,9 +1,10 @@
 /** Teams: groups of an organization's keys, with limits of their own (docs/design/usage.md, Budgets). */
+
 import Type from "typebox";
 import { nullable } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";
-import type { Organization } from "../../core/store/directory.ts";
 import { idOf } from "../../core/store/ids.ts";
+import type { Organization } from "../store/organization.ts";
 import { flag, required } from "./command.ts";
 import { type ManagementContext, reusedKey } from "./context.ts";
 import { fail } from "./error.ts";

@@ -13,6 +13,7 @@ import { membershipVerbs } from "./memberships.ts";
 import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
 import { organizationChangeVerbs } from "./organization-changes.ts";
+import { organizationPlanVerbs } from "./organization-plan.ts";
 import { organizationVerbs } from "./organizations.ts";
 import { personVerbs } from "./people.ts";
 import { planVerbs } from "./plans.ts";
@@ -28,6 +29,7 @@ import type { AnswerOf, GivenTo, Verb } from "./verb.ts";
 const listed = [
   ...organizationVerbs,
   ...organizationChangeVerbs,
+  ...organizationPlanVerbs,
   ...calendarVerbs,
   ...keyVerbs,
   ...teamVerbs,

@@ -45,7 +45,7 @@ function signIn(visit: Visit): Promise<Response> {
   return toIssuer(visit, { issuer: visit.query.get("issuer"), returnTo });
 }
 
-function codeForm({ formSecret, known: { person } }: CurrentSession, code: string | null, problem = ""): Html {
+function codeForm({ formSecret, known: person }: CurrentSession, code: string | null, problem = ""): Html {
   return html`<p>You are ${person.name ?? person.email ?? person.id}. A program on another device shows a code.</p>
 ${problem === "" ? null : html`<p><strong>${problem}</strong></p>`}
 <form method="post" action="/device">
@@ -72,7 +72,7 @@ async function withForm(
 /** The device, or a page with what is wrong. */
 async function deviceOf({ parts, call }: Visit, session: CurrentSession, fields: Fields) {
   const text = fields.get("user_code") ?? "";
-  const found = await findDevice(parts, { text, address: call.client, personId: session.known.person.id });
+  const found = await findDevice(parts, { text, address: call.client, personId: session.known.id });
   if (typeof found === "object") return found;
   const problem =
     found === "none"
@@ -91,7 +91,7 @@ async function found(visit: Visit, session: CurrentSession, fields: Fields): Pro
 }
 
 function decisionForm(session: CurrentSession, code: string, { agent, address, createdAt }: PendingDevice): Html {
-  const { person } = session.known;
+  const person = session.known;
   const places = placesOf(session).map(
     ({ organizationId, organization, role }) =>
       html`<option value="${organizationId}">${organization} (${role})</option>

@@ -5,8 +5,8 @@
  */
 
 import { Fault } from "../../core/inference/fault.ts";
-import type { KnownPerson, Membership } from "../../core/store/people.ts";
 import type { ConsoleSession } from "../../features/identity/console.ts";
+import type { KnownPerson, Membership } from "../../features/identity/store/people.ts";
 import { type Caller, localCaller, operatorCaller } from "../management/caller.ts";
 
 /** The header by which a page names the organization in which it acts, by slug or ID. */
@@ -20,8 +20,7 @@ export function callerOf(session: ConsoleSession, organization: string | null): 
     : { ...localCaller(`cli:${session.localUser}`), name: session.localUser };
 }
 
-function personCaller({ person, memberships }: KnownPerson, organization: string | null): Caller {
-  const { id } = person;
+function personCaller({ id, memberships }: KnownPerson, organization: string | null): Caller {
   const { role, organizationId } = membershipFor(memberships, organization);
   return {
     role,

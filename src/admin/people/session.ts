@@ -5,7 +5,6 @@ import { compact } from "../../core/inference/compact.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import type { Operation } from "../../core/operations/operation.ts";
 import { unlisted } from "../../core/operations/unlisted.ts";
-import type { KnownPerson } from "../../core/store/people.ts";
 import {
   type ConsoleParts,
   endConsoleSession,
@@ -16,6 +15,7 @@ import {
 } from "../../features/identity/console.ts";
 import { endSessionUrl } from "../../features/identity/grants.ts";
 import { identityOf, issuerNamed, issuersOf } from "../../features/identity/identity.ts";
+import type { KnownPerson } from "../../features/identity/store/people.ts";
 import { tryName, tryRoles } from "../http/try-model.ts";
 import { verbs } from "../management/verbs.ts";
 import { bounded } from "./bounded.ts";
@@ -79,7 +79,7 @@ async function show(parts: ConsoleParts, call: Call): Promise<Response> {
   });
 }
 
-const personWords = ({ person: { id, name, email } }: KnownPerson) => ({
+const personWords = ({ id, name, email }: KnownPerson) => ({
   id,
   name: name ?? email ?? id,
   ...compact({ email }),

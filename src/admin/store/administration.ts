@@ -2,18 +2,13 @@
 import type { Budget } from "../../core/store/budget.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
 import type { Stale, VersionedChange } from "../../core/store/change.ts";
-import type {
-  Actor,
-  KeyKind,
-  NewSecret,
-  Organization,
-  OrganizationStatus,
-  Policies,
-} from "../../core/store/directory.ts";
+import type { Actor, KeyKind, NewSecret, OrganizationStatus } from "../../core/store/directory.ts";
 import type { WindowKind } from "../../core/store/ledger.ts";
 import type { OverShare, Page, PageOf, Repeat, Repeated } from "../../core/store/page.ts";
+import type { Revocation, Rotation } from "./credential.ts";
 import type { KeyChange, KeyState, StoredKey } from "./key.ts";
 import type { LimitAdministration } from "./limits.ts";
+import type { Organization, Policies } from "./organization.ts";
 import type { StoredTeam, TeamChange } from "./team.ts";
 
 export interface Administration extends TeamAdministration, LimitAdministration {
@@ -156,15 +151,8 @@ export interface Administration extends TeamAdministration, LimitAdministration 
     patch: (now: StoredKey) => KeyChange,
   ): Promise<StoredKey | Stale<StoredKey> | "no_team" | null>;
   findKey(id: string): Promise<StoredKey | null>;
-  /** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
-  rotateKey(input: {
-    id: string;
-    secret: NewSecret;
-    graceEndsAt: Date | null;
-    actor: Actor;
-  }): Promise<StoredKey | "revoked" | null>;
-  /** Revokes the key, or with `old` only the secrets that the newest one replaced. Idempotent. */
-  revokeKey(input: { id: string; old: boolean; actor: Actor }): Promise<StoredKey | null>;
+  rotateKey(rotation: Rotation): Promise<StoredKey | "revoked" | null>;
+  revokeKey(revocation: Revocation): Promise<StoredKey | null>;
 
   listAudit(input: AuditQuery): Promise<AuditEntry[]>;
   /** The current head of the chain. */

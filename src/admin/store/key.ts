@@ -1,9 +1,9 @@
 /** A KEY, as the store returns it and the verbs answer it: never its secret. Pure. */
 import Type from "typebox";
+import { credentialFields, id, instant, version } from "../../core/operations/fields.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { keyKinds, scopes } from "../../core/store/directory.ts";
-import { id, instant, life, Secret, version } from "./shapes.ts";
 
 /**
  * `expired`: past its expiry, or older than its organization allows. `unused`: unused for longer than that allows.
@@ -21,9 +21,6 @@ export const keyFields = {
   scopes: Type.Array(oneOf([...scopes]), { examples: [["inference:create"]] }),
   models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
   allow_from: nullable(Type.Array(Type.String(), { description: "Addresses and networks. Null: every address." })),
-  ...life,
-  last_used_from: nullable(Type.String({ description: "An address; of IPv6, its /64." })),
-  created_by: nullable(Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." })),
   owner: nullable(Type.String({ description: "A person or a team, as free text." })),
   person_id: nullable(id("per")),
   labels: Type.Record(Type.String(), Type.String()),
@@ -33,7 +30,7 @@ export const keyFields = {
     instant("When it ended, or will end: revoked, expired, older or longer unused than its organization allows."),
   ),
   version: version(),
-  secrets: Type.Array(Secret, { description: "Newest first." }),
+  ...credentialFields,
 };
 
 const StoredKey = Type.Object(keyFields);

@@ -5,16 +5,19 @@
 import { noActivePlan } from "../auth/verdict.ts";
 import type { Model } from "../inference/model.ts";
 import { inputTooLong, withOverflow } from "../inference/overflow.ts";
-import type { Organization } from "../store/directory.ts";
+import type { CallerOrganization } from "../store/directory.ts";
 import type { Plan } from "../store/plan.ts";
 
 /** Null if it has none, or one that is not in force. */
-export function planOf(plans: ReadonlyMap<string, Plan>, { plan: name }: Pick<Organization, "plan">): Plan | null {
+export function planOf(
+  plans: ReadonlyMap<string, Plan>,
+  { plan: name }: Pick<CallerOrganization, "plan">,
+): Plan | null {
   return (name !== null && plans.get(name)) || null;
 }
 
 /** Throws `no_active_plan`. */
-export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<Organization, "plan">): Plan {
+export function activePlan(plans: ReadonlyMap<string, Plan>, organization: Pick<CallerOrganization, "plan">): Plan {
   const plan = planOf(plans, organization);
   if (plan) return plan;
   throw noActivePlan();

@@ -4,7 +4,7 @@
  * Pure.
  */
 import { isPlain } from "../inference/plain-text.ts";
-import type { Membership, NamedMembership, PersonKind } from "../store/people.ts";
+import type { NamedMembership, PersonKind } from "../store/people.ts";
 import type { Claims, Identity, Issuer, Rule } from "./identity.ts";
 
 /** The rules of this issuer that match, in their order. */
@@ -53,13 +53,6 @@ export function callingRule(rules: readonly Rule[]): (Rule & { organization: str
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }
 
-/** The membership in force in an organization, which is given by slug or ID as a rule names it; null: there is none. */
-export function membershipNamed(memberships: readonly Membership[], organization: string) {
-  const isIn = (one: Membership): one is Membership & { organizationId: string } =>
-    one.organizationId !== null && [one.organization, one.organizationId].includes(organization);
-  return memberships.find(isIn) ?? null;
-}
-
 /** The kind that the first rule gives. */
 export function kindBy(rules: readonly Rule[]): PersonKind {
   return rules[0]?.kind ?? "person";
@@ -103,19 +96,17 @@ export interface EarlierGroups {
   groupsAt: Date | null;
 }
 
-/** The claims, with the last groups where an answer has none and they are not too old; and whether they were kept. */
+/** The claims, with the last groups where an answer has none and they are not too old. */
 export function withGroups(
   claims: Claims,
   { claim, maxAge_ms }: { claim: string; maxAge_ms: number },
   earlier: EarlierGroups | null,
   now: Date,
-): { claims: Claims; are: "new" | "kept" | "none" } {
+): Claims {
   const groups = groupsIn(claims, claim);
-  if (typeof groups !== "string") return { claims, are: "new" };
+  if (typeof groups !== "string") return claims;
   const isFresh = earlier?.groupsAt != null && now.getTime() - earlier.groupsAt.getTime() <= maxAge_ms;
-  return isFresh
-    ? { claims: { ...claims, [claim]: earlier.groups }, are: "kept" }
-    : { claims: { ...claims, [claim]: [] }, are: "none" };
+  return { ...claims, [claim]: isFresh ? earlier.groups : [] };
 }
 
 /** The result of the rules in force for somebody. */

@@ -3,7 +3,7 @@
 import type { Principal } from "../auth/verdict.ts";
 import type { CallerCodec, ResponseIdentity } from "../protocol/codec.ts";
 import type { ResponseObject } from "../protocol/openai-responses/contract.ts";
-import type { Organization } from "../store/directory.ts";
+import type { CallerOrganization } from "../store/directory.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { Maker } from "../store/maker.ts";
 
@@ -13,7 +13,7 @@ export interface InferenceWire {
 }
 
 /** The owner of the request, and whether anything of it may be stored. */
-export type ContentOwner = Pick<Organization, "id" | "keepsContent">;
+export type ContentOwner = Pick<CallerOrganization, "id" | "keepsContent">;
 
 export interface Adapter<Wire extends InferenceWire, Reply> {
   operation: Operation;

@@ -4,52 +4,28 @@
  * or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
-import type { Calendar } from "./calendar.ts";
 import type { RatesOverPlan } from "./over-plan.ts";
 import type { RateSubject } from "./rates.ts";
 
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
 
-export interface Organization {
+/** An organization, as far as the requests of its callers need it. */
+export interface CallerOrganization {
   /** `org_` + UUIDv7 hex. */
   id: string;
-  /** Lower-case letters, digits and hyphens, 1 to 63, unique. */
   slug: string;
-  /** Earlier slugs of the organization. No other organization ever gets one of them. */
-  formerSlugs: string[];
   name: string;
   status: OrganizationStatus;
   /** The name of a plan of the catalog; null if it was removed (inference answers 402). */
   plan: string | null;
-  /** The instant from which weeks and months are counted now, in whole milliseconds. */
-  anchorAt: Date;
-  /** An anchor that was set and is not in force yet: months are counted from it from then on. */
-  nextAnchor: { anchorAt: Date; countsFrom: Date } | null;
-  /** By which weeks and months are counted now, in the place of the anchor; null: by the anchor. */
-  calendar: Calendar | null;
-  /** A calendar that was set, or taken away, and is not in force yet: months are counted by it from then on. */
-  nextCalendar: { calendar: Calendar | null; countsFrom: Date } | null;
-  /** `capNanos`: the most in a billing month. */
-  extraUsage: { enabled: boolean; capNanos: number | null };
-  /** How long a secret works after its creation, in days; null: until its key ends. */
-  keyLifetimeMaxDays: number | null;
-  /** How long a key works after its last use, in days; null: it need not be used. */
-  keyUnusedMaxDays: number | null;
   /** False: no text of a request or an answer is stored. */
   keepsContent: boolean;
-  createdAt: Date;
-  closedAt: Date | null;
-  /** Rises with each change. */
-  version: number;
 }
 
 /** A closed organization stays closed. */
 export const organizationStatuses = ["active", "suspended", "closed"] as const;
 export type OrganizationStatus = (typeof organizationStatuses)[number];
-
-/** The rules of an organization for its keys and for stored content. */
-export type Policies = Pick<Organization, "keyLifetimeMaxDays" | "keyUnusedMaxDays" | "keepsContent">;
 
 /**
  * A use is recorded before it is served if the last recorded one is older than this, and an unused key ends this much
@@ -57,20 +33,10 @@ export type Policies = Pick<Organization, "keyLifetimeMaxDays" | "keyUnusedMaxDa
  */
 export const useNoted_ms = 3_600_000;
 
-/** One secret of a key, in the form that may be shown. */
-export interface Secret {
-  /** First 8 and last 4 characters of the whole key. */
-  prefix: string;
-  suffix: string;
-  createdAt: Date;
-  /** The exact end of a rotation's grace period. */
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-}
-
 /** The stored parts of a new secret. `hash` is the SHA-256 of the whole key. */
 export interface NewSecret {
   hash: Uint8Array;
+  /** First 8 and last 4 characters of the whole key. */
   prefix: string;
   suffix: string;
 }
@@ -93,12 +59,13 @@ export interface CredentialKey {
 /** Everything that authentication needs to know, from one indexed look-up. */
 export interface Credential {
   key: CredentialKey;
-  secret: Pick<Secret, "createdAt" | "expiresAt" | "revokedAt">;
+  /** `expiresAt`: the exact end of a rotation's grace period. */
+  secret: { createdAt: Date; expiresAt: Date | null; revokedAt: Date | null };
   /** The person whose key it is; null: it is the organization's. */
   person: KeyPerson | null;
   /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
-  organization: Omit<Organization, "anchorAt" | "nextAnchor" | "calendar" | "nextCalendar" | "version" | "formerSlugs">;
+  organization: CallerOrganization;
   /** The names of the key's team and person, for the words of a refusal; null: it has none, or the name is not known. */
   names?: { team: string | null; person: string | null };
   /** The limits of the key, of its person and of its team, and those for models, if there are any, raises included. The narrowest first. */

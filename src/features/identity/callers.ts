@@ -1,12 +1,12 @@
 /** Callers with a token of their issuer in the place of a key (docs/identity.md, Tokens of an issuer as keys). */
-import { confirmPerson, NoSubject } from "../../core/auth/confirm.ts";
 import { unauthorized } from "../../core/auth/credential.ts";
 import type { TokenVerifier, VerifiedToken } from "../../core/auth/identity-tokens.ts";
-import { judged, membershipNamed } from "../../core/auth/rules.ts";
+import { judged } from "../../core/auth/rules.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { idOf } from "../../core/store/ids.ts";
 import { verifiedAssertion } from "./assertions.ts";
-import { type IdentityParts, identityOf, NotConfigured } from "./identity.ts";
+import { confirmPerson, NoSubject } from "./confirm.ts";
+import { type IdentityParts, identityOf, membershipNamed, NotConfigured } from "./identity.ts";
 import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
 
 /** Verifies tokens of callers, whose people and keys are made at first sight. */
@@ -35,13 +35,13 @@ async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedTo
   const { issuer, claims, ends_ms } = await verifiedAssertion(parts, token);
   const rule = judged(identity, issuer, claims).calling;
   if (!rule) throw new IssuerRefused("no rule admits the token");
-  const { person, memberships } = await confirmPerson({ people, identity, newUuid }, issuer, claims);
+  const { id, memberships } = await confirmPerson({ people, identity, newUuid }, issuer, claims);
   const { organization } = rule;
   const found = membershipNamed(memberships, organization);
   if (!found) throw new IssuerRefused(`there is no organization ${organization}`);
   const key = await people.tokenKey({
     id: idOf(newUuid(), "key_"),
-    personId: person.id,
+    personId: id,
     organization: found.organizationId,
   });
   if (!key) throw new IssuerRefused(`the organization ${organization} is gone, or the membership in it`);

@@ -2,21 +2,21 @@
  * Sessions of the console, of a person or of an operator. Each needs two secrets: one in a cookie, which the browser sends to
  * every port of the host, and one that only the page has, which it sends as a header. Rules: docs/console.md, Sessions.
  */
-import { operatorNow } from "../../core/auth/operator.ts";
 import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import type { Operator, Operators } from "../../core/store/operators.ts";
 import { hashOf, type IdentityParts, secretText } from "./identity.ts";
 import type { ConsoleLinks } from "./links.ts";
+import { operatorNow } from "./operator.ts";
 import { type CurrentSession, currentSession, lifeOf } from "./sessions.ts";
 import type { SessionLife } from "./store/browser-sessions.ts";
 import type { OperatorSession, OperatorSessions } from "./store/operator-sessions.ts";
+import type { Operator, Operators } from "./store/operators.ts";
 
 export interface ConsoleParts {
   /** Null: nobody comes in by an issuer. */
   people: IdentityParts | null;
   sessions: OperatorSessions;
-  operators: Pick<Operators, "operatorOf">;
+  operators: Operators;
   /** The operator of a token that somebody typed. Throws Fault. */
   typedToken(token: string, address: string): Promise<Operator>;
   /** Null: there are no links, since this port is not on the own machine alone. */

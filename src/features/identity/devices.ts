@@ -3,10 +3,10 @@
  * approves, and the device gets its tokens for the long one.
  */
 
-import type { Membership } from "../../core/store/people.ts";
 import { hashOf, type IdentityParts, secretText } from "./identity.ts";
 import type { CurrentSession } from "./sessions.ts";
 import type { DeviceRequestLimits, PendingDevice } from "./store/device-requests.ts";
+import type { Membership } from "./store/people.ts";
 
 export interface DeviceAuthorization {
   deviceCode: string;

@@ -1,14 +1,14 @@
 /** The parts that the ways in share: issuers, people, the stores, and what is sealed. */
-import { type ConfirmedPerson, confirmPerson, NoSubject } from "../../core/auth/confirm.ts";
 import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
 import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { idOf } from "../../core/store/ids.ts";
-import type { KnownPerson, People } from "../../core/store/people.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
+import { confirmPerson, NoSubject } from "./confirm.ts";
 import { type KeptTokens, refreshed } from "./grants.ts";
 import { type IssuerClients, IssuerRefused } from "./issuer-clients.ts";
 import type { BrowserSessions } from "./store/browser-sessions.ts";
 import type { DeviceRequests } from "./store/device-requests.ts";
+import type { Confirmed, KnownPerson, Membership, People } from "./store/people.ts";
 import type { SignIns } from "./store/sign-ins.ts";
 import type { UseCounts } from "./store/use-counts.ts";
 
@@ -75,7 +75,7 @@ export function openTokens({ sealing }: Pick<IdentityParts, "sealing">, sealed: 
 }
 
 /** Whom the claims are about, with the memberships that the rules give. Throws IssuerRefused, NotAdmitted. */
-export async function admitted(parts: IdentityParts, issuer: Issuer, claims: Claims): Promise<ConfirmedPerson> {
+export async function admitted(parts: IdentityParts, issuer: Issuer, claims: Claims): Promise<Confirmed> {
   const { people, newUuid } = parts;
   const confirmed = await confirmPerson({ people, identity: identityOf(parts), newUuid }, issuer, claims).catch(
     (cause) => {
@@ -87,11 +87,11 @@ export async function admitted(parts: IdentityParts, issuer: Issuer, claims: Cla
 }
 
 /** Throws NotAdmitted. */
-export function requireAdmission({ person, memberships }: KnownPerson): void {
-  if (person.suspendedAt) throw new NotAdmitted(`You are suspended. Ask your administrator, and name ${person.id}.`);
+export function requireAdmission({ id, state, memberships }: KnownPerson): void {
+  if (state === "suspended") throw new NotAdmitted(`You are suspended. Ask your administrator, and name ${id}.`);
   if (memberships.length > 0) return;
   throw new NotAdmitted(
-    `You are known here, and may do nothing yet. Ask your administrator for a membership, and name ${person.id}.`,
+    `You are known here, and may do nothing yet. Ask your administrator for a membership, and name ${id}.`,
   );
 }
 
@@ -108,17 +108,24 @@ export async function confirmedAgain(
   if (!issuer) throw new IssuerRefused(`${name} is not in the settings any more`);
   const answer = await refreshed(await parts.issuers.of(issuer), kept);
   const known = answer.claims ? await admitted(parts, issuer, answer.claims) : await vouchedFor(parts, personId);
-  if (known.person.id !== personId) throw new IssuerRefused("the answer is about somebody else");
+  if (known.id !== personId) throw new IssuerRefused("the answer is about somebody else");
   return { known, tokens: sealedTokens(parts, answer.kept)! };
 }
 
 /** The issuer confirmed the person without new claims: the memberships stay. */
 async function vouchedFor(parts: IdentityParts, personId: string): Promise<KnownPerson> {
   const found = await parts.people.findPerson(personId);
-  if (!found || found.person.subject === null) throw new IssuerRefused("the person is not known any more");
-  const { issuer, subject, kind } = found.person;
+  if (!found || found.subject === null) throw new IssuerRefused("the person is not known any more");
+  const { issuer, subject, kind } = found;
   const id = idOf(parts.newUuid(), "per_");
   const known = await parts.people.confirm({ id, issuer, subject, kind, memberships: null });
   requireAdmission(known);
   return known;
+}
+
+/** The membership in force in an organization, which is given by slug or ID as a rule names it; null: there is none. */
+export function membershipNamed(memberships: readonly Membership[], organization: string) {
+  const isIn = (one: Membership): one is Membership & { organizationId: string } =>
+    one.organizationId !== null && [one.organization, one.organizationId].includes(organization);
+  return memberships.find(isIn) ?? null;
 }

@@ -2,7 +2,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../core/auth/identity.ts";
 import { subjectIn } from "../../core/auth/rules.ts";
-import type { KnownPerson } from "../../core/store/people.ts";
 import { endSessionUrl } from "./grants.ts";
 import {
   confirmedAgain,
@@ -16,6 +15,7 @@ import {
 } from "./identity.ts";
 import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
 import type { EndedAtIssuer, KnownSession, SessionKind, SessionLife } from "./store/browser-sessions.ts";
+import type { KnownPerson } from "./store/people.ts";
 import { issuerIn, verifiedLogoutToken } from "./verified.ts";
 
 export interface CurrentSession {
@@ -110,8 +110,8 @@ export async function leave(parts: IdentityParts, token: string): Promise<{ sess
   const subject = subjectIn(issuer, logout.claims);
   const found = subject === null ? null : await parts.people.personOf(issuer.issuer, subject);
   if (!found) return { sessions: 0, signIns: 0 };
-  await parts.people.endIssued(found.person.id, "service");
-  return ended(parts, { personId: found.person.id });
+  await parts.people.endIssued(found.id, "service");
+  return ended(parts, { personId: found.id });
 }
 
 async function ended({ sessions, signIns }: IdentityParts, who: EndedAtIssuer) {

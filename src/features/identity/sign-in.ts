@@ -3,7 +3,6 @@
  * in a cookie of this browser, so the answer to another browser opens nothing. An answer counts once, for ten minutes.
  */
 
-import type { KnownPerson } from "../../core/store/people.ts";
 import { authorizationUrl, type Expected, exchanged } from "./grants.ts";
 import {
   admitted,
@@ -18,6 +17,7 @@ import {
 } from "./identity.ts";
 import { IssuerRefused } from "./issuer-clients.ts";
 import type { SessionKind } from "./store/browser-sessions.ts";
+import type { KnownPerson } from "./store/people.ts";
 import { isFirst } from "./store/use-counts.ts";
 
 /** A sign-in that has begun. */
@@ -90,7 +90,7 @@ export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie 
   const hasBegun = await parts.sessions.begin({
     hash: hashOf(secret),
     kind,
-    personId: known.person.id,
+    personId: known.id,
     issuer: issuer.issuer,
     issuerSession,
     tokens: sealedTokens(parts, kept),

@@ -3,9 +3,8 @@
  * once, and asks the issuer each time (docs/identity.md, Tokens).
  */
 import { hashKey, isToken, key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/key.ts";
-import { judged, membershipNamed } from "../../core/auth/rules.ts";
+import { judged } from "../../core/auth/rules.ts";
 import { idOf } from "../../core/store/ids.ts";
-import type { KnownPerson } from "../../core/store/people.ts";
 import { verifiedAssertion } from "./assertions.ts";
 import {
   admitted,
@@ -13,12 +12,14 @@ import {
   hashOf,
   type IdentityParts,
   identityOf,
+  membershipNamed,
   NotAdmitted,
   openTokens,
   requireAdmission,
 } from "./identity.ts";
 import { IssuerRefused } from "./issuer-clients.ts";
 import type { DeviceAnswer } from "./store/device-requests.ts";
+import type { KnownPerson } from "./store/people.ts";
 import type { NewAccessToken, Refreshing, SignInRights } from "./store/sign-ins.ts";
 
 /** An answer of the token endpoint. */
@@ -88,7 +89,7 @@ export async function byDeviceCode(parts: IdentityParts, code: string): Promise<
       "access_denied",
       "The person who approved this sign-in no longer has rights in the organization.",
     );
-  const { issuer, email, isEmailVerified } = known.person;
+  const { issuer, email, isEmailVerified } = known;
   const tokens = await begun(parts, answer, rights, issuer);
   return { ...tokens, email: isEmailVerified ? email : null };
 }
@@ -225,7 +226,7 @@ export async function byAssertion(parts: IdentityParts, assertion: string): Prom
   if (!membership) throw unknownAssertion();
   const { organizationId: organization, scopes } = membership;
   const id = idOf(parts.newUuid(), "key_");
-  const key = await parts.people.tokenKey({ id, personId: known.person.id, organization });
+  const key = await parts.people.tokenKey({ id, personId: known.id, organization });
   const { token, access } = accessFor(parts, Math.min(access_ms, ends_ms - parts.now_ms()));
   const isGiven = key && access.lasts_ms > 0 && (await parts.signIns.addAccessToken(key.id, access));
   if (!isGiven) throw unknownAssertion();

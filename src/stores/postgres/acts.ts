@@ -55,6 +55,12 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
   await tx.drizzle.update(auditHead).set({ number, hash });
 }
 
+/** Members under the names that the audit log and the interfaces have, for the details of an entry. */
+export const detailsOf = (of: object): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
+  );
+
 const address_setting = "sluice.address";
 
 /** The same database, for acts that are requested from this address: their audit entries name it. */

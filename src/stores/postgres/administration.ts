@@ -4,14 +4,14 @@
  */
 
 import type { Administration } from "../../admin/store/administration.ts";
+import type { NoticeAdministration } from "../../admin/store/notices.ts";
+import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import type { OwnLimits } from "../../admin/store/own-limits.ts";
+import type { PeopleAdministration } from "../../admin/store/people.ts";
 import type { PlanAdministration } from "../../admin/store/plan.ts";
 import type { RequestList } from "../../admin/store/request-list.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
-import type { NoticeAdministration } from "../../core/store/notice.ts";
-import type { Operators } from "../../core/store/operators.ts";
-import type { PeopleAdministration } from "../../core/store/people.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
 import type { Standings } from "../../core/store/standing.ts";
 import { listAudit, readAuditHead, withAddress } from "./acts.ts";
@@ -65,7 +65,7 @@ export function administration(
   database: Database,
   { address = null, own = null, isServed = false, sealing = null }: ActContext = {},
 ): Administration &
-  Operators &
+  OperatorAdministration &
   PlanAdministration &
   NoticeAdministration &
   DrainAdministration &

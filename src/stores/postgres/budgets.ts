@@ -1,9 +1,5 @@
 /** Limits of keys and teams, over SQL functions. */
-import { eq, sql } from "drizzle-orm";
-import { team, usageSubject } from "../../../db/schema.ts";
-import type { StoredKey } from "../../admin/store/key.ts";
 import type { Budget } from "../../core/store/budget.ts";
-import { idOf } from "../../core/store/ids.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
 import { not_limited } from "../../core/store/over-plan.ts";
 import type { PlanLimits } from "../../core/store/plan.ts";
@@ -45,19 +41,6 @@ const sum_ms = 15 * 60_000;
 /** Calls `sumEarlier` for each, after the commit. */
 export async function sumAll(db: Database, ids: readonly string[]): Promise<void> {
   for (const id of ids) await sumEarlier(db, id);
-}
-
-/** The teams of keys by the keys' UUIDs; those without one are left out. */
-export async function teamsOfKeys(
-  tx: Pick<Transaction, "drizzle">,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, StoredKey["team"]>> {
-  const rows = await tx.drizzle
-    .select({ key: usageSubject.subjectId, id: team.id, name: team.name })
-    .from(usageSubject)
-    .innerJoin(team, eq(team.id, usageSubject.teamId))
-    .where(sql`${usageSubject.subjectId} = any(${sql.param(ids)}::uuid[])`);
-  return new Map(rows.map(({ key, id, name }) => [key, { id: idOf(id, "team_"), name }]));
 }
 
 /** The limits as the audit log and the interfaces write them. */

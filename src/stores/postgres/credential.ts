@@ -1,17 +1,13 @@
 /**
  * A CREDENTIAL: a secret that is kept as its hash, of a key or of an operator, through rotation and revocation. Both are the
  * same here but for the table of the secrets and the word of the audit log; which port takes which is for the look-ups to
- * say (directory.ts, operators.ts). A caller has locked the row of the owner.
+ * say (directory.ts, operators.ts).
  */
+import type { Revocation, Rotation } from "../../admin/store/credential.ts";
 import type { NewSecret } from "../../core/store/directory.ts";
-import type { Made } from "./change.ts";
-import type { Transaction } from "./database.ts";
+import { type Changeable, changeAnyVersion } from "./change.ts";
+import type { Database, Transaction } from "./database.ts";
 import type { Secrets } from "./secrets.ts";
-
-export interface Rotation {
-  secret: NewSecret;
-  graceEndsAt: Date | null;
-}
 
 interface Owner {
   id: string;
@@ -28,24 +24,32 @@ export function credentialsOf<Row extends Owner>(
   end: (tx: Transaction, row: Row, at: Date) => Promise<void>,
 ) {
   return {
-    /** Adds a secret; the ones before it end with the grace at the latest. */
-    async rotated(tx: Transaction, row: Row, at: Date, { secret, graceEndsAt }: Rotation) {
-      if (row.revokedAt) return "revoked" as const;
-      if (graceEndsAt) await secrets.endAt(tx, row.id, graceEndsAt);
-      await secrets.add(tx, row.id, secret, at);
-      const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
-      return { action: `${word}.rotate`, details, secretHash: secret.hash } satisfies Made<never>;
-    },
+    rotate: <Thing extends object, Refused extends string>(
+      db: Database,
+      kind: Changeable<Row, Thing, Refused>,
+      { id, actor, secret, graceEndsAt }: Rotation,
+    ) =>
+      changeAnyVersion(db, kind, { id, actor }, async (tx, row, at) => {
+        if (row.revokedAt) return "revoked" as const;
+        if (graceEndsAt) await secrets.endAt(tx, row.id, graceEndsAt);
+        await secrets.add(tx, row.id, secret, at);
+        const details = { grace_ends_at: graceEndsAt, secret: masked(secret) };
+        return { action: `${word}.rotate`, details, secretHash: secret.hash };
+      }),
 
-    /** Revokes the owner, or with `old` only the secrets that the newest one replaced. */
-    async revoked(tx: Transaction, row: Row, at: Date, old: boolean) {
-      if (old) {
-        const count = await secrets.revokeReplaced(tx, row.id, at);
-        return count === 0 ? null : { action: `${word}.revoke_old`, details: { secrets: count } };
-      }
-      if (row.revokedAt) return null;
-      await end(tx, row, at);
-      return { action: `${word}.revoke`, details: {} };
-    },
+    revoke: <Thing extends object, Refused extends string>(
+      db: Database,
+      kind: Changeable<Row, Thing, Refused>,
+      { id, actor, old }: Revocation,
+    ) =>
+      changeAnyVersion(db, kind, { id, actor }, async (tx, row, at) => {
+        if (old) {
+          const count = await secrets.revokeReplaced(tx, row.id, at);
+          return count === 0 ? null : { action: `${word}.revoke_old`, details: { secrets: count } };
+        }
+        if (row.revokedAt) return null;
+        await end(tx, row, at);
+        return { action: `${word}.revoke`, details: {} };
+      }),
   };
 }

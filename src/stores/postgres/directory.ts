@@ -12,13 +12,13 @@ import {
   usageSubject,
 } from "../../../db/schema.ts";
 import { type Limited, narrowestFirst } from "../../core/store/budget.ts";
-import type { Directory, Scope } from "../../core/store/directory.ts";
+import type { Directory } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
-import { callerOf, plainly } from "./rows.ts";
+import { plainly } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
 const ofMember = alias(usageSubject, "of_member");
@@ -50,7 +50,15 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       },
       secret: { createdAt: keySecret.createdAt, expiresAt: keySecret.expiresAt, revokedAt: keySecret.revokedAt },
       ends: secretEnds,
-      organization,
+      organization: {
+        id: organization.id,
+        slug: organization.slug,
+        name: organization.name,
+        status: organization.status,
+        plan: organization.plan,
+        keepsContent: organization.keepsContent,
+      },
+      ownLimits: organization.ownLimits,
       own: ratesIn(usageSubject),
       member: ratesIn(ofMember),
       team: ratesIn(ofTeam),
@@ -90,15 +98,15 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
       if (!row) return null;
       const { key, secret, ends, readAt, hand, rule } = row;
       const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });
-      const rights = scopes === null ? null : { scopes: scopes as Scope[], models };
+      const rights = scopes === null ? null : { scopes, models };
       return {
-        key: { ...key, id: idOf(key.id, "key_"), scopes: key.scopes as Scope[] },
+        key: { ...key, id: idOf(key.id, "key_") },
         secret,
         ends,
         person: row.person && { ...row.person, id: idOf(row.person.id, "per_"), kind: row.kind, rights },
-        organization: callerOf(row.organization),
+        organization: { ...row.organization, id: idOf(row.organization.id, "org_") },
         names: row.names,
-        overPlan: { own: ownRatesOf(row.organization), raise: row.raise },
+        overPlan: { own: ownRatesOf(row.ownLimits), raise: row.raise },
         rates: [
           ...ratesOf("key", row.own),
           ...ratesOf("person", row.member),
@@ -153,7 +161,7 @@ const raised = (limit: SQLWrapper, subject: SQLWrapper, rate: Rate) =>
   sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitValue[rate]);
 
 /** An organization's own limits of a minute, the last two of `limit_array`. */
-function ownRatesOf({ ownLimits }: { ownLimits: (number | null)[] | null }): RateLimits {
+function ownRatesOf(ownLimits: (number | null)[] | null): RateLimits {
   return { requestsPerMinute: ownLimits?.[4] ?? null, tokensPerMinute: ownLimits?.[5] ?? null };
 }
 

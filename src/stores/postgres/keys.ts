@@ -3,20 +3,20 @@
  * until they are revoked, or until the end of the rotation's grace period.
  */
 import { isDeepStrictEqual } from "node:util";
-import { and, eq, gt, isNull, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
 import { apiKey, organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
-import { budgetShown, saysAny, setTeam, teamsOfKeys } from "./budgets.ts";
-import { type Changeable, change, changeAnyVersion } from "./change.ts";
+import { act, audit, detailsOf, repeated, storeNow, unrepeated } from "./acts.ts";
+import { budgetShown, saysAny, setTeam } from "./budgets.ts";
+import { type Changeable, change } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
 import { keyLife } from "./key-life.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { type KeyRow, keyOf, type LivingKey, plainly } from "./rows.ts";
+import { idIn, type KeyRow, pageOf, plainly, shownId } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
 import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
@@ -87,12 +87,11 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         endsWithin_ms === undefined ? undefined : and(eq(keyLife.state, "active"), endsWithin(endsWithin_ms)),
         over === undefined ? undefined : hasUsed("key", apiKey.id, over, owner),
       );
-      const page = living(db)
+      const page = keysIn(db)
         .where(wanted)
         .orderBy(apiKey.id)
         .limit(limit + 1);
-      const rows = await plainly(page);
-      return { items: await plainly(whole(db, rows.slice(0, limit))), hasMore: rows.length > limit };
+      return pageOf(await plainly(page), limit);
     },
 
     async findKey(id) {
@@ -116,23 +115,16 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return {
           action: "key.update",
           details: {
-            ...listed(only(wanted)),
+            ...detailsOf(only(wanted)),
             ...moved(toTeam),
-            before: { ...listed(only(before)), ...moved(teamId) },
+            before: { ...detailsOf(only(before)), ...moved(teamId) },
           },
           unsummed: isMoved ? await move(tx, row, toTeam) : [],
         };
       }),
 
-    rotateKey: ({ id, actor, ...rotation }) =>
-      changeAnyVersion(db, changeableKey, { id, actor }, (tx, row, at) =>
-        keyCredentials.rotated(tx, row, at, rotation),
-      ),
-
-    revokeKey: ({ id, actor, old }) =>
-      changeAnyVersion(db, old ? changeableKey : endedKey, { id, actor }, (tx, row, at) =>
-        keyCredentials.revoked(tx, row, at, old),
-      ),
+    rotateKey: (rotation) => keyCredentials.rotate(db, changeableKey, rotation),
+    revokeKey: (revocation) => keyCredentials.revoke(db, revocation.old ? changeableKey : endedKey, revocation),
   };
 }
 
@@ -175,12 +167,6 @@ async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team
   return [...new Set([...(isUnsummed ? [id] : []), ...refreshed])];
 }
 
-/** Renames fields to the names that the audit log has. */
-const listed = (of: Record<string, unknown>) =>
-  Object.fromEntries(
-    Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
-  );
-
 /**
  * The reason why a key cannot be created in this organization, or null. The answer holds until the commit: a
  * transaction that closes the organization waits.
@@ -211,22 +197,26 @@ async function set(tx: Transaction, { id }: KeyRow, values: Partial<KeyRow>): Pr
   if (Object.keys(values).length > 0) await tx.drizzle.update(apiKey).set(values).where(eq(apiKey.id, id));
 }
 
-const living = (db: Pick<Transaction, "drizzle">) =>
+/** Keys whole: the columns as they are, and what follows from other rows. */
+const keysIn = (db: Pick<Transaction, "drizzle">) =>
   db.drizzle
-    .select({ key: apiKey, organization: organization.slug, ...keyLife })
+    .select({
+      ...getTableColumns(apiKey),
+      id: idIn(apiKey.id, "key_"),
+      organizationId: idIn(apiKey.organizationId, "org_"),
+      personId: idIn(apiKey.personId, "per_"),
+      organization: organization.slug,
+      team: teamOfKey,
+      ...keyLife,
+      secrets: keySecrets.listed,
+    })
     .from(apiKey)
     .innerJoin(organization, eq(organization.id, apiKey.organizationId));
 
-async function readKey(db: Transaction, uuid: string): Promise<StoredKey | null> {
-  const rows = await living(db).where(eq(apiKey.id, uuid));
-  return (await whole(db, rows))[0] ?? null;
-}
+const teamOfKey = sql.raw(`(
+  select json_build_object('id', ${shownId("t.id", "team_")}, 'name', t.name)
+  from usage_subject s join team t on t.id = s.team_id where s.subject_id = api_key.id)`) as SQL<StoredKey["team"]>;
 
-/** The keys with their secrets and their teams. */
-async function whole(db: Transaction, keys: LivingKey[]): Promise<StoredKey[]> {
-  if (keys.length === 0) return [];
-  const ids = keys.map(({ key }) => key.id);
-  const secrets = await keySecrets.of(db, ids);
-  const teams = await teamsOfKeys(db, ids);
-  return keys.map((one) => keyOf(one, secrets.get(one.key.id)!, teams.get(one.key.id)));
+async function readKey(db: Transaction, uuid: string): Promise<StoredKey | null> {
+  return (await keysIn(db).where(eq(apiKey.id, uuid)))[0] ?? null;
 }

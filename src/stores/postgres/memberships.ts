@@ -3,30 +3,17 @@
  * long after, the old keys are revoked.
  */
 import { isDeepStrictEqual } from "node:util";
-import { and, eq, isNull, ne, type SQL } from "drizzle-orm";
+import { and, eq, isNull, ne, type SQL, sql } from "drizzle-orm";
 import { membership, organization, team } from "../../../db/schema.ts";
-import type { Scope } from "../../core/store/directory.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
-import type { Membership, NamedMembership } from "../../core/store/people.ts";
+import type { NamedMembership } from "../../core/store/people.ts";
+import { type Membership, membershipOfRow } from "../../features/identity/store/people.ts";
 import type { Transaction } from "./database.ts";
 import { lockOrganizations } from "./refresh-limits.ts";
+import { shownId } from "./rows.ts";
 
 type MembershipRow = typeof membership.$inferSelect;
 type Statements = Pick<Transaction, "query">;
-
-export interface MembershipColumns {
-  person_id: string;
-  organization_id: string | null;
-  slug: string | null;
-  team_id: string | null;
-  team: string | null;
-  role: Membership["role"];
-  scopes: Scope[];
-  models: string[] | null;
-  source: Membership["source"];
-  created_at: Date;
-  created_by: string;
-}
 
 /** The memberships in force: in each organization the one by hand, else the one by a rule. */
 export const inForce = `
@@ -35,41 +22,19 @@ export const inForce = `
   where m.ended_at is null and (m.organization_id is null or o.status <> 'closed')
   order by m.person_id, m.organization_id, m.source = 'hand' desc`;
 
-export const membershipColumns = `f.person_id, f.organization_id, o.slug, t.id as team_id, t.name as team, f.role, f.scopes,
-  f.models, f.source, f.created_at, f.created_by`;
-/** `people`: an expression of SQL for an array of their UUIDs. */
-export const membershipTables = (people: string) => `
-  (${inForce.replace("where ", `where m.person_id = any (${people}::uuid[]) and `)}) f
-  left join organization o on o.id = f.organization_id
-  left join team t on t.id = f.team_id and t.removed_at is null`;
-/** Memberships in organizations come before those for the service. */
-export const membershipOrder = "o.slug nulls last";
-
-/** The memberships in force by person, whose ids are bare UUIDs. */
-export async function membershipsOf(db: Statements, people: string[]): Promise<Map<string, Membership[]>> {
-  if (people.length === 0) return new Map();
-  const rows = await db.query<MembershipColumns>(
-    `select ${membershipColumns} from ${membershipTables("$1")} order by f.person_id, ${membershipOrder}`,
-    [people],
-  );
-  const byPerson = Map.groupBy(rows, ({ person_id }) => person_id);
-  return new Map([...byPerson].map(([id, some]) => [id, some.map(membershipOf)]));
-}
-
-export function membershipOf(row: MembershipColumns): Membership {
-  const { role, scopes, models, source } = row;
-  return {
-    organizationId: row.organization_id === null ? null : idOf(row.organization_id, "org_"),
-    organization: row.slug,
-    team: row.team_id === null ? null : { id: idOf(row.team_id, "team_"), name: row.team ?? "" },
-    role,
-    scopes,
-    models,
-    source,
-    createdAt: row.created_at,
-    createdBy: row.created_by,
-  };
-}
+/** Those of the row of `person` that a query selects; in organizations before the one for the service. */
+export const membershipsShown = sql
+  .raw(
+    `array(select to_json(shown) from (
+      select ${shownId("f.organization_id", "org_")} as organization_id, o.slug as organization,
+        case when t.id is not null then json_build_object('id', ${shownId("t.id", "team_")}, 'name', t.name) end as team,
+        f.role, f.scopes, f.models, f.source, f.created_at, f.created_by
+      from (${inForce.replace("where ", "where m.person_id = person.id and ")}) f
+        left join organization o on o.id = f.organization_id
+        left join team t on t.id = f.team_id and t.removed_at is null
+    ) shown order by shown.organization nulls last)`,
+  )
+  .mapWith((rows: unknown[]) => rows.map(membershipOfRow));
 
 /** The UUID of an organization that is not closed, by slug or ID; it stays open until the commit. */
 export async function organizationNamed(tx: Pick<Transaction, "drizzle">, slugOrId: string): Promise<string | null> {

@@ -1,14 +1,16 @@
 /** The webhooks of organizations, and the queue of their notices, over SQL (docs/notices.md). */
 
+import type { NoticeAdministration, Notices } from "../../admin/store/notices.ts";
 import { maskedUrl } from "../../core/inference/masked.ts";
 import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import type { NoticeAdministration, NoticeHook, NoticeKind, NoticeQueue } from "../../core/store/notice.ts";
+import type { NoticeKind, NoticeQueue } from "../../core/store/notice.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
 import { standingSubjects } from "../../core/store/standing.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { act, audit, detailsOf, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { openedSecret, sealSecrets, storedSecret } from "./hook-secrets.ts";
 import { expiresAt } from "./key-life.ts";
+import { pageOf, shownId } from "./rows.ts";
 import { standingsWithHook } from "./standing.ts";
 
 /** The most notices of one organization that wait. Others are found again once there is room. */
@@ -20,20 +22,21 @@ const kept_days = 100;
 
 export function noticeHooks(db: Database, sealing: Sealing | null = null): NoticeAdministration {
   return {
-    async pageNoticeHooks({ after, limit, organizationId, isUndelivered = false }) {
-      const rows = await db.query<HookRow>(
-        `select * from (${reading}) hook
-         where ($1::uuid is null or organization_id > $1) and ($2::uuid is null or organization_id = $2)
-           and (not $3::boolean or problem is not null)
-         order by organization_id limit $4`,
+    async pageNoticeHooks({ after, limit, organizationId, undelivered = false }) {
+      const rows = await db.query<Notices>(
+        `${reading}
+         where ($1::uuid is null or h.organization_id > $1) and ($2::uuid is null or h.organization_id = $2)
+           and (not $3::boolean or exists (
+             select from notice n where n.organization_id = h.organization_id and n.problem is not null))
+         order by h.organization_id limit $4`,
         [
           after === undefined ? null : (uuidOf(after, "org_") ?? uuid_max),
           organizationId === undefined ? null : bare(organizationId, "org_"),
-          isUndelivered,
+          undelivered,
           limit + 1,
         ],
       );
-      return { items: rows.slice(0, limit).map(hookOf), hasMore: rows.length > limit };
+      return pageOf(rows, limit);
     },
     noticeHook: (organizationId) => read(db, bare(organizationId, "org_")),
     setNoticeHook: (organizationId, { url, shares, keyExpiryDays }, { secret, renews }, actor) =>
@@ -195,28 +198,18 @@ async function lockOwner(tx: Transaction, owner: string): Promise<void> {
 }
 
 const reading = `
-  select organization_id, url, shares, key_expiry_days as "keyExpiryDays", changed_at as "changedAt",
-    (select count(*)::int from notice n where n.organization_id = h.organization_id and next_attempt_at is not null)
+  select ${shownId("h.organization_id", "org_")} as "organizationId", o.slug as organization, h.url, h.shares,
+    h.key_expiry_days as "keyExpiryDays", h.changed_at as "changedAt",
+    (select count(*)::int from notice n where n.organization_id = h.organization_id and n.next_attempt_at is not null)
       as waiting,
-    (select problem from notice n where n.organization_id = h.organization_id and problem is not null
-     order by created_at desc limit 1) as problem
-  from notice_hook h`;
+    (select n.problem from notice n where n.organization_id = h.organization_id and n.problem is not null
+     order by n.created_at desc limit 1) as problem
+  from notice_hook h join organization o on o.id = h.organization_id`;
 
-type HookRow = Omit<NoticeHook, "organizationId"> & { organization_id: string };
-
-const hookOf = ({ organization_id, ...hook }: HookRow): NoticeHook => ({
-  ...hook,
-  organizationId: idOf(organization_id, "org_"),
-});
-
-async function read(db: Pick<Database, "query">, owner: string): Promise<NoticeHook | null> {
-  const [row] = await db.query<HookRow>(`${reading} where organization_id = $1`, [owner]);
-  return row ? hookOf(row) : null;
+async function read(db: Pick<Database, "query">, owner: string): Promise<Notices | null> {
+  const [row] = await db.query<Notices>(`${reading} where h.organization_id = $1`, [owner]);
+  return row ?? null;
 }
 
 /** For the audit log, which nobody can delete: what a URL has that may be a secret is left out. */
-const listed = ({ url, shares, keyExpiryDays }: NoticeHook) => ({
-  url: maskedUrl(url),
-  shares,
-  key_expiry_days: keyExpiryDays,
-});
+const listed = ({ url, shares, keyExpiryDays }: Notices) => detailsOf({ url: maskedUrl(url), shares, keyExpiryDays });

@@ -1,21 +1,22 @@
 /** Operators over SQL. They are like keys, with a role instead of an organization (src/stores/postgres/keys.ts). */
-import { and, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gt, inArray, type SQL, sql } from "drizzle-orm";
 import { operator, operatorSecret } from "../../../db/schema.ts";
+import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import type { FoundOperator, Operator, Operators } from "../../core/store/operators.ts";
+import type { FoundOperator, Operator } from "../../features/identity/store/operators.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { batched } from "./batched.ts";
-import { type Changeable, changeAnyVersion } from "./change.ts";
+import type { Changeable } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
-import { type OperatorRow, operatorOf, plainly } from "./rows.ts";
+import { idIn, type OperatorRow, pageOf, plainly } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
 /** `lastUsedAt` is exact to this, so that most look-ups write nothing. */
 const used_minutes = 1;
 
-export function operators(db: Database): Operators {
+export function operators(db: Database): OperatorAdministration {
   const find = batched<Presented, FoundOperator>(nameOf, (presented) => findByTokens(db, presented));
   return {
     operatorOf: (tokenHash, address) => plainly(find({ tokenHash, address })),
@@ -47,13 +48,12 @@ export function operators(db: Database): Operators {
     async pageOperators({ after, limit }) {
       const beyond = after === undefined ? undefined : gt(operator.id, uuidOf(after, "op_") ?? uuid_max);
       const page = db.drizzle
-        .select()
+        .select(operatorColumns)
         .from(operator)
         .where(beyond)
         .orderBy(operator.id)
         .limit(limit + 1);
-      const rows = await plainly(page);
-      return { items: await plainly(withSecrets(db, rows.slice(0, limit))), hasMore: rows.length > limit };
+      return pageOf(await plainly(page), limit);
     },
 
     async findOperator(nameOrId) {
@@ -61,17 +61,18 @@ export function operators(db: Database): Operators {
       return plainly(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
     },
 
-    rotateOperator: ({ id, actor, ...rotation }) =>
-      changeAnyVersion(db, changeableOperator, { id, actor }, (tx, row, at) =>
-        operatorCredentials.rotated(tx, row, at, rotation),
-      ),
-
-    revokeOperator: ({ id, actor, old }) =>
-      changeAnyVersion(db, guardedOperator, { id, actor }, (tx, row, at) =>
-        operatorCredentials.revoked(tx, row, at, old),
-      ),
+    rotateOperator: (rotation) => operatorCredentials.rotate(db, changeableOperator, rotation),
+    revokeOperator: (revocation) => operatorCredentials.revoke(db, guardedOperator, revocation),
   };
 }
+
+/** An operator whole: the columns as they are, and the secrets. */
+const operatorColumns = {
+  ...getTableColumns(operator),
+  id: idIn(operator.id, "op_"),
+  organizationId: idIn(operator.organizationId, "org_"),
+  secrets: operatorSecrets.listed,
+};
 
 const changeableOperator: Changeable<OperatorRow, Operator> = {
   lock,
@@ -105,7 +106,7 @@ const isForManagement = sql`left(${operatorSecret.prefix}, 4) = 'slo_'`;
 async function findByTokens(db: Database, presented: Presented[]): Promise<ReadonlyMap<string, FoundOperator>> {
   const hashes = presented.map(({ tokenHash }) => tokenHash);
   const rows = await db.drizzle
-    .select({ row: operator, secret: operatorSecret, readAt: sql<Date>`store_now()` })
+    .select({ operator: operatorColumns, secret: operatorSecret, readAt: sql<Date>`store_now()` })
     .from(operatorSecret)
     .innerJoin(operator, eq(operator.id, operatorSecret.operatorId))
     .where(and(inArray(operatorSecret.hash, hashes), isForManagement));
@@ -114,21 +115,20 @@ async function findByTokens(db: Database, presented: Presented[]): Promise<Reado
   for (const one of presented) {
     const found = byHash.get(one.tokenHash.toHex());
     if (!found) continue;
-    const { row, secret, readAt } = found;
-    await noteUse(db, row, one.address, readAt);
-    all.set(nameOf(one), {
-      operator: operatorOf(row, []),
-      secret: { expiresAt: secret.expiresAt, revokedAt: secret.revokedAt },
-      readAt,
-    });
+    await noteUse(db, found, one.address);
+    all.set(nameOf(one), found);
   }
   return all;
 }
 
-async function noteUse(db: Database, { id, lastUsedAt, lastUsedFrom }: OperatorRow, address: string | null, at: Date) {
-  const isRecent = lastUsedAt !== null && at.getTime() - lastUsedAt.getTime() < used_minutes * 60_000;
+async function noteUse(db: Database, { operator, readAt }: FoundOperator, address: string | null) {
+  const { id, lastUsedAt, lastUsedFrom } = operator;
+  const isRecent = lastUsedAt !== null && readAt.getTime() - lastUsedAt.getTime() < used_minutes * 60_000;
   if (isRecent && lastUsedFrom === address) return;
-  await db.query("update operator set last_used_at = store_now(), last_used_from = $2 where id = $1", [id, address]);
+  await db.query("update operator set last_used_at = store_now(), last_used_from = $2 where id = $1", [
+    bare(id, "op_"),
+    address,
+  ]);
 }
 
 async function lock(tx: Transaction, id: string): Promise<OperatorRow | null> {
@@ -139,14 +139,5 @@ async function lock(tx: Transaction, id: string): Promise<OperatorRow | null> {
 }
 
 async function read(db: Transaction, wanted: SQL): Promise<Operator | null> {
-  return (await withSecrets(db, await db.drizzle.select().from(operator).where(wanted)))[0] ?? null;
-}
-
-async function withSecrets(db: Transaction, rows: OperatorRow[]): Promise<Operator[]> {
-  if (rows.length === 0) return [];
-  const secrets = await operatorSecrets.of(
-    db,
-    rows.map(({ id }) => id),
-  );
-  return rows.map((row) => operatorOf(row, secrets.get(row.id)!));
+  return (await db.drizzle.select(operatorColumns).from(operator).where(wanted))[0] ?? null;
 }

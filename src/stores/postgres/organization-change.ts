@@ -1,39 +1,82 @@
 /** The common parts of every change of an organization. */
-import { eq, getTableColumns, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
-import type { Organization } from "../../core/store/directory.ts";
+import type { Organization } from "../../admin/store/organization.ts";
+import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import type { Changeable } from "./change.ts";
 import type { Transaction } from "./database.ts";
-import { type CalendarRow, type OrganizationRow, organizationOf } from "./rows.ts";
+import { idIn, type OrganizationRow, plainly } from "./rows.ts";
 
-/**
- * The anchors and calendars of usage_anchor: the latest in force, and the one that is not in force yet, of which there is at
- * most one.
- */
-export const anchored = {
-  ...getTableColumns(organization),
+/** A row of usage_anchor. */
+interface AnchorRow {
+  anchor_at: string;
+  /** Null: weeks and months are counted from the anchor. */
+  zone: string | null;
+  week_starts: number | null;
+  month_starts: number | null;
+  month_from: string;
+}
+
+/** The latest in force, and the one that is not in force yet, of which there is at most one. */
+const anchor = (is: "in force" | "next") =>
+  sql.raw(`(
+    select to_json(a) from usage_anchor a
+    where a.organization_id = organization.id and a.month_from ${is === "next" ? ">" : "<="} store_now()
+    order by a.month_from desc limit 1)`) as SQL<AnchorRow | null>;
+
+const columns = {
+  id: idIn(organization.id, "org_"),
+  slug: organization.slug,
   formerSlugs: sql<string[]>`array(
     select f.slug from organization_slug f where f.organization_id = organization.id and f.slug <> organization.slug
     order by f.slug)`,
-  calendars: sql<CalendarRow[]>`(
-    select coalesce(jsonb_agg(to_jsonb(c) order by c.month_from desc), '[]') from (
-      select a.zone, a.week_starts, a.month_starts, a.month_from,
-        case when a.month_from > store_now() then extract(epoch from a.month_from) * 1000 end as next_ms
-      from usage_anchor a where a.organization_id = organization.id order by a.month_from desc limit 2
-    ) c)`,
-  anchorAt: sql<Date>`coalesce((
-    select a.anchor_at from usage_anchor a where a.organization_id = organization.id and a.month_from <= store_now()
-    order by a.month_from desc limit 1), organization.anchor_at)`,
-  nextAnchorAt: sql<Date | null>`(
-    select a.anchor_at from usage_anchor a where a.organization_id = organization.id and a.month_from > store_now())`,
-  nextAnchorFrom: sql<Date | null>`(
-    select a.month_from from usage_anchor a where a.organization_id = organization.id and a.month_from > store_now())`,
+  name: organization.name,
+  status: organization.status,
+  plan: organization.plan,
+  extraUsage: { enabled: organization.extraUsageEnabled, capNanos: organization.extraUsageCapNanos },
+  keyLifetimeMaxDays: organization.keyLifetimeMaxDays,
+  keyUnusedMaxDays: organization.keyUnusedMaxDays,
+  keepsContent: organization.keepsContent,
+  anchorAt: organization.anchorAt,
+  now: anchor("in force"),
+  next: anchor("next"),
+  createdAt: organization.createdAt,
+  closedAt: organization.closedAt,
+  version: organization.version,
 };
 
+/** Organizations whole, the oldest first. */
+export async function readOrganizations(
+  of: Pick<Transaction, "drizzle">,
+  wanted: SQL | undefined,
+  limit?: number,
+): Promise<Organization[]> {
+  const reading = of.drizzle.select(columns).from(organization).where(wanted).orderBy(organization.id);
+  const rows = await plainly(limit === undefined ? reading : reading.limit(limit));
+  return rows.map(({ now, next, ...row }) => ({ ...row, ...countedBy(row.anchorAt, now, next) }));
+}
+
 export async function readOrganization(of: Pick<Transaction, "drizzle">, uuid: string): Promise<Organization | null> {
-  const [row] = await of.drizzle.select(anchored).from(organization).where(eq(organization.id, uuid));
-  return row ? organizationOf(row) : null;
+  return (await readOrganizations(of, eq(organization.id, uuid)))[0] ?? null;
+}
+
+/** How weeks and months are counted, and how next. `first`: the anchor before there was any row. */
+function countedBy(first: Date, now: AnchorRow | null, next: AnchorRow | null) {
+  const [calendar, nextCalendar] = [calendarOf(now), calendarOf(next)];
+  const isCalendar = calendar !== null || nextCalendar !== null;
+  const countsFrom = next && new Date(next.month_from);
+  return {
+    anchorAt: now ? new Date(now.anchor_at) : first,
+    nextAnchor: countsFrom && !isCalendar ? { anchorAt: new Date(next.anchor_at), countsFrom } : null,
+    calendar,
+    nextCalendar: countsFrom && isCalendar ? { calendar: nextCalendar, countsFrom } : null,
+  };
+}
+
+function calendarOf(row: AnchorRow | null): Calendar | null {
+  if (!row || row.zone === null) return null;
+  return { zone: row.zone, weekStarts: weekDays[row.week_starts! - 1]!, monthStarts: row.month_starts! };
 }
 
 export async function setOrganization(

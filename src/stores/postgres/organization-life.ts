@@ -1,31 +1,28 @@
 /** Organizations: renamed, given policies, closed, and deleted when their records are gone. */
-import { and, eq, isNull, ne, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, ne, sql } from "drizzle-orm";
 import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
-import type { Policies } from "../../core/store/directory.ts";
+import type { Policies } from "../../admin/store/organization.ts";
 import { uuidOf } from "../../core/store/ids.ts";
-import { storeNow } from "./acts.ts";
+import { detailsOf, storeNow } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { purgeKept } from "./kept.ts";
-import { anchored, changeableOrganization, setOrganization } from "./organization-change.ts";
+import { changeableOrganization, readOrganizations, setOrganization } from "./organization-change.ts";
 import { purge } from "./responses.ts";
-import { type OrganizationRow, organizationOf, plainly } from "./rows.ts";
+import type { OrganizationRow } from "./rows.ts";
 
 type Verbs = "formerOwner" | "renameOrganization" | "setPolicies" | "closeOrganization" | "purgeContent";
 
 export function organizationLife(db: Database): Pick<Administration, Verbs> {
   return {
     async formerOwner(slug) {
-      const [row] = await plainly(
-        db.drizzle
-          .select(anchored)
-          .from(organizationSlug)
-          .innerJoin(organization, eq(organization.id, organizationSlug.organizationId))
-          .where(eq(organizationSlug.slug, slug)),
-      );
-      return row ? organizationOf(row) : null;
+      const former = db.drizzle
+        .select({ id: organizationSlug.organizationId })
+        .from(organizationSlug)
+        .where(eq(organizationSlug.slug, slug));
+      return (await readOrganizations(db, inArray(organization.id, former)))[0] ?? null;
     },
 
     renameOrganization(id, names, actor, version) {
@@ -51,8 +48,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
         if (changed.length === 0) return null;
         if (policies.keepsContent === false) await keepNothing(tx, row);
         await setOrganization(tx, row, policies);
-        const only = (of: Partial<Policies>) =>
-          Object.fromEntries(changed.map((name) => [policyNames[name], of[name]]));
+        const only = (of: Partial<Policies>) => detailsOf(Object.fromEntries(changed.map((name) => [name, of[name]])));
         return { action: "organization.policies", details: { ...only(policies), before: only(row) } };
       }),
 
@@ -81,13 +77,6 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
     },
   };
 }
-
-/** Names of the policies in the interfaces and the audit log. */
-const policyNames: Record<keyof Policies, string> = {
-  keyLifetimeMaxDays: "key_lifetime_max_days",
-  keyUnusedMaxDays: "key_unused_max_days",
-  keepsContent: "keeps_content",
-};
 
 /** Thrown in a transaction, so that it leaves nothing. */
 export class SlugTaken extends Error {}

@@ -5,21 +5,20 @@ import { organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, amountWritten, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { act, amountWritten, audit, detailsOf, repeated, storeNow, unrepeated } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor, setCalendar } from "./ledger.ts";
 import { extraUsageChanged } from "./limits.ts";
 import { planMayStand, planStands } from "./managed-plans.ts";
 import { addSuspensionNotice } from "./notices.ts";
-import { anchored, changeableOrganization, readOrganization, setOrganization } from "./organization-change.ts";
+import { changeableOrganization, readOrganization, readOrganizations, setOrganization } from "./organization-change.ts";
 import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
-import { organizationOf, plainly } from "./rows.ts";
+import { pageOf } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 /** A calendar as the audit log has it. */
-const calendarDetails = (calendar: Calendar | null) =>
-  calendar && { zone: calendar.zone, week_starts: calendar.weekStarts, month_starts: calendar.monthStarts };
+const calendarDetails = (calendar: Calendar | null) => calendar && detailsOf(calendar);
 
 const spanning = `
   select d."from", d."to", (
@@ -93,10 +92,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       return orTaken(creating);
     },
 
-    async listOrganizations() {
-      const rows = await plainly(db.drizzle.select(anchored).from(organization).orderBy(organization.id));
-      return rows.map(organizationOf);
-    },
+    listOrganizations: () => readOrganizations(db, undefined),
 
     async pageOrganizations({ organizationId, after, limit, status, plan, over }) {
       const beyond = after === undefined ? undefined : gt(organization.id, uuidOf(after, "org_") ?? uuid_max);
@@ -107,22 +103,13 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         plan === undefined ? undefined : eq(organization.plan, plan),
         over === undefined ? undefined : hasUsed("organization", organization.id, over),
       );
-      const rows = await plainly(
-        db.drizzle
-          .select(anchored)
-          .from(organization)
-          .where(wanted)
-          .orderBy(organization.id)
-          .limit(limit + 1),
-      );
-      return { items: rows.slice(0, limit).map(organizationOf), hasMore: rows.length > limit };
+      return pageOf(await readOrganizations(db, wanted, limit + 1), limit);
     },
 
     async findOrganization(slugOrId) {
       const id = uuidOf(slugOrId, "org_");
       const wanted = id === null ? eq(organization.slug, slugOrId) : eq(organization.id, id);
-      const [row] = await plainly(db.drizzle.select(anchored).from(organization).where(wanted));
-      return row ? organizationOf(row) : null;
+      return (await readOrganizations(db, wanted))[0] ?? null;
     },
 
     setOrganizationStatus: (id, status, actor, version) =>

@@ -2,33 +2,29 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, exists, gt, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { membership, person } from "../../../db/schema.ts";
+import type { PeopleAdministration, PersonQuery } from "../../admin/store/people.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import type { KnownPerson, PeopleAdministration, PersonQuery } from "../../core/store/people.ts";
+import type { KnownPerson } from "../../features/identity/store/people.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
-import { knownOf, lockPerson, type PersonRow, people, readPerson } from "./people.ts";
+import { people } from "./people.ts";
+import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
-import { plainly } from "./rows.ts";
+import { pageOf, plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 export function peopleAdministration(db: Database): PeopleAdministration {
-  const { findPerson, personOf, endIssued } = people(db);
   return {
-    findPerson,
-    personOf,
-    endIssued,
+    findPerson: people(db).findPerson,
 
     async pagePeople(query) {
-      const page = db.drizzle
-        .select()
-        .from(person)
+      const page = peopleIn(db)
         .where(wantedBy(db, query))
         .orderBy(person.id)
         .limit(query.limit + 1);
-      const rows = await plainly(page);
-      return { items: await plainly(knownOf(db, rows.slice(0, query.limit))), hasMore: rows.length > query.limit };
+      return pageOf(await plainly(page), query.limit);
     },
 
     suspendPerson: (id, actor, version) =>
@@ -88,7 +84,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
 
 function wantedBy(
   db: Database,
-  { after, organizationId, search, isSuspended, isByHand, over }: PersonQuery,
+  { after, organizationId, search, suspended, byHand, over }: PersonQuery,
 ): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>
@@ -107,8 +103,8 @@ function wantedBy(
     within === undefined ? undefined : isMember(within),
     search === undefined ? undefined : contains(search),
     over === undefined ? undefined : isOver(over, within),
-    isSuspended === undefined ? undefined : isSuspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
-    isByHand ? setByHand(within) : undefined,
+    suspended === undefined ? undefined : suspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
+    byHand ? setByHand(within) : undefined,
   );
 }
 

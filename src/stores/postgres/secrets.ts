@@ -1,13 +1,14 @@
 /** Secrets of keys and of operators. A caller that changes them has locked the row of their owner. */
-import type { NewSecret, Secret } from "../../core/store/directory.ts";
+import { sql } from "drizzle-orm";
+import { secretOfRow } from "../../admin/store/credential.ts";
+import type { NewSecret } from "../../core/store/directory.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Transaction } from "./database.ts";
 
 type Statements = Pick<Transaction, "query">;
-type SecretRow = Secret & { owner: string };
 
-export const keySecrets = secretsIn("key_secret", "key_id");
-export const operatorSecrets = secretsIn("operator_secret", "operator_id");
+export const keySecrets = secretsIn("key_secret", "key_id", "api_key.id");
+export const operatorSecrets = secretsIn("operator_secret", "operator_id", "operator.id");
 
 /** The hash of the newest secret of a key that works; null: there is none. */
 export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8Array | null> {
@@ -22,7 +23,8 @@ export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8
 
 export type Secrets = ReturnType<typeof secretsIn>;
 
-function secretsIn(table: string, owner: string) {
+/** `of`: the ID of the owner, in a query that selects it. */
+function secretsIn(table: string, owner: string, of: string) {
   return {
     /** Adds a secret with the next number. */
     async add(
@@ -56,17 +58,13 @@ function secretsIn(table: string, owner: string) {
       return rows.length;
     },
 
-    /** Reads the secrets of several owners, the newest of each first. */
-    async of(db: Statements, ids: readonly string[]): Promise<Map<string, Secret[]>> {
-      const rows = await db.query<SecretRow>(
-        `select ${owner} as owner, prefix, suffix, created_at as "createdAt", expires_at as "expiresAt",
-           revoked_at as "revokedAt"
-         from ${table} where ${owner} = any ($1::uuid[]) order by ${owner}, number desc`,
-        [ids],
-      );
-      const secrets = new Map(ids.map((id): [string, Secret[]] => [id, []]));
-      for (const { owner: id, ...secret } of rows) secrets.get(id)!.push(secret);
-      return secrets;
-    },
+    /** Those of the row that a query selects, the newest first. */
+    listed: sql
+      .raw(
+        `array(select json_build_object('prefix', s.prefix, 'suffix', s.suffix, 'created_at', s.created_at,
+            'expires_at', s.expires_at, 'revoked_at', s.revoked_at)
+          from ${table} s where s.${owner} = ${of} order by s.number desc)`,
+      )
+      .mapWith((rows: unknown[]) => rows.map(secretOfRow)),
   };
 }

@@ -13,7 +13,7 @@ import { endedBy } from "./browser-sessions.ts";
 import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { followMembership, teamOfMember } from "./members.ts";
-import { lockPerson } from "./people.ts";
+import { lockPerson } from "./person.ts";
 import { addRefreshToken, beginRefresh, followed } from "./refresh-tokens.ts";
 import { announceChange } from "./revocations.ts";
 import { keySecrets } from "./secrets.ts";

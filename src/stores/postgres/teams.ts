@@ -2,12 +2,12 @@
  * Administration of teams. Every act locks its organization's row first, so that acts come one after another, and then takes
  * the ledger's lock.
  */
-import { and, count, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
 import { organization, team, usageSubject } from "../../../db/schema.ts";
 import type { TeamAdministration } from "../../admin/store/administration.ts";
 import type { StoredTeam } from "../../admin/store/team.ts";
 import { type Budget, noBudget } from "../../core/store/budget.ts";
-import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
+import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
 import { budgetShown, setTeam } from "./budgets.ts";
 import { type Changeable, change, changeAnyVersion } from "./change.ts";
@@ -16,15 +16,21 @@ import { countInPerson } from "./members.ts";
 import { writeOwn } from "./own-value.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { plainly } from "./rows.ts";
+import { idIn, pageOf, plainly } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-type TeamRow = typeof team.$inferSelect & { slug: string };
-
-const columns = { ...getTableColumns(team), slug: organization.slug };
-/** Teams with the slugs of their organizations. */
-const selected = (db: Pick<Transaction, "drizzle">) =>
-  db.drizzle.select(columns).from(team).innerJoin(organization, eq(organization.id, team.organizationId));
+/** Teams whole, with the slugs of their organizations and how many keys each has. */
+const teamsIn = (db: Pick<Transaction, "drizzle">) =>
+  db.drizzle
+    .select({
+      ...getTableColumns(team),
+      id: idIn(team.id, "team_"),
+      organizationId: idIn(team.organizationId, "org_"),
+      organization: organization.slug,
+      keys: sql<number>`(select count(*) from usage_subject s where s.team_id = ${team.id})`,
+    })
+    .from(team)
+    .innerJoin(organization, eq(organization.id, team.organizationId));
 
 export function teams(db: Database): TeamAdministration {
   return {
@@ -52,8 +58,7 @@ export function teams(db: Database): TeamAdministration {
     async listTeams(organizationId) {
       const owner = uuidOf(organizationId, "org_");
       if (owner === null) return [];
-      const rows = await plainly(selected(db).where(isThere(owner)).orderBy(team.id));
-      return plainly(teamsOf(db, rows));
+      return plainly(teamsIn(db).where(isThere(owner)).orderBy(team.id));
     },
 
     async pageTeams({ organizationId, after, limit, over }) {
@@ -63,12 +68,11 @@ export function teams(db: Database): TeamAdministration {
         after === undefined ? undefined : gt(team.id, uuidOf(after, "team_") ?? uuid_max),
         over === undefined ? undefined : hasUsed("team", team.id, over, owner),
       );
-      const page = selected(db)
+      const page = teamsIn(db)
         .where(wanted)
         .orderBy(team.id)
         .limit(limit + 1);
-      const rows = await plainly(page);
-      return { items: await plainly(teamsOf(db, rows.slice(0, limit))), hasMore: rows.length > limit };
+      return pageOf(await plainly(page), limit);
     },
 
     async findTeam(id) {
@@ -184,28 +188,5 @@ async function hasTeam(tx: Transaction, owner: string, which: SQL): Promise<bool
 }
 
 async function readTeam(tx: Pick<Transaction, "drizzle">, id: string): Promise<StoredTeam | null> {
-  const [row] = await selected(tx).where(and(eq(team.id, id), isNull(team.removedAt)));
-  return row ? ((await teamsOf(tx, [row]))[0] ?? null) : null;
-}
-
-/** Two statements, however many teams there are. */
-async function teamsOf(tx: Pick<Transaction, "drizzle">, rows: TeamRow[]): Promise<StoredTeam[]> {
-  if (rows.length === 0) return [];
-  // One parameter, whatever its length: with a parameter each, every number of them would be a statement of its own.
-  const ids = sql`(${sql.param(rows.map(({ id }) => id))}::uuid[])`;
-  const members = await tx.drizzle
-    .select({ id: usageSubject.teamId, keys: count() })
-    .from(usageSubject)
-    .where(sql`${usageSubject.teamId} = any${ids}`)
-    .groupBy(usageSubject.teamId);
-  const counts = new Map(members.map(({ id, keys }) => [id, keys]));
-  return rows.map((row) => ({
-    id: idOf(row.id, "team_"),
-    organizationId: idOf(row.organizationId, "org_"),
-    organization: row.slug,
-    name: row.name,
-    createdAt: row.createdAt,
-    keys: counts.get(row.id) ?? 0,
-    version: row.version,
-  }));
+  return (await teamsIn(tx).where(and(eq(team.id, id), isNull(team.removedAt))))[0] ?? null;
 }

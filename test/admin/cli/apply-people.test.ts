@@ -47,7 +47,7 @@ interface Known {
 }
 async function comes({ owned }: ApplyNode, { organization, ...known }: Known) {
   const membership = { team: null, role: "member" as const, scopes, models: null };
-  const { person } = await people(owned.db).confirm({
+  const person = await people(owned.db).confirm({
     ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer, kind: "person", email: null, isEmailVerified: true },
     ...{ name: known.subject, groups: [], ...known },
     memberships: organization === undefined ? [] : [{ ...membership, organization }],

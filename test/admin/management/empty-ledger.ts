@@ -41,8 +41,6 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     fleet: { listProcesses: async () => [] },
     people: {
       findPerson: async () => null,
-      personOf: async () => null,
-      endIssued: async () => null,
       pagePeople: async () => ({ items: [], hasMore: false }),
       suspendPerson: async () => null,
       resumePerson: async () => null,

@@ -9,7 +9,7 @@ import { verbs } from "../../../src/admin/management/verbs.ts";
 import { grouped } from "../../../src/core/inference/amounts.ts";
 import { managementFaultCodes } from "../../../src/core/inference/fault.ts";
 import { encode } from "../../../src/core/schema/codec.ts";
-import { roles } from "../../../src/core/store/operators.ts";
+import { roles } from "../../../src/features/identity/store/operators.ts";
 
 function refusal(work: () => unknown): ManagementError {
   try {

@@ -101,7 +101,7 @@ export async function newPerson(
   { role, organization, team = null, kind = "person" }: Place,
 ): Promise<string> {
   const memberships = [{ organization: organization ?? null, team, role, scopes, models: null }];
-  const { person } = await people(db).confirm({
+  const person = await people(db).confirm({
     ...{ id: idOf(uuid(), "per_"), issuer, subject: name, kind, name, groups: [] },
     ...{ email: `${name}@example.com`, isEmailVerified: true, memberships },
   });

@@ -77,12 +77,7 @@ function house(limits: Partial<AuthenticatorLimits> = {}, policy: PeoplePolicy |
           name: "Acme",
           status: "active",
           plan: "pro",
-          extraUsage: { enabled: false, capNanos: null },
-          keyLifetimeMaxDays: null,
-          keyUnusedMaxDays: null,
           keepsContent: true,
-          closedAt: null,
-          createdAt: new Date(start),
         },
         rates: [],
       };
@@ -500,7 +495,6 @@ describe("a key that ends by policy", () => {
       const last = row.key.lastUsedAt ?? new Date(start);
       row.ends.unusedAt = new Date(last.getTime() + unusedMaxDays * day_ms + useNoted_ms);
     };
-    row.organization.keyUnusedMaxDays = unusedMaxDays;
     counted();
     return { ...at, key, row, counted };
   }

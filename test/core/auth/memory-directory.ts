@@ -3,14 +3,9 @@
 import type { Administration, AuditEntry } from "../../../src/admin/store/administration.ts";
 import { chainBeginning, chainedHash } from "../../../src/admin/store/audit-chain.ts";
 import type { StoredKey } from "../../../src/admin/store/key.ts";
+import type { Organization } from "../../../src/admin/store/organization.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
-import {
-  type Credential,
-  type Directory,
-  type Organization,
-  type Secret,
-  useNoted_ms,
-} from "../../../src/core/store/directory.ts";
+import { type Credential, type Directory, useNoted_ms } from "../../../src/core/store/directory.ts";
 import type { Page, PageOf } from "../../../src/core/store/page.ts";
 import { memoryBudgets } from "./memory-budgets.ts";
 
@@ -52,7 +47,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     [...organizations.values()].some((one) => one.id !== id && [one.slug, ...one.formerSlugs].includes(slug));
   function endsOf(
     { lastUsedAt }: StoredKey,
-    { createdAt }: Pick<Secret, "createdAt">,
+    { createdAt }: Pick<StoredKey["secrets"][number], "createdAt">,
     { keyLifetimeMaxDays, keyUnusedMaxDays }: Organization,
   ): Credential["ends"] {
     const used = Math.max(createdAt.getTime(), lastUsedAt?.getTime() ?? 0);

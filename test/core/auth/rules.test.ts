@@ -112,14 +112,14 @@ describe("groups", () => {
   const earlier = (hours: number) => ({ groups: ["research"], groupsAt: hoursAgo(hours) });
 
   test("that an answer has count, even none at all", () => {
-    expect(withGroups({ groups: [] }, age, earlier(1), now)).toEqual({ claims: { groups: [] }, are: "new" });
+    expect(withGroups({ groups: [] }, age, earlier(1), now)).toEqual({ groups: [] });
   });
 
   test("that an answer leaves out are kept for a while, and then there are none", () => {
-    expect(withGroups({}, age, earlier(24), now)).toEqual({ claims: { groups: ["research"] }, are: "kept" });
-    expect(withGroups({}, age, earlier(24.001), now)).toEqual({ claims: { groups: [] }, are: "none" });
-    expect(withGroups({}, age, null, now).are).toBe("none");
-    expect(withGroups({}, age, { groups: ["research"], groupsAt: null }, now).are).toBe("none");
+    expect(withGroups({}, age, earlier(24), now)).toEqual({ groups: ["research"] });
+    expect(withGroups({}, age, earlier(24.001), now)).toEqual({ groups: [] });
+    expect(withGroups({}, age, null, now)).toEqual({ groups: [] });
+    expect(withGroups({}, age, { groups: ["research"], groupsAt: null }, now)).toEqual({ groups: [] });
   });
 
   test("that overflow count as left out: a part of them is none", () => {
@@ -130,7 +130,7 @@ describe("groups", () => {
     expect(groupsIn({ groups: Array.from({ length: 2001 }, (_, index) => `g${index}`) }, "groups")).toBe("overflowing");
     expect(groupsIn({ groups: "research" }, "groups")).toBe("absent");
     expect(groupsIn({ groups: ["a", 1, null, "a", "x".repeat(501)] }, "groups")).toEqual(["a"]);
-    expect(withGroups(entra, age, earlier(30), now).claims.groups).toEqual([]);
+    expect(withGroups(entra, age, earlier(30), now).groups).toEqual([]);
   });
 });
 

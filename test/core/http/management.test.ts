@@ -13,7 +13,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Money } from "../../../src/core/inference/money.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
-import { roles } from "../../../src/core/store/operators.ts";
+import { roles } from "../../../src/features/identity/store/operators.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { typed } from "../../harness/money.ts";
@@ -49,7 +49,7 @@ afterAll(async () => {
 /** Answers the id of a person with a membership in this organization alone. */
 async function personIn(organization: string): Promise<string> {
   const membership = { organization, team: null, role: "member" as const, scopes, models: null };
-  const { person } = await people(owned.db).confirm({
+  const person = await people(owned.db).confirm({
     ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer: "https://login.example", subject: organization, kind: "person" },
     ...{ email: `ann@${organization}.example`, isEmailVerified: true, name: "Ann" },
     memberships: [membership],

@@ -6,7 +6,7 @@ import type { OperatorTls } from "../../../src/config/configuration.ts";
 import { unreadBodies, unreadLimits } from "../../../src/core/body/unread.ts";
 import { lifecycle } from "../../../src/core/http/lifecycle.ts";
 import { listen } from "../../../src/core/http/listen.ts";
-import type { Role } from "../../../src/core/store/operators.ts";
+import type { Role } from "../../../src/features/identity/store/operators.ts";
 import { administering } from "../../../src/node/administering.ts";
 import type { NodeDependencies } from "../../../src/node/app.ts";
 import { operatorApp } from "../../../src/node/app.ts";

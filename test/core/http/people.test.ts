@@ -16,7 +16,7 @@ afterAll(async () => {
 
 async function person(name: string, organization: string | null) {
   const membership = { organization, team: null, role: "member" as const, scopes, models: null };
-  const { person: made } = await people(owned.db).confirm({
+  const made = await people(owned.db).confirm({
     ...{ id: idOf(Bun.randomUUIDv7(), "per_"), issuer: "https://login.example", subject: name, kind: "person" },
     ...{ email: `${name}@example.com`, isEmailVerified: true, name, groups: ["secret-group"] },
     memberships: organization === null ? [] : [membership],

@@ -2,10 +2,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { authenticator } from "../../../src/core/auth/authenticate.ts";
 import { hashKey, key_random_bytes, newKey, type SecretKind, secretOf } from "../../../src/core/auth/key.ts";
-import { operatorAuthentication } from "../../../src/core/auth/operator.ts";
 import { unknownCredentialLimits } from "../../../src/core/auth/unknown-credentials.ts";
+import { encode } from "../../../src/core/schema/codec.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare, idOf } from "../../../src/core/store/ids.ts";
+import { operatorAuthentication } from "../../../src/features/identity/operator.ts";
+import { Operator } from "../../../src/features/identity/store/operators.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { people } from "../../../src/stores/postgres/people.ts";
@@ -93,6 +95,17 @@ function doors(open: Open): void {
       expect([await service(hash), await management(hash)]).toEqual([id, null]);
     const hash = hashKey(texts.operator);
     expect([await service(hash), await management(hash)]).toEqual([null, "root"]);
+  });
+
+  test("an operator is one value, however it is read", async () => {
+    const admin = administration(owned.db);
+    // The first look-up notes the use, which the others show.
+    await management(hashKey(texts.operator));
+    const found = (await admin.operatorOf(hashKey(texts.operator), null))!.operator;
+    const { items } = await admin.pageOperators({ limit: 9 });
+    const reads = [await admin.findOperator("root"), await admin.findOperator(found.id), ...items];
+    expect(reads.map((one) => encode(Operator, one!))).toEqual(Array(3).fill(encode(Operator, found)));
+    expect(found.secrets).toMatchObject([{ prefix: texts.operator.slice(0, 8), suffix: texts.operator.slice(-4) }]);
   });
 
   test("a key whose kind was changed by hand opens no door until it is as it was", async () => {

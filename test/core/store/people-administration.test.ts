@@ -3,9 +3,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { newKey, secretOf } from "../../../src/core/auth/key.ts";
 import { deadlineIn, judge, type PeoplePolicy } from "../../../src/core/auth/verdict.ts";
+import { decode, encode } from "../../../src/core/schema/codec.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
-import type { KnownPerson, NamedMembership } from "../../../src/core/store/people.ts";
+import type { NamedMembership } from "../../../src/core/store/people.ts";
+import { type KnownPerson, Person } from "../../../src/features/identity/store/people.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -76,20 +78,20 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("a suspended person's keys are refused, on every node; resumed, they work again", async () => {
       const acme = await organization();
-      const ann = (await person([membership(acme.slug)])).person;
+      const ann = await person([membership(acme.slug)]);
       const hash = await keyOf(ann.id, acme.id);
       const heard: string[] = [];
       const stop = await db.listen("key_changed", (message) => heard.push(message.split(" ")[0]!));
       expect(await refusal(hash)).toBeNull();
       const suspended = known(await administration(db).suspendPerson(ann.id, actor));
-      expect(suspended.person.suspendedAt).not.toBeNull();
-      expect(suspended.person.version).toBe(2);
+      expect(suspended.state).toBe("suspended");
+      expect(suspended.version).toBe(2);
       expect(await refusal(hash)).toBe("person_suspended");
       await until(() => heard.includes(ann.id), 10_000, "the message");
       await stop();
       expect(await lastAudit()).toMatchObject({ action: "person.suspend", subject: ann.id, actor });
       const again = known(await administration(db).suspendPerson(ann.id, actor));
-      expect(again.person).toEqual(suspended.person);
+      expect({ ...again, readAt: suspended.readAt }).toEqual(suspended);
       expect(await administration(db).resumePerson(ann.id, actor, 1)).toMatchObject({ stale: again });
       await administration(db).resumePerson(ann.id, actor, 2);
       expect(await refusal(hash)).toBeNull();
@@ -98,8 +100,8 @@ for (const { kind, open } of kindsFor(import.meta.path))
     test("a person's key may do no more than the membership, and stops with it", async () => {
       const acme = await organization();
       const rights = { scopes: ["models:read", "usage:read"] as const, models: ["a/b"] };
-      const { person: ann, memberships } = await person([membership(acme.slug, rights)]);
-      expect(memberships).toHaveLength(1);
+      const ann = await person([membership(acme.slug, rights)]);
+      expect(ann.memberships).toHaveLength(1);
       const hash = await keyOf(ann.id, acme.id, ["models:read", "inference:create"]);
       const verdict = judge(await directory(db).credential(hash), "", revoking);
       expect(verdict).toMatchObject({
@@ -114,7 +116,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("a person's keys stop when the issuer has not vouched for the person for too long, to the millisecond", async () => {
       const acme = await organization();
-      const { person: ann } = await person([membership(acme.slug)]);
+      const ann = await person([membership(acme.slug)]);
       const hash = await keyOf(ann.id, acme.id);
       const end_ms = ann.confirmedAt.getTime() + revoking.confirmedMax_ms;
       const at = <T>(ms: number, work: () => Promise<T>) => withClock(db, new Date(ms), work);
@@ -127,14 +129,14 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("a membership by hand counts before one by a rule, and gives way to it when it is taken", async () => {
       const acme = await organization();
-      const { person: ann } = await person([membership(acme.slug)]);
+      const ann = await person([membership(acme.slug)]);
       const admin = administration(db);
       const own = membership(acme.slug, { scopes: ["usage:read"], role: "organization-admin" });
       const given = known(await admin.giveMembership(ann.id, own, actor));
       expect(given.memberships).toMatchObject([{ source: "hand", role: "organization-admin", createdBy: actor }]);
       expect(await lastAudit()).toMatchObject({ action: "membership.give", organizationId: acme.id, subject: ann.id });
       const same = known(await admin.giveMembership(ann.id, own, actor));
-      expect(same.person.version).toBe(given.person.version);
+      expect(same.version).toBe(given.version);
       expect(await admin.giveMembership(ann.id, membership("gone"), actor)).toBe("no_organization");
       expect(await admin.giveMembership(ann.id, { ...own, team: "gone" }, actor)).toBe("no_team");
       const taken = known(await admin.takeMembership(ann.id, acme.id, actor));
@@ -145,15 +147,38 @@ for (const { kind, open } of kindsFor(import.meta.path))
 
     test("a forgotten person leaves no text, their keys are revoked, and the issuer brings back the same ID", async () => {
       const acme = await organization();
-      const { person: ann } = await person([membership(acme.slug), membership(null)]);
+      const ann = await person([membership(acme.slug), membership(null)]);
       const hash = await keyOf(ann.id, acme.id);
       const gone = known(await administration(db).forgetPerson(ann.id, actor));
       expect(gone.memberships).toEqual([]);
-      expect(gone.person).toMatchObject({ subject: null, email: null, name: null, groups: [], groupsAt: null });
+      expect(gone).toMatchObject({
+        state: "forgotten",
+        subject: null,
+        email: null,
+        name: null,
+        groups: [],
+        groupsAt: null,
+      });
       expect(await refusal(hash)).toBe("revoked");
       const back = await person([membership(acme.slug)], { subject: ann.subject });
-      expect(back.person).toMatchObject({ id: ann.id, forgottenAt: null, name: "Ann" });
+      expect(back).toMatchObject({ id: ann.id, state: "active", name: "Ann" });
       expect(await refusal(hash)).toBe("revoked");
+    });
+
+    test("a person is one value, however it is read, and only what its schema names is shown", async () => {
+      const acme = await organization();
+      const { isNew: _, missing: __, ...made } = await person([membership(acme.slug), membership(null)]);
+      const { items } = await administration(db).pagePeople({ organizationId: acme.id, limit: 9 });
+      const reads: unknown[] = [
+        await people(db).findPerson(made.id),
+        await people(db).personOf(made.issuer, made.subject!),
+        ...items,
+        await administration(db).resumePerson(made.id, actor),
+      ];
+      expect(reads.map((one) => ({ ...(one as KnownPerson), readAt: made.readAt }))).toEqual(Array(4).fill(made));
+      const shown = encode(Person, made) as object;
+      expect(Object.keys(shown)).toEqual(Object.keys(Person.properties));
+      expect(decode(Person, shown).memberships).toEqual(made.memberships);
     });
 
     test("lists are in order, by organization, by a part of a name or an address, and by state", async () => {
@@ -162,16 +187,16 @@ for (const { kind, open } of kindsFor(import.meta.path))
         await person([membership(acme.slug)], { name: "Zoë Percent%", email: "zoe@example.com" }),
         await person([membership(acme.slug)], { name: "Bob", email: "Bob@Example.com" }),
       ];
-      await administration(db).suspendPerson(second.person.id, actor);
+      await administration(db).suspendPerson(second.id, actor);
       const list = async (query: object) =>
         (await administration(db).pagePeople({ limit: 10, organizationId: acme.id, ...query })).items.map(
-          ({ person: { id } }) => id,
+          ({ id }) => id,
         );
-      expect(await list({})).toEqual([first.person.id, second.person.id]);
-      expect(await list({ search: "bob@example" })).toEqual([second.person.id]);
-      expect(await list({ search: "%" })).toEqual([first.person.id]);
-      expect(await list({ isSuspended: false })).toEqual([first.person.id]);
-      expect(await list({ after: first.person.id })).toEqual([second.person.id]);
+      expect(await list({})).toEqual([first.id, second.id]);
+      expect(await list({ search: "bob@example" })).toEqual([second.id]);
+      expect(await list({ search: "%" })).toEqual([first.id]);
+      expect(await list({ suspended: false })).toEqual([first.id]);
+      expect(await list({ after: first.id })).toEqual([second.id]);
       const page = await administration(db).pagePeople({ limit: 1, organizationId: acme.id });
       expect(page.hasMore).toBe(true);
     });

@@ -44,7 +44,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       const confirmed = await people(db).confirm({
         ...{ id: idOf(uuid(), "per_"), issuer, subject: uuid(), kind: "person", memberships: null },
       });
-      return confirmed.person.id;
+      return confirmed.id;
     }
     async function organization() {
       const slug = `org-${uuid()}`;

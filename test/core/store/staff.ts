@@ -133,7 +133,7 @@ export class Staff {
     };
     const membership = { ...place, role: "member", scopes, models: null } as const;
     const memberships = team === "away" ? [] : [membership];
-    const { person } = (await people(this.store.db).findPerson(this.person))!;
+    const person = (await people(this.store.db).findPerson(this.person))!;
     const subject = person.subject!;
     await people(this.store.db).confirm({ id: this.person, issuer, subject, kind: "person", memberships });
     const where = team === "away" ? [] : [[this.subjects[4]!.id, place.team] as const];

@@ -375,7 +375,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
     const other = await store.newOrganization();
     await acts.setNoticeHook(other, hook(url), { secret, renews: false }, "cli:test");
-    const undelivered = async () => acts.pageNoticeHooks({ limit: 9, isUndelivered: true });
+    const undelivered = async () => acts.pageNoticeHooks({ limit: 9, undelivered: true });
     expect(await undelivered()).toMatchObject({
       items: [{ organizationId: organization, waiting: 1 }],
       hasMore: false,

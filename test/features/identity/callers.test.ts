@@ -161,7 +161,7 @@ describe("an honest token", () => {
     const { person } = await node.call(
       await issuer.sign({ ...ann, ...odd, sub: "odd", groups: ["research", "a\u0000", "\u202eb"] }),
     );
-    const known = (await people(owned.db).findPerson(person!.id))!.person;
+    const known = (await people(owned.db).findPerson(person!.id))!;
     expect(known).toMatchObject({ name: "?Ann?\ufffd", email: null, isEmailVerified: false, groups: ["research"] });
     // Without the character it would be somebody else's address.
     node.reload([

@@ -84,7 +84,7 @@ describe("a sign-in", () => {
   test("works with an honest answer, and proves with PKCE that it has begun it", async () => {
     const { secret, known } = await signIn();
     expect(known.memberships).toMatchObject([{ role: "viewer" }]);
-    expect((await currentSession(parts, "console", secret))?.known.person.subject).toBe("ann");
+    expect((await currentSession(parts, "console", secret))?.known.subject).toBe("ann");
     expect(asked?.get("code_verifier")).toMatch(/^[A-Za-z0-9_-]{43}$/);
     expect(asked?.get("redirect_uri")).toBe(redirectUri);
   });
@@ -261,17 +261,17 @@ describe("a suspension", () => {
 
   test("ends the sessions for good: one that nobody used meanwhile is gone after a resumption, too", async () => {
     const { secret, known } = await signIn();
-    const { id } = known.person;
+    const { id } = known;
     await suspend(id);
     await resume(id);
     expect(await currentSession(parts, "console", secret)).toBeNull();
     const again = await signIn();
-    expect((await currentSession(parts, "console", again.secret))?.known.person.id).toBe(id);
+    expect((await currentSession(parts, "console", again.secret))?.known.id).toBe(id);
   });
 
   test("in the middle of a sign-in lets no session begin", async () => {
     const { known } = await signIn();
-    const { id } = known.person;
+    const { id } = known;
     const { begin } = parts.sessions;
     parts.sessions.begin = async (session) => {
       await suspend(id);
@@ -294,7 +294,7 @@ describe("a session is asked for again each hour", () => {
     expect(await currentSession(parts, "console", secret)).not.toBeNull();
     await old(3_600_000);
     says({ refreshToken: "refresh-2", claims: { nonce: undefined, name: "Ann" } }, "");
-    expect((await currentSession(parts, "console", secret))?.known.person.name).toBe("Ann");
+    expect((await currentSession(parts, "console", secret))?.known.name).toBe("Ann");
     expect(asked?.get("refresh_token")).toBe("refresh-1");
     await old(3_600_000);
     await currentSession(parts, "console", secret);
@@ -362,7 +362,7 @@ describe("a logout token", () => {
     await leave(parts, await token({ sid: undefined, sub: "ann" }));
     for (const { secret } of [one, two]) expect(await currentSession(parts, "console", secret)).toBeNull();
     const found = await parts.people.personOf(issuer.issuer, "ann");
-    expect(found?.person.notBefore).not.toBeNull();
+    expect(found?.notBefore).not.toBeNull();
   });
 
   const wrong: Record<string, Said> = {

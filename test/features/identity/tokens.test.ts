@@ -190,7 +190,7 @@ describe("a refresh", () => {
     await db.query("update person set suspended_at = store_now()");
     expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
     await db.query("update person set suspended_at = null");
-    const person = (await parts.people.personOf(issuer.issuer, "ann"))!.person;
+    const person = (await parts.people.personOf(issuer.issuer, "ann"))!;
     await parts.people.endIssued(person.id, "service");
     expect(await error(byRefreshToken(parts, refreshToken))).toBe("invalid_grant");
   });
@@ -217,7 +217,7 @@ describe("an assertion of a workload", () => {
     const found = (await directory(db).credential(hashKey(tokens.accessToken)))!;
     expect(mayDo(found)).toEqual(["models:read"]);
     expect(found.secret.expiresAt!.getTime() / 1000).toBeLessThanOrEqual(soon + 1);
-    expect((await parts.people.personOf(issuer.issuer, "job-1"))?.person.kind).toBe("service");
+    expect((await parts.people.personOf(issuer.issuer, "job-1"))?.kind).toBe("service");
     const again = await byAssertion(parts, await assertion());
     expect(again.lasts_s).toBeLessThanOrEqual(3600);
     expect((await directory(db).credential(hashKey(again.accessToken)))?.key.id).toBe(found.key.id);
@@ -226,7 +226,7 @@ describe("an assertion of a workload", () => {
   test("has at once what is given to its person by hand, and more than the rule says, too", async () => {
     const { accessToken } = await byAssertion(parts, await assertion({ sub: "job-4" }));
     const read = async () => (await directory(db).credential(hashKey(accessToken)))!;
-    const { id } = (await parts.people.personOf(issuer.issuer, "job-4"))!.person;
+    const { id } = (await parts.people.personOf(issuer.issuer, "job-4"))!;
     await administration(db).createTeam({
       ...{ id: idOf(Bun.randomUUIDv7(), "team_"), organizationId, name: "jobs", actor: "cli:ann" },
       limits: { ...noBudget, requestsPerMinute: 9 },

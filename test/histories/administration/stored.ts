@@ -56,7 +56,7 @@ async function actor(db: Database): Promise<(act: Act) => Promise<"done" | "last
   const confirm = async (person: number, role: Role | null) => {
     const claims = { issuer: "https://login.example", subject: subjects[person]!, kind: "person" } as const;
     const memberships = role === null ? [] : [forService(role)];
-    return (await people(db).confirm({ id: idOf(uuid(), "per_"), ...claims, memberships })).person.id;
+    return (await people(db).confirm({ id: idOf(uuid(), "per_"), ...claims, memberships })).id;
   };
   const persons = await Promise.all(subjects.map((_, person) => confirm(person, null)));
   const operators = new Map<number, string>();

@@ -5,7 +5,8 @@
 import Type from "typebox";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { scopes } from "../../../core/store/directory.ts";
-import { type Membership, memberRoles, serviceRoles } from "../../../core/store/people.ts";
+import { memberRoles, serviceRoles } from "../../../core/store/people.ts";
+import type { Membership } from "../../../features/identity/store/people.ts";
 import { verbNamed } from "../verbs.ts";
 import type { Field, Kind, Values } from "./kind.ts";
 import { limitsEntry, limitsField, limitsWritten } from "./limits.ts";

@@ -1,10 +1,10 @@
 /** The STATE with which a file is compared: the organizations that it names, and all things in them. */
+import type { Person } from "../../../features/identity/store/people.ts";
+import type { Notices } from "../../store/notices.ts";
 import { ManagementError } from "../error.ts";
 import type { Key } from "../key.ts";
-import type { Notices } from "../notices.ts";
 import type { Organization } from "../organizations.ts";
 import { allOf } from "../page.ts";
-import type { Person } from "../people.ts";
 import type { Plan } from "../plans.ts";
 import type { Team } from "../team.ts";
 import type { Management } from "../verbs.ts";

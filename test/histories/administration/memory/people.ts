@@ -1,18 +1,13 @@
 // src/stores/postgres/people-administration.ts in memory, and what a sign-in does to the memberships of a person.
 
 import { isDeepStrictEqual } from "node:util";
+import type { PeopleAdministration, PersonChanged } from "../../../../src/admin/store/people.ts";
 import { scopes } from "../../../../src/core/store/directory.ts";
-import type {
-  KnownPerson,
-  Membership,
-  NamedMembership,
-  PeopleAdministration,
-  Person,
-  PersonChanged,
-} from "../../../../src/core/store/people.ts";
+import type { NamedMembership } from "../../../../src/core/store/people.ts";
+import type { KnownPerson, Membership } from "../../../../src/features/identity/store/people.ts";
 import { audit, refreshPerson } from "./acts.ts";
 import type { MemoryDatabase, MemoryTransaction } from "./memory.ts";
-import { type MembershipRow, membershipIn, type Reading, teamIn } from "./tables.ts";
+import { type MembershipRow, membershipIn, type PersonRow, type Reading, teamIn } from "./tables.ts";
 
 type Verbs = `${"suspend" | "resume" | "forget"}Person` | `${"give" | "take"}Membership` | "findPerson";
 
@@ -24,7 +19,7 @@ export function people(db: MemoryDatabase): Pick<PeopleAdministration, Verbs> {
   const changing = <Refusal extends string>(
     id: string,
     version: number | null | undefined,
-    work: (tx: MemoryTransaction, row: Person) => Promise<Done<Refusal>>,
+    work: (tx: MemoryTransaction, row: PersonRow) => Promise<Done<Refusal>>,
   ) =>
     db.transaction(async (tx): Promise<PersonChanged | Refusal> => {
       await tx.lock("administrators");
@@ -141,7 +136,7 @@ async function resolved(
   return { personId, organizationId, teamId: team, role, source, isEnded: false };
 }
 
-function known(of: Reading, person: Person): KnownPerson {
+function known(of: Reading, { suspendedAt, forgottenAt, ...person }: PersonRow): KnownPerson {
   const organizations = of.all("organizations").filter(({ status }) => status !== "closed");
   const memberships = organizations.flatMap(({ id, slug }): Membership[] => {
     const row = membershipIn(of, id, person.id);
@@ -151,5 +146,6 @@ function known(of: Reading, person: Person): KnownPerson {
     const rights = { role, scopes: [...scopes], models: null, source, createdAt: of.now, createdBy: "service" };
     return [{ ...rights, organizationId: id, organization: slug, team: team && { id: team.id, name: team.name } }];
   });
-  return { person, memberships, readAt: of.now };
+  const state = forgottenAt ? "forgotten" : suspendedAt ? "suspended" : "active";
+  return { ...person, state, memberships, readAt: of.now };
 }

@@ -2,7 +2,7 @@
 
 import type { ManagementStores } from "../../../../src/admin/management/context.ts";
 import type { Administration } from "../../../../src/admin/store/administration.ts";
-import type { Organization } from "../../../../src/core/store/directory.ts";
+import type { Organization } from "../../../../src/admin/store/organization.ts";
 import { audit } from "./acts.ts";
 import { keys } from "./keys.ts";
 import { limits } from "./limits.ts";

@@ -1,10 +1,10 @@
 // The tables that the limits of people depend on, in memory.
 
 import type { StoredKey } from "../../../../src/admin/store/key.ts";
+import type { Organization } from "../../../../src/admin/store/organization.ts";
 import type { Budget } from "../../../../src/core/store/budget.ts";
-import type { Organization } from "../../../../src/core/store/directory.ts";
-import type { Membership, Person } from "../../../../src/core/store/people.ts";
 import { noLimits } from "../../../../src/core/store/plan.ts";
+import type { KnownPerson, Membership } from "../../../../src/features/identity/store/people.ts";
 
 export interface TeamRow {
   id: string;
@@ -12,6 +12,11 @@ export interface TeamRow {
   name: string;
   version: number;
   isRemoved: boolean;
+}
+
+export interface PersonRow extends Omit<KnownPerson, "state" | "memberships" | "readAt"> {
+  suspendedAt: Date | null;
+  forgottenAt: Date | null;
 }
 
 export interface MembershipRow extends Pick<Membership, "role" | "source"> {
@@ -49,7 +54,7 @@ export interface ValueRow {
 export interface Rows {
   organizations: Organization;
   ownLimits: Budget;
-  people: Person;
+  people: PersonRow;
   memberships: MembershipRow;
   teams: TeamRow;
   subjects: SubjectRow;

@@ -14,7 +14,7 @@ import type { OwnLimits } from "../../../../src/admin/store/own-limits.ts";
 import { jsonOf } from "../../../../src/core/schema/codec.ts";
 import { scopes } from "../../../../src/core/store/directory.ts";
 import { idOf } from "../../../../src/core/store/ids.ts";
-import type { NamedMembership, Person } from "../../../../src/core/store/people.ts";
+import type { NamedMembership } from "../../../../src/core/store/people.ts";
 import { administrationStores } from "../../../../src/stores/postgres/administration.ts";
 import type { Database } from "../../../../src/stores/postgres/database.ts";
 import { people } from "../../../../src/stores/postgres/people.ts";
@@ -23,7 +23,7 @@ import { managementStores } from "../../../admin/management/stores.ts";
 import { type Committed, Memory } from "../memory/memory.ts";
 import { confirm } from "../memory/people.ts";
 import { memoryStores } from "../memory/stores.ts";
-import { smallPlan } from "../memory/tables.ts";
+import { type PersonRow, smallPlan } from "../memory/tables.ts";
 import { isBound, type PersonName, personNames } from "./acts.ts";
 import { type Defect, databasesOf } from "./defects.ts";
 import { raisedBy } from "./judge.ts";
@@ -201,7 +201,7 @@ export class PostgresWorld extends World {
   protected async confirmed(person: PersonName, memberships: NamedMembership[]): Promise<void> {
     const claims = { issuer: "https://login.example", subject: this.#subjects.get(person)!, kind: "person" } as const;
     const confirmed = await people(this.db).confirm({ id: idOf(this.newUuid(), "per_"), ...claims, memberships });
-    this.ids.set(person, confirmed.person.id);
+    this.ids.set(person, confirmed.id);
   }
 
   async pass(ms: number): Promise<void> {
@@ -224,7 +224,7 @@ function unwritten(options: ManagementOptions): Management {
   });
 }
 
-function newPerson(id: string, name: string, at: Date): Person {
+function newPerson(id: string, name: string, at: Date): PersonRow {
   return {
     id,
     issuer: "https://login.example",

@@ -3,12 +3,12 @@
  * and a revocation is to count at once. A text that is not a token is refused without a look-up, and the cost of unknown
  * tokens is bounded as it is for keys (unknown-credentials.ts).
  */
-import { Fault } from "../inference/fault.ts";
-import type { FoundOperator, Operator, Operators } from "../store/operators.ts";
-import { within } from "../time/deadline.ts";
-import { type HeaderSource, unauthorized } from "./credential.ts";
-import { hashKey, isKey, isOperatorToken } from "./key.ts";
-import { SlowRefusal, type UnknownCredentialLimits, unknownCredentials } from "./unknown-credentials.ts";
+import { type HeaderSource, unauthorized } from "../../core/auth/credential.ts";
+import { hashKey, isKey, isOperatorToken } from "../../core/auth/key.ts";
+import { SlowRefusal, type UnknownCredentialLimits, unknownCredentials } from "../../core/auth/unknown-credentials.ts";
+import { Fault } from "../../core/inference/fault.ts";
+import { within } from "../../core/time/deadline.ts";
+import type { FoundOperator, Operator, Operators } from "./store/operators.ts";
 
 /** Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
 export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
@@ -19,7 +19,7 @@ const known_max = 1000;
 
 /** `now_ms` is monotonic. */
 export function operatorAuthentication(options: {
-  operators: Pick<Operators, "operatorOf">;
+  operators: Operators;
   now_ms: () => number;
   limits: UnknownCredentialLimits;
 }): OperatorAuthentication {
@@ -51,11 +51,7 @@ export function operatorAuthentication(options: {
 }
 
 /** The operator of a token that is known by its hash, as it is now. Throws as `OperatorAuthentication` does. */
-export async function operatorNow(
-  operators: Pick<Operators, "operatorOf">,
-  tokenHash: Uint8Array,
-  address: string,
-): Promise<Operator> {
+export async function operatorNow(operators: Operators, tokenHash: Uint8Array, address: string): Promise<Operator> {
   return validOperator(
     await available(within(operators.operatorOf(tokenHash, address), lookup_ms, "the list of operators")),
   );

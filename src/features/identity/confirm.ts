@@ -2,11 +2,11 @@
  * Admits a person whom an issuer confirms: at each sign-in, refresh and hourly question, and for each new identity token.
  * The caller has verified the claims. The rules in force turn them into memberships.
  */
-import { isPlain, plain } from "../inference/plain-text.ts";
-import { idOf } from "../store/ids.ts";
-import type { Confirmed, People } from "../store/people.ts";
-import type { Claims, Identity, Issuer } from "./identity.ts";
-import { claimIn, groupsIn, judged, subjectIn, verifiedEmail, withGroups } from "./rules.ts";
+import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
+import { claimIn, groupsIn, judged, subjectIn, verifiedEmail, withGroups } from "../../core/auth/rules.ts";
+import { isPlain, plain } from "../../core/inference/plain-text.ts";
+import { idOf } from "../../core/store/ids.ts";
+import type { Confirmed, People } from "./store/people.ts";
 
 export interface Confirming {
   people: Pick<People, "personOf" | "confirm">;
@@ -15,18 +15,15 @@ export interface Confirming {
   newUuid(): string;
 }
 
-/** `groups`: whether the answer had them, or the last ones were kept, or there are none. */
-export type ConfirmedPerson = Confirmed & { groups: "new" | "kept" | "none" };
-
 /** The claims do not say who somebody is. */
 export class NoSubject extends Error {}
 
-/** Throws NoSubject. It answers people who are suspended, too: look at `person.suspendedAt`. */
+/** Throws NoSubject. It answers people who are suspended, too: look at `state`. */
 export async function confirmPerson(
   { people, identity, newUuid }: Confirming,
   issuer: Issuer,
   claims: Claims,
-): Promise<ConfirmedPerson> {
+): Promise<Confirmed> {
   const subject = subjectIn(issuer, claims);
   if (subject === null)
     throw new NoSubject(
@@ -34,9 +31,9 @@ export async function confirmPerson(
     );
   const before = await people.personOf(issuer.issuer, subject);
   const age = { claim: issuer.groupsClaim, maxAge_ms: identity.groupsMaxAge_ms };
-  const known = withGroups(claims, age, before?.person ?? null, before?.readAt ?? new Date(0));
-  const { kind, memberships } = judged(identity, issuer, known.claims);
-  const confirmed = await people.confirm({
+  const known = withGroups(claims, age, before, before?.readAt ?? new Date(0));
+  const { kind, memberships } = judged(identity, issuer, known);
+  return people.confirm({
     id: idOf(newUuid(), "per_"),
     issuer: issuer.issuer,
     subject,
@@ -45,7 +42,6 @@ export async function confirmPerson(
     memberships,
     keysEndAfter_ms: identity.keysOfLeavers === "revoke" ? identity.confirmedMax_ms : null,
   });
-  return { ...confirmed, groups: known.are };
 }
 
 const chars_max = 320;

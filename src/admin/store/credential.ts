@@ -1,0 +1,22 @@
+/** The rotation and the revocation of a CREDENTIAL, which is a key or an operator, by its ID. */
+import { Secret } from "../../core/operations/fields.ts";
+import { decode } from "../../core/schema/codec.ts";
+import type { Actor, NewSecret } from "../../core/store/directory.ts";
+
+/** A secret out of the JSON that SQL makes of its row. */
+export const secretOfRow = (json: unknown): Secret => decode(Secret, json);
+
+/** Adds a secret; the ones before it end at `graceEndsAt` at the latest. */
+export interface Rotation {
+  id: string;
+  secret: NewSecret;
+  graceEndsAt: Date | null;
+  actor: Actor;
+}
+
+/** Revokes it whole, or with `old` only the secrets that the newest one replaced. Idempotent. */
+export interface Revocation {
+  id: string;
+  old: boolean;
+  actor: Actor;
+}

@@ -1,0 +1,21 @@
+/** The administration of OPERATORS. Implemented by `postgres`. */
+import type { Actor, NewSecret } from "../../core/store/directory.ts";
+import type { Page, PageOf, Repeat, Repeated } from "../../core/store/page.ts";
+import type { Operator, Operators } from "../../features/identity/store/operators.ts";
+import type { Revocation, Rotation } from "./credential.ts";
+
+export interface OperatorAdministration extends Operators {
+  createOperator(
+    input: Pick<Operator, "id" | "name" | "role" | "organizationId" | "expiresAt"> & {
+      secret: NewSecret;
+      actor: Actor;
+      repeat?: Repeat | undefined;
+    },
+  ): Promise<Operator | "name_taken" | Repeated>;
+  /** Returns a page of operators in the order of their creation. */
+  pageOperators(page: Page): Promise<PageOf<Operator>>;
+  findOperator(nameOrId: string): Promise<Operator | null>;
+  rotateOperator(rotation: Rotation): Promise<Operator | "revoked" | null>;
+  /** `last_admin`: nobody could administer any more, and nothing was changed. */
+  revokeOperator(revocation: Revocation): Promise<Operator | "last_admin" | null>;
+}

@@ -1,0 +1,47 @@
+/** The administration of PEOPLE: lists of them, and what is set for one by hand. Implemented by `postgres`. */
+import type { Stale } from "../../core/store/change.ts";
+import type { Actor } from "../../core/store/directory.ts";
+import type { OverShare, Page, PageOf } from "../../core/store/page.ts";
+import type { NamedMembership } from "../../core/store/people.ts";
+import type { KnownPerson, People } from "../../features/identity/store/people.ts";
+
+export interface PersonQuery extends Page, OverShare {
+  organizationId?: string | undefined;
+  /** Part of an e-mail address or a name, in any case. */
+  search?: string | undefined;
+  suspended?: boolean | undefined;
+  /** Only people for whom something was set by hand: a membership, limits of their own, or a suspension. */
+  byHand?: boolean | undefined;
+}
+
+/**
+ * The person after a change, or why nothing changed. `last_admin`: nobody could administer any more (`administrators.ts`).
+ */
+export type PersonChanged = KnownPerson | Stale<KnownPerson> | "last_admin" | null;
+
+export interface PeopleAdministration extends Pick<People, "findPerson"> {
+  /** Pages through people in the order of their creation. */
+  pagePeople(query: PersonQuery): Promise<PageOf<KnownPerson>>;
+  /** The person's keys and tokens get 403 `person_suspended` on every node within a second, and running requests end. */
+  suspendPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
+  resumePerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
+  /**
+   * Erases the identity: subject, e-mail, name and groups. The memberships end, and the keys are revoked. If the issuer
+   * confirms the person again, the same ID returns, without what was given by hand; a suspension stays.
+   */
+  forgetPerson(id: string, actor: Actor, version?: number | null): Promise<PersonChanged>;
+  /** Gives a membership by hand, in place of an earlier one by hand there. */
+  giveMembership(
+    id: string,
+    membership: NamedMembership,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<PersonChanged | "no_organization" | "no_team">;
+  /** Takes one that was given by hand; one by a rule then counts again. `organizationId` null: the service's. */
+  takeMembership(
+    id: string,
+    organizationId: string | null,
+    actor: Actor,
+    version?: number | null,
+  ): Promise<PersonChanged | "no_membership">;
+}

@@ -1,0 +1,40 @@
+/**
+ * OPERATORS: who may administer over HTTP. An operator has a role and a token. A token is like a key with a form of its
+ * own, and no more of it is stored. Implemented by `postgres`. An operator has one schema: the store returns it, and verbs
+ * answer it.
+ */
+import Type from "typebox";
+import { credentialFields, id, type Secret } from "../../../core/operations/fields.ts";
+import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../../core/schema/codec.ts";
+
+/** `admin` may do everything, `viewer` see everything, `organization-admin` see and manage one organization. */
+export const roles = ["admin", "viewer", "organization-admin"] as const;
+export type Role = (typeof roles)[number];
+
+export const Operator = Type.Object(
+  {
+    id: id("op"),
+    name: Type.String({
+      description: "Never used again for another, because the audit log has it.",
+      examples: ["ann"],
+    }),
+    role: oneOf([...roles], { examples: ["organization-admin"] }),
+    organization_id: nullable(id("org")),
+    ...credentialFields,
+  },
+  { $id: "Operator" },
+);
+export type Operator = Value<typeof Operator>;
+
+export interface FoundOperator {
+  operator: Operator;
+  secret: Pick<Secret, "expiresAt" | "revokedAt">;
+  /** The store's clock at the look-up. It decides about expiry. */
+  readAt: Date;
+}
+
+export interface Operators {
+  /** Finds an operator by the hash of a token, and records `address` as where the token was last used. */
+  operatorOf(tokenHash: Uint8Array, address: string | null): Promise<FoundOperator | null>;
+}

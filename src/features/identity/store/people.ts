@@ -1,0 +1,145 @@
+/**
+ * PEOPLE: those who sign in through an issuer, and their rights. A person is one subject of one issuer; a membership is a
+ * role in an organization, or for the service. Rules give memberships anew each time the issuer confirms the person;
+ * those given by hand stay. Implemented by `postgres`; docs/identity.md describes it for operators.
+ *
+ * A person has one schema: the store returns it, sign-ins and sessions work with it, and verbs answer it.
+ *
+ * To let somebody in, call `confirmPerson` of src/features/identity/confirm.ts, which asks the rules in force and then
+ * `confirm` here.
+ */
+import Type from "typebox";
+import { id, instant, version } from "../../../core/operations/fields.ts";
+import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
+import { decode, type Value } from "../../../core/schema/codec.ts";
+import { type Actor, scopes } from "../../../core/store/directory.ts";
+import { type NamedMembership, type PersonKind, personKinds, personRoles } from "../../../core/store/people.ts";
+
+/** A membership in force. */
+export const Membership = Type.Object(
+  {
+    organization_id: nullable(id("org")),
+    organization: nullable(
+      Type.String({ description: "The organization's slug. Null: the role is for the service.", examples: ["acme"] }),
+    ),
+    team: nullable(
+      Type.Object(
+        { id: id("team"), name: Type.String() },
+        { examples: [{ id: `team_${"0".repeat(31)}5`, name: "research" }] },
+      ),
+    ),
+    role: oneOf([...personRoles]),
+    scopes: Type.Array(oneOf([...scopes]), {
+      description: "The most that the person's keys and tokens there may do.",
+      examples: [[...scopes]],
+    }),
+    models: nullable(Type.Array(Type.String(), { description: "Null: every model." })),
+    source: oneOf(["rule", "hand"], {
+      description: "`hand`: an administrator gave it. It stays, and counts before one by a rule.",
+    }),
+    created_at: instant("When it was given first."),
+    created_by: Type.String({
+      description: "`operator:<name>`, `cli:<user>` or `service`, which is for one by a rule.",
+      examples: ["service"],
+    }),
+  },
+  { $id: "Membership" },
+);
+export type Membership = Value<typeof Membership>;
+/** A membership out of the JSON that SQL makes of it. */
+export const membershipOfRow = (json: unknown): Membership => decode(Membership, json);
+
+export const Person = Type.Object(
+  {
+    id: id("per"),
+    issuer: Type.String({
+      description: "The issuer that vouches for the person.",
+      examples: ["https://login.example"],
+    }),
+    subject: nullable(
+      Type.String({ description: "The issuer's name for the person. Null: forgotten.", examples: ["248289761001"] }),
+    ),
+    kind: oneOf([...personKinds], { description: "`service`: a workload." }),
+    email: nullable(Type.String({ examples: ["ann@example.com"] })),
+    is_email_verified: Type.Boolean({
+      description: "Whether the issuer says that the address is the person's.",
+      examples: [true],
+    }),
+    name: nullable(Type.String({ examples: ["Ann Example"] })),
+    groups: Type.Array(Type.String({ examples: ["research"] }), {
+      description: "The groups of the last answer that had them. An `organization-admin` sees none.",
+    }),
+    state: oneOf(["active", "suspended", "forgotten"]),
+    created_at: instant("When the person first came."),
+    confirmed_at: instant("When the issuer last vouched for the person."),
+    memberships: Type.Array(Membership, { description: "At most one in an organization, and one for the service." }),
+    version: version(),
+  },
+  { $id: "Person" },
+);
+export type Person = Value<typeof Person>;
+
+/** A person as the store knows one: with what is for the service alone. */
+export type KnownPerson = Person & {
+  /** The instant of the last answer that had groups; null: there was none. */
+  groupsAt: Date | null;
+  /** Sign-ins, sessions and tokens that were issued before this instant no longer count; null: all do. */
+  notBefore: Date | null;
+  /** The store's clock at the reading. It decides about ages, never a node's. */
+  readAt: Date;
+};
+
+/** The claims of an issuer about somebody. Undefined fields stay as they were. */
+export interface Confirmation {
+  /** `per_` + UUIDv7 hex, for somebody who is new. */
+  id: string;
+  issuer: string;
+  subject: string;
+  kind: PersonKind;
+  email?: string | null | undefined;
+  isEmailVerified?: boolean | undefined;
+  name?: string | null | undefined;
+  groups?: readonly string[] | undefined;
+  /** The instant of the claims; absent: now. Older claims do not replace newer ones. */
+  at?: Date | undefined;
+  /** The memberships by rules, of which the first in an organization counts. Null: the memberships stay. */
+  memberships: readonly NamedMembership[] | null;
+  /** If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work again. */
+  keysEndAfter_ms?: number | null | undefined;
+}
+
+export type Confirmed = KnownPerson & {
+  isNew: boolean;
+  /** Memberships whose organization or team does not exist; they were passed over. */
+  missing: NamedMembership[];
+};
+
+/** People, as sign-ins, sessions and tokens need them. */
+export interface People {
+  findPerson(id: string): Promise<KnownPerson | null>;
+  personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
+  /**
+   * Finds or creates the person, and stores the claims. Memberships by rules become those that are named; one
+   * that is lost ends what runs by it, on every node. A suspended person is confirmed and stays suspended.
+   */
+  confirm(confirmation: Confirmation): Promise<Confirmed>;
+  /** Ends everything that was issued to the person until now. */
+  endIssued(id: string, actor: Actor): Promise<void>;
+  /**
+   * Deletes some of the people who never had a membership, a key, a limit or a suspension, and whom their issuer has not
+   * confirmed for 30 days. Returns how many.
+   */
+  deleteVisitors(): Promise<number>;
+  /**
+   * The key of a person's identity tokens in this organization, made at first use; as all keys of the person, it follows the
+   * membership to its team. Null: the membership, the person or the organization is gone.
+   */
+  tokenKey(input: { id: string; personId: string; organization: string }): Promise<TokenKey | null>;
+}
+
+/** A key of kind `jwt`. */
+export interface TokenKey {
+  id: string;
+  /** The hash by which the directory finds the key. No text that a client can send has it. */
+  secretHash: Uint8Array;
+}

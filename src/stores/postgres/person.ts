@@ -1,0 +1,43 @@
+/** A person's row over SQL: read whole, as it is shown, and locked. */
+import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { person } from "../../../db/schema.ts";
+import { uuidOf } from "../../core/store/ids.ts";
+import type { KnownPerson, Person } from "../../features/identity/store/people.ts";
+import type { Transaction } from "./database.ts";
+import { membershipsShown } from "./memberships.ts";
+import { idIn } from "./rows.ts";
+
+export type PersonRow = typeof person.$inferSelect;
+
+const { subjectHash: _, ...columns } = getTableColumns(person);
+
+/** People whole: the columns that are shown as they are, and what follows from others. */
+export const peopleIn = (tx: Pick<Transaction, "drizzle">) =>
+  tx.drizzle
+    .select({
+      ...columns,
+      id: idIn(person.id, "per_"),
+      state: sql<Person["state"]>`case when ${person.forgottenAt} is not null then 'forgotten'
+        when ${person.suspendedAt} is not null then 'suspended' else 'active' end`,
+      memberships: membershipsShown,
+      readAt: sql<Date>`store_now()`,
+    })
+    .from(person);
+
+export async function readPerson(
+  tx: Pick<Transaction, "drizzle">,
+  wanted: SQL | undefined,
+): Promise<KnownPerson | null> {
+  return (await peopleIn(tx).where(wanted))[0] ?? null;
+}
+
+/**
+ * The person's row, locked until the commit. It is not locked for update: a new key of the person shares the row while its
+ * organization is locked, and would wait.
+ */
+export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow | null> {
+  const uuid = uuidOf(id, "per_");
+  if (uuid === null) return null;
+  const [row] = await tx.drizzle.select().from(person).where(eq(person.id, uuid)).for("no key update");
+  return row ?? null;
+}
