@@ -25,14 +25,14 @@ export const inForce = `
 /** Those of the row of `person` that a query selects; in organizations before the one for the service. */
 export const membershipsShown = sql
   .raw(
-    `array(select to_json(shown) from (
+    `(select coalesce(json_agg(shown order by shown.organization nulls last), '[]') from (
       select ${shownId("f.organization_id", "org_")} as organization_id, o.slug as organization,
         case when t.id is not null then json_build_object('id', ${shownId("t.id", "team_")}, 'name', t.name) end as team,
         f.role, f.scopes, f.models, f.source, f.created_at, f.created_by
       from (${inForce.replace("where ", "where m.person_id = person.id and ")}) f
         left join organization o on o.id = f.organization_id
         left join team t on t.id = f.team_id and t.removed_at is null
-    ) shown order by shown.organization nulls last)`,
+    ) shown)`,
   )
   .mapWith((rows: unknown[]) => rows.map(membershipOfRow));
 

@@ -61,9 +61,9 @@ function secretsIn(table: string, owner: string, of: string) {
     /** Those of the row that a query selects, the newest first. */
     listed: sql
       .raw(
-        `array(select json_build_object('prefix', s.prefix, 'suffix', s.suffix, 'created_at', s.created_at,
-            'expires_at', s.expires_at, 'revoked_at', s.revoked_at)
-          from ${table} s where s.${owner} = ${of} order by s.number desc)`,
+        `(select coalesce(json_agg(json_build_object('prefix', s.prefix, 'suffix', s.suffix, 'created_at', s.created_at,
+            'expires_at', s.expires_at, 'revoked_at', s.revoked_at) order by s.number desc), '[]')
+          from ${table} s where s.${owner} = ${of})`,
       )
       .mapWith((rows: unknown[]) => rows.map(secretOfRow)),
   };
