@@ -153,8 +153,6 @@ export function managementContext(options: ManagementOptions) {
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
-    /** Whether the actor sees the keys of everybody, or the key is the person's whose data the actor sees. */
-    isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;

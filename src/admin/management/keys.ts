@@ -20,6 +20,7 @@ import { newLimits } from "./limits.ts";
 import { pageOrganizations } from "./organizations.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { personOf } from "./people.ts";
 import {
   duration,
   entry,
@@ -96,6 +97,8 @@ export const keyVerbs = [
     takes: Type.Object({
       ...partOfIds("key"),
       organization: Type.Optional(words("Slug or ID.")),
+      team: Type.Optional(words("Only keys in this team: its ID, or with `organization` its name.")),
+      person: Type.Optional(words("Only keys of this person, by the ID.")),
       state: Type.Optional(
         oneOf([...keyStates], {
           description:
@@ -127,6 +130,8 @@ export const keyVerbs = [
       description: "list all keys, or the keys of one organization",
       takes: {
         organization: flag("--org <org>", "slug or ID of the organization"),
+        team: flag("--team <team>", "only keys in this team (its ID, or with --org its name)"),
+        person: flag("--person <person>", "only keys of this person (the ID)"),
         state: flag("--state <state>", `only keys in this state: ${keyStates.join(", ")}`),
         kind: flag("--kind <kind>", "sign-in: devices of people; jwt: callers with an issuer's tokens (default: key)"),
         unusedFor: flag(
@@ -137,20 +142,23 @@ export const keyVerbs = [
         over: overFlag("keys"),
       },
       columns: keyColumns,
-      none: ({ state, kind, unusedFor, endsWithin, over }) =>
-        (state ?? kind ?? unusedFor ?? endsWithin ?? over) === undefined
+      none: ({ team, person, state, kind, unusedFor, endsWithin, over }) =>
+        (team ?? person ?? state ?? kind ?? unusedFor ?? endsWithin ?? over) === undefined
           ? "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n"
           : "There are no such keys.\n",
       parts: "all",
       order: byOrganization,
     },
     async act(context, input) {
-      const { administration, narrowedTo } = context;
+      const { administration, narrowedTo, organizationOf } = context;
+      const owner = input.organization === undefined ? null : await organizationOf(input.organization);
+      const person = input.person === undefined ? context.person : (await personOf(context, input.person)).person.id;
       const found = await administration.pageKeys({
         limit: limitIn(input),
         after: input.cursor,
-        organizationId: await narrowedTo(input.organization),
-        personId: context.person ?? undefined,
+        organizationId: await narrowedTo(owner?.id),
+        teamId: input.team === undefined ? undefined : (await teamNamed(context, input.team, owner)).id,
+        personId: person ?? undefined,
         state: input.state,
         kind: input.kind,
         unusedFor_ms: input.unusedFor,

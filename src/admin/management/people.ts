@@ -14,6 +14,7 @@ import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
 import { admins, examples, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
+import { teamNamed } from "./team.ts";
 import { verbsOf } from "./verb.ts";
 import { changed } from "./version.ts";
 
@@ -120,6 +121,9 @@ export const personVerbs = [
     takes: Type.Object({
       ...partOfIds("per"),
       organization: Type.Optional(words("Slug or ID: only people with a membership there.")),
+      team: Type.Optional(
+        words("Only people whose membership is in this team: its ID, or with `organization` its name."),
+      ),
       search: Type.Optional(words("A part of a name or an e-mail address, in any case.")),
       suspended: queryFlag("True: only people who are suspended. False: the others."),
       by_hand: queryFlag(
@@ -134,6 +138,7 @@ export const personVerbs = [
       description: "list people who signed in through an issuer",
       takes: {
         organization: flag("--org <org>", "only people with a membership in this organization"),
+        team: flag("--team <team>", "only people in this team (its ID, or with --org its name)"),
         search: flag("--search <text>", "a part of a name or an e-mail address"),
         suspended: flag("--suspended", "only people who are suspended"),
         byHand: flag(
@@ -147,10 +152,12 @@ export const personVerbs = [
       parts: "all",
     },
     async act(context, input) {
+      const owner = input.organization === undefined ? null : await context.organizationOf(input.organization);
       const found = await context.people.pagePeople({
         limit: limitIn(input),
         after: input.cursor,
-        organizationId: await context.narrowedTo(input.organization),
+        organizationId: await context.narrowedTo(owner?.id),
+        teamId: input.team === undefined ? undefined : (await teamNamed(context, input.team, owner)).id,
         search: input.search,
         isSuspended: input.suspended,
         isByHand: input.byHand,

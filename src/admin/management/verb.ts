@@ -36,6 +36,7 @@ export type Tag =
   | "Operators"
   | "People"
   | "Notices"
+  | "Search"
   | "Console";
 
 const versionRead = {

@@ -19,6 +19,7 @@ import { planVerbs } from "./plans.ts";
 import { reportVerbs } from "./reports.ts";
 import { requestListVerbs } from "./request-list.ts";
 import { requestVerbs } from "./requests.ts";
+import { searchVerbs } from "./search.ts";
 import { teamVerbs } from "./teams.ts";
 import { upstreamVerbs } from "./upstreams.ts";
 import { usageVerbs } from "./usage.ts";
@@ -45,6 +46,7 @@ const listed = [
   ...operatorVerbs,
   ...personVerbs,
   ...membershipVerbs,
+  ...searchVerbs,
   ...consoleVerbs,
 ] as const;
 

@@ -14,9 +14,10 @@ import type { WindowKind } from "../../core/store/ledger.ts";
 import type { OverShare, Page, PageOf, Repeat, Repeated } from "../../core/store/page.ts";
 import type { KeyChange, KeyState, StoredKey } from "./key.ts";
 import type { LimitAdministration } from "./limits.ts";
+import type { Searching } from "./search.ts";
 import type { StoredTeam, TeamChange } from "./team.ts";
 
-export interface Administration extends TeamAdministration, LimitAdministration {
+export interface Administration extends TeamAdministration, LimitAdministration, Searching {
   createOrganization(input: {
     id: string;
     slug: string;
@@ -137,6 +138,7 @@ export interface Administration extends TeamAdministration, LimitAdministration 
     page: Page &
       OverShare & {
         organizationId?: string | undefined;
+        teamId?: string | undefined;
         personId?: string | undefined;
         state?: KeyState | undefined;
         /** `key` if absent: only a list that names the kind has sign-ins or identity tokens. */
@@ -166,7 +168,7 @@ export interface Administration extends TeamAdministration, LimitAdministration 
   /** Revokes the key, or with `old` only the secrets that the newest one replaced. Idempotent. */
   revokeKey(input: { id: string; old: boolean; actor: Actor }): Promise<StoredKey | null>;
 
-  listAudit(input: AuditQuery): Promise<AuditEntry[]>;
+  listAudit(input: AuditQuery): Promise<NamedEntry[]>;
   /** The current head of the chain. */
   auditHead(): Promise<AuditHead>;
 }
@@ -248,4 +250,13 @@ export interface AuditEntry {
   details: Record<string, unknown>;
   /** See src/admin/store/audit-chain.ts. Null if it was written before there was a chain. */
   hash: string | null;
+}
+
+/** An entry with the names that its IDs have now; null: what they name is gone, or has no name. They are no part of the log. */
+export interface NamedEntry extends AuditEntry {
+  /** Of a person. */
+  actorName: string | null;
+  subjectName: string | null;
+  /** The slug. */
+  organization: string | null;
 }

@@ -141,6 +141,8 @@ export interface TokenKey {
 
 export interface PersonQuery extends Page, OverShare {
   organizationId?: string | undefined;
+  /** Only people whose membership is in this team. */
+  teamId?: string | undefined;
   /** Part of an e-mail address or a name, in any case. */
   search?: string | undefined;
   isSuspended?: boolean | undefined;

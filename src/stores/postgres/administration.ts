@@ -28,6 +28,7 @@ import { organizations } from "./organizations.ts";
 import { heldToOwnLimits } from "./own-limits.ts";
 import { peopleAdministration } from "./people-administration.ts";
 import { requestList } from "./request-list.ts";
+import { searching } from "./search.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
 
@@ -88,6 +89,7 @@ export function administration(
     ...standings(db),
     ...requestList(db),
     ...fleet(db),
+    ...searching(db),
     ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),

@@ -7,7 +7,7 @@ import type { KnownPerson, PeopleAdministration, PersonQuery } from "../../core/
 import { keepingAdministrator } from "./administrators.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
+import { inForce, isIn, listed, resolved, revokeKeys } from "./memberships.ts";
 import { knownOf, lockPerson, type PersonRow, people, readPerson } from "./people.ts";
 import { refreshPerson } from "./refresh-limits.ts";
 import { plainly } from "./rows.ts";
@@ -88,7 +88,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
 
 function wantedBy(
   db: Database,
-  { after, organizationId, search, isSuspended, isByHand, over }: PersonQuery,
+  { after, organizationId, teamId, search, isSuspended, isByHand, over }: PersonQuery,
 ): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>
@@ -105,12 +105,16 @@ function wantedBy(
   return and(
     after === undefined ? undefined : gt(person.id, uuidOf(after, "per_") ?? uuid_max),
     within === undefined ? undefined : isMember(within),
+    teamId === undefined ? undefined : isInTeam(bare(teamId, "team_")),
     search === undefined ? undefined : contains(search),
     over === undefined ? undefined : isOver(over, within),
     isSuspended === undefined ? undefined : isSuspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
     isByHand ? setByHand(within) : undefined,
   );
 }
+
+const isInTeam = (team: string) =>
+  sql`${person.id} in (select f.person_id from (${sql.raw(inForce)}) f where f.team_id = ${team})`;
 
 /** `owner`: besides a suspension, only settings in this organization count. */
 function setByHand(owner: string | undefined): SQL {

@@ -25,10 +25,11 @@ export interface CalendarRow {
   next_ms: number | null;
 }
 export type KeyRow = typeof schema.apiKey.$inferSelect;
-/** A key with its organization's slug, its state and its end (key-life.ts). */
+/** A key with its organization's slug, its person's name, its state and its end (key-life.ts). */
 export interface LivingKey {
   key: KeyRow;
   organization: string;
+  person: string | null;
   state: KeyState;
   endsAt: Date | null;
 }

@@ -127,6 +127,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   forgetPerson: () => ({ person: world.people.ann }),
   giveMembership: () => ({ person: world.people.ann, ...acme, role: "organization-admin" }),
   takeMembership: () => ({ person: world.people.ann, ...acme }),
+  search: () => ({ ...acme, text: "ann" }),
   createConsoleLink: () => ({}),
 };
 
