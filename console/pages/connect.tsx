@@ -6,7 +6,7 @@ import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Block } from "../parts/copy.tsx";
-import { Keys, OwnKeys } from "../parts/keys.tsx";
+import { OwnKeys } from "../parts/keys.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
 import { TryModel } from "../parts/try-model.tsx";
 import { Windows } from "../parts/windows.tsx";
@@ -56,7 +56,7 @@ function Own({ of: { organization } }: { of: Membership }) {
   return (
     <>
       {isMember.value ? <OwnLimits organization={organization} /> : <LimitsOf organization={organization} />}
-      {isMember.value ? <OwnKeys organization={organization} /> : <Keys organization={organization} teams={[]} />}
+      <OwnKeys organization={organization} />
       <CommandLine text="sluice login" />
     </>
   );

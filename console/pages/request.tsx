@@ -7,7 +7,7 @@ import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { LifeLine } from "../parts/life-line.tsx";
-import { OrganizationLink, RequestLink, RequestsOf } from "../parts/links.tsx";
+import { OrganizationLink, RequestLink, ThingLink } from "../parts/links.tsx";
 import { Money } from "../parts/number.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
@@ -61,12 +61,13 @@ function Why({ request: { outcome, error_code } }: { request: Request }) {
 const firstToken_words = (ms: number | null) => (ms === null ? null : `${milliseconds(ms)} after the request came`);
 
 function factsOf(request: Request) {
-  const { organization, key_id, person_id, model, operation, stream, route, billing_source, replay_of } = request;
+  const { organization, key_id, key, person_id, person, model, operation, stream, route, billing_source, replay_of } =
+    request;
   const notes = (["continued", "recovered", "detached"] as const).filter((name) => request[name]);
   return [
     ["organization", <OrganizationLink key="o" slug={organization} />],
-    ["key", <RequestsOf key="k" by="key" id={key_id} />],
-    ["person", person_id ? <RequestsOf key="p" by="person" id={person_id} /> : "nobody's key"],
+    ["key", <ThingLink key="k" kind="key" id={key_id} name={key} />],
+    ["person", person_id ? <ThingLink key="p" kind="person" id={person_id} name={person} /> : "service key"],
     ["model", model],
     ["operation", `${operation}${stream ? ", streamed" : ""}`],
     ["inputs", request.input_count === null ? null : grouped(request.input_count)],

@@ -36,7 +36,7 @@ export function EngineTable({ engines, drains, acts }: Props) {
         },
         { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },
         { head: "Waiting", isNumber: true, cell: ({ waiting }) => grouped(waiting), foot: sum((one) => one.waiting) },
-        acts ? { head: "Acts", areActs: true, cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
+        acts ? { head: "Actions", areActs: true, cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
       ]}
     />
   );

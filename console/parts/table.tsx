@@ -7,6 +7,8 @@ export interface Column<Row> {
   isNumber?: boolean;
   /** Buttons, which end on one line however many there are. */
   areActs?: boolean;
+  /** Left out on a narrow screen: the page of the thing has it. */
+  isMinor?: boolean;
   /** Its total stands below the column, and is the sum of it. */
   foot?: ComponentChildren;
 }
@@ -62,7 +64,7 @@ export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
   );
 }
 
-function classOf({ isNumber, areActs }: Pick<Column<never>, "isNumber" | "areActs">): string | undefined {
-  if (isNumber) return "number";
-  return areActs ? "end" : undefined;
+function classOf({ isNumber, areActs, isMinor }: Omit<Column<never>, "head" | "cell">): string | undefined {
+  const kind = isNumber ? "number" : areActs ? "end" : "";
+  return [kind, isMinor && "minor"].filter(Boolean).join(" ") || undefined;
 }
