@@ -1,4 +1,4 @@
-/** What one has used, what limits it, and one's keys: the first page of somebody who is in an organization. */
+/** The first page of somebody who is in an organization: their own usage, limits, keys and requests. */
 import { isMember, membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { CommandLine } from "../parts/command-line.tsx";

@@ -63,7 +63,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
     return act.sends?.(written) ?? written;
   };
   const input = sent(fields);
-  const shown = sent(fields.filter((field) => isComplete(field, values[field.name] ?? "")));
+  const complete = sent(fields.filter((field) => isComplete(field, values[field.name] ?? "")));
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -115,7 +115,7 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
         )}
         {failure && <Failed failure={failure} />}
         {(fields.some(({ isRequired }) => isRequired) || ends) && <p class="fine">* has to be filled in</p>}
-        <CommandLine verb={verb} input={shown} {...(act.typed && { text: act.typed(shown) })} />
+        <CommandLine verb={verb} input={complete} {...(act.typed && { text: act.typed(complete) })} />
         <footer>
           <button type="button" onClick={close}>
             Cancel

@@ -5,7 +5,7 @@ import { useId, useState } from "preact/hooks";
 export interface Option {
   key: string;
   name: string;
-  /** What tells it from others of the same name. */
+  /** The words that tell it from others of the same name. */
   more: string;
 }
 

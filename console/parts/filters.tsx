@@ -77,8 +77,8 @@ interface ThingFieldProps {
 }
 
 /**
- * What is typed is a name or a part of it; what was chosen is shown by its name, too. A slug, or an actor who is no person, may
- * be typed whole.
+ * A field that takes a name or a part of it, and shows what was chosen by its name, too. A slug, or an actor who is no person,
+ * may be typed whole.
  */
 function ThingField({ id, of: { name, hint, prefix = "" }, kind, value }: ThingFieldProps) {
   const [typed, setTyped] = useState<string | null>(null);
@@ -86,7 +86,7 @@ function ThingField({ id, of: { name, hint, prefix = "" }, kind, value }: ThingF
   const ofValue = value.startsWith(prefix) ? value.slice(prefix.length) : "";
   const chosen = useSearch(kind === "organization" ? "" : ofValue, { kind });
   const { found, isCurrent } = useSearch(typed ?? "", { kind });
-  const shown = typed ?? chosen.found.find((one) => one.id === ofValue)?.name ?? value;
+  const label = typed ?? chosen.found.find((one) => one.id === ofValue)?.name ?? value;
   const set = (text: string) => {
     setTyped(null);
     if (text !== value) replaceQuery({ [name]: text });
@@ -96,7 +96,7 @@ function ThingField({ id, of: { name, hint, prefix = "" }, kind, value }: ThingF
     <Combobox
       id={id}
       placeholder={hint}
-      text={shown}
+      text={label}
       setText={setTyped}
       options={isCurrent ? found.map(optionOf) : []}
       none={isCurrent && typed?.trim() && !mayBeTyped ? "Nothing was found." : null}

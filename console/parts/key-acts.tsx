@@ -1,4 +1,4 @@
-/** What can be done with a key: create one, change it, give it another secret, and end it. */
+/** The acts on keys: to create one, to change it, to give it another secret, and to end it. */
 import type { Answer, ItemOf } from "../core/client.ts";
 import type { Field, WrittenField } from "../core/form.ts";
 import { valueFields } from "../core/limit-fields.ts";

@@ -34,7 +34,7 @@ interface Props {
   changed: () => void;
 }
 
-/** What the acts of one subject have in common, and how its commands are typed. */
+/** The parts that the acts of one subject have in common, and its commands as they are typed. */
 function common({ of: limits, changed }: Props) {
   const { subject, subject_id, organization, version } = limits;
   const whose = subject === "organization" ? `org ${organization}` : `${subject} ${subject_id} --org ${organization}`;

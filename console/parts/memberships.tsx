@@ -1,4 +1,4 @@
-/** What a person may do where, and the acts that give and take it. */
+/** The memberships of a person, and the acts that give and take them. */
 import type { Answer } from "../core/client.ts";
 import { may } from "../core/session.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };

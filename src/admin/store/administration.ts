@@ -254,7 +254,7 @@ export interface AuditEntry {
 
 /** An entry with the names that its IDs have now; null: what they name is gone, or has no name. They are no part of the log. */
 export interface NamedEntry extends AuditEntry {
-  /** Of a person. */
+  /** The name of a person who acted. */
   actorName: string | null;
   subjectName: string | null;
   /** The slug. */

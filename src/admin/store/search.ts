@@ -19,7 +19,7 @@ export interface FoundThing {
   name: string;
   /** The slug of its organization; null: a person may be in several. */
   organization: string | null;
-  /** What tells it from others of the same name: a slug, an e-mail address, whose key it is. */
+  /** The text that tells it from others of the same name: a slug, an e-mail address, whose key it is. */
   detail: string | null;
 }
 
