@@ -35,13 +35,18 @@ const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
 };
 
 /** The kind of total with the fewest rows that tells the groups of the query apart; null: none does. */
-export function totalFor({ by, organizationId, personId, zone }: ReportQuery): TotalKind | null {
+export function totalFor(query: ReportQuery): TotalKind | null {
+  const { by, zone } = query;
   if (zone && isByDays(by)) return null;
-  const isOfAll = !organizationId && !personId;
-  const kinds = (["day", "organization", "key"] as const).filter(
-    (kind) => (isOfAll || kind !== "day") && (!personId || kind === "key"),
-  );
-  return kinds.find((kind) => by.every((group) => groupsOf[kind].includes(group))) ?? null;
+  const told = [...by, ...filteredBy(query)];
+  const kinds = ["day", "organization", "key"] as const;
+  return kinds.find((kind) => told.every((group) => groupsOf[kind].includes(group))) ?? null;
+}
+
+/** The groups of which the query has one alone. */
+function filteredBy({ organizationId, teamId, personId, keyId, model }: ReportQuery): ReportGroup[] {
+  const filters = { organization: organizationId, team: teamId, person: personId, key: keyId, model };
+  return (Object.keys(filters) as (keyof typeof filters)[]).filter((group) => filters[group]);
 }
 
 /** Roll-ups of days, and totals, are of days in UTC. */

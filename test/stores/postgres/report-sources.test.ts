@@ -34,6 +34,11 @@ test("the kind with the fewest rows that tells what the report is by; else none"
   expect(kindOf(["model"], { personId })).toBeNull();
   expect(kindOf(["day"], { organizationId })).toBeNull();
   expect(kindOf(["key", "model"])).toBeNull();
+  expect(kindOf(["day"], { model: "acme/writer-1" })).toBe("day");
+  expect(kindOf(["organization"], { model: "acme/writer-1" })).toBe("organization");
+  expect(kindOf(["organization"], { teamId: "team_1" })).toBe("key");
+  expect(kindOf(["model"], { keyId: "key_1" })).toBeNull();
+  expect(kindOf(["key"], { model: "acme/writer-1" })).toBeNull();
   expect(kindOf(["hour"])).toBeNull();
 });
 
