@@ -1,9 +1,9 @@
 /** THE PAGES: each with its address, its name in the navigation, and the verb that one needs to see it. */
 import type { FunctionComponent } from "preact";
 import type { VerbName } from "./core/client.ts";
+import { later } from "./later.tsx";
 import { AuditPage } from "./pages/audit.tsx";
 import { ConnectPage } from "./pages/connect.tsx";
-import { EnginesPage } from "./pages/engines.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
 import { NowPage } from "./pages/now.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
@@ -13,7 +13,6 @@ import { PeoplePage, PersonPage } from "./pages/people.tsx";
 import { PlanPage, PlansPage } from "./pages/plans.tsx";
 import { RequestPage } from "./pages/request.tsx";
 import { RequestsPage } from "./pages/requests.tsx";
-import { UsagePage } from "./pages/usage.tsx";
 
 export interface PageProps {
   /** The part of the address after the page's path. */
@@ -32,6 +31,13 @@ export interface PageEntry {
   one?: FunctionComponent<PageProps>;
 }
 
+/** Those that have charts. */
+const UsagePage = later(() => import("./charts.ts").then((charts) => charts.UsagePage));
+const EnginesPage = later(() => import("./charts.ts").then((charts) => charts.EnginesPage));
+const EnginePage = later(() => import("./charts.ts").then((charts) => charts.EnginePage));
+const ModelsPage = later(() => import("./charts.ts").then((charts) => charts.ModelsPage));
+const ModelPage = later(() => import("./charts.ts").then((charts) => charts.ModelPage));
+
 export const pages: readonly PageEntry[] = [
   { path: "/", name: "Now", key: "n", needs: "getFleet", list: NowPage },
   { path: "/usage", name: "Usage", key: "u", needs: "reportUsage", list: UsagePage },
@@ -44,7 +50,8 @@ export const pages: readonly PageEntry[] = [
     list: OrganizationsPage,
     one: OrganizationPage,
   },
-  { path: "/engines", name: "Engines", key: "e", needs: "getFleet", list: EnginesPage },
+  { path: "/engines", name: "Engines", key: "e", needs: "getFleet", list: EnginesPage, one: EnginePage },
+  { path: "/models", name: "Models", key: "m", needs: "listModels", list: ModelsPage, one: ModelPage },
   { path: "/nodes", name: "Nodes", key: "d", needs: "listNodes", list: NodesPage },
   { path: "/plans", name: "Plans", key: "p", needs: "listPlans", list: PlansPage, one: PlanPage },
   { path: "/people", name: "People", key: "h", needs: "pagePeople", list: PeoplePage, one: PersonPage },

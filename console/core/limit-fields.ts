@@ -1,7 +1,8 @@
 /** A value of limits as fields of a form, and in words: money for windows, whole numbers for the others. Pure. */
 import type { Answer } from "./client.ts";
 import { type Field, type LimitName, limitLabels, limitNames, moneyTyped } from "./form.ts";
-import { grouped, money } from "./format.ts";
+import { grouped } from "./format.ts";
+import { moneyWritten } from "./money.ts";
 
 export type Limits = Answer<"findTeamLimits">;
 export type Value = Limits["own"];
@@ -27,7 +28,7 @@ function typed(limit: Amount): string | number | null {
 export function amountWords(limit: Amount): string {
   if (limit === null) return "–";
   if (limit === "none") return limit;
-  return typeof limit === "object" ? money(limit) : grouped(limit);
+  return typeof limit === "object" ? moneyWritten(limit) : grouped(limit);
 }
 
 /** `month=50 session=none`, as the command takes it. */

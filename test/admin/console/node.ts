@@ -110,11 +110,20 @@ async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, n
 /** The pages that somebody sees, and one of each thing. */
 export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Promise<string[]> {
   const [request] = await sluice.json<{ id: string }[]>("request", "list");
-  const own = ["/usage", "/usage?by=model", "/requests", "/connect", "/nowhere"];
+  const own = ["/usage", "/usage?by=model", "/requests", "/models", `/models/${models[0]}`, "/connect", "/nowhere"];
   if (role === "member") return [...own, `/requests/${people.member.request}`];
   const inside = [...own, `/requests/${request!.id}`, `/organizations/${sluice.organization}`];
   const managed = [...inside, "/audit", "/people", `/people/${people.member.id}`];
   if (role === "organization-admin" || role === "lead") return managed;
-  const all = ["/", "/organizations", "/organizations/marked", "/engines", "/nodes", "/plans", "/plans/pro"];
+  const all = [
+    "/",
+    "/organizations",
+    "/organizations/marked",
+    "/engines",
+    "/engines/simulator",
+    "/nodes",
+    "/plans",
+    "/plans/pro",
+  ];
   return [...all, "/operators", ...managed];
 }

@@ -640,7 +640,7 @@ function otherMeasures(row: ReportRow): [string | null, ReportMeasures][] {
   const { startsAt, organization, team, person, key, model, operation, outcome, isOthers, ...measures } = row;
   if (!isOthers) return [];
   expect([organization, team, person, key, model, operation, outcome]).toEqual(Array(7).fill(null));
-  return [[startsAt && startsAt.toISOString(), measures]];
+  return [[startsAt?.toISOString() ?? null, measures]];
 }
 
 /** Rows without names, by their groups. */
