@@ -1,5 +1,5 @@
 /**
- * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour if the query needs hours,
+ * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour where the query needs hours,
  * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
 import { bare, idOf } from "../../core/store/ids.ts";
@@ -167,13 +167,14 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
       ? `select ${[...grouped, ...added].join(", ")} ${rowsOf(source, rows)} ${groupingOf(grouped)} having count(*) > 0`
       : listed(source, rows);
   };
-  const { total, rollUp } = sources;
+  const { total, rollUps } = sources;
   const unread = `usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, ${value(from)}, ${value(to)})`;
   const fromTotals = total.others
     ? [listed("usage_total", always), listed("usage_total", `(${within(total.others)}) ${ofKind.key}`, "-")]
     : // A key has about one total a month, so that to sum them by key would be work for nothing.
       part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key"));
-  const parts = [fromTotals, part(rollUp.table, rollUp.ranges), part(unread, [{ from, to }])];
+  const rolledUp = (["usage_day", "usage_hour"] as const).map((table) => part(table, rollUps[table]));
+  const parts = [fromTotals, ...rolledUp, part(unread, [{ from, to }])];
   const union = parts.flat().join(" union all ");
   const all = isByPerson
     ? `select u.*, coalesce(k.person_id, '${none}') as person_id from (${union}) u left join api_key k on k.id = u.key_id`
