@@ -80,9 +80,10 @@ interface Place {
 
 /** The page at an address. Without the right to see the first page, one gets the first visible one. */
 function placeOf(path: string, seen: readonly PageEntry[]): Place {
-  const [, first = "", id = "", ...rest] = path.split("/");
+  const [, first = "", ...rest] = path.split("/");
   const page = seen.find((one) => one.path === `/${first}`) ?? (first === "" ? seen[0] : undefined);
-  return { page, id: decoded(id), tab: decoded(rest.join("/")) };
+  const [id = "", ...part] = page?.hasParts ? rest : [rest.join("/")];
+  return { page, id: decoded(id), tab: decoded(part.join("/")) };
 }
 
 function decoded(text: string): string {

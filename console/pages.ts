@@ -2,9 +2,9 @@
 import type { FunctionComponent } from "preact";
 import type { VerbName } from "./core/client.ts";
 import { may, membership, session } from "./core/session.ts";
+import { later } from "./later.tsx";
 import { AuditPage } from "./pages/audit.tsx";
 import { ConnectPage } from "./pages/connect.tsx";
-import { EnginesPage } from "./pages/engines.tsx";
 import { KeyPage } from "./pages/key.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
 import { NowPage } from "./pages/now.tsx";
@@ -18,7 +18,6 @@ import { PlanPage, PlansPage } from "./pages/plans.tsx";
 import { RequestPage } from "./pages/request.tsx";
 import { RequestsPage } from "./pages/requests.tsx";
 import { TeamPage } from "./pages/team.tsx";
-import { UsagePage } from "./pages/usage.tsx";
 
 export interface PageProps {
   /** The thing that the address names after the page's path, and after it the part of its page; empty: the first part. */
@@ -38,12 +37,20 @@ export interface PageEntry {
   /** Absent: it is not in the navigation, since each thing is reached from another page, in which part the navigation shows it. */
   list?: FunctionComponent;
   under?: string;
-  /** The page of one thing. */
+  /** The page of one thing. With parts, the address names the thing and then the part; else the thing is all of its rest. */
+  hasParts?: true;
   one?: FunctionComponent<PageProps>;
 }
 
 export const isSeen = ({ needs, isOwn }: PageEntry) =>
   (needs === null || may(needs)) && (!isOwn || (session.value?.kind === "person" && membership.value !== null));
+
+/** Those that have charts. */
+const UsagePage = later(() => import("./charts.ts").then((charts) => charts.UsagePage));
+const EnginesPage = later(() => import("./charts.ts").then((charts) => charts.EnginesPage));
+const EnginePage = later(() => import("./charts.ts").then((charts) => charts.EnginePage));
+const ModelsPage = later(() => import("./charts.ts").then((charts) => charts.ModelsPage));
+const ModelPage = later(() => import("./charts.ts").then((charts) => charts.ModelPage));
 
 export const pages: readonly PageEntry[] = [
   { path: "/", name: "Now", key: "n", needs: "getFleet", list: NowPage },
@@ -56,15 +63,17 @@ export const pages: readonly PageEntry[] = [
     key: "o",
     needs: "pageOrganizations",
     list: OrganizationsPage,
+    hasParts: true,
     one: OrganizationPage,
   },
-  { path: "/engines", name: "Engines", key: "e", needs: "getFleet", list: EnginesPage },
+  { path: "/engines", name: "Engines", key: "e", needs: "getFleet", list: EnginesPage, one: EnginePage },
+  { path: "/models", name: "Models", key: "m", needs: "listModels", list: ModelsPage, one: ModelPage },
   { path: "/nodes", name: "Nodes", key: "d", needs: "listNodes", list: NodesPage },
   { path: "/plans", name: "Plans", key: "p", needs: "listPlans", list: PlansPage, one: PlanPage },
-  { path: "/people", name: "People", key: "h", needs: "pagePeople", list: PeoplePage, one: PersonPage },
+  { path: "/people", name: "People", key: "h", needs: "pagePeople", list: PeoplePage, hasParts: true, one: PersonPage },
   { path: "/operators", name: "Operators", key: "t", needs: "pageOperators", list: OperatorsPage },
   { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
-  { path: "/teams", name: "Team", needs: "findTeam", under: "/organizations", one: TeamPage },
-  { path: "/keys", name: "Key", needs: "findKey", under: "/organizations", one: KeyPage },
+  { path: "/teams", name: "Team", needs: "findTeam", under: "/organizations", hasParts: true, one: TeamPage },
+  { path: "/keys", name: "Key", needs: "findKey", under: "/organizations", hasParts: true, one: KeyPage },
   { path: "/connect", name: "Connect", key: "c", needs: null, list: ConnectPage },
 ];

@@ -5,11 +5,11 @@ import { grouped, local, milliseconds, percent, rate } from "../core/format.ts";
 import { may, session } from "../core/session.ts";
 import { useAnswer, useLive } from "../core/use-answer.ts";
 import { Failed } from "../parts/asked.tsx";
-import { Spark } from "../parts/chart.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { EngineTable } from "../parts/engine-table.tsx";
 import { Bar } from "../parts/number.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
+import { Spark } from "../parts/spark.tsx";
 import { Distance } from "../parts/time.tsx";
 
 type Fleet = Answer<"getFleet">;

@@ -15,6 +15,7 @@ import { Settings } from "../parts/organization-settings.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
+import { Spend } from "../parts/spend.tsx";
 import { type Tab, Tabs } from "../parts/tabs.tsx";
 import { Teams } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
@@ -172,6 +173,7 @@ function Overview({ organization, usage, changed }: Of) {
           )}
         </Show>
       </Section>
+      <Spend of={{ organization: slug }} by="team" />
       <div class="columns">
         <TopSpend title="Spend by team, this month" organization={slug} by="team" />
         <TopSpend title="Spend by person, this month" organization={slug} by="person" />

@@ -10,6 +10,7 @@ import { LimitsOf } from "../parts/limits.tsx";
 import { Memberships } from "../parts/memberships.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Empty, Facts, Page, Section, State } from "../parts/section.tsx";
+import { Spend } from "../parts/spend.tsx";
 import { Suspension } from "../parts/suspension.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { Time } from "../parts/time.tsx";
@@ -66,6 +67,7 @@ function Overview({ of: person, changed }: Of) {
       {organizationsOf(person).map((organization) => (
         <PersonLimits key={organization} organization={organization} person={person.id} />
       ))}
+      <Spend of={{ person: person.id }} />
       <Memberships of={person} changed={changed} />
       <Section title="Details">
         <Facts of={factsOf(person)} />

@@ -10,6 +10,7 @@ import { OrganizationLink } from "../parts/links.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Facts, Page, Section } from "../parts/section.tsx";
+import { Spend } from "../parts/spend.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { TeamActs } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
@@ -40,6 +41,7 @@ export function TeamPage({ id, tab }: PageProps) {
                       of={limits}
                       none="Nothing limits the team but the limits of its organization."
                     />
+                    <Spend of={{ team: id }} by="person" />
                     <Section title="Details">
                       <Facts
                         of={[

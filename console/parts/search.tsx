@@ -67,7 +67,7 @@ const paths: Record<Found["kind"], (one: Found) => string> = {
   person: ({ id }) => `/people/${id}`,
   key: ({ id }) => `/keys/${id}`,
   request: ({ id }) => `/requests/${id}`,
-  model: ({ id }) => `/requests?${new URLSearchParams({ model: id })}`,
+  model: ({ id }) => `/models/${id.split("/").map(encodeURIComponent).join("/")}`,
 };
 
 function placeOf(one: Found): Place {

@@ -19,6 +19,7 @@ import { canonical } from "../store/audit-chain.ts";
 import type { StoredKey } from "../store/key.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";
+import type { UpstreamReports } from "../store/upstream-report.ts";
 import type { ShownConfiguration } from "./configuration-shape.ts";
 import { fail } from "./error.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
@@ -58,6 +59,7 @@ export interface ManagementStores {
   refused: Pick<RefusedRequests, "find">;
   standings: Pick<Standings, "standings" | "nearest">;
   requests: RequestList;
+  upstreamReports: UpstreamReports;
   operators: Operators;
   plans: PlanAdministration;
   notices: NoticeAdministration;

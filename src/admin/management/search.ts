@@ -5,6 +5,7 @@ import type { Value } from "../../core/schema/codec.ts";
 import { type SearchedKind, searchedKinds } from "../store/search.ts";
 import { type Column, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
+import { servedModels } from "./models.ts";
 import { examples, owners, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -88,7 +89,7 @@ export const searchVerbs = [
       const asked: Asked = {
         text: input.text,
         organizationId: await context.narrowedTo(input.organization),
-        kinds: foundKinds.filter((kind) => (input.kind ?? kind) === kind && maySee(context, kind)),
+        kinds: (context.person === null ? foundKinds : ofMembers).filter((kind) => (input.kind ?? kind) === kind),
         limit,
       };
       const found = [
@@ -108,11 +109,8 @@ interface Asked {
   limit: number;
 }
 
-/** A `member` lists only their own keys and requests; the models of the configuration are for those who see all of the service. */
-function maySee({ person, within }: ManagementContext, kind: FoundKind): boolean {
-  if (kind === "model") return within === null && person === null;
-  return person === null || kind === "key" || kind === "request";
-}
+/** A `member` lists only their own keys and requests, and models. */
+const ofMembers: readonly FoundKind[] = ["key", "request", "model"];
 
 async function thingsFound({ administration, person }: ManagementContext, asked: Asked): Promise<Found[]> {
   const isSearched = (kind: FoundKind): kind is SearchedKind => searchedKinds.some((one) => one === kind);
@@ -160,10 +158,10 @@ function following(digits: string): string {
   return `req_${next.length > 32 ? "f".repeat(32) : next.padStart(32, "0")}`;
 }
 
-async function modelsFound({ catalog }: ManagementContext, { text, kinds, organizationId }: Asked): Promise<Found[]> {
-  if (!kinds.includes("model") || organizationId !== undefined) return [];
+async function modelsFound(context: ManagementContext, { text, kinds }: Asked): Promise<Found[]> {
+  if (!kinds.includes("model")) return [];
   const wanted = text.toLowerCase();
-  return (await catalog()).models
-    .filter((id) => id.toLowerCase().includes(wanted))
-    .map((id) => ({ kind: "model", id, name: id, organization: null, detail: null }));
+  return ((await servedModels(context)) ?? [])
+    .filter(({ id, aliases }) => [id, ...aliases].some((name) => name.toLowerCase().includes(wanted)))
+    .map(({ id, kind }) => ({ kind: "model", id, name: id, organization: null, detail: kind }));
 }

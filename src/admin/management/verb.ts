@@ -28,6 +28,7 @@ export type Tag =
   | "Teams"
   | "Limits"
   | "Plans"
+  | "Models"
   | "Upstreams"
   | "Fleet"
   | "Usage"

@@ -7,6 +7,7 @@ import type { Administration } from "../../admin/store/administration.ts";
 import type { OwnLimits } from "../../admin/store/own-limits.ts";
 import type { PlanAdministration } from "../../admin/store/plan.ts";
 import type { RequestList } from "../../admin/store/request-list.ts";
+import type { UpstreamReports } from "../../admin/store/upstream-report.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { NoticeAdministration } from "../../core/store/notice.ts";
@@ -31,6 +32,7 @@ import { requestList } from "./request-list.ts";
 import { searching } from "./search.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
+import { upstreamReports } from "./upstream-report.ts";
 
 export interface ActContext {
   /** The address that the acts are requested from; null: the node itself. */
@@ -57,6 +59,7 @@ export function administrationStores(database: Database, context?: ActContext) {
     drains: store,
     standings: store,
     requests: store,
+    upstreamReports: store,
     fleet: store,
     people: store,
   };
@@ -73,7 +76,8 @@ export function administration(
   Fleet &
   Standings &
   PeopleAdministration &
-  RequestList {
+  RequestList &
+  UpstreamReports {
   const held = (other: string | null = null) => withAddress(heldToOwnLimits(database, own, other), address);
   const db = held();
   return {
@@ -88,6 +92,7 @@ export function administration(
     ...drainAdministration(db),
     ...standings(db),
     ...requestList(db),
+    ...upstreamReports(db),
     ...fleet(db),
     ...searching(db),
     ...peopleAdministration(db),

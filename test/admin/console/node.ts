@@ -117,7 +117,7 @@ const organizationParts = [
 /** The pages that somebody sees, and one of each thing. */
 export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Promise<string[]> {
   const [request] = await sluice.json<{ id: string }[]>("request", "list");
-  const own = ["/usage", "/usage?by=model", "/requests", "/connect", "/nowhere"];
+  const own = ["/usage", "/usage?by=model", "/requests", "/models", `/models/${models[0]}`, "/connect", "/nowhere"];
   const [hers] = await sluice.json<{ id: string }[]>("key", "list", "--person", people.member.id);
   if (role === "member") return ["/you", ...own, `/requests/${people.member.request}`, `/keys/${hers!.id}`];
   const ofOrganization = (slug: string) => organizationParts.map((part) => `/organizations/${slug}${part}`);
@@ -131,6 +131,7 @@ export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Prom
   const managed = [...inside, "/audit", "/people"];
   if (role === "lead") return ["/you", ...managed];
   if (role === "organization-admin") return managed;
-  const all = ["/", "/organizations", ...ofOrganization("marked"), "/engines", "/nodes", "/plans", "/plans/pro"];
+  const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];
+  const all = ["/", "/organizations", ...ofOrganization("marked"), ...machines];
   return [...all, "/operators", ...managed];
 }

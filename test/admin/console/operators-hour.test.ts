@@ -96,7 +96,7 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     await tab.visit("/usage?organization=globex&by=key");
     const first = tab.page.locator("main tbody tr").first();
     expect(await first.locator("td").first().textContent()).toBe("noisy");
-    await first.getByRole("link").click();
+    await first.getByRole("link", { name: "noisy", exact: true }).click();
     await tab.settled();
     expect(await tab.page.locator("main tbody tr").count()).toBe(8);
     await tab.visit("/organizations/globex/limits?of=keys");

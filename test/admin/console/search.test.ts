@@ -83,7 +83,7 @@ describe.skipIf(noBrowser !== null)(`the search of the console${noBrowser ? `: $
     const own = await openTab(node.url, { theme: "dark", width: 390 }, browser);
     await signInAs(own, node, "member");
     await own.settled();
-    for (const text of ["oda", "research", "marked", node.people.lead.request]) {
+    for (const text of ["oda lead", "research", "marked", node.people.lead.request]) {
       await field(own).fill(text);
       await own.page.getByText(`Nothing was found for “${text}”.`).waitFor();
     }

@@ -103,6 +103,8 @@ const inputs: Record<VerbName, (id: string) => object> = {
   updatePlan: () => ({ name: "spare", week: "2" }),
   removePlan: () => ({ name: "spare" }),
   planHistory: () => ({ name: "spare" }),
+  listModels: () => ({}),
+  reportUpstreams: () => ({}),
   listDrains: () => ({}),
   drainUpstream: () => ({ upstream: "gpu-1" }),
   resumeUpstream: () => ({ upstream: "gpu-1" }),
@@ -141,7 +143,7 @@ const refusedOn: Record<KeyKind, readonly Row[]> = {
 const raisesOwn: readonly Row[] = ["removeTeam", "updateTeamLimits", "updateOrganizationLimits"];
 /** Ask for nothing of acme's. */
 const ofNobody =
-  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstream|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
+  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstreams?|listModels|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
 /** Ask for something that belongs to Ann alone. */
 const ofAnn: readonly Row[] = ["findRequest", "findPerson", "findPersonLimits"];
 
