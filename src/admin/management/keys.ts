@@ -373,7 +373,7 @@ Examples:
         id: keyFlag,
         grace: flag(
           "--grace <time>",
-          "how long the old secret keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
+          "how long the old secret works: 30m, 1h, 7d, or 0s (default: until you revoke it)",
         ),
       },
       says: (made, _, now_ms) =>

@@ -119,7 +119,7 @@ export const organizationChangeVerbs = [
   verb({
     name: "updatePolicies",
     route: "PATCH /organizations/{organization}/policies",
-    summary: "Change how long an organization's keys live, and whether content is kept",
+    summary: "Change when an organization's keys expire, and whether responses are stored",
     description:
       "What is left out stays; null removes a limit. Limits apply at once, to existing keys too; keys that a limit ended work again when it is removed. If content is not kept, stored responses are deleted before this is answered.",
     ...change,
@@ -138,21 +138,21 @@ export const organizationChangeVerbs = [
     },
     command: {
       words: "org policy",
-      description: "show or set how long the keys of an organization live, and whether content is kept",
+      description: "show or set when the keys of an organization expire, and whether responses are stored",
       takes: {
         organization: organizationFlag,
         keyLifetimeMaxDays: {
-          ...flag("--key-lifetime <days>", "how long a key works from when it is made or rotated: 90d, or none"),
+          ...flag("--key-lifetime <days>", "key expiry, from when a key is made or rotated: 90d, or none for never"),
           unit: "d",
           none: "none",
         },
         keyUnusedMaxDays: {
-          ...flag("--key-unused <days>", "how long a key works from its last use: 30d, or none"),
+          ...flag("--key-unused <days>", "disable unused keys, so long after the last use: 30d, or none for never"),
           unit: "d",
           none: "none",
         },
         keepsContent: {
-          ...flag("--content <keep|none>", "none deletes the stored responses and stores no more"),
+          ...flag("--content <keep|none>", "none stops storing responses, and deletes those that are stored"),
           words: { keep: true, none: false },
         },
       },
@@ -256,22 +256,22 @@ Examples:
   verb({
     name: "setAnchor",
     route: "PUT /organizations/{organization}/anchor",
-    summary: "Count weeks and months from another instant",
-    description: "From the end of the current month on.",
+    summary: "Set when the billing cycle starts",
+    description: "The instant from which weeks and months are counted, from the end of the current month on.",
     ...change,
     takes: Type.Object({ ...oneOrganization, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
     example: { takes: { ...sent, anchor: "2026-12-01" }, answer: { ...acme, version: 5 } },
     command: {
       words: "org anchor",
-      description: "count weeks and months from a new instant, once the current month ends",
+      description: "set when the billing cycle starts: weeks and months count from there once the current month ends",
       takes: {
         organization: organizationFlag,
         anchor: flag("<instant>", "ISO 8601 with a time zone, or a date in UTC"),
       },
       says: ({ slug, anchorAt, nextAnchor }) =>
         nextAnchor
-          ? `The months of ${slug} will count from ${instantWritten(nextAnchor.anchorAt)} when the current month ends, on ${instantWritten(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
-          : `The months of ${slug} count from ${instantWritten(anchorAt)}.\n`,
+          ? `The billing cycle of ${slug} will start on ${instantWritten(nextAnchor.anchorAt)}, from the end of the current month on, ${instantWritten(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
+          : `The billing cycle of ${slug} starts on ${instantWritten(anchorAt)}.\n`,
       help: `
 Examples:
   $ sluice org anchor acme 2026-12-01
@@ -289,7 +289,7 @@ Examples:
     route: "PATCH /organizations/{organization}/calendar",
     summary: "Count weeks and months by the clocks of a time zone",
     description:
-      "What is left out stays; a zone of null counts them from the anchor again. The running week and month end as they would have. One window each then reaches to the next boundary of the new calendar, with its limits in proportion. At most one change a month. Where nothing was used yet, it holds at once.",
+      "What is left out stays; a zone of null counts them from the start of the billing cycle again. The running week and month end as they would have. One window each then reaches to the next boundary of the new calendar, with its limits in proportion. At most one change a month. Where nothing was used yet, it holds at once.",
     ...change,
     takes: Type.Object({ ...oneOrganization, ...calendarMembers }, someChange),
     example: {
@@ -309,7 +309,10 @@ Examples:
       takes: {
         organization: organizationFlag,
         ...calendarFlags,
-        zone: { ...calendarFlags.zone, none: flag("--no-zone", "count them from the anchor in UTC again") },
+        zone: {
+          ...calendarFlags.zone,
+          none: flag("--no-zone", "count them from the start of the billing cycle in UTC again"),
+        },
       },
       needsOneOf: "--zone, --no-zone, --week-starts or --month-starts",
       versioned: "organization",
@@ -325,7 +328,9 @@ Examples:
       const before = nextCalendar ? nextCalendar.calendar : calendar;
       const takesAway = input.zone === null;
       if (takesAway && (input.weekStarts != null || input.monthStarts != null))
-        fail("Without a time zone, weeks and months are counted from the anchor. Leave out on which day they begin.");
+        fail(
+          "Without a time zone, weeks and months are counted from the start of the billing cycle. Leave out on which day they begin.",
+        );
       const wanted = takesAway ? null : await calendarFrom(context, input, before);
       if (wanted === undefined) fail("Specify the zone, or the day on which a week or a month begins.");
       return changeOrganization(context, input, (id, version) =>
@@ -413,7 +418,7 @@ async function changeOrganization(context: ManagementContext, input: Change, wri
         no_plan: removedPlan,
         has_calendar: () =>
           fail(
-            `Weeks and months of '${slug}' are counted by its calendar, and no anchor counts. To take it away, run: sluice org update ${slug} --no-zone`,
+            `Weeks and months of '${slug}' are counted by its calendar, and not from the start of a billing cycle. To take it away, run: sluice org update ${slug} --no-zone`,
             "wrong_state",
           ),
         calendar_changes: () => calendarChanges(context, id),

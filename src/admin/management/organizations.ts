@@ -121,8 +121,8 @@ function organizationFacts(organization: Organization): Facts {
     ["status", organization.status],
     ["plan", organization.plan ?? "none: inference is refused"],
     ["extra usage", enabled ? on : "off"],
-    ["billing anchor", instantWritten(organization.anchorAt)],
-    ["next anchor", next && `${instantWritten(next.anchorAt)}, from ${instantWritten(next.countsFrom)} on`],
+    ["billing cycle starts", instantWritten(organization.anchorAt)],
+    ["next billing cycle", next && `${instantWritten(next.anchorAt)}, from ${instantWritten(next.countsFrom)} on`],
     ...calendarFacts(organization),
     ...policyFacts(organization),
     ["created", instantWritten(organization.createdAt)],
@@ -132,11 +132,11 @@ function organizationFacts(organization: Organization): Facts {
 }
 
 export function policyFacts(organization: Organization): Facts {
-  const limit = (days: number | null) => (days === null ? "no limit" : `${days} days`);
+  const after = (days: number | null) => (days === null ? "never" : `after ${days} days`);
   return [
-    ["key lifetime", limit(organization.keyLifetimeMaxDays)],
-    ["unused keys", limit(organization.keyUnusedMaxDays)],
-    ["content", organization.keepsContent ? "kept" : "none is kept"],
+    ["key expiry", after(organization.keyLifetimeMaxDays)],
+    ["disable unused keys", after(organization.keyUnusedMaxDays)],
+    ["responses", organization.keepsContent ? "stored when a client asks" : "not stored"],
   ];
 }
 

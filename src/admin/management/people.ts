@@ -217,7 +217,7 @@ export const personVerbs = [
   verb({
     name: "forgetPerson",
     route: "POST /people/{person}/forget",
-    summary: "Forget a person",
+    summary: "Erase personal data",
     description:
       "Erases name, e-mail address, subject and groups for good, takes the memberships, and revokes the person's keys. Usage stays under the ID. If the issuer vouches for the person again, the same ID comes back.",
     ...personChange,
@@ -237,7 +237,7 @@ export const personVerbs = [
     },
     command: {
       words: "person forget",
-      description: "erase who a person is, and revoke the person's keys, for good",
+      description: "erase personal data: who a person is, for good; the person's keys are revoked",
       ...onePerson,
     },
     act: (context, input) => changePerson(context, input, context.people.forgetPerson),
