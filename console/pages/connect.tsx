@@ -66,7 +66,7 @@ function LimitsOf({ organization }: { organization: string }) {
   const usage = useAnswer("readUsage", may("readUsage") ? { organization } : null);
   return (
     usage.answer && (
-      <Section title={`Windows of ${organization}`}>
+      <Section title={`Usage and limits of ${organization}`}>
         <Windows of={usage.answer} />
       </Section>
     )
@@ -76,7 +76,7 @@ function LimitsOf({ organization }: { organization: string }) {
 function OwnLimits({ organization }: { organization: string }) {
   const limits = useAnswer("findPersonLimits", { organization, person: session.value!.id! });
   return (
-    <Section title="Your windows" aside="all your keys and sign-ins share them">
+    <Section title="Your usage and limits" aside="all your keys and sign-ins share them">
       <Show of={limits}>
         {({ standing }) =>
           standing ? (

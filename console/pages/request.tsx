@@ -1,5 +1,6 @@
 /** One request: the line of its life, its receipt, and why it was refused. */
 import type { Answer } from "../core/client.ts";
+import { limitWords } from "../core/form.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
 import { exactly, figureOf, moneyWritten } from "../core/money.ts";
 import { useAnswer } from "../core/use-answer.ts";
@@ -117,7 +118,7 @@ function Receipt({ request: { usage, cost }, prices }: { request: Request; price
       />
       <p class="sum">
         Charged <strong title={moneyWritten(cost.charged)}>{exactly(cost.charged)}</strong>
-        {figureOf(cost.uncharged) > 0 && `, and ${exactly(cost.uncharged)} was not charged`}.
+        {figureOf(cost.uncharged) > 0 && `, and ${exactly(cost.uncharged)} uncharged`}.
       </p>
     </Section>
   );
@@ -129,13 +130,13 @@ function WindowsOf({ windows }: { windows: NonNullable<Request["windows"]> }) {
     return window ? [{ kind, ...window }] : [];
   });
   return (
-    <Section title="Windows that it was admitted in">
+    <Section title="Usage and limits when it was admitted">
       <Table
-        caption="Windows"
+        caption="Usage and limits when it was admitted"
         rows={rows}
         keyOf={({ kind }) => kind}
         columns={[
-          { head: "Window", cell: ({ kind }) => kind },
+          { head: "Limit of", cell: ({ kind }) => limitWords(kind) },
           { head: "Used before", isNumber: true, cell: ({ used_before }) => <Money of={used_before} /> },
           {
             head: "Used after",

@@ -166,7 +166,7 @@ export function SecretActs({ kind, of: { id, name, secrets }, canRotate = true, 
               kind: "text",
               value: "24h",
               isSent: true,
-              hint: "Such as 1h or 7d; 0s: it ends now. Empty: it works until you revoke it",
+              hint: "Such as 1h or 7d; 0s: it ends now",
             },
           ]}
           done={`The ${thing} has a new ${secret}.`}
