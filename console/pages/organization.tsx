@@ -175,7 +175,6 @@ function Overview({ organization, usage, changed }: Of) {
       </Section>
       <Spend of={{ organization: slug }} by="team" />
       <div class="columns">
-        <TopSpend title="Spend by team, this month" organization={slug} by="team" />
         <TopSpend title="Spend by person, this month" organization={slug} by="person" />
         <TopSpend title="Spend by model, this month" organization={slug} by="model" />
       </div>

@@ -6,6 +6,7 @@ import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { ThingLink } from "./links.tsx";
+import { ModelLink } from "./model-table.tsx";
 import { Bar, Money } from "./number.tsx";
 import { Empty, Section } from "./section.tsx";
 import { Table } from "./table.tsx";
@@ -57,19 +58,10 @@ export function TopSpend({ title, organization, by }: Props) {
 const none = (words: string) => <span class="fine">{words}</span>;
 
 const names = {
-  team: {
-    head: "Team",
-    cell: ({ team_id, team }: Row) => (team_id ? <ThingLink kind="team" id={team_id} name={team} /> : none("no team")),
-  },
   person: {
     head: "Person",
     cell: ({ person_id, person }: Row) =>
       person_id ? <ThingLink kind="person" id={person_id} name={person} /> : none("service keys"),
   },
-  key: {
-    head: "Key",
-    cell: ({ key_id, key }: Row) =>
-      key_id ? <ThingLink kind="key" id={key_id} name={key} /> : none("an entry of an operator"),
-  },
-  model: { head: "Model", cell: ({ model }: Row) => model || none("an entry of an operator") },
+  model: { head: "Model", cell: ({ model }: Row) => (model ? <ModelLink id={model} /> : none("adjustments")) },
 };
