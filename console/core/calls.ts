@@ -11,7 +11,10 @@ const clientsOfChat = ["curl", "OpenAI SDK, Python", "OpenAI SDK, TypeScript"];
 
 /** Of a model that chats, in a shell and with two libraries; of others, in a shell. */
 export function callsOf({ base, model, kind }: Asked): Client[] {
-  if (kind === "chat") return clients({ base, model }).filter(({ name }) => clientsOfChat.includes(name));
+  if (kind === "chat") {
+    const all = clients({ base, model, context_tokens: null, isPerson: false });
+    return all.filter(({ name }) => clientsOfChat.includes(name));
+  }
   const { path, body } = others[kind];
   return [
     {

@@ -1,4 +1,4 @@
-/** The blocks of docs/clients.md with an address and a model. Pure. */
+/** The blocks of docs/clients.md with an address, a model and its context window. Pure. */
 
 export interface Client {
   name: string;
@@ -7,8 +7,24 @@ export interface Client {
   text: string;
 }
 
-export function clients({ base, model }: { base: string; model: string }): Client[] {
+interface Connecting {
+  base: string;
+  model: string;
+  /** Null: not known here. */
+  context_tokens: number | null;
+  /** Whether one signs in by an issuer; else with a key. */
+  isPerson: boolean;
+}
+
+export function clients({ base, model, context_tokens, isPerson }: Connecting): Client[] {
+  const window = (words: (tokens: number) => string) => (context_tokens === null ? "" : words(context_tokens));
   return [
+    {
+      name: "In a terminal",
+      says: "signed in, with the model and its context window; no file is changed",
+      text: `sluice login ${base}${isPerson ? "" : " --key"}
+sluice claude --model ${model}`,
+    },
     {
       name: "curl",
       says: "in a shell",
@@ -20,7 +36,7 @@ export function clients({ base, model }: { base: string; model: string }): Clien
       name: "Codex",
       says: "~/.codex/config.toml",
       text: `model = "${model}"
-model_provider = "sluice"
+model_provider = "sluice"${window((tokens) => `\nmodel_context_window = ${tokens}`)}
 
 [model_providers.sluice]
 name = "Sluice"
@@ -31,7 +47,7 @@ wire_api = "responses"`,
     {
       name: "Claude Code",
       says: "in a shell",
-      text: `ANTHROPIC_BASE_URL=${base} ANTHROPIC_AUTH_TOKEN=$SLUICE_KEY claude --model ${model}`,
+      text: `ANTHROPIC_BASE_URL=${base} ANTHROPIC_AUTH_TOKEN=$SLUICE_KEY ${window((tokens) => `CLAUDE_CODE_MAX_CONTEXT_TOKENS=${tokens} `)}claude --model ${model}`,
     },
     {
       name: "OpenAI SDK, TypeScript",

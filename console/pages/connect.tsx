@@ -4,7 +4,6 @@ import { clients } from "../core/clients.ts";
 import { isMember, type Membership, may, membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "../parts/asked.tsx";
-import { CommandLine } from "../parts/command-line.tsx";
 import { Block } from "../parts/copy.tsx";
 import { OwnKeys } from "../parts/keys.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
@@ -13,9 +12,22 @@ import { Windows } from "../parts/windows.tsx";
 
 const usual = "qwen/qwen3-coder";
 
+/** The models of the catalog and their windows, the first with tools first; empty for those who may not see it. */
+function useModels() {
+  const { answer } = useAnswer("showConfiguration", may("showConfiguration") ? {} : null);
+  const chat = answer?.models.filter(({ kind }) => kind === "chat") ?? [];
+  return chat.toSorted((one, other) => Number(hasTools(other)) - Number(hasTools(one)));
+}
+
+const hasTools = ({ capabilities }: { capabilities: string[] }) => capabilities.includes("tools");
+
 export function ConnectPage() {
   const own = membership.value;
-  const [model, setModel] = useState(own?.models?.[0] ?? usual);
+  const known = useModels();
+  const offered = own?.models ?? (known.length > 0 ? known.map(({ id }) => id) : null);
+  const [chosen, setModel] = useState<string | null>(null);
+  const model = chosen ?? offered?.[0] ?? usual;
+  const context_tokens = known.find((one) => one.id === model)?.context_tokens ?? null;
   const id = useId();
   const base = session.value?.base_url ?? location.origin;
   return (
@@ -24,9 +36,9 @@ export function ConnectPage() {
       <div class="filters">
         <div class="filter wide">
           <label for={id}>Model</label>
-          {own?.models ? (
+          {offered ? (
             <select id={id} value={model} onChange={(event) => setModel(event.currentTarget.value)}>
-              {own.models.map((one) => (
+              {offered.map((one) => (
                 <option key={one}>{one}</option>
               ))}
             </select>
@@ -42,11 +54,13 @@ export function ConnectPage() {
         <p class="fine">Put the key into the variable SLUICE_KEY. The blocks have its name, never the key itself.</p>
       </div>
       <TryModel model={model} />
-      {clients({ base, model }).map(({ name, says, text }) => (
-        <Section key={name} title={name} aside={says}>
-          <Block text={text} label={`Settings of ${name}`} />
-        </Section>
-      ))}
+      {clients({ base, model, context_tokens, isPerson: session.value?.kind === "person" }).map(
+        ({ name, says, text }) => (
+          <Section key={name} title={name} aside={says}>
+            <Block text={text} label={`Settings of ${name}`} />
+          </Section>
+        ),
+      )}
     </Page>
   );
 }
@@ -57,7 +71,6 @@ function Own({ of: { organization } }: { of: Membership }) {
     <>
       {isMember.value ? <OwnLimits organization={organization} /> : <LimitsOf organization={organization} />}
       <OwnKeys organization={organization} />
-      <CommandLine text="sluice login" />
     </>
   );
 }

@@ -49,17 +49,66 @@ function RequestView({ request }: { request: Request }) {
   );
 }
 
-function Why({ request: { outcome, error_code } }: { request: Request }) {
+function Why({ request }: { request: Request }) {
+  const { outcome, error_code, refusal, limited_by, limited_models, route } = request;
+  const limit = refusal?.limit;
   return (
-    <p class="why">
-      {outcome === "refused" ? "Refused" : "Ended"}: <strong>{wordsOf(error_code!)}</strong>{" "}
-      <span class="fine">(docs/errors.md explains the code {error_code})</span>
-    </p>
+    <>
+      <p class="why">
+        {outcome === "refused" ? "Refused" : "Ended"}: <strong>{wordsOf(error_code!)}</strong>{" "}
+        <span class="fine">(docs/errors.md explains the code {error_code})</span>
+      </p>
+      {refusal && (
+        <Section title="What the client read">
+          <p>{refusal.message}</p>
+          {limit && (
+            <Facts
+              of={[
+                ["limit of the", `${limited_by}${limited_models ? `, for ${limited_models}` : ""}`],
+                ["limit", wordsOf(limit.name)],
+                ["allowed", <Amount key="v" of={limit.value} />],
+                ["used then", limit.used !== null && <Amount key="u" of={limit.used} />],
+                ["held then", limit.held !== null && <Amount key="h" of={limit.held} />],
+                ["the request needed", <Amount key="n" of={limit.needed} />],
+                ["resets", limit.reset_at && <Time key="r" at={limit.reset_at} />],
+              ]}
+            />
+          )}
+        </Section>
+      )}
+      {route && route.tried.length > 0 && <Attempts tried={route.tried} />}
+    </>
   );
 }
 
-/** It counts from the arrival, so it may be more than the request ran. */
-const firstToken_words = (ms: number | null) => (ms === null ? null : `${milliseconds(ms)} after the request came`);
+type Limit = NonNullable<NonNullable<Request["refusal"]>["limit"]>;
+
+/** Money of a window, or a number of requests or tokens. */
+const Amount = ({ of }: { of: Limit["value"] }) => (typeof of === "number" ? grouped(of) : <Money of={of} />);
+
+type Tried = NonNullable<Request["route"]>["tried"];
+
+/** The answers of the engines to a request that failed. */
+function Attempts({ tried }: { tried: Tried }) {
+  return (
+    <Section title="What the engines answered">
+      <Table
+        caption="Attempts"
+        rows={tried.map((one, at) => ({ ...one, at }))}
+        keyOf={({ at }) => String(at)}
+        columns={[
+          { head: "Engine", cell: ({ upstream, replica }) => (replica ? `${upstream} ${replica}` : upstream) },
+          { head: "Outcome", cell: ({ outcome }) => wordsOf(outcome) },
+          { head: "Status", isNumber: true, cell: ({ status }) => status ?? "–" },
+          { head: "After", isNumber: true, cell: ({ ms }) => milliseconds(ms) },
+          { head: "Its message", cell: ({ said }) => said ?? "–" },
+        ]}
+      />
+    </Section>
+  );
+}
+
+const firstToken_words = (ms: number | null) => (ms === null ? null : `${milliseconds(ms)} after admission`);
 
 function factsOf(request: Request) {
   const { organization, key_id, key, person_id, person, model, operation, stream, route, billing_source, replay_of } =

@@ -6,9 +6,8 @@ import { moneyWritten } from "../core/money.ts";
 type Request = Answer<"findRequest">;
 interface Event {
   name: string;
+  /** From the admission. */
   at_ms: number | null;
-  /** From what the time counts: the admission, unless it says otherwise. */
-  since?: string;
   isBad?: boolean;
 }
 
@@ -16,10 +15,10 @@ export function LifeLine({ request }: { request: Request }) {
   const events = eventsOf(request);
   return (
     <ol class="life" aria-label="Life of the request">
-      {events.map(({ name, at_ms, since = "admission", isBad }, at) => (
+      {events.map(({ name, at_ms, isBad }, at) => (
         <li key={`${name} ${at}`} class={isBad ? "bad" : undefined}>
           <span class="life-name">{name}</span>
-          <span class="fine">{at_ms !== null && `${milliseconds(at_ms)} after the ${since}`}</span>
+          <span class="fine">{at_ms !== null && `${milliseconds(at_ms)} after the admission`}</span>
         </li>
       ))}
     </ol>
@@ -33,8 +32,7 @@ function eventsOf({ outcome, route, duration_ms, cost }: Request): Event[] {
   return [
     held,
     ...attemptsOf(route),
-    // The wait for admission belongs to the time that the client waited for the first part.
-    ...(first === null ? [] : [{ name: "first part", at_ms: first, since: "request came" }]),
+    ...(first === null ? [] : [{ name: "first part", at_ms: first }]),
     outcome === "running"
       ? { name: "it runs", at_ms: null }
       : { name: `${outcome} and settled`, at_ms: duration_ms, isBad: outcome === "failed" },

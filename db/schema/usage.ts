@@ -13,6 +13,7 @@ import {
   text,
   uuid,
 } from "drizzle-orm/pg-core";
+import type { Settle } from "../../src/core/store/ledger.ts";
 import { instant, limits, nanos, tokenCounts } from "./columns.ts";
 
 /** The subjects that the ledger counts: teams, people, and keys that are in a team, limited or a person's. */
@@ -165,7 +166,7 @@ export const usageRecord = pgTable(
     monthUsedAfter: nanos("month_used_after"),
     upstream: text("upstream"),
     attempts: integer("attempts"),
-    tried: jsonb("tried").$type<{ upstream: string; replica?: string; outcome: string; ms: number }[]>(),
+    tried: jsonb("tried").$type<NonNullable<NonNullable<Settle["route"]>["tried"]>>(),
     firstPart_ms: nanos("first_part_ms"),
     reportRejected: jsonb("report_rejected").$type<Record<string, unknown>>(),
     teamId: uuid("team_id"),

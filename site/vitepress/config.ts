@@ -8,6 +8,9 @@ const page = (text: string, link: string) => ({ text, link });
 const start = [
   page("What Sluice is", "/"),
   page("Ten minutes to a limited key", "/start"),
+  page("200 people in an afternoon", "/afternoon"),
+  page("For managers", "/managers"),
+  page("Your first request", "/first-request"),
   page("Tour for developers", "/tour/developer"),
   page("Tour for operators", "/tour/operator"),
   page("Tour for contributors", "/tour/contributor"),

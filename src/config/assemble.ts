@@ -47,6 +47,7 @@ export function assemble(
     upstreams,
     metering: { ...settings.metering, checkpoint_s: checkpointsOf(settings.metering, file?.metering) },
     images: { ...settings.images, denied_hosts: settings.images.denied_hosts.map((host) => host.toLowerCase()) },
+    hasFile: file !== null,
     identity: file?.identity ? identityOf(file.identity) : null,
     server: { ...environment.server, ...settings.server },
     storage: environment.storage,

@@ -22,6 +22,8 @@ export interface Configuration extends Omit<Sections, "server" | "identity"> {
   identity: Identity | null;
   server: ServerSettings;
   storage: StorageSettings;
+  /** Whether there is a sluice.yaml. Without one and without a Postgres, it is a demonstration. */
+  hasFile: boolean;
   /** Hints for the operator, one sentence each. They are logged at start and at reload. */
   notices: string[];
 }

@@ -7,7 +7,13 @@ import type { Configuration } from "./configuration.ts";
 import { simulatorName } from "./simulator.ts";
 
 /** Returns 16 hex digits. */
-export function configurationHash({ server: _, storage: __, notices: ___, ...shared }: Configuration): string {
+export function configurationHash({
+  server: _,
+  storage: __,
+  notices: ___,
+  hasFile: ____,
+  ...shared
+}: Configuration): string {
   const text = JSON.stringify(shared, (_name, value: unknown) => plain(value));
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
 }

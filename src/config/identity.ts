@@ -119,6 +119,7 @@ function issuerOf(entry: IssuerEntry): Issuer {
   const all = { ...filled(itemsOf(rows.properties.issuers)), ...entry } as Required<IssuerEntry>;
   return {
     issuer: all.issuer,
+    name: all.name ?? new URL(all.issuer).host,
     clientId: all.client_id ?? null,
     clientSecret: all.client_secret ?? null,
     scopes: all.scopes,

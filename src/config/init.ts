@@ -1,4 +1,4 @@
-/** Drafts a sluice.yaml for an existing engine: the models that it serves, with comments where a person should look. */
+/** Drafts a sluice.yaml for engines that run already: the models that they serve, with comments where a person should look. */
 import type { Model } from "../core/inference/model.ts";
 import { decimalOf, price_decimals, shortest } from "../core/inference/money.ts";
 import { plain } from "../core/inference/plain-text.ts";
@@ -36,16 +36,35 @@ interface DraftUpstream {
 
 /** The file beside the draft to which its first line refers. */
 const schema_file = "sluice.schema.json";
-const upstreamKeyVariable = "SLUICE_UPSTREAM_KEY";
+
+/** An engine to be asked. */
+export interface InitEngine {
+  /** The upstream's name in the file. */
+  name: string;
+  url: string;
+  apiKey: string | null;
+  /** The variable that holds the key. */
+  keyVariable: string;
+}
 
 interface InitOptions {
-  url: string;
+  engines: readonly InitEngine[];
   protocol?: UpstreamProtocol;
-  apiKey: string | null;
   fetch: Fetch;
   nowSeconds: number;
   /** Asks the engine. Absent: only its lists are read. */
   check?(settings: CheckSettings): Promise<Finding[]>;
+}
+
+interface DraftEngine extends DraftUpstream {
+  models: readonly EngineModel[];
+}
+
+/** One model of one engine, under its public id. */
+interface Served {
+  id: string;
+  model: EngineModel;
+  upstream: Omit<DraftUpstream, "url">;
 }
 
 interface InitDraft {
@@ -57,14 +76,23 @@ interface InitDraft {
   schema: string;
 }
 
-/** Probes and drafts; throws an Error whose message says what to do. The key itself never enters the file. */
+/** Probes and drafts; throws an Error whose message says what to do. A key itself never enters the file. */
 export async function initConfiguration(options: InitOptions): Promise<InitDraft> {
-  const { url: written, apiKey, protocol = "openai-chat", fetch, nowSeconds, check } = options;
+  // One after another: two names may lead to one engine, and a question can load a model.
+  const drafted: DraftEngine[] = [];
+  for (const engine of options.engines) drafted.push(await draftEngine(engine, options));
+  const models = [...Map.groupBy(drafted.flatMap(servedBy), ({ id }) => id).keys()];
+  return { yaml: draftConfiguration(drafted), models, schema: schemaText() };
+}
+
+async function draftEngine(
+  { name: upstream, url: written, apiKey, keyVariable }: InitEngine,
+  { protocol = "openai-chat", fetch, nowSeconds, check }: InitOptions,
+): Promise<DraftEngine> {
   const checked = apiKey === null ? null : checkedKey(apiKey);
-  if (checked && "problem" in checked) throw new Error(`The engine's key ${checked.problem}.`);
+  if (checked && "problem" in checked) throw new Error(`The engine's key ${checked.problem} (${keyVariable}).`);
   const key = checked?.key ?? null;
   const { url, models, dialect: name } = await probeEngine(written, key, fetch, protocol);
-  const keyVariable = checked ? upstreamKeyVariable : null;
   const dialect = dialectOf(name ?? "generic");
   const ask = asker(key, fetch, protocol, kind_ms);
   const found = check && protocol === "openai-chat" ? await foundKinds(models, url, ask) : new Map<string, Finding[]>();
@@ -72,7 +100,7 @@ export async function initConfiguration(options: InitOptions): Promise<InitDraft
   let findings: Finding[] = [];
   let unasked: string | null = null;
   if (asked && check) {
-    const upstreamAsked = { name: "main", url, protocol, apiKey: key, timeouts: defaultTimeouts };
+    const upstreamAsked = { name: upstream, url, protocol, apiKey: key, timeouts: defaultTimeouts };
     const { name: model, contextTokens } = asked;
     try {
       findings = await check({ upstream: upstreamAsked, dialect, model, contextTokens, extent: "short" });
@@ -82,17 +110,8 @@ export async function initConfiguration(options: InitOptions): Promise<InitDraft
   }
   const rows = upstreamRows(verdictsOf(findings), dialect, name);
   if (asked) found.set(asked.name, [...(found.get(asked.name) ?? []), ...findings]);
-  const yaml = draftConfiguration(models, {
-    name: "main",
-    url,
-    protocol,
-    keyVariable,
-    nowSeconds,
-    rows,
-    found,
-    unasked,
-  });
-  return { yaml, models: publicIds(models.map((model) => model.name)), schema: schemaText() };
+  const kept = checked ? keyVariable : null;
+  return { name: upstream, url, protocol, keyVariable: kept, nowSeconds, rows, found, unasked, models };
 }
 
 /** How many models are asked what they are for, and how long each may take: it may have to be loaded. */
@@ -110,8 +129,7 @@ function isChat({ kind }: EngineModel, findings: readonly Finding[] = []): boole
   return (kind ?? kindIn(findings) ?? "chat") === "chat";
 }
 
-export function draftConfiguration(models: EngineModel[], upstream: DraftUpstream): string {
-  const rows = Object.entries(upstream.rows ?? {}).map(([name, value]) => `    ${name}: ${flow(value)}`);
+export function draftConfiguration(engines: readonly DraftEngine[]): string {
   return [
     `# yaml-language-server: $schema=./${schema_file}`,
     "#",
@@ -119,50 +137,76 @@ export function draftConfiguration(models: EngineModel[], upstream: DraftUpstrea
     "# The plans starter, pro and unlimited are built in; to add your own, write 'plans:'.",
     "",
     "upstreams:",
-    `  ${upstream.name}:`,
-    `    url: ${quoted(upstream.url)}`,
-    `    protocol: ${upstream.protocol}`,
-    ...(upstream.keyVariable ? [`    api_key: "\${${upstream.keyVariable}}"   # from the environment`] : []),
-    ...rows,
-    ...(upstream.unasked ? [`    # It was asked, and did not answer: ${plain(upstream.unasked)}`] : []),
+    ...engines.flatMap(upstreamLines),
     "",
     "# The currency of prices and limits. The database keeps the one of its first start.",
     "metering: { currency: USD }",
     "",
     "# Prices are for a million tokens.",
     "models:",
-    ...modelLines(models, upstream).map((line) => `  ${line}`),
+    ...linesOf(engines.flatMap(servedBy)).map((line) => `  ${line}`),
     "",
   ].join("\n");
 }
 
-/** The list of models, as lines without indentation. */
-export function modelLines(models: readonly EngineModel[], upstream: Omit<DraftUpstream, "url">): string[] {
-  const ids = publicIds(models.map((model) => model.name));
-  const catalog = new Map(defaultModels().map((model) => [comparableName(model.id), model]));
-  return models.flatMap((model, index) =>
-    entryOf(model, ids[index]!, catalog.get(comparableName(ids[index]!)) ?? null, upstream).map(
-      (line, at) => (at === 0 ? "- " : "  ") + line,
-    ),
-  );
+function upstreamLines({ name, url, protocol, keyVariable, rows = {}, unasked }: DraftUpstream): string[] {
+  return [
+    `  ${name}:`,
+    `    url: ${quoted(url)}`,
+    `    protocol: ${protocol}`,
+    ...(keyVariable ? [`    api_key: "\${${keyVariable}}"   # from the environment`] : []),
+    ...Object.entries(rows).map(([row, value]) => `    ${row}: ${flow(value)}`),
+    ...(unasked ? [`    # It was asked, and did not answer: ${plain(unasked)}`] : []),
+  ];
 }
 
-/** Values that the engine does not report come from the similar model of the default catalog, if there is one. */
-function entryOf(
-  model: EngineModel,
-  id: string,
-  similar: Model | null,
-  upstream: Omit<DraftUpstream, "url">,
-): string[] {
+/** The list of an engine's models, as lines without indentation. */
+export const modelLines = (models: readonly EngineModel[], upstream: Omit<DraftUpstream, "url">): string[] =>
+  linesOf(servedBy({ ...upstream, models }));
+
+function servedBy({ models, ...upstream }: Omit<DraftEngine, "url">): Served[] {
+  const ids = publicIds(models.map((model) => model.name));
+  return models.map((model, index) => ({ id: ids[index]!, model, upstream }));
+}
+
+/** A model that several engines serve is one entry with a route to each, and has what all of them have. */
+function linesOf(all: readonly Served[]): string[] {
+  const catalog = new Map(defaultModels().map((model) => [comparableName(model.id), model]));
+  return [...Map.groupBy(all, ({ id }) => id).values()].flatMap((same) => {
+    const [first, ...others] = same.toSorted((one, other) => contextOf(one) - contextOf(other));
+    const alike = others.filter(
+      (one) => isChat(one.model, findingsOf(one)) === isChat(first!.model, findingsOf(first!)),
+    );
+    const routes = same
+      .filter((one) => one === first || alike.includes(one))
+      .map(({ model, upstream }) => `{ upstream: ${upstream.name}, model: ${quoted(model.name)} }`);
+    const entry = entryOf(first!, catalog.get(comparableName(first!.id)) ?? null, alike);
+    return [...entry, `routes: [${routes.join(", ")}]`].map((line, at) => (at === 0 ? "- " : "  ") + line);
+  });
+}
+
+const contextOf = ({ model }: Served) => model.contextTokens ?? Number.POSITIVE_INFINITY;
+const findingsOf = ({ model, upstream }: Served) => upstream.found?.get(model.name) ?? [];
+
+/**
+ * Without its routes. Values that the engine does not report come from the similar model of the default catalog, if there is
+ * one. `others`: the same model at other engines.
+ */
+function entryOf(served: Served, similar: Model | null, others: readonly Served[]): string[] {
+  const { id, model, upstream } = served;
   const context = model.contextTokens ?? similar?.contextTokens ?? context_tokens_default;
   const guessedContext = model.contextTokens === null && !similar;
   const output = model.outputTokens_max ?? similar?.outputTokens_max ?? context;
-  const findings = upstream.found?.get(model.name) ?? [];
+  const findings = findingsOf(served);
   if (!isChat(model, findings)) return otherEntryOf(model, id, context, upstream, findings);
-  const { bounds, extra_params: read = [] } = modelRows(verdictsOf(findings));
+  const { bounds } = modelRows(verdictsOf(findings));
   const guess = guessOf(model, similar, findings);
   const prices = similar?.prices ?? { input: 100_000, cachedInput: 10_000, cacheWrite: 125_000, output: 400_000 };
-  const fields = samplingFields.filter((name) => model.samplingFields.includes(name) || read.includes(name));
+  const fields = samplingFields.filter((name) => [served, ...others].every((one) => reads(one, name)));
+  const capabilities = others.reduce(
+    (shared, one) => shared.filter((name) => capabilitiesIn(one.model, similar, findingsOf(one)).includes(name)),
+    capabilitiesIn(model, similar, findings),
+  );
   const takesExtra = upstream.protocol === "openai-chat" && fields.length > 0;
   return [
     `id: ${quoted(id)}`,
@@ -171,12 +215,17 @@ function entryOf(
     `created: ${similar?.created ?? model.created ?? upstream.nowSeconds}`,
     `context_window: ${context}${guessedContext ? "   # a guess: the engine does not report it" : ""}`,
     ...(output < context ? [`max_output_tokens: ${output}`] : []),
-    `capabilities: [${capabilitiesIn(model, similar, findings).join(", ")}]${guess ? `   # ${guess}` : ""}`,
+    `capabilities: [${capabilities.join(", ")}]${guess ? `   # ${guess}` : ""}`,
     `prices: { input: ${written(prices.input)}, cached_input: ${written(prices.cachedInput)}, cache_write: ${written(prices.cacheWrite)}, output: ${written(prices.output)} }`,
     ...(takesExtra ? [`extra_params: [${fields.join(", ")}]   # fields of the engine that clients may send`] : []),
-    ...(bounds ? [`bounds: ${bounds}`] : []),
-    `routes: [{ upstream: ${upstream.name}, model: ${quoted(model.name)} }]`,
+    ...(bounds && others.length === 0 ? [`bounds: ${bounds}`] : []),
   ];
+}
+
+/** Whether the engine takes this field for the model, by its word or its answers. */
+function reads(served: Served, field: (typeof samplingFields)[number]): boolean {
+  const { extra_params = [] } = modelRows(verdictsOf(findingsOf(served)));
+  return served.model.samplingFields.includes(field) || extra_params.includes(field);
 }
 
 /** A price of a million tokens, from that of one. */
@@ -189,7 +238,7 @@ function isOpen({ kind }: EngineModel, findings: readonly Finding[]): boolean {
 
 /** The entry of a model that does not chat. */
 function otherEntryOf(
-  { name, kind: said, contextTokens, created }: EngineModel,
+  { kind: said, contextTokens, created }: EngineModel,
   id: string,
   context: number,
   upstream: Omit<DraftUpstream, "url">,
@@ -205,7 +254,6 @@ function otherEntryOf(
     `created: ${created ?? upstream.nowSeconds}`,
     `context_window: ${contextTokens ?? Math.min(context, measured_tokens_default)}${guess}`,
     `prices: { ${kind === "completion" ? "input: 0.1, cached_input: 0.01, output: 0.4" : "input: 0.01"} }`,
-    `routes: [{ upstream: ${upstream.name}, model: ${quoted(name)} }]`,
   ];
 }
 

@@ -5,6 +5,7 @@ import { managementServed } from "../admin/http/mounted.ts";
 import { type ConsoleServed, mountedConsole } from "../admin/people/console.ts";
 import { wantsPage } from "../admin/people/files.ts";
 import { serviceOperations } from "../admin/people/service.ts";
+import { withWelcome } from "../admin/people/welcome.ts";
 import { type ConnectionDependencies, RuntimeConnection } from "../core/http/connection.ts";
 import {
   type FrameDependencies,
@@ -18,7 +19,7 @@ import { hostsNamed, otherHost } from "../core/http/host.ts";
 import { json } from "../core/http/json.ts";
 import { Fault } from "../core/inference/fault.ts";
 import { faultBodyOf } from "../core/operations/fault-body.ts";
-import { liveness, readiness } from "../core/operations/health.ts";
+import { liveness, readiness, rootProbe } from "../core/operations/health.ts";
 import type { Operation } from "../core/operations/operation.ts";
 import { hasId, isIdThere, pathOf } from "../core/operations/path.ts";
 import { serveOperation } from "../core/operations/serve-operation.ts";
@@ -32,12 +33,23 @@ import { metricsOperations, operations, operatorProbes, unlistedOperations, upgr
 /** The core's dependencies, and those of every feature whose operations are mounted. */
 export type NodeDependencies = ResponsesDependencies;
 
-/** The service for clients. `metrics` says whether /metrics is on this port. `people`: absent if nobody can sign in. */
-export function app(dependencies: NodeDependencies, options: { metrics: boolean; people?: IdentityParts | null }) {
+interface AppOptions {
+  /** Whether /metrics is on this port. */
+  metrics: boolean;
+  /** Absent if nobody can sign in. */
+  people?: IdentityParts | null;
+  /** The addresses of the console, the first one for links. Absent: there is none. */
+  consoleOrigins?: () => readonly string[];
+}
+
+/** The service for clients. */
+export function app(dependencies: NodeDependencies, options: AppOptions) {
+  const { people = null, consoleOrigins = () => [] } = options;
+  const identity = () => people?.identity() ?? null;
   return mount(dependencies, [
-    ...operations,
+    ...operations.map((one) => (one === rootProbe ? withWelcome(one, { identity, consoleOrigins }) : one)),
     ...unlistedOperations,
-    ...(options.people ? serviceOperations(options.people) : []),
+    ...(people ? serviceOperations(people) : []),
     ...(options.metrics ? metricsOperations : []),
   ]);
 }

@@ -59,7 +59,8 @@ export function listeners(
   const operatorIdentity = server.operator?.tls === "on" ? identity : null;
 
   function begun(): Listeners {
-    const api = app(dependencies, { metrics: server.operator === null, people });
+    const consoleOrigins = () => console.parts.origins();
+    const api = app(dependencies, { metrics: server.operator === null, people, consoleOrigins });
     const listening = listen(api, { ...server, ...limits, isShared }, identity);
     const operator = server.operator
       ? listen(operatorApp(dependencies, entrance), { ...server.operator, ...limits, isShared }, operatorIdentity)

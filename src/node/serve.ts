@@ -11,7 +11,7 @@ import { type Node, startNode } from "./node.ts";
 import { logOf } from "./node-log.ts";
 import { reload, reportAtStart } from "./reloading.ts";
 import { type WarmUpParts, warmUp, warmUpInIdleMoments } from "./warm-up.ts";
-import { consoleText, createDemo, type Demo, welcomeText } from "./welcome.ts";
+import { consoleText, createDemo, type Demo, firstOrganizationText, welcomeText } from "./welcome.ts";
 
 export async function serve(serving: Serving): Promise<number> {
   const { configuration, database, member, waiting } = serving;
@@ -78,7 +78,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   const reloaded = () => reload(configuration, needs, node.publishing, member?.agree).then(node.inForce.read);
   serving.onReload(() => void reloaded().catch(outage("limits_unread")));
   if (isEmbedded) {
-    if (demo) serving.say(welcomeText(demo, listening.url));
+    if (demo) serving.say(demo === "none" ? firstOrganizationText : welcomeText(demo, listening.url));
     if (serving.isTerminal && node.console.isLocal) {
       listening.openConsole();
       serving.say(consoleText(node.console.link(serving.user)));
@@ -103,9 +103,11 @@ function warmingOf({ serving, settings, log }: Foundation, node: Node): WarmUpPa
   };
 }
 
-function demoOf({ configuration, database, isTerminal }: Serving, node: Node): Promise<Demo | null> {
+/** Only the demonstration has a demo organization; `none`: a service that was set up has no organization yet. */
+async function demoOf({ configuration, database, isTerminal }: Serving, node: Node): Promise<Demo | "none" | null> {
+  if (await hasOrganizations(database)) return null;
+  if (configuration.current().hasFile) return "none";
   return createDemo({
-    hasOrganizations: () => hasOrganizations(database),
     manage: client(node.actAs("service")),
     catalog: node.dependencies.catalog(),
     dataDir: configuration.current().storage.dataDir,

@@ -118,12 +118,12 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
     },
     addresses: () => Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     certificates: async (configuration) => (await import("./certificates.ts")).certificatesOf(configuration),
-    async draftConfiguration({ url, protocol, apiKey }) {
+    async draftConfiguration(engines, protocol) {
       const [{ initConfiguration }, { checkEngine: check }] = await Promise.all([
         import("../config/init.ts"),
         import("../config/check/check.ts"),
       ]);
-      return initConfiguration({ url, protocol, apiKey, fetch, nowSeconds: Math.floor(Date.now() / 1000), check });
+      return initConfiguration({ engines, protocol, fetch, nowSeconds: Math.floor(Date.now() / 1000), check });
     },
     async openapi(of) {
       if (of === "management") {

@@ -1,6 +1,6 @@
 /**
- * The first start on the embedded database creates a demo organization with a key, before anybody can be served, and then
- * prints a command that works. A terminal shows the key; an output that may be kept (a pipe, a container's log) names the
+ * The first start on the embedded database without a sluice.yaml creates a demo organization with a key, before anybody can be
+ * served, and then prints a command that works. With a sluice.yaml it names the commands that make the first organization. A terminal shows the key; an output that may be kept (a pipe, a container's log) names the
  * file that has it.
  */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
@@ -14,8 +14,6 @@ const demo_plan = "pro";
 const demo_days = 30;
 
 interface DemoSettings {
-  /** Called at every start, so it must cost little. */
-  hasOrganizations(): Promise<boolean>;
   manage: Management;
   catalog: Catalog;
   dataDir: string;
@@ -33,10 +31,9 @@ export interface Demo {
   model: string;
 }
 
-/** Creates the demo organization and its key; null if there is an organization already. */
-export async function createDemo(settings: DemoSettings): Promise<Demo | null> {
+/** Creates the demo organization and its key. */
+export async function createDemo(settings: DemoSettings): Promise<Demo> {
   const { manage, catalog, dataDir, now_ms, isTerminal } = settings;
-  if (await settings.hasOrganizations()) return null;
   const plan = catalog.plans.has(demo_plan) ? demo_plan : [...catalog.plans.keys()][0];
   await manage.createOrganization({ slug: demo_slug, name: "Demo organization", ...compact({ plan }) });
   const expiresAt = new Date(now_ms + demo_days * 86_400_000).toISOString();
@@ -46,6 +43,14 @@ export async function createDemo(settings: DemoSettings): Promise<Demo | null> {
   const [model = ""] = catalog.models.keys();
   return { secret, file, expiresAt, model };
 }
+
+/** What a person does who has just set the service up. */
+export const firstOrganizationText = `There is no organization yet. The first one, and its first key:
+
+  sluice org create acme --plan pro
+  sluice key create --org acme --name laptop
+
+`;
 
 /** A text that names the demo's key, and a command that uses it at `url`. */
 export function welcomeText({ secret, file, expiresAt, model }: Demo, url: string): string {

@@ -8,7 +8,7 @@ import { initConfiguration } from "../../src/config/init.ts";
 import { dialects } from "../../src/core/protocol/dialects.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { startSimulator } from "../harness/simulator.ts";
-import { configured } from "./reading.ts";
+import { configured, engineAt } from "./reading.ts";
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -147,7 +147,12 @@ test("init writes what it found, in a file that can be loaded", async () => {
   const url = behind(await simulator("reasoning=5"), (path) =>
     path === "/v1/models" ? Response.json({ data: [{ id: "acme-1", owned_by: "vllm" }] }) : null,
   );
-  const draft = await initConfiguration({ url, apiKey: null, fetch, nowSeconds: 1_795_000_000, check: checkEngine });
+  const draft = await initConfiguration({
+    engines: [engineAt(url)],
+    fetch,
+    nowSeconds: 1_795_000_000,
+    check: checkEngine,
+  });
   expect(draft.yaml).toContain("    dialect: vllm\n");
   const [model] = configured(draft.yaml, {}).catalog.models.values();
   expect(model).toMatchObject({ bounds: "engine" });

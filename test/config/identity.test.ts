@@ -27,6 +27,7 @@ describe("identity", () => {
       issuers: [
         {
           issuer: "https://login.example",
+          name: "login.example",
           clientId: null,
           clientSecret: null,
           scopes: ["openid", "profile", "email", "offline_access"],

@@ -5,7 +5,7 @@ import { probeEngine } from "../../src/config/engine.ts";
 import { draftConfiguration, initConfiguration } from "../../src/config/init.ts";
 import { publicIds } from "../../src/config/public-id.ts";
 import { schemaText } from "../../src/config/settings/file.ts";
-import { configured, type Variables } from "./reading.ts";
+import { configured, engineAt, type Variables } from "./reading.ts";
 
 const nowSeconds = 1_795_000_000;
 const servers: { stop(force: boolean): unknown }[] = [];
@@ -32,7 +32,7 @@ function engine(answers: Record<string, Answer>): string {
 
 /** What init writes for an engine, and the configuration that it makes. */
 async function drafted(url: string, apiKey: string | null = null, env: Variables = {}) {
-  const draft = await initConfiguration({ url, apiKey, fetch, nowSeconds });
+  const draft = await initConfiguration({ engines: [engineAt(url, apiKey)], fetch, nowSeconds });
   const configuration = configured(draft.yaml, env);
   expect([...configuration.catalog.models.keys()]).toEqual(draft.models);
   return { ...draft, configuration, models: [...configuration.catalog.models.values()] };
@@ -176,7 +176,12 @@ describe("sluice init", () => {
           : new Response("no", { status: 401 }),
     });
     const protocol = "anthropic-messages" as const;
-    const { yaml, models } = await initConfiguration({ url: origin, apiKey: "slumber", protocol, fetch, nowSeconds });
+    const { yaml, models } = await initConfiguration({
+      engines: [engineAt(origin, "slumber")],
+      protocol,
+      fetch,
+      nowSeconds,
+    });
     expect(models).toEqual(["anthropic/claude-writer-1"]);
     const configuration = configured(yaml, { SLUICE_UPSTREAM_KEY: "slumber" });
     expect(configuration.upstreams).toMatchObject([{ protocol, apiKey: "slumber" }]);
@@ -194,7 +199,7 @@ describe("sluice init", () => {
     const { yaml, configuration } = await drafted(origin, "hunter2-hunter2", env);
     expect(yaml).not.toContain("hunter2");
     expect(configuration.upstreams[0]?.apiKey).toBe("hunter2-hunter2");
-    const refused = (key: string | null) => initConfiguration({ url: origin, apiKey: key, fetch, nowSeconds });
+    const refused = (key: string | null) => initConfiguration({ engines: [engineAt(origin, key)], fetch, nowSeconds });
     expect(refused(null)).rejects.toThrow("needs a key. Set SLUICE_UPSTREAM_KEY.");
     expect(refused("wrong-key")).rejects.toThrow(`The engine at ${origin}/v1 refuses the key.`);
     expect(refused("two words")).rejects.toThrow("The engine's key contains a space");
@@ -294,7 +299,35 @@ describe("sluice init", () => {
       keyVariable: null,
       nowSeconds,
     } as const;
-    expect(draftConfiguration([], upstream)).toEndWith("models:\n");
+    expect(draftConfiguration([{ ...upstream, models: [] }])).toEndWith("models:\n");
+  });
+});
+
+describe("several engines", () => {
+  const card = (id: string, max_model_len: number) => ({ ...vllm.data[0], id, root: id, max_model_len });
+  const both = () => ({
+    one: engine({ "/v1/models": { ...vllm, data: [card("Qwen/Qwen3-32B", 32_768), card("acme/one", 4_096)] } }),
+    two: engine({ "/v1/models": { ...vllm, data: [card("Qwen/Qwen3-32B", 16_384), card("acme/two", 8_192)] } }),
+  });
+
+  test("become upstreams; a model of both is one, with a route to each and the smaller window", async () => {
+    const { one, two } = both();
+    const engines = [engineAt(one, null, "gpu-1"), { ...engineAt(two, "two-key", "gpu-2"), keyVariable: "GPU_2" }];
+    const { yaml, models } = await initConfiguration({ engines, fetch, nowSeconds });
+    expect(models).toEqual(["Qwen/Qwen3-32B", "acme/one", "acme/two"]);
+    expect(yaml).not.toContain("two-key");
+    const { catalog, upstreams } = configured(yaml, { GPU_2: "two-key" });
+    expect(upstreams.map(({ name, apiKey }) => [name, apiKey])).toEqual([
+      ["gpu-1", null],
+      ["gpu-2", "two-key"],
+    ]);
+    const shared = catalog.models.get("Qwen/Qwen3-32B")!;
+    expect(shared.contextTokens).toBe(16_384);
+    expect(shared.routes.map(({ upstream, model }) => [upstream.name, model])).toEqual([
+      ["gpu-1", "Qwen/Qwen3-32B"],
+      ["gpu-2", "Qwen/Qwen3-32B"],
+    ]);
+    expect(catalog.models.get("acme/two")!.routes.map(({ upstream }) => upstream.name)).toEqual(["gpu-2"]);
   });
 });
 

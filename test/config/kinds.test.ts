@@ -7,7 +7,7 @@ import { asker } from "../../src/config/engine.ts";
 import { initConfiguration } from "../../src/config/init.ts";
 import type { ModelKind } from "../../src/core/inference/model.ts";
 import { startSimulator } from "../harness/simulator.ts";
-import { configured } from "./reading.ts";
+import { configured, engineAt } from "./reading.ts";
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -62,7 +62,7 @@ describe("a model", () => {
     const url = engine(answers);
     expect(kindIn(await kindFindings(asker(null, fetch, "openai-chat"), url, "acme/one"))).toBe(kind);
 
-    const { yaml } = await initConfiguration({ url, apiKey: null, fetch, nowSeconds: 1, check: async () => [] });
+    const { yaml } = await initConfiguration({ engines: [engineAt(url)], fetch, nowSeconds: 1, check: async () => [] });
     const entry = parse(yaml).models[0];
     const isChat = kind === null || kind === "chat";
     expect(entry.kind).toBe(kind === "chat" ? undefined : (kind ?? "chat"));
@@ -87,7 +87,7 @@ describe("a model", () => {
       return [];
     };
     const url = engine({ "/embeddings": vector, "/rerank": ranks });
-    const { yaml } = await initConfiguration({ url, apiKey: null, fetch, nowSeconds: 1, check });
+    const { yaml } = await initConfiguration({ engines: [engineAt(url)], fetch, nowSeconds: 1, check });
     expect(isAsked).toBe(false);
     expect(yaml).toContain("kind: embedding   # it answers /embeddings and /rerank\n");
   });

@@ -42,3 +42,8 @@ export function withModel(fields: Record<string, unknown> = {}, more = ""): stri
 
 export const root = join(import.meta.dir, "..", "..");
 export const example = readFileSync(join(root, "sluice.example.yaml"), "utf8");
+
+/** An engine as `sluice init` is told of it. */
+export const engineAt = (url: string, apiKey: string | null = null, name = "main") => {
+  return { name, url, apiKey, keyVariable: "SLUICE_UPSTREAM_KEY" };
+};

@@ -8,3 +8,9 @@ test("the example of models for embeddings, rerank and completions is read as it
   const models = [...configured(example!.text).catalog.models.values()];
   expect(models.map(({ kind }) => kind)).toEqual(["embedding", "rerank", "completion"]);
 });
+
+test("the example of a second engine is read as it stands, and its model has a route to each", () => {
+  const [example] = blocksOf("docs/engines.md").filter(({ text }) => text.includes("gpu-2:"));
+  const [model] = configured(example!.text).catalog.models.values();
+  expect(model!.routes.map(({ upstream }) => upstream.name)).toEqual(["gpu-1", "gpu-2"]);
+});

@@ -1,6 +1,6 @@
 // The state in which the reader of a page begins: what the page says before its first command, or takes for granted.
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { freePort } from "../harness/daemon.ts";
@@ -13,9 +13,17 @@ type Preparation = (reader: Reader) => Promise<void>;
 
 const started: Preparation = async (reader) => {
   await reader.types("sluice serve");
-  reader.env.SLUICE_KEY = demoKey(reader);
-  reader.values.push(["slk_…", demoKey(reader)]);
+  const key = await firstKey(reader);
+  reader.env.SLUICE_KEY = key;
+  reader.values.push(["slk_…", key]);
 };
+
+/** Only the demonstration, which has no sluice.yaml, begins with a key. */
+async function firstKey(reader: Reader): Promise<string> {
+  if (!existsSync(join(reader.folder, "sluice.yaml"))) return demoKey(reader);
+  await reader.types("sluice org create first --plan unlimited");
+  return (await reader.json<{ key: string }>("key create --org first --name first")).key;
+}
 
 const acme: Preparation = async (reader) => {
   await started(reader);
@@ -52,7 +60,8 @@ identity:
   rules: [{ claim: groups, has: research, organization: acme, role: member }]
 `;
   writeFileSync(join(reader.folder, "sluice.yaml"), identity);
-  return issuer.sign({ sub: "ann", aud: "sluice-api", email: "ann@example.com", groups: ["research"] });
+  const claims = { email: "ann@example.com", email_verified: true, groups: ["research"] };
+  return issuer.sign({ sub: "ann", aud: "sluice-api", ...claims });
 }
 
 export const preparations: Record<string, Preparation> = {
@@ -65,6 +74,17 @@ export const preparations: Record<string, Preparation> = {
       // Without a Redis, a node on Postgres has its rates to itself.
       ["REDIS_URL=redis://…", "REDIS_URL="],
     );
+  },
+  "docs/afternoon.md": async (reader) => {
+    const token = await withIssuer(reader);
+    await started(reader);
+    // By then, Ann has come.
+    const comes = `curl -s ${reader.url}/v1/models -H 'authorization: Bearer ${token}'`;
+    reader.values.push(["sluice limit raise", `${comes} && sluice limit raise`]);
+  },
+  "docs/first-request.md": async (reader) => {
+    await started(reader);
+    reader.values.push(["https://sluice.example", reader.url]);
   },
   "docs/databases.md": async (reader) => {
     const url = await databaseOf(reader);

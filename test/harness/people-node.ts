@@ -1,7 +1,7 @@
 // A node with identity and a console, and oidc-provider as its issuer; what the tests of sign-ins start.
 import { freePort } from "./daemon.ts";
 import { clientId, clientSecret, startProvider, type TestProvider } from "./provider.ts";
-import { type Sluice, type SluiceOptions, standardStore, startSluice } from "./sluice.ts";
+import { type Sluice, type SluiceOptions, startSluice } from "./sluice.ts";
 
 export interface PeopleNode extends AsyncDisposable {
   sluice: Sluice;
@@ -55,8 +55,7 @@ export async function startPeopleNode({ more = "", issuerLines = [], ...options 
     redirectUris: [serviceUrl, consoleUrl].map((origin) => `${origin}/oauth/callback`),
     backchannelLogoutUri: `${consoleUrl}/oauth/backchannel-logout`,
   });
-  const organization = (options.store ?? standardStore) === "postgres" ? "test" : "demo";
-  const config = peopleConfig({ provider, serviceUrl, consoleUrl, organization, more, issuerLines });
+  const config = peopleConfig({ provider, serviceUrl, consoleUrl, organization: "test", more, issuerLines });
   const sluice = await startSluice({
     ...options,
     config,

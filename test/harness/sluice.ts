@@ -30,7 +30,7 @@ export interface SluiceOptions {
 
 export interface Sluice {
   url: string;
-  /** Key of an organization with all scopes: the demo's, on the plan `pro`; on Postgres one on `unlimited`. */
+  /** Key of an organization with all scopes: the demonstration's, on the plan `pro`; elsewhere one on `unlimited`. */
   key: string;
   /** The slug of that organization. */
   organization: string;
@@ -66,6 +66,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
   const folder = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const dataDir = options.dataDir ?? join(folder, "data");
   const database = store === "postgres" ? await migratedDatabase() : null;
+  const isDemonstration = store === "pglite" && options.config === undefined;
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: folder,
@@ -113,7 +114,8 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     );
     url = / serving on (\S+)\n/.exec(out.text())?.[1] ?? "";
     if (!url) throw new Error(`the service did not start: ${err.text()}`);
-    key = demoKey(out.text()) ?? (options.dataDir ? "" : await createdKey(json));
+    const isNew = async () => !options.dataDir || (await json<object[]>("org", "list")).length === 0;
+    key = demoKey(out.text()) ?? ((await isNew()) ? await createdKey(json) : "");
   } catch (failure) {
     child.kill("SIGKILL");
     await cleanUp();
@@ -142,7 +144,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
   return {
     url,
     key,
-    organization: store === "pglite" ? "demo" : "test",
+    organization: isDemonstration ? "demo" : "test",
     dataDir,
     store,
     fetch: visit,

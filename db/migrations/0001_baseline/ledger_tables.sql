@@ -242,9 +242,10 @@ create table usage_refusal (
   stream boolean,
   error_code text not null,
   refused_at timestamptz not null,
-  -- Whose limit it was, and for which models; null: it was none.
-  limited_by text,
-  limited_models text,
+  -- What the client read, without what it quotes of the request.
+  error_message text not null,
+  -- The limit as it was then: LimitMet in src/core/inference/fault.ts. Null: it was none.
+  limit_met jsonb,
   unique (organization_id, second, place)
 );
 

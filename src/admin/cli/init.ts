@@ -1,7 +1,8 @@
-/** `sluice init`: writes a sluice.yaml for an engine that already runs. */
+/** `sluice init`: writes a sluice.yaml for engines that already run. */
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Command, Option } from "commander";
+import type { InitEngine } from "../../config/init.ts";
 import { withSecrets } from "../../config/secret.ts";
 import { readFileBounded } from "../../config/source.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
@@ -11,10 +12,14 @@ import { type JsonFlag, jsonOption, printJson } from "./option.ts";
 export function addInitCommand(program: Command, { services }: CommandContext): void {
   program
     .command("init")
-    .description("write a sluice.yaml for an engine: its models, and what it does when asked")
-    .requiredOption("--upstream <url>", "the engine's base URL, including /v1")
+    .description("write a sluice.yaml for engines: their models, and what they do when asked")
+    .requiredOption(
+      "--upstream <url>",
+      "an engine's base URL, including /v1; repeatable, also as NAME=URL",
+      (one: string, before: string[] = []) => [...before, one],
+    )
     .addOption(
-      new Option("--protocol <name>", "protocol that the engine speaks")
+      new Option("--protocol <name>", "protocol that the engines speak")
         .choices(upstreamProtocols)
         .default("openai-chat" as const),
     )
@@ -28,8 +33,7 @@ export function addInitCommand(program: Command, { services }: CommandContext): 
       if (!force && existsSync(output)) throw taken();
       const { environment, problems } = withSecrets(services.environment, readFileBounded);
       if (problems.length > 0) throw new Error(problems.join("; "));
-      const apiKey = environment.SLUICE_UPSTREAM_KEY || null;
-      const draft = await services.draftConfiguration({ url: upstream, protocol, apiKey });
+      const draft = await services.draftConfiguration(enginesIn(upstream, environment), protocol);
       try {
         writeFileSync(output, draft.yaml, { flag: force ? "w" : "wx" });
       } catch (cause) {
@@ -46,8 +50,31 @@ export function addInitCommand(program: Command, { services }: CommandContext): 
     });
 }
 
+const keyVariable = "SLUICE_UPSTREAM_KEY";
+
+/** Of several engines, each has a key of its own: one engine's key is nothing for another. */
+function enginesIn(typed: readonly string[], environment: Readonly<Record<string, string | undefined>>): InitEngine[] {
+  const engines = typed.map((one, at) => {
+    const [, name, url] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,62})=(https?:.*)$/i.exec(one) ?? [];
+    return { name: name ?? (typed.length === 1 ? "main" : `engine-${at + 1}`), url: url ?? one };
+  });
+  const names = engines.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) < at);
+  if (twice !== undefined) throw new Error(`two engines have the name ${twice}. Name each: --upstream NAME=URL`);
+  if (engines.length > 1 && environment[keyVariable])
+    throw new Error(
+      `${keyVariable} is for one engine. Of several, each has its own: ${variableOf(names[0]!)}, and so on.`,
+    );
+  return engines.map((engine) => {
+    const variable = engines.length === 1 ? keyVariable : variableOf(engine.name);
+    return { ...engine, apiKey: environment[variable] || null, keyVariable: variable };
+  });
+}
+
+const variableOf = (name: string) => `${keyVariable}_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_")}`;
+
 interface InitOptions extends JsonFlag {
-  upstream: string;
+  upstream: string[];
   protocol: UpstreamProtocol;
   output: string;
   force?: boolean;
@@ -57,9 +84,15 @@ const examples = `
 The engine is asked some twenty short questions for the first of its models that
 chats, and four for each of the first 16 that it says nothing of: whether it
 chats, completes prompts, embeds or ranks.
-If the engine needs a key, set SLUICE_UPSTREAM_KEY. The file contains only the
-name of that variable, not the key.
+If the engine needs a key, set SLUICE_UPSTREAM_KEY; of several, each has its
+own, such as SLUICE_UPSTREAM_KEY_GPU_2 for the engine gpu-2. The file contains
+only the names of these variables, not the keys.
+
+A model that several engines serve gets a route to each. To add an engine
+later, see docs/engines.md, A second engine.
 
 Examples:
   $ sluice init --upstream http://127.0.0.1:11434/v1
+  $ sluice init --upstream gpu-1=http://10.0.0.7:8000/v1 \\
+      --upstream gpu-2=http://10.0.0.8:8000/v1
   $ SLUICE_UPSTREAM_KEY=… sluice init --upstream https://engine.example/v1 --protocol openai-responses`;

@@ -14,6 +14,8 @@ export interface Named {
 
 const prefixes: Record<string, SubjectWord> = { org_: "org", team_: "team", key_: "key", per_: "person" };
 
+const address = /^[^\s@]+@[^\s@]+[.][^\s@]+$/;
+
 export async function subjectNamed(
   manage: Management,
   typed: readonly string[],
@@ -32,7 +34,8 @@ export async function subjectNamed(
   const kinds = word ? [word] : subjectWords;
   const byId = kinds.find((kind) => kind === prefixes[/^[a-z]+_(?=[0-9a-f]{32}$)/.exec(name)?.[0] ?? ""]);
   if (byId && byId !== "person") return { kind: byId, id: name, organization: organization ?? "" };
-  if (byId) return { kind: byId, id: name, organization: organization ?? (await organizationOf(manage, name)) };
+  if (byId || (address.test(name) && kinds.includes("person")))
+    return { kind: "person", id: name, organization: organization ?? (await organizationOf(manage, name)) };
   const found = (await Promise.all(kinds.map((kind) => finders[kind](manage, name, organization)))).flat();
   if (found.length === 1) return found[0]!;
   if (found.length > 1)
@@ -62,7 +65,7 @@ const finders: Record<SubjectWord, (manage: Management, name: string, organizati
   },
   async person(manage, name, organization) {
     const all = await allOf((page) => manage.pagePeople({ organization, search: name, ...page }));
-    const exact = all.filter((one) => [one.name, one.email].some((own) => own?.toLowerCase() === name.toLowerCase()));
+    const exact = all.filter((one) => one.name?.toLowerCase() === name.toLowerCase());
     const named = exact.length > 0 || all.length !== 1 ? exact : all;
     return named.flatMap(({ id, memberships }) =>
       memberships.flatMap(({ organization: slug }): Named[] =>

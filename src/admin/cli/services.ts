@@ -1,6 +1,7 @@
 /** The dependencies of the CLI: main.ts passes them in, and tests pass their own. */
 
 import type { Configuration, StorageSettings } from "../../config/configuration.ts";
+import type { InitEngine } from "../../config/init.ts";
 import type { Room } from "../../config/workers.ts";
 import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
 import type { ManagementStores } from "../management/context.ts";
@@ -51,8 +52,8 @@ export interface Services {
   /** The certificates of this server and of the servers that it calls, as far as they can be read. */
   certificates(configuration: Configuration): Promise<SeenCertificate[]>;
 
-  /** Asks an engine for its models and drafts a sluice.yaml for it. */
-  draftConfiguration(upstream: { url: string; protocol: UpstreamProtocol; apiKey: string | null }): Promise<Draft>;
+  /** Asks engines for their models and drafts a sluice.yaml for them. */
+  draftConfiguration(engines: readonly InitEngine[], protocol: UpstreamProtocol): Promise<Draft>;
   /** The OpenAPI document as it is checked in: JSON text that ends with a line break. */
   openapi(of: "api" | "management"): Promise<string>;
 

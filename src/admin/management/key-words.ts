@@ -53,16 +53,6 @@ export function newKeySaid(made: NewKey, first: string, last = ""): Said {
   return secretSaid(first, made.key, next + last);
 }
 
-export function oldSecretsInWords({ id, secrets }: NewKey, now_ms: number): string {
-  const old = secrets.slice(1).filter((secret) => secretState(secret, now_ms) === "active");
-  if (old.length === 0) return "The old secret no longer works.\n";
-  if (old.every((secret) => secret.expiresAt)) {
-    const last_ms = Math.max(...old.map((secret) => secret.expiresAt?.getTime() ?? 0));
-    return `The old secret works until ${instant(new Date(last_ms))}.\n`;
-  }
-  return `The old secret works until you revoke it. To revoke it, run: sluice key revoke ${id} --old\n`;
-}
-
 /** Null: there are none. */
 export function labelsInWords(labels: Readonly<Record<string, string>>): string | null {
   const all = Object.entries(labels).map(([label, text]) => `${label}=${text}`);

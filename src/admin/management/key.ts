@@ -26,6 +26,7 @@ export const keyColumns: Column<Key>[] = [
   { head: "ORG", cell: (key) => key.organization },
   { head: "NAME", cell: (key) => key.name, breaks: true },
   { head: "STATE", cell: (key) => key.state },
+  { head: "OWNER", cell: (key) => key.owner ?? key.personId ?? "", breaks: true },
   standingColumn,
   {
     head: "KEY",

@@ -10,17 +10,18 @@ import { idOf } from "../../core/store/ids.ts";
 import { keyStates, type StoredKey } from "../store/key.ts";
 import { flag, required } from "./command.ts";
 import { isClosed, type ManagedCatalog, type ManagementContext, noKey, reusedKey } from "./context.ts";
-import { grace, rotated } from "./credential.ts";
+import { grace, oldEndsInWords, rotated } from "./credential.ts";
 import { fail } from "./error.ts";
 import { Key, keyColumns, NewKey } from "./key.ts";
 import { changeOf, newKeyOf } from "./key-change.ts";
-import { keyFacts, keySaid, newKeySaid, oldSecretsInWords } from "./key-words.ts";
+import { keyFacts, keySaid, newKeySaid } from "./key-words.ts";
 import { limitValueChanges } from "./limit-shape.ts";
 import { newLimits } from "./limits.ts";
+import { narrowedBy } from "./narrowing.ts";
 import { pageOrganizations } from "./organizations.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
-import { personOf } from "./people.ts";
+import { personIdOf, personNamed } from "./person-named.ts";
 import {
   duration,
   entry,
@@ -150,15 +151,11 @@ export const keyVerbs = [
       order: byOrganization,
     },
     async act(context, input) {
-      const { administration, narrowedTo, organizationOf } = context;
-      const owner = input.organization === undefined ? null : await organizationOf(input.organization);
-      const person = input.person === undefined ? context.person : (await personOf(context, input.person)).person.id;
-      const found = await administration.pageKeys({
+      const { organization, team, person } = input;
+      const found = await context.administration.pageKeys({
+        ...(await narrowedBy(context, { organization, team, person })),
         limit: limitIn(input),
         after: input.cursor,
-        organizationId: await narrowedTo(owner?.id),
-        teamId: input.team === undefined ? undefined : (await teamNamed(context, input.team, owner)).id,
-        personId: person ?? undefined,
         state: input.state,
         kind: input.kind,
         unusedFor_ms: input.unusedFor,
@@ -191,7 +188,11 @@ export const keyVerbs = [
       allow_from,
       team: Type.Optional(nullable(words("ID or name of a team of the organization."))),
       person: Type.Optional(
-        nullable(words("ID of a person of the organization: it is that person's, in the team of the membership.")),
+        nullable(
+          words(
+            "ID or verified e-mail address of a person of the organization: it is that person's, in the team of the membership.",
+          ),
+        ),
       ),
       limits: Type.Optional(
         nullable(limitValueChanges("Its own. Where it has none, what its team or its organization gives counts.")),
@@ -229,7 +230,7 @@ export const keyVerbs = [
         labels: flag("--label <name=text>", "a label; can be repeated"),
         allowFrom: flag("--allow-from <list>", "addresses and networks that can use the key (default: all)"),
         team: flag("--team <team>", "ID or name of a team of the organization"),
-        person: flag("--person <person>", "ID of the person whose key it is; it is in the team of the membership"),
+        person: flag("--person <person>", `${personNamed} whose key it is; it is in the team of the membership`),
         limits: flag("--limit", "what the key can use (default: what its team or its organization gives)"),
       },
       says: (made) => newKeySaid(made, `Created key '${made.name}' of ${made.organization} (${made.id}).`),
@@ -358,7 +359,8 @@ Examples:
     name: "rotateKey",
     route: "POST /keys/{id}/rotate",
     summary: "Give a key a new secret",
-    description: "The ID stays. The old secret works until its grace ends, or until it is revoked.",
+    description:
+      "The ID stays. The old secret works until its grace ends, 24 hours if none is given, or until it is revoked.",
     roles: keepers,
     onKey: "rotate",
     kind: "act",
@@ -371,13 +373,10 @@ Examples:
       description: "give a key a new secret and print it once; the ID stays the same",
       takes: {
         id: keyFlag,
-        grace: flag(
-          "--grace <time>",
-          "how long the old secret works: 30m, 1h, 7d, or 0s (default: until you revoke it)",
-        ),
+        grace: flag("--grace <time>", "how long the old secret works: 30m, 1h, 7d, or 0s (default: 24h)"),
       },
       says: (made, _, now_ms) =>
-        newKeySaid(made, `Rotated key '${made.name}' of ${made.organization}.`, oldSecretsInWords(made, now_ms)),
+        newKeySaid(made, `Rotated key '${made.name}' of ${made.organization}.`, oldEndsInWords("key", made, now_ms)),
       help: `
 Examples:
   $ sluice key rotate key_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --grace 1h
@@ -478,7 +477,7 @@ async function holderOf(
 ): Promise<{ personId: string; team: string | null } | null> {
   if (person == null) return null;
   if (team != null) fail("A person's key is in the team of the person's membership. Leave the team out.");
-  const found = await context.people.findPerson(person);
+  const found = await context.people.findPerson(await personIdOf(context, person));
   const membership = found?.memberships.find(({ organizationId }) => organizationId === id);
   if (!found || !membership)
     return fail(

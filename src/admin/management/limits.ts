@@ -18,6 +18,7 @@ import {
   valueShown,
 } from "./limit-shape.ts";
 import { noPerson, personOf } from "./people.ts";
+import { personNamed } from "./person-named.ts";
 import { examples, limitIn, managers, moment, oneOrganization, owners, part, readers, words } from "./shapes.ts";
 import { exampleStanding } from "./standing.ts";
 import { noTeam, teamNamed } from "./team.ts";
@@ -96,7 +97,7 @@ const exampleOf = (subject: SubjectLimitsShown["subject"], subjectId: string): S
 
 const oneTeam = { team: words("ID of the team.") };
 const oneKey = { id: words("ID of the key.") };
-const onePerson = { ...oneOrganization, person: words("ID of the person.") };
+const onePerson = { ...oneOrganization, person: words(`${personNamed}.`) };
 const examplePerson = `per_${"0".repeat(31)}6`;
 const sent = { own: { week: "20" } };
 

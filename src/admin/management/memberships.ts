@@ -7,12 +7,13 @@ import { flag, required } from "./command.ts";
 import { fail } from "./error.ts";
 import * as parse from "./parse.ts";
 import { changePerson, examplePerson, personChange, personFacts, personFlag } from "./people.ts";
+import { personNamed } from "./person-named.ts";
 import { entry, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("People");
 
-const one = { person: words("ID of the person.") };
+const one = { person: words(`${personNamed}.`) };
 const sent = { person: examplePerson.id };
 
 export const membershipVerbs = [
@@ -57,7 +58,7 @@ export const membershipVerbs = [
       says: personFacts,
       help: `
 Examples:
-  $ sluice membership give per_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --org acme --role member --team research
+  $ sluice membership give ann@example.com --org acme --role member --team research
   $ sluice membership give per_0192f0c1d2e37a4b8c9d0e1f2a3b4c5d --role viewer`,
     },
     async act(context, input) {

@@ -10,7 +10,7 @@ import { instant, minute } from "../../core/time/written.ts";
 import { id, life, Secret } from "../store/shapes.ts";
 import { type Column, type Facts, flag, required } from "./command.ts";
 import { lastAdministrator, type ManagementContext, reusedKey } from "./context.ts";
-import { grace, once, rotated, secretSaid, secretState } from "./credential.ts";
+import { grace, oldEndsInWords, once, rotated, secretSaid, secretState } from "./credential.ts";
 import { fail } from "./error.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
@@ -58,8 +58,8 @@ const operatorColumns: Column<Operator>[] = [
   { head: "ORGANIZATION", cell: ({ organizationId }) => organizationId ?? "all", optional: true },
 ];
 
-const tokenSaid = ({ token }: NewOperator, first: string) =>
-  secretSaid(first, token, "Store the token now; it is not shown again.\n");
+const tokenSaid = ({ token }: NewOperator, first: string, last = "") =>
+  secretSaid(first, token, `Store the token now; it is not shown again.\n${last}`);
 
 const operatorFacts = (operator: Operator): Facts => [
   ["id", operator.id],
@@ -192,7 +192,8 @@ Examples:
     name: "rotateOperator",
     route: "POST /operators/{id}/rotate",
     summary: "Give an operator a new token",
-    description: "The ID stays. The old token works until its grace ends, or until it is revoked.",
+    description:
+      "The ID stays. The old token works until its grace ends, 24 hours if none is given, or until it is revoked.",
     roles: admins,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
@@ -206,10 +207,11 @@ Examples:
         id: operatorFlag,
         grace: flag(
           "--grace <time>",
-          "how long the old token keeps working, such as 30m, 1h, 7d, or 0s (default: until you revoke it)",
+          "how long the old token keeps working, such as 30m, 1h, 7d, or 0s (default: 24h)",
         ),
       },
-      says: (made) => tokenSaid(made, `Rotated the token of operator ${made.name}.`),
+      says: (made, _, now_ms) =>
+        tokenSaid(made, `Rotated the token of operator ${made.name}.`, oldEndsInWords("operator", made, now_ms)),
     },
     async act(context, input) {
       const before = await operatorOf(context, input.id);

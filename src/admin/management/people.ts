@@ -12,6 +12,7 @@ import { fail } from "./error.ts";
 import { Membership, membershipWords } from "./membership.ts";
 import { partFrom } from "./page.ts";
 import * as parse from "./parse.ts";
+import { personIdOf, personNamed } from "./person-named.ts";
 import { admins, examples, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
 import { teamNamed } from "./team.ts";
@@ -66,9 +67,9 @@ export const examplePerson: Person = {
   ],
   version: 1,
 };
-const one = { person: words("ID of the person.") };
+const one = { person: words(`${personNamed}.`) };
 const sent = { person: examplePerson.id };
-export const personFlag = flag("<person>", "ID of the person (see: sluice person list)");
+export const personFlag = flag("<person>", `${personNamed} (see: sluice person list)`);
 
 const personColumns: Column<Person>[] = [
   { head: "ID", cell: (person) => person.id },
@@ -245,7 +246,7 @@ export const personVerbs = [
 ] as const;
 
 export async function personOf(context: ManagementContext, name: string): Promise<KnownPerson> {
-  const found = await context.people.findPerson(name);
+  const found = await context.people.findPerson(await personIdOf(context, name));
   const isOther = context.person !== null && context.person !== found?.person.id;
   const isInSight = found && !isOther && (context.within === null || visible(context, found).length > 0);
   return isInSight ? found : noPerson(name);
@@ -277,9 +278,10 @@ function personIn(context: ManagementContext, known: KnownPerson): Person {
 
 export async function changePerson(
   context: ManagementContext,
-  { person: id, version: read }: { person: string; version?: number | undefined },
+  { person: named, version: read }: { person: string; version?: number | undefined },
   act: (id: string, actor: string, version?: number) => Promise<PersonChanged>,
 ): Promise<Person> {
+  const id = await personIdOf(context, named);
   return changed(
     context,
     { read, id },

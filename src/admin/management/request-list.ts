@@ -120,7 +120,9 @@ export const requestListVerbs = [
       organization: Type.Optional(words("Only requests of this organization (slug or ID).")),
       team: Type.Optional(words("Only requests whose key was in this team: its ID, or with `organization` its name.")),
       key: Type.Optional(words("Only requests with this key, by its ID.")),
-      person: Type.Optional(words("Only requests with keys or sign-ins of this person, by the ID.")),
+      person: Type.Optional(
+        words("Only requests with keys or sign-ins of this person, by the ID or the verified e-mail address."),
+      ),
       model: Type.Optional(words("Only requests for this model.")),
       operation: Type.Optional(oneOf([...meteredOperations], { description: "Only requests of this operation." })),
       outcome: Type.Optional(oneOf(listedOutcomes, { description: "Only requests with this outcome." })),
@@ -137,7 +139,10 @@ export const requestListVerbs = [
         organization: flag("--org <org>", "list only requests of this organization (slug or ID)"),
         team: flag("--team <team>", "list only requests of this team (its ID, or with --org its name)"),
         key: flag("--key <key>", "list only requests with this key (its ID)"),
-        person: flag("--person <person>", "list only requests with keys or sign-ins of this person (the ID)"),
+        person: flag(
+          "--person <person>",
+          "list only requests with keys or sign-ins of this person (ID or e-mail address)",
+        ),
         model: flag("--model <model>", "list only requests for this model"),
         operation: { ...flag("--operation <operation>", "list only requests of this operation"), hasChoices: true },
         outcome: { ...flag("--outcome <outcome>", "list only requests with this outcome"), hasChoices: true },

@@ -13,6 +13,7 @@ import { id, instant } from "../store/shapes.ts";
 import { type Facts, flag } from "./command.ts";
 import { fail } from "./error.ts";
 import { dollars } from "./money.ts";
+import { Refusal, refusalFacts, refusalShown } from "./refusal.ts";
 import { examples, formed, owners } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -42,13 +43,14 @@ export const Request = Type.Object(
       Type.Object({
         upstream: Type.String(),
         attempts: count(),
-        first_part_ms: nullable(Type.Number()),
+        first_part_ms: nullable(Type.Number({ description: "From the admission, as `duration_ms`." })),
         tried: Type.Array(
           Type.Object({
             upstream: Type.String(),
             replica: Type.Optional(Type.String({ description: "The engine's address, where its name has several." })),
             outcome: Type.String(),
             ms: Type.Number(),
+            status: Type.Optional(Type.Integer({ description: "The status of the engine's refusal." })),
             continued: Type.Optional(
               Type.Boolean({ description: "It went on with an answer that another engine had begun." }),
             ),
@@ -59,12 +61,16 @@ export const Request = Type.Object(
               }),
             ),
           }),
-          { description: "Each attempt, where there was more than one, or its upstream has several addresses." },
+          {
+            description:
+              "Each attempt, where there was more than one, the engine refused, or its upstream has several addresses.",
+          },
         ),
       }),
     ),
+    refusal: nullable(Refusal),
     report_rejected: Type.Unknown({ description: "The engine's report that Sluice did not believe; else null." }),
-    duration_ms: nullable(Type.Number()),
+    duration_ms: nullable(Type.Number({ description: "From the admission to the end." })),
   },
   { $id: "Request", description: "The receipt that the key's owner reads, and what only operators see." },
 );
@@ -75,7 +81,8 @@ export const requestVerbs = [
     name: "findRequest",
     route: "GET /requests/{id}",
     summary: "Look up a request",
-    description: "By the `x-service-request-id` of its answer: outcome, route, timing and receipt.",
+    description:
+      "By the `x-service-request-id` of its answer: outcome, route, timing, receipt, and why it was refused.",
     roles: owners,
     faults: ["resource_not_found"],
     takes: Type.Object({
@@ -124,13 +131,25 @@ export const requestVerbs = [
         key: "build server",
         person: null,
         route: null,
+        refusal: {
+          message:
+            "The key laptop has used its $10.00 for this week. It starts anew on Monday 23 November 2026 at 00:00 UTC.",
+          limit: {
+            name: "week",
+            value: dollars(10_000_000_000),
+            used: dollars(10_000_000_000),
+            held: dollars(0),
+            needed: dollars(240_000),
+            resetAt: examples.at,
+          },
+        },
         reportRejected: null,
         duration_ms: null,
       },
     },
     command: {
       words: "request show",
-      description: "show the outcome, route, timing, and receipt of a request",
+      description: "show the outcome, route, timing, and receipt of a request, or why it was refused",
       takes: { id: flag("<id>", "ID of the request, from its x-service-request-id header") },
       says: requestFacts,
     },
@@ -149,11 +168,12 @@ export const requestVerbs = [
       const organization = (await administration.findOrganization(owner))?.slug ?? null;
       const counted = await currency();
       const own = receipt ? receiptShown(receipt, counted) : refusedShown(refusal!, counted);
+      const why = refusal && refusalShown(refusal, counted);
       // Members see neither the engine nor the usage of the organization.
       const seen = detailsOf(receipt, counted);
       const details = person === null ? seen : { ...seen, ...hidden };
       const names = { organization, key: key?.name ?? null, person: key?.person ?? null };
-      return decode(Request, { ...own, ...details, organization_id: owner, ...names });
+      return decode(Request, { ...own, ...details, refusal: why, organization_id: owner, ...names });
     },
   }),
 ] as const;
@@ -198,10 +218,10 @@ function requestFacts(request: Request): Facts {
   const duration = (value: number | null | undefined) =>
     value === null || value === undefined ? null : `${grouped(value)} ms`;
   const attempts = (route?.tried ?? []).map(
-    ({ upstream, replica, outcome, ms, said }, index) =>
+    ({ upstream, replica, outcome, status, ms, said }, index) =>
       [
         `attempt ${index + 1}`,
-        `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}, ${duration(ms)}${said ? `: ${said}` : ""}`,
+        `${upstream}${replica ? ` at ${replica}` : ""}, ${outcome}${status ? ` (${status})` : ""}, ${duration(ms)}${said ? `: ${said}` : ""}`,
       ] as const,
   );
   const costs = request.prices
@@ -225,6 +245,7 @@ function requestFacts(request: Request): Facts {
     ["operation", `${request.operation}${request.stream ? ", streamed" : ""}`],
     ["model", request.model],
     ["outcome", [request.outcome, request.errorCode].filter(Boolean).join(": ")],
+    ...(request.refusal ? refusalFacts(request.refusal, request.limitedBy) : []),
     ["stopped by", request.stoppedBy],
     ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
     [

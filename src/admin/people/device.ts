@@ -135,9 +135,9 @@ async function decided(visit: Visit, session: CurrentSession, fields: Fields): P
 
 /** A link for each issuer, since a form may not lead to another host. */
 function signInLinks(parts: IdentityParts, path: string, more: Record<string, string> = {}): Html {
-  const links = issuersOf(identityOf(parts)).map(({ issuer }) => {
+  const links = issuersOf(identityOf(parts)).map(({ issuer, name }) => {
     const query = new URLSearchParams({ issuer, ...more });
-    return html`<a class="button" href="${path}?${query.toString()}">Sign in with ${new URL(issuer).host}</a>`;
+    return html`<a class="button" href="${path}?${query.toString()}">Sign in with ${name}</a>`;
   });
   return html`<p>${links}</p>`;
 }

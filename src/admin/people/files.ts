@@ -44,6 +44,20 @@ export function wantsPage({ method, headers }: Request): boolean {
   return (method === "GET" || method === "HEAD") && /\btext\/html\b/i.test(headers.get("accept") ?? "");
 }
 
+/** Reports whether the request is a browser's at an address where programs get JSON. */
+export function prefersPage(request: Request): boolean {
+  return wantsPage(request) && weightOf(request, "text/html") > weightOf(request, "application/json");
+}
+
+/** The weight of a media type in `accept`; 0 if it has not the type by name. */
+function weightOf({ headers }: Request, type: string): number {
+  for (const one of (headers.get("accept") ?? "").toLowerCase().split(",")) {
+    const [name = "", ...parameters] = one.split(";").map((part) => part.trim());
+    if (name === type) return Number(parameters.find((part) => part.startsWith("q="))?.slice(2) ?? 1);
+  }
+  return 0;
+}
+
 /** The file is compressed for the first client that takes gzip, and stays compressed. */
 function served({ bytes, type }: ConsoleFile, caching: string): (request: Request) => Response {
   const own = new Uint8Array(bytes);

@@ -53,8 +53,8 @@ export function sessionOperations(parts: ConsoleParts): Operation[] {
 /** Each issuer is a link, since a form may not lead to another host. */
 function waysIn({ people, links }: ConsoleParts) {
   const identity = people?.identity() ?? null;
-  const issuers = (identity ? issuersOf(identity) : []).map(({ issuer }) => ({
-    name: new URL(issuer).host,
+  const issuers = (identity ? issuersOf(identity) : []).map(({ issuer, name }) => ({
+    name,
     href: `/sign-in?${new URLSearchParams({ issuer })}`,
   }));
   return { issuers, operator: true, embedded: links !== null };

@@ -21,6 +21,10 @@ const issuer = group(
       { isRequired: true },
       "Its URL, exactly as in its discovery document and its tokens; `https`, except on loopback.",
     ),
+    name: text(
+      { minLength: 1, maxLength: 100, absent: "the host of its URL" },
+      "What people read on the button that signs in: `Acme login`.",
+    ),
     client_id: text(
       { minLength: 1, maxLength: 512, absent: "nobody signs in through it" },
       "Sluice's client ID at this issuer.",

@@ -17,7 +17,7 @@ import type { Batcher } from "./batcher.ts";
 import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
-import { limitedIn, wordsFor } from "./limit-words.ts";
+import { wordsFor } from "./limit-words.ts";
 import { refusalOf } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
@@ -133,7 +133,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     if (answer.answer !== "granted") {
       const least = inputNanos + costOf(outputTokens_min, model.prices.output);
       const refusal = refusalOf(answer, least, wordsFor(entry, settings.currency));
-      const limited = limitedIn(refusal.details.body);
+      const { limit: limited } = refusal.details;
       if (limited?.models !== undefined) ample.keyRefused(keyId, model.id);
       else if (limited && limited.limitedBy !== "organization") ample.keyRefused(keyId);
       else ample.forget(organizationId);

@@ -2,7 +2,7 @@
 
 import { counted } from "../inference/amounts.ts";
 import { type Currency, moneyInWords } from "../inference/money.ts";
-import { type Limited, type LimitedBy, narrowest } from "../store/budget.ts";
+import type { Limited, LimitedBy } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import type { RateLimitName } from "../store/rates.ts";
@@ -69,13 +69,6 @@ export const limitedShown = ({ limitedBy, models }: Limited) => ({
   limited_by: limitedBy,
   ...(models !== undefined && { limited_models: models }),
 });
-
-/** Reads what `limitedShown` wrote; null: it was no limit. */
-export function limitedIn({ limited_by, limited_models }: Record<string, unknown> = {}): Limited | null {
-  const limitedBy = narrowest.find((one) => one === limited_by);
-  if (limitedBy === undefined) return null;
-  return typeof limited_models === "string" ? { limitedBy, models: limited_models } : { limitedBy };
-}
 
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

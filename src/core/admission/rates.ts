@@ -99,9 +99,17 @@ function rateLimitExceeded(refused: RateRefused, tokens_min: number, { words, he
     name === "tokens" && reading.remaining > 0
       ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`
       : `The ${whole} is reached.`;
+  const { limit, remaining } = reading;
   return new Fault("rate_limit_exceeded", `${problem} Try again in ${seconds} s.`, {
     retryAfterSeconds: seconds,
     headers,
+    limit: {
+      ...limitedOf(refused),
+      name: `${name}_per_minute`,
+      limit,
+      used: limit - remaining,
+      needed: name === "tokens" ? tokens_min : 1,
+    },
     body: limitedShown(refused),
   });
 }

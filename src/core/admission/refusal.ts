@@ -5,7 +5,7 @@
  */
 
 import { counted, percentOf } from "../inference/amounts.ts";
-import { asFault, Fault } from "../inference/fault.ts";
+import { asFault, Fault, type LimitMet } from "../inference/fault.ts";
 import { type Currency, moneyInWords, moneyOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import {
@@ -81,19 +81,22 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
     const window = windows[kinds[0] ?? "session"];
     const resets = short.length > 1 ? `Its ${window.kind}` : "It";
     const problem = `${isUsedUp ? "The" : `${needs(leastNanos, currency)}, but the`} ${who} ${statesOf(short, currency)}`;
-    return usageLimitReached(problem, { window, resets }, shortage, account);
+    const met = metLimit(short[0] ?? window, shortage, leastNanos, window.resetAt);
+    return usageLimitReached(problem, { window, resets, met }, shortage, account);
   }
   // No reset of the plan's own windows makes room; that of the extra usage does, which is the month's.
   const whole = `${who}'s whole ${moneyInWords(infinite(windows[tooSmall].limit), currency)} ${spanNames[tooSmall]}`;
   const extraState = `the ${who} ${statesOf([extraLimit(extra)], currency)}`;
   const problem = `${needs(leastNanos, currency)}, more than the ${whole}, and ${extraState}`;
-  return usageLimitReached(problem, { window: windows.month, resets: "Its extra usage" }, shortage, account);
+  const window = windows.month;
+  const met = metLimit(extraLimit(extra), shortage, leastNanos, window.resetAt);
+  return usageLimitReached(problem, { window, resets: "Its extra usage", met }, shortage, account);
 }
 
 /** Settled use leaves too little, and extra usage cannot take the request, until `until.window` resets. */
 function usageLimitReached(
   problem: string,
-  until: { window: WindowReading; resets: string },
+  until: { window: WindowReading; resets: string; met: LimitMet },
   shortage: Limiter,
   { words: { plan, currency }, windows, zone }: Account,
 ): Fault {
@@ -110,6 +113,7 @@ function usageLimitReached(
   return new Fault("usage_limit_reached", message, {
     retryAfterSeconds: seconds,
     headers: { ...windowHeaders(windows), "x-should-retry": "false" },
+    limit: until.met,
     body: {
       window: kind,
       reset_at: resetAt.toISOString(),
@@ -126,11 +130,17 @@ function usageLimitReached(
 function usageReserved(shortage: Limiter, leastNanos: number, { words, windows }: Account): Fault {
   const { currency } = words;
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastNanos);
-  const states = statesOf(shortOf(shortage, isPlanFull), currency);
+  const short = shortOf(shortage, isPlanFull);
+  const states = statesOf(short, currency);
   return new Fault(
     "usage_reserved",
     `${needs(leastNanos, currency)}, but the ${named(shortage, words)} ${states}. Try again when one of them ends.`,
-    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: limitedShown(shortage) },
+    {
+      retryAfterSeconds: 1,
+      headers: windowHeaders(windows),
+      limit: metLimit(short[0] ?? shortage.windows.session, shortage, leastNanos),
+      body: limitedShown(shortage),
+    },
   );
 }
 
@@ -139,11 +149,17 @@ function concurrencyLimitExceeded(answer: Crowded, words: RefusalWords): Fault {
   const crowded = crowdedBy(answer);
   const limited: Limited = crowded ? limitedOf(crowded) : { limitedBy: "organization" };
   const concurrentRequests = crowded ? crowded.concurrentRequests : (raised ?? words.plan.concurrentRequests);
-  const limit = `limit of ${counted(concurrentRequests ?? 0, "request")} at a time${forModels(limited)}`;
+  const whole = concurrentRequests ?? 0;
+  const limit = `limit of ${counted(whole, "request")} at a time${forModels(limited)}`;
   return new Fault(
     "concurrency_limit_exceeded",
     `The ${named(limited, words)}'s ${limit} is reached. Try again when one of them ends.`,
-    { retryAfterSeconds: 1, headers: windowHeaders(windows), body: limitedShown(limited) },
+    {
+      retryAfterSeconds: 1,
+      headers: windowHeaders(windows),
+      limit: { ...limited, name: "concurrent_requests", limit: whole, used: crowded?.running ?? whole, needed: 1 },
+      body: limitedShown(limited),
+    },
   );
 }
 
@@ -155,6 +171,12 @@ interface NamedLimit extends Pick<Limited, "models"> {
   limit: number | null;
   used: number;
   held: number;
+}
+
+function metLimit(limit: NamedLimit, limited: Limited, needed: number, resetAt?: Date): LimitMet {
+  const { kind, used, held } = limit;
+  const met = { ...limitedOf(limited), name: kind, limit: limit.limit ?? 0, used, held, needed };
+  return resetAt ? { ...met, resetAt } : met;
 }
 
 function extraLimit({ capNanos, used, held }: ExtraReading): NamedLimit {

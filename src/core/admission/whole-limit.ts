@@ -7,7 +7,7 @@
 import { counted } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
 import { moneyInWords, moneyOf } from "../inference/money.ts";
-import type { Limited } from "../store/budget.ts";
+import { type Limited, limitedOf } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import {
   askAdvice,
@@ -43,6 +43,7 @@ export function beyondWholeLimit(whole: WholeLimit, needed: number, words: Refus
   const message = `${asked}, more than the ${named(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
   return new Fault("usage_limit_reached", message, {
     headers: { "x-should-retry": "false" },
+    limit: { ...limitedOf(whole), name: limit, limit: value, used: null, needed },
     body: {
       limit,
       limit_value: written(value),

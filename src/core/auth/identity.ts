@@ -26,6 +26,8 @@ export interface Identity {
 export interface Issuer {
   /** Exactly the text of `iss`. */
   issuer: string;
+  /** What people read. */
+  name: string;
   /** Null: nobody signs in by it. */
   clientId: string | null;
   clientSecret: string | null;

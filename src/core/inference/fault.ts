@@ -111,6 +111,24 @@ export interface SaidOverflow {
   contextTokens?: number;
 }
 
+/** The limit that refused a request, as it was then. Money is in nanos. */
+export interface LimitMet {
+  limitedBy: "organization" | "team" | "person" | "key";
+  /** A pattern: a public model id, or `prefix/*`. Absent: all models. */
+  models?: string;
+  /** `extra`: the extra usage of the month. */
+  name: "session" | "week" | "month" | "extra" | "requests_per_minute" | "tokens_per_minute" | "concurrent_requests";
+  limit: number;
+  /** Null if the request alone is above the limit, so that nobody looked. */
+  used: number | null;
+  /** The nanos of the window that running requests hold beside what is used. */
+  held?: number;
+  /** The least that the request needs. */
+  needed: number;
+  /** When the window ends. Absent: no reset makes room. */
+  resetAt?: Date;
+}
+
 export interface FaultDetails {
   /** The wire path of the offending field. */
   param?: string;
@@ -124,6 +142,8 @@ export interface FaultDetails {
   retryAfterSeconds?: number;
   /** Further response headers, such as `allow`. */
   headers?: Record<string, string>;
+  /** The limit that the request met, for its record. */
+  limit?: LimitMet;
   /** Further keys of the error object. */
   body?: Record<string, unknown>;
   /** The cause, for the log only. */

@@ -3,18 +3,18 @@
  * (docs/design/usage.md, Receipts), for which nothing waits. Once the request is admitted, the ledger has its record.
  */
 
-import { limitedIn } from "../admission/limit-words.ts";
 import type { Call } from "../http/call.ts";
 import type { Fault } from "../inference/fault.ts";
+import { unquoted } from "../protocol/engine-text.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 export function refused(dependencies: Dependencies, call: Call, operation: Operation, fault: Fault): void {
-  const { code, status, details } = fault;
+  const { code, status, message } = fault;
+  const { limit } = fault.details;
   const { source, organization, key, model, stream } = call.notes;
   if (source !== undefined || organization === undefined || key === undefined) return;
   dependencies.metrics.decision("refused", code);
-  const limited = limitedIn(details.body);
   // A request that failed by a defect or because a store is away was not refused.
   if (status >= 500) return;
   dependencies.refused.add({
@@ -25,6 +25,8 @@ export function refused(dependencies: Dependencies, call: Call, operation: Opera
     model: model ?? null,
     stream: stream ?? null,
     errorCode: code,
-    ...(limited && { limited }),
+    // Only what refuses a body can quote it.
+    message: status === 400 ? unquoted(message) : message,
+    ...(limit && { limit }),
   });
 }

@@ -31,7 +31,8 @@ export const liveness = probe(
 );
 
 const clientProbe = "Some clients check here, without a key, that the server is up before their first request.";
-export const rootProbe = probe("probeRoot", "/", "Client probe", clientProbe);
+const rootWords = `${clientProbe} A browser gets a page for people.`;
+export const rootProbe = probe("probeRoot", "/", "Client probe", rootWords);
 export const helloProbe = probe("probeHello", "/api/hello", "Client probe", clientProbe);
 
 const verbose = Type.Object({

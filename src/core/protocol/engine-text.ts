@@ -14,16 +14,20 @@ const read_characters_max = 4000;
 
 /** Undefined if the engine gave no text. */
 export function engineTextOf(body: unknown): string | undefined {
-  const text = textOf(errorOf(body).message).slice(0, read_characters_max);
+  const safe = unquoted(textOf(errorOf(body).message));
+  return safe === "" ? undefined : safe;
+}
+
+/** A message about a request, without credentials and without what it quotes of the request. */
+export function unquoted(message: string): string {
+  const text = message.slice(0, read_characters_max);
   const plain = text.replace(/\s+/g, " ").replace(/[^\x20-\x7e\u00a0-\ud7ff\uf900-\ufffd]/g, "?");
   const quiet = plain.replace(quoted, (whole, mark: string, inner: string) =>
     isFieldName(inner) ? whole : `${mark}…${mark}`,
   );
   const unvalued = quiet.replace(/\b(value|input)=(?!['"`]|-?\d)[^,)]*/g, "$1=…");
-  const safe = masked(unvalued)
-    .replace(/\S{16,}/g, (word) => (looksSecret(word) ? "<secret>" : word))
-    .trim();
-  return safe === "" ? undefined : safe.slice(0, characters_max);
+  const safe = masked(unvalued).replace(/\S{16,}/g, (word) => (looksSecret(word) ? "<secret>" : word));
+  return safe.trim().slice(0, characters_max);
 }
 
 /** A text between two marks of one kind. An apostrophe inside a word is none. */

@@ -2,10 +2,11 @@
  * The limits of keys, people and teams beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
  * (ledger.ts); an administrator sets them here.
  */
+import type { LimitMet } from "../inference/fault.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
 
 /** The kinds of subjects that have limits. */
-export type LimitedBy = "organization" | "team" | "person" | "key";
+export type LimitedBy = LimitMet["limitedBy"];
 
 /** Whose limit it is, and for which models; absent: for all. */
 export interface Limited {

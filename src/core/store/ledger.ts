@@ -162,6 +162,7 @@ export interface Settle extends RequestFacts {
       outcome: string;
       ms: number;
       continued?: boolean;
+      status?: number;
       said?: string;
     }[];
   } | null;

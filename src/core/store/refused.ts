@@ -2,7 +2,7 @@
  * Inference requests that were refused after their caller was authenticated. They cost nothing and are in no sum, but their
  * ids have receipts too (docs/design/usage.md, Receipts). The store keeps them for at least 30 days.
  */
-import type { Limited } from "./budget.ts";
+import type { LimitMet } from "../inference/fault.ts";
 import type { Operation } from "./ledger.ts";
 
 export interface RefusedRequest {
@@ -16,8 +16,10 @@ export interface RefusedRequest {
   model: string | null;
   stream: boolean | null;
   errorCode: string;
-  /** Whose limit it was; absent: it was none. */
-  limited?: Limited;
+  /** The message that the client read, without what it quotes of the request's content. */
+  message: string;
+  /** Absent: it was no limit. */
+  limit?: LimitMet;
   refusedAt: Date;
 }
 

@@ -30,7 +30,7 @@ export async function refusalOf(
   const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body, dialect);
   const lesser = withoutRefusedField(dialect, request, status, body);
-  const said = status >= 400 && status < 500 ? engineTextOf(body) : undefined;
+  const said = engineTextOf(body);
   const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status, ...(said === undefined ? {} : { said }) };
   const wait_s = retryAfterOf(reply);
   if (wait_s === null) return { fault, end, lesser };

@@ -303,6 +303,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       outcome: end.kind,
       ms: Math.round(ms),
       ...(continued && { continued }),
+      ...(end.status !== undefined && { status: end.status }),
       ...(end.said !== undefined && { said: end.said }),
     });
     attempted({ model: this.#attemptRequest.asked.model.id, route, end, ms });

@@ -13,6 +13,8 @@ export interface Tried {
   ms: number;
   /** It went on with an answer that another engine had begun. */
   continued?: true;
+  /** The status of its refusal. */
+  status?: number;
   /** The engine's own text of its refusal. Only operators read it. */
   said?: string;
 }

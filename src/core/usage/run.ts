@@ -175,6 +175,8 @@ class GrantedRun implements Run {
   #answer: EngineAnswer | null = null;
   #meter: Meter | null = null;
   #firstPart_ms: number | null = null;
+  /** From the request's arrival, as the other times are. */
+  readonly #admitted_ms: number;
   #total_ms = 0;
   #settled: Promise<void> | null = null;
   #confirmed: Promise<void> = Promise.resolve();
@@ -186,6 +188,7 @@ class GrantedRun implements Run {
     this.#asked = asked;
     this.#caller = caller;
     this.#reservation = reservation;
+    this.#admitted_ms = caller.elapsed_ms();
   }
 
   get grant() {
@@ -320,8 +323,11 @@ class GrantedRun implements Run {
     const { route, attempts = 0, tried = [] } = this.#answer?.progress ?? {};
     if (!route) return null;
     const { name: upstream, address: replica } = route.upstream;
-    const served = { upstream, attempts, firstPart_ms: this.#firstPart_ms };
-    return tried.length > 1 || replica || tried[0]?.said !== undefined ? { ...served, tried } : served;
+    const first_ms = this.#firstPart_ms;
+    // A record counts from its admission alone.
+    const firstPart_ms = first_ms === null ? null : Math.max(0, first_ms - Math.round(this.#admitted_ms));
+    const served = { upstream, attempts, firstPart_ms };
+    return tried.length > 1 || replica || tried[0]?.status !== undefined ? { ...served, tried } : served;
   }
 
   #ending(): Ending {

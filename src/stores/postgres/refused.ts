@@ -1,7 +1,7 @@
 /**
  * Refused requests over SQL. A unique key keeps an organization to its places in each second, whichever node writes.
  */
-import type { Limited, LimitedBy } from "../../core/store/budget.ts";
+import type { LimitMet } from "../../core/inference/fault.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { type RefusedRequests, refused_per_second_max } from "../../core/store/refused.ts";
@@ -25,8 +25,8 @@ export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
         requests.map((one) => one.errorCode),
         requests.map((one) => Math.max(0, Math.round(one.age_ms))),
         refused_per_second_max,
-        requests.map((one) => one.limited?.limitedBy ?? null),
-        requests.map((one) => one.limited?.models ?? null),
+        requests.map((one) => one.message),
+        requests.map((one) => (one.limit ? JSON.stringify(one.limit) : null)),
       ]);
     },
     async find(requestId) {
@@ -41,8 +41,9 @@ export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
         model: row.model,
         stream: row.stream,
         errorCode: row.error_code,
+        message: row.error_message,
         refusedAt: row.refused_at,
-        ...(row.limited_by !== null && { limited: limitedIn(row.limited_by, row.limited_models) }),
+        ...(row.limit_met && { limit: limitOf(row.limit_met) }),
       };
     },
     async personOf(keyId) {
@@ -68,12 +69,15 @@ interface RefusedRow {
   stream: boolean | null;
   error_code: string;
   refused_at: Date;
-  limited_by: LimitedBy | null;
-  limited_models: string | null;
+  error_message: string;
+  limit_met: KeptLimit | null;
 }
 
-const limitedIn = (limitedBy: LimitedBy, models: string | null): Limited =>
-  models === null ? { limitedBy } : { limitedBy, models };
+/** A limit as its JSON has it. */
+type KeptLimit = Omit<LimitMet, "resetAt"> & { resetAt?: string };
+
+const limitOf = ({ resetAt, ...limit }: KeptLimit): LimitMet =>
+  resetAt === undefined ? limit : { ...limit, resetAt: new Date(resetAt) };
 
 const personIdOf = (uuid: string | null): string | null => (uuid === null ? null : idOf(uuid, "per_"));
 
@@ -88,7 +92,7 @@ const keeping = `
     select *, store_now() - age_ms * interval '1 millisecond' as refused_at
     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::bigint[],
         $10::text[], $11::text[])
-      as one (request_id, organization_id, key_id, operation, model, stream, error_code, age_ms, limited_by, limited_models)
+      as one (request_id, organization_id, key_id, operation, model, stream, error_code, age_ms, error_message, limit_met)
     where not exists (select from usage_refusal k where k.request_id = one.request_id)
   ), numbered as (
     select *, floor(extract(epoch from refused_at))::bigint as second,
@@ -101,10 +105,10 @@ const keeping = `
     from numbered n
   )
   insert into usage_refusal
-    (request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at, limited_by,
-      limited_models)
-  select request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at, limited_by,
-    limited_models
+    (request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at,
+      error_message, limit_met)
+  select request_id, organization_id, second, place, key_id, operation, model, stream, error_code, refused_at,
+    error_message, limit_met::jsonb
   from placed where place <= $9
   on conflict do nothing`;
 

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Prompts } from "../../../src/admin/cli/prompts.ts";
+import type { Services } from "../../../src/admin/cli/services.ts";
 import { isKey } from "../../../src/core/auth/key.ts";
 import { shell } from "./shell.ts";
 
@@ -224,6 +225,14 @@ describe("a secret", () => {
     await typed("org create acme");
     const { id } = await json("key create --org acme --name app --json");
     expect((await typed(`key rotate ${id} --grace 1h`)).out).toContain("works until 2026-11-21 04:00:00 UTC");
+    // The first one ends sooner, and the second one in 24 hours.
+    expect((await typed(`key rotate ${id}`)).out).toContain("works until 2026-11-22 03:00:00 UTC");
+    const { secrets } = (await json(`key show ${id} --json`)) as { secrets: { expires_at: string | null }[] };
+    expect(secrets.map(({ expires_at }) => expires_at)).toEqual([
+      null,
+      "2026-11-22T03:00:00.000Z",
+      "2026-11-21T04:00:00.000Z",
+    ]);
     expect((await typed(`key rotate ${id} --grace 0s`)).out).toContain("no longer works");
   });
 });
@@ -314,7 +323,7 @@ describe("tables", () => {
   test("are a line a row where nothing has to fit, with no colour", async () => {
     const lines = (await listed(null)).trimEnd().split("\n");
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +USED +KEY +SCOPES +LAST USED +ENDS$/);
+    expect(lines[0]).toMatch(/^ID +ORG +NAME +STATE +OWNER +USED +KEY +SCOPES +LAST USED +ENDS$/);
     expect(lines.join("")).not.toContain("\u001b");
   });
 
@@ -360,8 +369,8 @@ describe("files and services", () => {
     const asked: unknown[] = [];
     const { typed } = shell({
       environment: { SLUICE_UPSTREAM_KEY: "engine-secret" },
-      draftConfiguration: async (upstream) => {
-        asked.push(upstream);
+      draftConfiguration: async (engines, protocol) => {
+        asked.push({ engines, protocol });
         return { yaml: "upstreams: {}\n", models: ["local/tiny"], schema: "{}\n" };
       },
     });
@@ -369,7 +378,9 @@ describe("files and services", () => {
     const first = await typed(words);
     expect([first.code, first.out]).toEqual([0, expect.stringContaining("1 model: local/tiny")]);
     expect(readFileSync(file, "utf8")).toBe("upstreams: {}\n");
-    expect(asked).toEqual([{ url: "http://127.0.0.1:11434/v1", protocol: "openai-chat", apiKey: "engine-secret" }]);
+    const engine = { name: "main", url: "http://127.0.0.1:11434/v1", apiKey: "engine-secret" };
+    const engines = [{ ...engine, keyVariable: "SLUICE_UPSTREAM_KEY" }];
+    expect(asked).toEqual([{ engines, protocol: "openai-chat" }]);
     writeFileSync(file, "mine");
     const again = await typed(words);
     expect([again.code, again.err]).toEqual([1, expect.stringContaining("--force")]);
@@ -380,6 +391,33 @@ describe("files and services", () => {
     await typed([...words, "--force", "--protocol", "openai-responses"]);
     expect(asked.at(-1)).toMatchObject({ protocol: "openai-responses" });
     expect(await typed([...words, "--force", "--protocol", "grpc"])).toMatchObject({ code: 2, out: "" });
+  });
+
+  test("init takes several engines, each with its name and its own key", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "sluice-init-")), "sluice.yaml");
+    const asked: unknown[] = [];
+    const draftConfiguration: Services["draftConfiguration"] = async (engines) => {
+      asked.push(engines);
+      return { yaml: "upstreams: {}\n", models: ["local/tiny"], schema: "{}\n" };
+    };
+    const words = (...upstreams: string[]) => [
+      ...["init", "--output", file, "--force"],
+      ...upstreams.flatMap((one) => ["--upstream", one]),
+    ];
+    const own = shell({ environment: { SLUICE_UPSTREAM_KEY_GPU_2: "second" }, draftConfiguration });
+    expect((await own.typed(words("gpu-1=http://10.0.0.7:8000/v1", "gpu-2=http://10.0.0.8:8000/v1"))).code).toBe(0);
+    expect((await own.typed(words("http://10.0.0.7:8000/v1?a=b", "http://10.0.0.8:8000/v1"))).code).toBe(0);
+    expect(asked).toMatchObject([
+      [
+        { name: "gpu-1", url: "http://10.0.0.7:8000/v1", apiKey: null },
+        { name: "gpu-2", url: "http://10.0.0.8:8000/v1", apiKey: "second", keyVariable: "SLUICE_UPSTREAM_KEY_GPU_2" },
+      ],
+      [{ name: "engine-1", url: "http://10.0.0.7:8000/v1?a=b" }, { name: "engine-2" }],
+    ]);
+    expect((await own.typed(words("a=http://x/v1", "a=http://y/v1"))).err).toContain("two engines have the name a");
+    const shared = shell({ environment: { SLUICE_UPSTREAM_KEY: "first" }, draftConfiguration });
+    expect((await shared.typed(words("a=http://x/v1", "b=http://y/v1"))).err).toContain("SLUICE_UPSTREAM_KEY_A");
+    expect(asked).toHaveLength(2);
   });
 
   test("the simulator runs until it gets a signal", async () => {

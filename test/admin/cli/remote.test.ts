@@ -88,7 +88,7 @@ describe("every verb", () => {
     await refusedRequests(owned.db).keep([
       {
         ...{ requestId, organizationId: key.organizationId, keyId: key.id, operation: "messages", age_ms: 0 },
-        ...{ model: null, stream: null, errorCode: "usage_limit_reached" },
+        ...{ model: null, stream: null, errorCode: "usage_limit_reached", message: "" },
       },
     ]);
     const inputs = {

@@ -280,12 +280,18 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
       }
       const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
       const by = { organizationId: id, keyId: ended.keyId, operation: "messages" as const };
-      const how = { model: null, stream: null, errorCode: "invalid_json", age_ms: 0 };
+      const how = {
+        model: null,
+        stream: null,
+        errorCode: "invalid_json",
+        message: "The body ends too early.",
+        age_ms: 0,
+      };
       await refusedRequests(owned.db).keep([{ requestId, ...by, ...how }]);
       expect(await it.json(`request show ${requestId} --json`)).toMatchObject({
         ...{ outcome: "refused", error_code: "invalid_json", organization_id: id, organization: slug, windows: null },
       });
-      expect((await it.typed(`request show ${requestId}`)).out).toContain("refused: invalid_json");
+      expect((await it.typed(`request show ${requestId}`)).out).toMatch(/refused: invalid_json\n.*ends too early/);
     });
   });
 }

@@ -133,7 +133,23 @@ async function served(
     operation: chance.pick(meteredOperations),
   };
   if (chance.below(10) === 0) {
-    const refusal = { organizationId: owner.id, stream: true, errorCode: "usage_limit_reached", age_ms: 0 } as const;
+    const refusal = {
+      organizationId: owner.id,
+      stream: true,
+      errorCode: "usage_limit_reached",
+      age_ms: 0,
+      message:
+        "This request needs at least $0.31, but the team research has $0.12 left of its $50.00 for this week (99.76% used). It starts anew on Monday 30 November 2026 at 00:00 UTC. Send less input, choose a cheaper model, wait until then, or ask your administrator for a higher limit of the team.",
+      limit: {
+        limitedBy: "team",
+        name: "week",
+        limit: 50e9,
+        used: 49.88e9,
+        held: 0,
+        needed: 0.31e9,
+        resetAt: new Date(Date.UTC(2026, 10, 30)),
+      },
+    } as const;
     return refusedRequests(db).keep([{ ...refusal, ...facts }]);
   }
   const admit = admitOf(owner.id, { ...facts, lease_ms: 100 * hour_ms });

@@ -157,6 +157,41 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     expect([shown.key_id, shown.outcome]).toEqual([key.id, "completed"]);
   });
 
+  test("show how to connect: the first commands, and the model with its context window", async () => {
+    await tab.visit("/connect");
+    const { models } = await node.sluice.json<{ models: { id: string; context_tokens: number }[] }>("config", "show");
+    const block = (name: string) =>
+      tab.page.locator("section", { has: tab.page.getByRole("heading", { name, exact: true }) }).locator("pre");
+    const model = await tab.page.getByLabel("Model").inputValue();
+    const known = models.find(({ id }) => id === model)!;
+    expect(await block("In a terminal").textContent()).toBe(
+      `sluice login ${node.serviceUrl} --key\nsluice claude --model ${model}`,
+    );
+    expect(await block("Claude Code").textContent()).toContain(
+      ` CLAUDE_CODE_MAX_CONTEXT_TOKENS=${known.context_tokens} claude --model ${model}`,
+    );
+    expect(await block("Codex").textContent()).toContain(`model_context_window = ${known.context_tokens}\n`);
+  });
+
+  test("say why a request was refused: the message that its client read, and the limit that it met", async () => {
+    const words = ["--org", "marked", "--name", "small", "--limit", "week=0.00000001"];
+    const { key } = await node.sluice.json<{ key: string }>("key", "create", ...words);
+    const messages = [{ role: "user", content: "Hello" }];
+    const refused = await node.sluice.post("/v1/chat/completions", { model: "qwen/qwen3-32b", messages }, { key });
+    expect(refused.status).toBe(429);
+    const { error } = (await refused.json()) as { error: { message: string; request_id: string } };
+    await tab.visit(`/requests/${error.request_id}`);
+    const main = tab.page.locator("main");
+    await main.getByText(error.message).waitFor();
+    const facts = await main
+      .getByRole("heading", { name: "What the client read" })
+      .locator("xpath=ancestor::section")
+      .textContent();
+    for (const part of ["limit of thekey", "limitweek", "allowed$0.00000001", "the request needed$"])
+      expect(facts).toContain(part);
+    expect(await tab.axeProblems()).toEqual([]);
+  });
+
   test("show a member who came in by the issuer herself alone, and let her keep her own keys", async () => {
     const own = await openTab(node.url, { theme: "dark", width: 320 }, browser);
     await signInAs(own, node, "member");
@@ -167,7 +202,7 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     }
     const pages = await own.page.locator("nav.rail li").allTextContents();
     expect(pages).toEqual(["Overview", "Usage", "Requests", "Models", "Connect"]);
-    for (const path of ["/organizations/demo", "/people", "/audit", "/plans", "/operators"]) {
+    for (const path of ["/organizations/test", "/people", "/audit", "/plans", "/operators"]) {
       await own.visit(path);
       expect(await own.page.locator("h1").textContent()).toBe("Not found");
     }
@@ -214,7 +249,7 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     await dialog.getByRole("alert").waitFor();
     await own.context.close();
     const organizations = await node.sluice.json<{ slug: string }[]>("org", "list");
-    expect(organizations.map(({ slug }) => slug).sort()).toEqual(["demo", "marked"]);
+    expect(organizations.map(({ slug }) => slug).sort()).toEqual(["marked", "test"]);
   });
 
   test("show who administers an organization her own, and no limits that she may not raise", async () => {

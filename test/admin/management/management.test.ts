@@ -189,15 +189,27 @@ describe("keys", () => {
     expect(await use(secret)).toBe("expired_api_key");
   });
 
-  test("rotation keeps the id, gives a second secret, and leaves the old one working until it is revoked", async () => {
-    const { manage, use, pass, told } = setup();
+  test("rotation keeps the id, gives a second secret, and leaves the old one working for a day, or until it is revoked", async () => {
+    const { manage, use, pass } = setup();
     await manage.createOrganization({ slug: "acme" });
     const first = await manage.createKey({ organization: "acme", name: "app" });
     const second = await manage.rotateKey({ id: first.id });
     expect(second.id).toBe(first.id);
     expect(second.key!).not.toBe(first.key!);
-    pass(400 * 86_400_000);
+    pass(86_400_000 - 1);
     expect([await use(first.key!), await use(second.key!)]).toEqual(["ok", "ok"]);
+    const third = await manage.rotateKey({ id: first.id, grace: null });
+    pass(1);
+    expect([await use(first.key!), await use(second.key!)]).toEqual(["expired_api_key", "ok"]);
+    pass(86_400_000);
+    expect([await use(second.key!), await use(third.key!)]).toEqual(["expired_api_key", "ok"]);
+  });
+
+  test("what a rotation replaced is revoked by itself", async () => {
+    const { manage, use, told } = setup();
+    await manage.createOrganization({ slug: "acme" });
+    const first = await manage.createKey({ organization: "acme", name: "app" });
+    const second = await manage.rotateKey({ id: first.id });
     await manage.revokeKey({ id: first.id, old: true });
     expect([await use(first.key!), await use(second.key!)]).toEqual(["revoked_api_key", "ok"]);
     expect(told).toEqual([first.id, first.id]);

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { parse } from "yaml";
 import { initConfiguration } from "../../../src/config/init.ts";
+import { engineAt } from "../../config/reading.ts";
 import { refusalOf } from "../../harness/engine.ts";
 import { nanosOf } from "../../harness/money.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
@@ -85,7 +86,7 @@ async function expectCharge(response: Response, said: Usage, told: Usage): Promi
 
 test(`${server.engine}: sluice init finds what its models are for`, async () => {
   const url = `${root}/v1`;
-  const { yaml } = await initConfiguration({ url, apiKey: null, fetch, nowSeconds: 1, check: async () => [] });
+  const { yaml } = await initConfiguration({ engines: [engineAt(url)], fetch, nowSeconds: 1, check: async () => [] });
   const entries: { kind?: string; routes: { model: string }[] }[] = parse(yaml).models;
   const found = new Map(entries.map(({ kind = "chat", routes }) => [routes[0]!.model, kind]));
   // The tiny model that completes has a template for chats.

@@ -98,6 +98,28 @@ test("a team's limits bind all of its keys, and the narrowest that resets last i
   expect(full).toMatchObject({ code: "usage_limit_reached", limited_by: "team", window: "week" });
   expect(full.message).toMatch(/the team research has \$[\d.]+ left of its \$0\.00011 for this week/);
 
+  // An administrator reads why later, in the client's words and in figures.
+  const { standing } = await service.json<{ standing: { week: { used: Money } } }>(
+    "team",
+    "show",
+    "research",
+    "--org",
+    org,
+  );
+  const limit = {
+    name: "week",
+    value: dollars(111_000),
+    used: standing.week.used,
+    held: dollars(0),
+    needed: { currency: "USD" },
+    reset_at: full.reset_at,
+  };
+  const stored = { limited_by: "team", refusal: { message: full.message, limit } };
+  expect(await service.json("request", "show", String(full.request_id))).toMatchObject(stored);
+  const said = (await service.cli("request", "show", String(full.request_id))).stdout;
+  expect(said).toContain(full.message);
+  expect(said).toMatch(/^limit +week of the team, \$0\.00011: \$[\d.]+ used, .*; the request needed \$0\.0001\d/m);
+
   // Out of the team it is as before.
   await service.json("key", "update", two.id, "--no-team");
   expect((await chat(two.key, "hello")).status).toBe(200);
@@ -209,6 +231,9 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
   const error = await refused(full);
   expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
+  expect(await service.json("request", "show", String(error.request_id))).toMatchObject({
+    refusal: { message: error.message, limit: { name: "requests_per_minute", reset_at: null, held: null, needed: 1 } },
+  });
   expect(error.message).toMatch(/^The key test's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);
   const others = await chat(neighbour.key, "hello", 10);
   // Two of the limited key, and this one: what was refused took nothing.

@@ -141,4 +141,22 @@ describe("the text of an engine's refusal", () => {
     await until(() => sluice.stderr().includes(id), 5_000);
     expect(sluice.stderr()).not.toContain("You wrote");
   });
+
+  test("is in the record with its status when the engine fails, too", async () => {
+    answer = () =>
+      Response.json({ error: { message: "CUDA out of memory; prompt was 'private words'" } }, { status: 500 });
+    const response = await chat("own");
+    expect(response.status).toBe(503);
+    const id = requestIdOf(response);
+    let shown: Json = {};
+    await until(async () => {
+      shown = await sluice.json<Json>("request", "show", id);
+      return shown.outcome === "failed";
+    }, 10_000);
+    const said = "CUDA out of memory; prompt was '…'";
+    const { tried } = shown.route as { tried: Json[] };
+    expect(tried[0]).toMatchObject({ upstream: "own", outcome: "failed", status: 500, said });
+    expect(await (await sluice.fetch(`/v1/service/requests/${id}`)).text()).not.toContain("CUDA");
+    expect((await sluice.cli("request", "show", id)).stdout).toContain(`failed (500)`);
+  });
 });

@@ -61,7 +61,9 @@ async function personIn(organization: string): Promise<string> {
 async function refusedWith({ id, organizationId }: { id: string; organizationId: string }): Promise<string> {
   const requestId = `req_${Bun.randomUUIDv7().replaceAll("-", "")}`;
   const request = { requestId, organizationId, keyId: id, operation: "messages", age_ms: 0 } as const;
-  await refusedRequests(owned.db).keep([{ ...request, model: null, stream: null, errorCode: "usage_limit_reached" }]);
+  await refusedRequests(owned.db).keep([
+    { ...request, model: null, stream: null, errorCode: "usage_limit_reached", message: "" },
+  ]);
   return requestId;
 }
 

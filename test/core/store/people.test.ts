@@ -256,7 +256,7 @@ for (const { kind, open } of kindsFor(import.meta.path))
       };
       const trusted: Issuer = {
         ...{ issuer, clientId: null, clientSecret: null, scopes: [], parameters: {}, audiences: [], algorithms: [] },
-        ...{ subject: ["sub"], groupsClaim: "groups" },
+        ...{ name: "login", subject: ["sub"], groupsClaim: "groups" },
       };
       const identity: Identity = {
         ...{ serviceUrl: null, consoleUrl: null, issuers: [trusted], rules: [rule], keysOfLeavers: "revoke" },

@@ -1,6 +1,7 @@
 // Refused requests, on both kinds of database.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { LimitMet } from "../../../src/core/inference/fault.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { NewRefused, RefusedRequests } from "../../../src/core/store/refused.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
@@ -17,6 +18,7 @@ const refusedBy = (organizationId: string, change: Partial<NewRefused> = {}): Ne
   model: "acme/writer-1",
   stream: true,
   errorCode: "usage_limit_reached",
+  message: "The team research has used its $10.00 for this week.",
   age_ms: 0,
   ...change,
 });
@@ -40,7 +42,17 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
     };
 
     test("one is found as it was, at the store's time; what nobody knows is null", async () => {
-      const full = refusedBy(newId("org_"), { age_ms: 200 });
+      const limit: LimitMet = {
+        limitedBy: "team",
+        models: "acme/*",
+        name: "week",
+        limit: 10_000_000_000,
+        used: 9_999_999_999,
+        held: 0,
+        needed: 240_000,
+        resetAt: new Date("2026-11-23T00:00:00Z"),
+      };
+      const full = refusedBy(newId("org_"), { age_ms: 200, limit });
       const bare = refusedBy(newId("org_"), { model: null, stream: null, errorCode: "invalid_json" });
       await store.keep([full, bare]);
       await store.keep([]);

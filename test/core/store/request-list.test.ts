@@ -105,6 +105,7 @@ for (const name of databaseKinds(import.meta.path)) {
           stream: true,
           operation: "messages",
           errorCode: "usage_limit_reached",
+          message: "",
         } as const;
         return refusedRequests(store.db).keep([{ ...refusal, ...facts, keyId, age_ms: 0 }]);
       }

@@ -279,8 +279,8 @@ for (const name of databaseKinds(import.meta.path))
       const one = { organizationId: organizations[0], operation: "messages" as const, model: null, stream: null };
       const ids = [`req_${newHex()}`, `req_${newHex()}`] as const;
       await refused.keep([
-        { requestId: ids[0], keyId: keys[0]!.id, errorCode: "model_not_found", age_ms: 0, ...one },
-        { requestId: ids[1], keyId: keys[3]!.id, errorCode: "model_not_found", age_ms: 0, ...one },
+        { requestId: ids[0], keyId: keys[0]!.id, errorCode: "model_not_found", message: "", age_ms: 0, ...one },
+        { requestId: ids[1], keyId: keys[3]!.id, errorCode: "model_not_found", message: "", age_ms: 0, ...one },
       ]);
       expect(await refused.find(ids[0])).toMatchObject({ personId: people[0] });
       expect(await refused.find(ids[1])).toMatchObject({ personId: null });

@@ -13,6 +13,7 @@ const refusedBy = (organizationId: string) => ({
   model: null,
   stream: false,
   errorCode: "rate_limit_exceeded",
+  message: "The key laptop's limit is reached.",
 });
 
 function memoryStore() {

@@ -60,6 +60,7 @@ function bench(
     counted?: () => Promise<number>;
     isFinal?: () => boolean;
     tried?: Tried[];
+    elapsed_ms?: () => number;
   } = {},
 ) {
   const settlements: Settlement[] = [];
@@ -86,7 +87,7 @@ function bench(
       halted.abort(fault);
       leaving.abort(fault);
     },
-    elapsed_ms: () => 7.4,
+    elapsed_ms: options.elapsed_ms ?? (() => 7.4),
     keepsText: () => true,
     granted() {},
     ended: (one) => void ended.push(one),
@@ -155,7 +156,7 @@ describe("a run that was granted is settled once", () => {
         nanos: 5 * 100 + 20 * 10 + 3 * 1000 + 2 * 1,
         outcome: "completed",
         errorCode: null,
-        route: { upstream: "main", firstPart_ms: 7 },
+        route: { upstream: "main", firstPart_ms: 0 },
       },
     ]);
     expect(learned).toHaveLength(1);
@@ -255,11 +256,22 @@ test("the record of an answer that took two attempts names both, and that of a f
   ];
   const twice = bench(whole, { tried });
   await read(await twice.start());
-  expect(twice.settlements[0]!.route).toEqual({ upstream: "main", attempts: 2, firstPart_ms: 7, tried });
+  expect(twice.settlements[0]!.route).toEqual({ upstream: "main", attempts: 2, firstPart_ms: 0, tried });
   expect(twice.ended[0]!.tried).toEqual(tried);
   const once = bench(whole, { tried: tried.slice(1) });
   await read(await once.start());
-  expect(once.settlements[0]!.route).toEqual({ upstream: "main", attempts: 1, firstPart_ms: 7 });
+  expect(once.settlements[0]!.route).toEqual({ upstream: "main", attempts: 1, firstPart_ms: 0 });
+});
+
+test("a record counts the first part from the admission, as it counts the end; everything else from the arrival", async () => {
+  let waited_ms = 0;
+  const { start, settlements, ended } = bench(whole, { elapsed_ms: () => waited_ms });
+  waited_ms = 400;
+  const run = await start();
+  waited_ms = 430;
+  await read(run);
+  expect(settlements[0]!.route).toMatchObject({ firstPart_ms: 30 });
+  expect(ended[0]).toMatchObject({ firstPart_ms: 430 });
 });
 
 test("a run whose lease is lost ends its caller's work, with the reason", async () => {

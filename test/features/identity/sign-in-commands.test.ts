@@ -2,7 +2,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Laptop, laptop } from "../../harness/laptop.ts";
+import { run } from "../../../src/admin/cli/run.ts";
+import { openedInBrowser } from "../../../src/admin/cli/sign-in/browser.ts";
+import { shell } from "../../admin/cli/shell.ts";
+import { approve, type Laptop, laptop } from "../../harness/laptop.ts";
 import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { until } from "../../harness/until.ts";
 
@@ -46,8 +49,10 @@ describe("signing in from the command line", () => {
   test("prints an address and a code, waits for the approval, and keeps a token that works as a key", async () => {
     const { stdout, stderr, code } = await signIn();
     expect([code, stdout]).toEqual([0, `Signed in at ${node.serviceUrl} as ann@x.test.\n`]);
-    expect(stderr).toContain(`Open  ${node.serviceUrl}/device\n`);
-    expect(stderr).toMatch(/Code {2}[A-Z]{4}-[A-Z]{4}\n/);
+    const code_shown = /Code {2}([A-Z]{4}-[A-Z]{4})\n/.exec(stderr)?.[1];
+    expect(stderr).toContain(`Open  ${node.serviceUrl}/device?user_code=${code_shown}\n`);
+    // Nobody sits at a pipe.
+    expect(stderr).not.toContain("in your browser");
     const got = await token();
     expect(got).toMatchObject({ code: 0, stderr: "" });
     expect((await models(got.token)).status).toBe(200);
@@ -149,6 +154,56 @@ describe("signing in from the command line", () => {
     expect(refused.stderr).toBe(
       `sluice: Your sign-in at ${node.serviceUrl} has ended. Run: sluice login ${node.serviceUrl}\n`,
     );
+  });
+
+  test("in a terminal on a desktop the page opens with the code filled in, unless the user wants none", async () => {
+    using desktop = laptop();
+    const opened = join(desktop.folder, "opened");
+    writeFileSync(join(desktop.folder, "xdg-open"), `#!/bin/sh\necho "$1" >>'${opened}'\n`, { mode: 0o755 });
+    const environment = { ...desktop.env, PATH: `${desktop.folder}:${desktop.env.PATH}`, DISPLAY: ":0" };
+    const login = (words: string[]) => {
+      let said = "";
+      const err = (text: string) => {
+        said += text;
+      };
+      const terminal = { out() {}, err, width: 80, color: false, interactive: true };
+      const { services } = shell({ terminal, environment, now_ms: Date.now });
+      return { done: run(["login", ...words], services), said: () => said };
+    };
+    const first = login([node.serviceUrl]);
+    await until(() => existsSync(opened), 10_000, "the browser");
+    const [page] = readFileSync(opened, "utf8").split("\n");
+    expect(page).toMatch(/\/device\?user_code=[A-Z]{4}-[A-Z]{4}$/);
+    expect(first.said()).toContain("It opens in your browser.");
+    await approve(node, new URL(page!).searchParams.get("user_code")!);
+    expect(await first.done).toBe(0);
+    // The server is remembered, also after a sign-out.
+    const { access_token, refresh_token } = JSON.parse(readFileSync(desktop.signInFile(node.serviceUrl), "utf8"));
+    secrets.push(access_token, refresh_token);
+    expect((await desktop.run("logout")).code).toBe(0);
+    const again = login(["--no-browser"]);
+    await until(() => again.said().includes("Code"), 10_000, "the code");
+    expect(again.said()).not.toContain("in your browser");
+    await approve(node, /Code {2}(\S+)/.exec(again.said())![1]!);
+    expect(await again.done).toBe(0);
+    const kept = JSON.parse(readFileSync(desktop.signInFile(node.serviceUrl), "utf8"));
+    secrets.push(kept.access_token, kept.refresh_token);
+    // There is no desktop, it is elsewhere, or nobody looks.
+    const { terminal } = shell({ environment }).services;
+    const seen = { ...terminal, width: 80 };
+    expect(openedInBrowser({ environment: { ...environment, DISPLAY: "" }, terminal: seen }, page!, "linux")).toBe(
+      false,
+    );
+    const remote = { ...environment, SSH_CONNECTION: "10.0.0.1 22" };
+    expect(openedInBrowser({ environment: remote, terminal: seen }, page!, "linux")).toBe(false);
+    expect(openedInBrowser({ environment, terminal }, page!, "linux")).toBe(false);
+    expect(readFileSync(opened, "utf8")).toBe(`${page}\n`);
+  });
+
+  test("without a server, the first sign-in says where its address is", async () => {
+    using other = laptop();
+    const { code, stderr } = await other.run("login");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("sluice login https://sluice.example")]);
   });
 
   test("logout ends the sign-in here and there", async () => {

@@ -3,16 +3,33 @@ import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { isKey } from "../../../core/auth/key.ts";
 import type { CommandContext } from "../context.ts";
-import { type JsonFlag, jsonOption, printAnswer } from "../option.ts";
+import { type JsonFlag, jsonOption, missing, printAnswer } from "../option.ts";
 import { safeUrl } from "../safe-url.ts";
 import type { Services } from "../services.ts";
 import { oneLine } from "../terminal.ts";
 import { accessToGive, chosenServer, tokensOf } from "./access.ts";
+import { openedInBrowser } from "./browser.ts";
 import { type KeptSignIn, type KeptSignIns, keptSignIns, secretOf } from "./kept.ts";
 import type { KeyStore } from "./key-store.ts";
 import { forgotten, hidden, revealed, type StoreName, storeFor, storeNames } from "./secrets.ts";
-import { deviceCodes, endpointsAt, requireKnownKey, revokedAt, ServerAway, tokensFor } from "./service.ts";
+import {
+  type DeviceCodes,
+  deviceCodes,
+  endpointsAt,
+  requireKnownKey,
+  revokedAt,
+  ServerAway,
+  tokensFor,
+} from "./service.ts";
 
+interface LoginOptions extends JsonFlag {
+  key?: true;
+  store?: StoreName;
+  browser: boolean;
+}
+
+const whichServer =
+  "the server: sluice login https://sluice.example. The page of that address, and Connect in the console, show the command";
 const url_chars_max = 200;
 const key_bytes_max = 4096;
 
@@ -21,16 +38,17 @@ export function addSignInCommands(program: Command, { services }: CommandContext
   program
     .command("login")
     .description("sign in to a server, with a browser on any machine; or store a key for it")
-    .argument("<url>", "what clients call: https://sluice.example")
+    .argument("[url]", "what clients call: https://sluice.example (default: where you signed in last)")
     .option("--key", "keep a key instead, from SLUICE_KEY or standard input")
+    .option("--no-browser", "print the address to open, and open nothing")
     .addOption(new Option("--store <place>", "where to keep the refresh token or key").choices(storeNames))
     .addOption(jsonOption())
     .addHelpText("after", loginHelp)
-    .action(async (typed: string, options: JsonFlag & { key?: true; store?: StoreName }) => {
-      const url = serverAt(typed);
+    .action(async (typed: string | undefined, options: LoginOptions, command: Command) => {
       const kept = keptSignIns(services);
+      const url = typed === undefined ? (kept.last() ?? missing(command, whichServer)) : serverAt(typed);
       const store = await storeFor(services, options.store);
-      const signIn = options.key ? await byKey(services, url) : await byDevice(services, url);
+      const signIn = options.key ? await byKey(services, url) : await byDevice(services, url, options.browser);
       await kept.locked(url, async () => {
         const before = readable(kept, url);
         kept.write(url, store ? await withoutSecret(services, store, url, signIn) : signIn);
@@ -126,14 +144,16 @@ function keyOnInput(): string {
   return readFileSync(0).subarray(0, key_bytes_max).toString("utf8");
 }
 
-async function byDevice(services: Services, url: string): Promise<KeptSignIn> {
+async function byDevice(services: Services, url: string, hasBrowser: boolean): Promise<KeptSignIn> {
   const { terminal, now_ms } = services;
   const endpoints = await endpointsAt(url);
   const codes = await deviceCodes(url, endpoints);
   const minutes = Math.floor(codes.expires_in / 60);
+  const page = pageOf(codes);
+  const opens = hasBrowser && openedInBrowser(services, page) ? "It opens in your browser. " : "";
   // Standard output stays free for the result.
   terminal.err(
-    `Open  ${oneLine(codes.verification_uri)}\nCode  ${oneLine(codes.user_code)}\n\nWaiting for your approval, for ${minutes} minutes. Approve only this code.\n`,
+    `Open  ${oneLine(page)}\nCode  ${oneLine(codes.user_code)}\n\n${opens}Waiting for your approval, for ${minutes} minutes. Approve only this code.\n`,
   );
   const until_ms = now_ms() + codes.expires_in * 1000;
   let interval_s = codes.interval ?? 5;
@@ -146,6 +166,12 @@ async function byDevice(services: Services, url: string): Promise<KeptSignIn> {
     else if (answer.error !== "authorization_pending") throw new Error(answer.description);
   }
   throw new Error(`Nobody approved the code in time. Run again: sluice login ${url}`);
+}
+
+/** The page with the code filled in, if it is the same page. */
+function pageOf({ verification_uri, verification_uri_complete = verification_uri }: DeviceCodes): string {
+  const [page, complete] = [new URL(verification_uri), URL.parse(verification_uri_complete)];
+  return complete?.origin === page.origin && complete.pathname === page.pathname ? complete.href : page.href;
 }
 
 /** While the server is away, the approval still waits. */
@@ -172,6 +198,11 @@ file that only you can read. Where the system has a key store that works
 token or the key is kept there, and the file has only the access token of an
 hour. --store file or system, or SLUICE_TOKEN_STORE, chooses. You can sign in at
 several servers.
+
+In a terminal on a desktop, the page opens in the browser with the code filled
+in. Compare it with the code here, and approve it. Elsewhere, open the address
+on any machine. The server is remembered: later, sluice login alone signs in
+there again.
 
 Examples:
   $ sluice login https://sluice.example

@@ -34,6 +34,8 @@ export interface KeptSignIns {
   remove(url: string): boolean;
   /** The server of the newest sign-in, else the only one that is left. */
   current(): string | null;
+  /** The server of the newest sign-in, also of one that has ended; null: there was none. */
+  last(): string | null;
   setCurrent(url: string): void;
   /** The access token was given away. */
   noteGiven(url: string): void;
@@ -53,6 +55,7 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
   const folder = join(configurationFolder(environment), "sluice", "sign-ins");
   const fileOf = (url: string) => join(folder, `${encodeURIComponent(url)}.json`);
   const currentFile = join(folder, "current");
+  const last = () => unlessMissing(() => readFileSync(currentFile, "utf8"))?.trim() ?? null;
   const made = () => mkdirSync(folder, { recursive: true, mode: 0o700 });
   const all = () =>
     (unlessMissing(() => readdirSync(folder)) ?? [])
@@ -73,10 +76,11 @@ export function keptSignIns({ environment, newUuid, now_ms }: Services): KeptSig
     },
     current() {
       const servers = all();
-      const named = unlessMissing(() => readFileSync(currentFile, "utf8"))?.trim();
-      if (named !== undefined && servers.includes(named)) return named;
+      const named = last();
+      if (named !== null && servers.includes(named)) return named;
       return servers.length === 1 ? servers[0]! : null;
     },
+    last,
     setCurrent(url) {
       made();
       writeWhole(currentFile, `${url}\n`);

@@ -1,0 +1,22 @@
+/** The browser of the desktop at which this user sits. */
+import type { Services } from "../services.ts";
+
+type Seat = Pick<Services, "environment" | "terminal">;
+
+/** Opens a page there. False: there is no desktop, or nobody looks at this terminal. */
+export function openedInBrowser({ environment, terminal }: Seat, url: string, platform = process.platform): boolean {
+  if (terminal.width === null) return false;
+  const program = openerOf(environment, platform);
+  if (program === null) return false;
+  // The page is an argument of its own, so nothing in it is a command.
+  Bun.spawn([program, url], { env: environment, stdin: "ignore", stdout: "ignore", stderr: "ignore" }).unref();
+  return true;
+}
+
+function openerOf(environment: Services["environment"], platform: string): string | null {
+  const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
+  // Of a session by SSH, the desktop is elsewhere.
+  if (environment.SSH_CONNECTION) return null;
+  if (platform === "darwin") return found("open");
+  return environment.DISPLAY || environment.WAYLAND_DISPLAY ? found("xdg-open") : null;
+}
