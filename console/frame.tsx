@@ -2,25 +2,26 @@
 import { useEffect, useRef } from "preact/hooks";
 import { path } from "./core/address.ts";
 import { announcement } from "./core/announce.ts";
-import { actIn, may, membership, session, signOut } from "./core/session.ts";
+import { actIn, membership, session, signOut } from "./core/session.ts";
 import { nextTheme, theme } from "./core/theme.ts";
-import { type PageEntry, pages } from "./pages.ts";
+import { isSeen, type PageEntry, pages } from "./pages.ts";
 import { Search } from "./parts/search.tsx";
 import { Empty, Page } from "./parts/section.tsx";
 
 export function Frame() {
-  const seen = pages.filter(({ needs }) => needs === null || may(needs));
-  const [page, id] = pageAt(path.value, seen);
+  const seen = pages.filter(isSeen);
+  const listed = seen.filter(({ list }) => list !== undefined);
+  const { page, id, tab } = placeOf(path.value, seen);
+  const current = page?.under ?? page?.path;
   const name = page?.name ?? "Not found";
   useEffect(() => {
-    document.title = `${id ? `${id} – ` : ""}${name} – Sluice`;
     announcement.value = name;
   }, [name, id]);
   const rail = useRef<HTMLElement>(null);
   useEffect(() => {
     // On a narrow screen the pages stand side by side, and the current one may be beyond the edge.
-    const current = rail.current?.querySelector<HTMLElement>("[aria-current]");
-    if (current) rail.current!.scrollLeft = current.offsetLeft - (rail.current!.clientWidth - current.offsetWidth) / 2;
+    const link = rail.current?.querySelector<HTMLElement>("[aria-current]");
+    if (link) rail.current!.scrollLeft = link.offsetLeft - (rail.current!.clientWidth - link.offsetWidth) / 2;
   }, [page]);
   return (
     <div class="frame">
@@ -32,9 +33,9 @@ export function Frame() {
           <Mark /> Sluice
         </a>
         <ul>
-          {seen.map((one) => (
+          {listed.map((one) => (
             <li key={one.path}>
-              <a href={one.path} aria-current={one === page ? "page" : undefined} title={`g ${one.key}`}>
+              <a href={one.path} aria-current={one.path === current ? "page" : undefined} title={`g ${one.key}`}>
                 {one.name}
               </a>
             </li>
@@ -43,11 +44,11 @@ export function Frame() {
       </nav>
       <div class="side">
         <header class="top">
-          <Search pages={seen} />
+          <Search pages={listed} />
           <Who />
         </header>
         <main id="main" tabIndex={-1}>
-          <PageShown page={page} id={id} first={seen[0]} />
+          <PageShown page={page} id={id} tab={tab} first={listed[0]} />
         </main>
       </div>
       <div class="hidden" role="status" aria-live="polite">
@@ -57,9 +58,9 @@ export function Frame() {
   );
 }
 
-function PageShown({ page, id, first }: { page: PageEntry | undefined; id: string; first: PageEntry | undefined }) {
-  if (page?.one && id !== "") return <page.one key={id} id={id} />;
-  if (page) return <page.list />;
+function PageShown({ page, id, tab, first }: Place & { first: PageEntry | undefined }) {
+  if (page?.one && id !== "") return <page.one key={id} id={id} tab={tab} />;
+  if (page?.list && id === "") return <page.list />;
   return (
     <Page title="Not found">
       <Empty>
@@ -70,13 +71,19 @@ function PageShown({ page, id, first }: { page: PageEntry | undefined; id: strin
   );
 }
 
-/** The page of an address, and the thing on it. Without the right to see the first page, one gets the first visible one. */
-function pageAt(path: string, seen: readonly PageEntry[]): [page: PageEntry | undefined, id: string] {
+interface Place {
+  page: PageEntry | undefined;
+  /** The thing on it, and the part of its page. */
+  id: string;
+  tab: string;
+}
+
+/** The page at an address. Without the right to see the first page, one gets the first visible one. */
+function placeOf(path: string, seen: readonly PageEntry[]): Place {
   const [, first = "", ...rest] = path.split("/");
-  const found = seen.find((one) => one.path === `/${first}`);
-  if (first === "") return [found ?? seen[0], ""];
-  const id = decoded(rest.join("/"));
-  return [id !== "" && !found?.one ? undefined : found, id];
+  const page = seen.find((one) => one.path === `/${first}`) ?? (first === "" ? seen[0] : undefined);
+  const [id = "", ...part] = page?.hasParts ? rest : [rest.join("/")];
+  return { page, id: decoded(id), tab: decoded(part.join("/")) };
 }
 
 function decoded(text: string): string {

@@ -1,6 +1,5 @@
 /** The entry of the console: it takes up the session, and shows the page of the address. */
 import "./core/language.ts";
-import "uplot/dist/uPlot.min.css";
 import "./style/index.css";
 import { render } from "preact";
 import { followLinks } from "./core/address.ts";

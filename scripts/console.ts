@@ -29,8 +29,10 @@ async function assetsOf(entry: string): Promise<Asset[]> {
     entrypoints: [entry],
     target: "browser",
     minify: true,
+    // What is imported when it is needed is a file of its own.
+    splitting: true,
     define: { "process.env.NODE_ENV": '"production"' },
-    naming: { entry: "[name].[hash].[ext]", asset: "[name].[hash].[ext]" },
+    naming: { entry: "[name].[hash].[ext]", chunk: "[name].[hash].[ext]", asset: "[name].[hash].[ext]" },
   });
   return Promise.all(
     outputs.map(async (output) => {
@@ -42,9 +44,15 @@ async function assetsOf(entry: string): Promise<Asset[]> {
   );
 }
 
-/** The frame of every page: nothing in it is of one page, so the server sends the same to all addresses. */
+/**
+ * The frame of every page: nothing in it is of one page, so the server sends the same to all addresses. Files that a program
+ * imports when somebody needs them are not named.
+ */
 function documentWith(assets: readonly Asset[]): string {
-  const ending = (end: string) => assets.filter(({ path }) => path.endsWith(end)).map(({ path }) => path);
+  const isLater = (path: string) =>
+    assets.some(({ text }) => text.includes(`import("./${path.replace(/^.*\//, "")}")`));
+  const first = assets.map(({ path }) => path).filter((path) => !isLater(path));
+  const ending = (end: string) => first.filter((path) => path.endsWith(end));
   const styles = ending(".css").map((path) => `<link rel="stylesheet" href="${path}">`);
   const programs = ending(".js").map((path) => `<script type="module" src="${path}"></script>`);
   return `<!doctype html>

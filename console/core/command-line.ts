@@ -56,7 +56,8 @@ function valueText(value: unknown): string {
   return quoted(value);
 }
 
-function quoted(value: unknown): string {
+/** As a shell takes it for one word. */
+export function quoted(value: unknown): string {
   const text = String(value);
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

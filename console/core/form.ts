@@ -15,6 +15,8 @@ export interface Field {
   isSent?: boolean;
   /** The meaning of an empty number or amount; without it, that there is no limit. */
   none?: string;
+  /** The form of its text, beside the form of its kind. */
+  pattern?: string;
   /** The value that is there now: a field that still has it is not sent. */
   value?: string | number | boolean | readonly string[] | null;
 }
@@ -25,10 +27,10 @@ export type WrittenField = Pick<Field, "name"> & Partial<Field>;
 /** The fields of a form, with what the verb says of the members of its input. */
 export function completed(fields: readonly WrittenField[], members: Record<string, MemberEntry>): Field[] {
   return fields.map((field) => {
-    const { kind = "text", choices = [], isRequired = false } = members[field.name] ?? {};
+    const { kind = "text", choices = [], isRequired = false, pattern } = members[field.name] ?? {};
     const words = field.name.replaceAll("_", " ");
     const label = words.charAt(0).toUpperCase() + words.slice(1);
-    return { label, kind, isRequired, ...(choices.length > 0 && { choices }), ...field };
+    return { label, kind, isRequired, ...(choices.length > 0 && { choices }), ...(pattern && { pattern }), ...field };
   });
 }
 
@@ -42,6 +44,21 @@ function written({ kind, value }: Field): string | boolean {
   if (kind === "flag") return value === true;
   if (value === null || value === undefined) return "";
   return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+/** The form of what is typed into a field of each kind, whole. */
+export const patterns: Partial<Record<Field["kind"], string>> = {
+  number: "[0-9][0-9 ,_]*",
+  signed: "[\\-−]?[0-9][0-9 ,_]*",
+  amount: "[0-9]+([.][0-9]{1,9})? ?([A-Za-z]{3,})?|none",
+  count: "[0-9]+|none",
+  money: "[0-9]+([.][0-9]{1,9})?",
+};
+
+/** Whether what is typed is a value already. A command is shown without what is not. */
+export function isComplete({ kind, pattern }: Field, value: string | boolean): boolean {
+  if (typeof value === "boolean" || value.trim() === "") return true;
+  return [patterns[kind], pattern].every((one) => one === undefined || new RegExp(`^(${one})$`).test(value.trim()));
 }
 
 export function inputOf(
@@ -84,8 +101,8 @@ export function limitFields(prefix: string, limits: Partial<Record<LimitName, Mo
     const limit = limits?.[name] ?? null;
     return {
       name: prefix === "" ? name : `${prefix}.${name}`,
-      label: limitLabels[name].money ?? limitLabels[name].label,
-      kind: limitLabels[name].money === undefined ? "number" : "money",
+      label: limitLabels[name].label,
+      kind: limitLabels[name].isMoney ? "money" : "number",
       value: typeof limit === "object" ? limit && moneyTyped(limit) : limit,
     };
   });
@@ -94,20 +111,22 @@ export function limitFields(prefix: string, limits: Partial<Record<LimitName, Mo
 /** An amount as one would type it: `50` for `50.000000000`. */
 export const moneyTyped = ({ amount }: Money) => amount.replace(/[.]?0+$/, "");
 
+/** `words`: in the head of a column. */
 interface LimitLabel {
   label: string;
-  /** Where it is an amount of money. */
-  money?: string;
+  words: string;
+  isMoney: boolean;
 }
 
 export const limitLabels = {
-  session: { label: "Money in a session of 5 hours", money: "Money in a session of 5 hours" },
-  week: { label: "Money in a week", money: "Money in a week" },
-  month: { label: "Money in a month", money: "Money in a month" },
-  requests_per_minute: { label: "Requests in a minute" },
-  tokens_per_minute: { label: "Tokens in a minute" },
-  concurrent_requests: { label: "Requests at once" },
-} satisfies Record<string, LimitLabel> as Record<LimitKey, LimitLabel>;
-type LimitKey = "session" | "week" | "month" | "requests_per_minute" | "tokens_per_minute" | "concurrent_requests";
-export type LimitName = LimitKey;
+  session: { label: "Money in a session of 5 hours", words: "5-hour session", isMoney: true },
+  week: { label: "Money in a week", words: "week", isMoney: true },
+  month: { label: "Money in a month", words: "month", isMoney: true },
+  requests_per_minute: { label: "Requests in a minute", words: "requests per minute", isMoney: false },
+  tokens_per_minute: { label: "Tokens in a minute", words: "tokens per minute", isMoney: false },
+  concurrent_requests: { label: "Requests at once", words: "concurrent requests", isMoney: false },
+} as const satisfies Record<string, LimitLabel>;
+export type LimitName = keyof typeof limitLabels;
 export const limitNames = Object.keys(limitLabels) as LimitName[];
+/** `5-hour session`, `requests per minute`. */
+export const limitWords = (name: LimitName) => limitLabels[name].words;

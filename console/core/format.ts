@@ -6,16 +6,6 @@ const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignific
 /** All digits, with separators. */
 export const grouped = (number: number) => whole.format(number);
 
-/** `$50.00`, `€0.25`; what is below one cent in two digits: `$0.0004`. */
-export function money({ amount, currency }: { amount: string; currency: string }): string {
-  const isCredits = currency === "credits";
-  const isSmall = Number(amount) !== 0 && Math.abs(Number(amount)) < 0.01;
-  const digits = isSmall ? { maximumSignificantDigits: 2 } : isCredits ? { maximumFractionDigits: 2 } : {};
-  const style = isCredits ? {} : { style: "currency" as const, currency, currencyDisplay: "narrowSymbol" as const };
-  const written = new Intl.NumberFormat("en", { ...style, ...digits }).format(Number(amount));
-  return isCredits ? `${written} credits` : written;
-}
-
 /** A rate with as many digits as it deserves. */
 export function rate(number: number): string {
   if (number === 0) return "0";

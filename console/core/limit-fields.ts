@@ -1,7 +1,9 @@
 /** A value of limits as fields of a form, and in words: money for windows, whole numbers for the others. Pure. */
 import type { Answer } from "./client.ts";
+import { quoted } from "./command-line.ts";
 import { type Field, type LimitName, limitLabels, limitNames, moneyTyped } from "./form.ts";
-import { grouped, money } from "./format.ts";
+import { grouped } from "./format.ts";
+import { moneyWritten } from "./money.ts";
 
 export type Limits = Answer<"findTeamLimits">;
 export type Value = Limits["own"];
@@ -11,13 +13,11 @@ type Amount = Value[LimitName];
 export function valueFields(prefix: string, value: Value | null): Field[] {
   return limitNames.map((name) => ({
     name: `${prefix}.${name}`,
-    label: limitLabels[name].money ?? limitLabels[name].label,
-    kind: isMoney(name) ? "amount" : "count",
+    label: limitLabels[name].label,
+    kind: limitLabels[name].isMoney ? "amount" : "count",
     value: typed(value?.[name] ?? null),
   }));
 }
-
-const isMoney = (name: LimitName) => limitLabels[name].money !== undefined;
 
 function typed(limit: Amount): string | number | null {
   return typeof limit === "object" && limit !== null ? moneyTyped(limit) : limit;
@@ -27,12 +27,11 @@ function typed(limit: Amount): string | number | null {
 export function amountWords(limit: Amount): string {
   if (limit === null) return "–";
   if (limit === "none") return limit;
-  return typeof limit === "object" ? money(limit) : grouped(limit);
+  return typeof limit === "object" ? moneyWritten(limit) : grouped(limit);
 }
 
-/** `month=50 session=none`, as the command takes it. */
+/** `month=50 session=none`, as the command takes it; where nothing is filled in yet, the place of it. */
 export function typedLimits(value: Record<string, unknown> | null | undefined): string {
-  return Object.entries(value ?? {})
-    .map(([name, limit]) => `${name}=${limit ?? "inherit"}`)
-    .join(" ");
+  const given = Object.entries(value ?? {}).map(([name, limit]) => quoted(`${name}=${limit ?? "inherit"}`));
+  return given.length > 0 ? given.join(" ") : "LIMIT=AMOUNT";
 }

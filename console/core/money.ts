@@ -1,4 +1,4 @@
-/** Amounts of money as the pages write them. Pure. */
+/** Amounts of money as the pages write them, add them up and draw them. Sums are of whole nanos, so that they are exact. Pure. */
 
 export interface Money {
   /** A decimal number, exact. */
@@ -6,21 +6,38 @@ export interface Money {
   currency: string;
 }
 
+const nano_decimals = 9;
+
 /** `$50.00`; below a hundredth of it, two digits: `$0.00021`. What is left of a limit is rounded `down`. */
 export function moneyWritten({ amount, currency }: Money, rounding: "nearest" | "down" = "nearest"): string {
-  const isCredits = currency === "credits";
-  const style = isCredits ? {} : ({ style: "currency", currency, currencyDisplay: "narrowSymbol" } as const);
-  const plain = new Intl.NumberFormat("en-US", style);
-  const minorDigits = isCredits ? 2 : (plain.resolvedOptions().maximumFractionDigits ?? 2);
+  const minorDigits = minorDigitsOf(currency);
   const size = Math.abs(Number(amount));
   const isSmall = size !== 0 && size < 10 ** -minorDigits;
   const digits = isSmall
     ? { maximumSignificantDigits: 2 }
-    : { minimumFractionDigits: isCredits ? 0 : minorDigits, maximumFractionDigits: minorDigits };
-  const roundingMode = rounding === "down" ? "floor" : "halfExpand";
-  const format = new Intl.NumberFormat("en-US", { ...style, ...digits, roundingMode } as Intl.NumberFormatOptions);
-  const written = format.format(amount as Intl.StringNumericLiteral);
-  return isCredits ? `${written} credits` : written;
+    : { minimumFractionDigits: currency === credits ? 0 : minorDigits, maximumFractionDigits: minorDigits };
+  return written(amount, currency, { ...digits, roundingMode: rounding === "down" ? "floor" : "halfExpand" });
+}
+
+/** For the marks of an axis: `$1.5K`, `$0.002`. */
+export function moneyShort(value: number, currency: string): string {
+  return written(String(value), currency, { notation: "compact", maximumSignificantDigits: 3 });
+}
+
+const credits = "credits";
+
+function minorDigitsOf(currency: string): number {
+  if (currency === credits) return 2;
+  return new Intl.NumberFormat("en-US", styleOf(currency)).resolvedOptions().maximumFractionDigits ?? 2;
+}
+
+const styleOf = (currency: string) =>
+  currency === credits ? {} : ({ style: "currency", currency, currencyDisplay: "narrowSymbol" } as const);
+
+function written(amount: string, currency: string, how: object): string {
+  const format = new Intl.NumberFormat("en-US", { ...styleOf(currency), ...how });
+  const text = format.format(amount as Intl.StringNumericLiteral);
+  return currency === credits ? `${text} credits` : text;
 }
 
 /** All its digits, for a title. */
@@ -28,3 +45,14 @@ export const exactly = ({ amount, currency }: Money) => `${amount} ${currency}`;
 
 /** For bars and charts, which need no exact one. */
 export const figureOf = ({ amount }: Money) => Number(amount);
+
+export function nanosOf({ amount }: Pick<Money, "amount">): bigint {
+  const [whole = "", fraction = ""] = amount.split(".");
+  return BigInt(whole + fraction.padEnd(nano_decimals, "0"));
+}
+
+export function moneyOf(nanos: bigint, currency: string): Money {
+  const digits = (nanos < 0n ? -nanos : nanos).toString().padStart(nano_decimals + 1, "0");
+  const amount = `${digits.slice(0, -nano_decimals)}.${digits.slice(-nano_decimals)}`;
+  return { amount: nanos < 0n ? `-${amount}` : amount, currency };
+}

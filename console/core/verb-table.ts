@@ -6,6 +6,7 @@
 import type { Flag } from "../../src/admin/management/command.ts";
 import type { Verb } from "../../src/admin/management/verb.ts";
 import { type VerbName, verbs } from "../../src/admin/management/verbs.ts";
+import { plainPattern } from "../../src/core/inference/plain-text.ts";
 import { snakeName } from "../../src/core/schema/codec.ts";
 import type { Shape } from "../../src/core/schema/shape.ts";
 
@@ -28,6 +29,8 @@ export interface MemberEntry {
   kind: "text" | "number" | "signed" | "choice" | "flag" | "list" | "day";
   choices: string[];
   isRequired: boolean;
+  /** The form of a text, where it has one of its own. */
+  pattern?: string;
 }
 
 export interface CommandEntry {
@@ -84,6 +87,7 @@ function memberOf(shape: Shape, isRequired: boolean): MemberEntry {
     kind: one.type === "integer" && others.length > 1 ? "signed" : kindOf(one),
     choices: (one.enum ?? []) as string[],
     isRequired: isRequired && !isNullable,
+    ...(kindOf(one) === "text" && one.pattern && one.pattern !== plainPattern && { pattern: one.pattern }),
   };
 }
 

@@ -1,7 +1,8 @@
 /**
  * Where a row of a report leads: to the requests that it adds up, or to the days of a month. The address keeps the
- * organization and the span of the report, so what it shows adds up to the row. Pure.
+ * filters and the span of the report, so what it shows adds up to the row. Pure.
  */
+import { day_ms, daysAfter, monthsAfter, Zone } from "./zone.ts";
 
 /** The members of a row by which its parts are found. */
 export interface Grouped {
@@ -17,12 +18,14 @@ export interface Grouped {
   month?: string;
 }
 
-/** The report that has the row: its group, its organization (null: all), and its span as two instants. */
+/** The report that has the row: its group, what it is narrowed to, and its span as two instants. */
 export interface Reported {
   by: string;
-  organization: string | null;
+  filters: Readonly<Record<string, string | null>>;
   from: string;
   to: string;
+  /** Of its days and months; absent: UTC. */
+  zone?: Zone;
 }
 
 interface Span {
@@ -30,17 +33,24 @@ interface Span {
   to_ms: number;
 }
 
-const day_ms = 86_400_000;
-
 /** Null: no list has the parts of this row. */
-export function wayDown(row: Grouped, { by, organization, from, to }: Reported): string | null {
+export function wayDown(row: Grouped, { by, filters, from, to, zone = new Zone("UTC") }: Reported): string | null {
   const whole = { from_ms: Date.parse(from), to_ms: Date.parse(to) };
-  const narrowed: Record<string, string> = organization === null ? {} : { organization };
-  if (by === "month" && row.month)
-    return address("/usage", { ...narrowed, by: "day" }, common(whole, monthOf(row.month)));
-  if (by === "day" && row.day) return address("/requests", narrowed, common(whole, dayOf(row.day)));
+  const set = Object.entries(filters).filter((one): one is [string, string] => one[1] !== null);
+  const narrowed: Record<string, string> = Object.fromEntries(set);
+  if (by === "month" && row.month) {
+    const { from_ms, to_ms } = common(whole, spanOf(`${row.month}-01`, monthsAfter, zone));
+    const date = (at_ms: number) => (zone.startOf(zone.dateOf(at_ms)) === at_ms ? zone.dateOf(at_ms) : written(at_ms));
+    return address("/usage", { ...narrowed, by: "day", zone: zone.name }, date(from_ms), date(to_ms));
+  }
+  if (by === "day" && row.day) {
+    const { from_ms, to_ms } = common(whole, spanOf(row.day, daysAfter, zone));
+    return address("/requests", narrowed, written(from_ms), written(to_ms));
+  }
   const value = membersOf[by]?.(row);
-  return value ? address("/requests", { ...narrowed, [by]: value }, whole) : null;
+  return value
+    ? address("/requests", { ...narrowed, [by]: value }, written(whole.from_ms), written(whole.to_ms))
+    : null;
 }
 
 /** The columns that name the parts of a row in the filter of its group. */
@@ -55,8 +65,8 @@ const membersOf: Record<string, (row: Grouped) => string | null | undefined> = {
   outcome: ({ outcome }) => outcome,
 };
 
-function address(path: string, filters: Record<string, string>, { from_ms, to_ms }: Span): string {
-  return `${path}?${new URLSearchParams({ ...filters, from: written(from_ms), to: written(to_ms) })}`;
+function address(path: string, filters: Record<string, string>, from: string, to: string): string {
+  return `${path}?${new URLSearchParams({ ...filters, from, to })}`;
 }
 
 /** The report may begin or end within a day or a month. */
@@ -64,14 +74,8 @@ function common(one: Span, other: Span): Span {
   return { from_ms: Math.max(one.from_ms, other.from_ms), to_ms: Math.min(one.to_ms, other.to_ms) };
 }
 
-function dayOf(day: string): Span {
-  const from_ms = Date.parse(`${day}T00:00:00Z`);
-  return { from_ms, to_ms: from_ms + day_ms };
-}
-
-function monthOf(month: string): Span {
-  const [year = 0, number = 0] = month.split("-").map(Number);
-  return { from_ms: Date.UTC(year, number - 1), to_ms: Date.UTC(year, number) };
+function spanOf(date: string, next: typeof daysAfter, zone: Zone): Span {
+  return { from_ms: zone.startOf(date), to_ms: zone.startOf(next(date, 1)) };
 }
 
 /** As somebody would type it: a whole day by its date. */

@@ -5,7 +5,7 @@ import { isMember, type Membership, may, membership, session } from "../core/ses
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "../parts/asked.tsx";
 import { Block } from "../parts/copy.tsx";
-import { Keys, OwnKeys } from "../parts/keys.tsx";
+import { OwnKeys } from "../parts/keys.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
 import { TryModel } from "../parts/try-model.tsx";
 import { Windows } from "../parts/windows.tsx";
@@ -70,7 +70,7 @@ function Own({ of: { organization } }: { of: Membership }) {
   return (
     <>
       {isMember.value ? <OwnLimits organization={organization} /> : <LimitsOf organization={organization} />}
-      {isMember.value ? <OwnKeys organization={organization} /> : <Keys organization={organization} teams={[]} />}
+      <OwnKeys organization={organization} />
     </>
   );
 }
@@ -79,7 +79,7 @@ function LimitsOf({ organization }: { organization: string }) {
   const usage = useAnswer("readUsage", may("readUsage") ? { organization } : null);
   return (
     usage.answer && (
-      <Section title={`Windows of ${organization}`}>
+      <Section title={`Usage and limits of ${organization}`}>
         <Windows of={usage.answer} />
       </Section>
     )
@@ -89,7 +89,7 @@ function LimitsOf({ organization }: { organization: string }) {
 function OwnLimits({ organization }: { organization: string }) {
   const limits = useAnswer("findPersonLimits", { organization, person: session.value!.id! });
   return (
-    <Section title="Your windows" aside="all your keys and sign-ins share them">
+    <Section title="Your usage and limits" aside="all your keys and sign-ins share them">
       <Show of={limits}>
         {({ standing }) =>
           standing ? (

@@ -1,4 +1,4 @@
-/** The engines: routes, breakers, queues and load; drain one, and bring it back. And the models with their prices. */
+/** The engines: routes, breakers, queues and load; drain one, and bring it back. And how they answered over a day. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
 import { useAnswer, useLive } from "../core/use-answer.ts";
@@ -6,12 +6,13 @@ import { Act } from "../parts/act.tsx";
 import { Failed } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { type Drain, type Engine, EngineTable, nameOf } from "../parts/engine-table.tsx";
-import { Models } from "../parts/model-table.tsx";
 import { Page, Section } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
+import { lastDay, UpstreamHours } from "../parts/upstream-hours.tsx";
 
 export function EnginesPage() {
+  const [now_ms] = useState(Date.now);
   const [fleet, setFleet] = useState<Answer<"getFleet"> | null>(null);
   const failure = useLive("getFleet", setFleet);
   const drained = useAnswer("listDrains", {});
@@ -31,12 +32,21 @@ export function EnginesPage() {
       {fleet && fleet.engines_left_out > 0 && <p class="fine">{fleet.engines_left_out} more are not reported.</p>}
       {drains.length > 0 && <Drains of={drains} />}
       <CommandLine verb={drains.length > 0 ? "listDrains" : "getFleet"} />
-      <Models />
+      <UpstreamHours of={{}} range={lastDay(now_ms)} now_ms={now_ms} />
+      <CommandLine verb="reportUpstreams" />
     </Page>
   );
 }
 
-function EngineActs({ engine, drain, changed }: { engine: Engine; drain: Drain | undefined; changed: () => void }) {
+export function EngineActs({
+  engine,
+  drain,
+  changed,
+}: {
+  engine: Engine;
+  drain: Drain | undefined;
+  changed: () => void;
+}) {
   const name = nameOf(engine);
   const given = { upstream: engine.upstream, ...(engine.replica === null ? {} : { replica: engine.replica }) };
   if (drain) {

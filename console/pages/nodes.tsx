@@ -22,7 +22,7 @@ export function NodesPage() {
             as of <Time at={asked.at} />
           </span>
           <button type="button" class="small" onClick={asked.reload}>
-            Ask again
+            Refresh
           </button>
         </>
       }

@@ -1,15 +1,17 @@
 /** The page of this second, over all nodes: what runs, and what needs attention. */
 import { useState } from "preact/hooks";
 import type { Answer } from "../core/client.ts";
+import { limitWords } from "../core/form.ts";
 import { grouped, local, milliseconds, percent, rate } from "../core/format.ts";
 import { may, session } from "../core/session.ts";
 import { useAnswer, useLive } from "../core/use-answer.ts";
 import { Failed } from "../parts/asked.tsx";
-import { Spark } from "../parts/chart.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { EngineTable } from "../parts/engine-table.tsx";
+import { ThingLink } from "../parts/links.tsx";
 import { Bar } from "../parts/number.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
+import { Spark } from "../parts/spark.tsx";
 import { Distance } from "../parts/time.tsx";
 
 type Fleet = Answer<"getFleet">;
@@ -140,13 +142,13 @@ function Attention({ warnings }: { warnings: readonly string[] }) {
       ))}
       {keys.slice(0, named_max).map(({ id, name, organization, ends_at }) => (
         <li key={id}>
-          The key {name} of <a href={`/organizations/${organization}`}>{organization}</a> ends <Distance at={ends_at} />
-          .
+          The key <ThingLink kind="key" id={id} name={name} /> of{" "}
+          <a href={`/organizations/${organization}`}>{organization}</a> expires <Distance at={ends_at} />.
         </li>
       ))}
       {keys.length > named_max && (
         <li>
-          More keys end within seven days: <CommandLine verb="pageKeys" input={{ ends_within: soon }} />
+          More keys expire within seven days: <CommandLine verb="pageKeys" input={{ ends_within: soon }} />
         </li>
       )}
       {hooks.slice(0, named_max).map(({ organization, problem, waiting }) => (
@@ -171,10 +173,10 @@ function Nearest({ of }: { of: Fleet["nearest"] }) {
       {of.map(({ organization, models, window, usage_percent, reset_at }) => (
         <li key={`${organization} ${models}`}>
           <a href={`/organizations/${organization}`}>{organization}</a>
-          <Bar used={usage_percent} limit={100} label={`${organization}, used of the ${window}`} />
+          <Bar used={usage_percent} limit={100} label={`${organization}, used of the ${limitWords(window)}`} />
           <span>{percent(usage_percent)}</span>
           <span class="fine">
-            of the {window}
+            of the {limitWords(window)}
             {models && ` for ${models}`}, resets <Distance at={reset_at} />
           </span>
         </li>

@@ -4,7 +4,7 @@ import type { ItemOf } from "../core/client.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "../parts/act.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
-import { Secret, SecretActs } from "../parts/keys.tsx";
+import { Secret, SecretActs } from "../parts/key-acts.tsx";
 import { List } from "../parts/list.tsx";
 import { Page, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
@@ -35,7 +35,7 @@ export function OperatorsPage() {
               { head: "From", cell: ({ last_used_from }) => last_used_from ?? "–" },
               { head: "Expires", cell: ({ expires_at }) => <Distance at={expires_at} none="never" /> },
               { head: "Made by", cell: ({ created_by }) => created_by },
-              { head: "Acts", areActs: true, cell: (operator) => <Acts of={operator} changed={reload} /> },
+              { head: "Actions", areActs: true, cell: (operator) => <Acts of={operator} changed={reload} /> },
             ]}
           />
         )}

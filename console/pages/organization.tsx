@@ -1,8 +1,7 @@
-/** One organization: plan, windows, teams, keys, people, notices and audit. */
-import type { Answer } from "../core/client.ts";
-import { moneyWritten } from "../core/money.ts";
+/** One organization: what it used of its limits, and what is in it. */
+import type { Answer, Input, VerbName } from "../core/client.ts";
 import { may } from "../core/session.ts";
-import { useAnswer } from "../core/use-answer.ts";
+import { type Asked, useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
@@ -11,93 +10,185 @@ import { Keys } from "../parts/keys.tsx";
 import { OrganizationLimits } from "../parts/limits.tsx";
 import { Notices } from "../parts/notices.tsx";
 import { Money } from "../parts/number.tsx";
-import { AdjustAct, SettingActs, StateActs } from "../parts/organization-acts.tsx";
+import { AdjustAct, StateActs } from "../parts/organization-acts.tsx";
+import { Settings } from "../parts/organization-settings.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
+import { RequestList } from "../parts/request-list.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
+import { Spend } from "../parts/spend.tsx";
+import { type Tab, Tabs } from "../parts/tabs.tsx";
 import { Teams } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
+import { TopSpend } from "../parts/top-spend.tsx";
 import { Windows } from "../parts/windows.tsx";
 
 type Organization = Answer<"findOrganization">;
 
-/** So many teams can be chosen of; of more, one is named. */
-const teams_max = 200;
-
-export function OrganizationPage({ id }: PageProps) {
+export function OrganizationPage({ id, tab }: PageProps) {
   const asked = useAnswer("findOrganization", { organization: id });
   const usage = useAnswer("readUsage", may("readUsage") ? { organization: id } : null);
-  const teams = useAnswer("pageTeams", may("pageTeams") ? { organization: id, limit: teams_max } : null);
   const changed = () => {
     for (const one of [asked, usage]) one.reload();
   };
+  const found = asked.answer;
   return (
     <Page
-      title={asked.answer?.name ?? id}
+      title={found?.name ?? id}
+      up={{ href: "/organizations", name: "Organizations" }}
       aside={
-        asked.answer && (
-          <>
-            <State of={asked.answer.status} />{" "}
-            <StateActs of={asked.answer} running={usage.answer?.running_requests ?? 0} changed={changed} />
-          </>
+        found && (
+          <span class="acts">
+            <State of={found.status} />
+            <StateActs of={found} running={usage.answer?.running_requests ?? 0} changed={changed} />
+          </span>
         )
       }
     >
       <Show of={asked}>
         {(organization) => (
-          <>
-            <Section
-              title="Windows"
-              aside={
-                <>
-                  {usage.at && (
-                    <span>
-                      as of <Time at={usage.at} />
-                    </span>
-                  )}
-                  <a href={`/usage?organization=${organization.slug}`}>Usage</a>
-                  <a href={`/requests?organization=${organization.slug}`}>Requests</a>
-                  <AdjustAct of={organization} changed={usage.reload} />
-                </>
-              }
-            >
-              <Show of={usage}>
-                {(reading) => (
-                  <>
-                    <Windows of={reading} />
-                    {reading.extra_usage.enabled && <ExtraUsage of={reading.extra_usage} />}
-                  </>
-                )}
-              </Show>
-            </Section>
-            <Section title="What is in force" aside={<SettingActs of={organization} changed={changed} />}>
-              <Facts of={factsOf(organization)} />
-            </Section>
-            <OrganizationLimits organization={organization.slug} changed={changed} />
-            <Teams organization={organization.slug} changed={teams.reload} />
-            <Keys organization={organization.slug} teams={namesOf(teams.answer)} />
-            {may("pagePeople") && (
-              <Section title="People" aside={<a href={`/people?organization=${organization.slug}`}>All</a>}>
-                <PeopleList input={{ organization: organization.slug }} cursor="people" />
-              </Section>
-            )}
-            {may("findNotices") && <Notices organization={organization.slug} />}
-            {may("pageAudit") && (
-              <Section title="Audit" aside={<a href={`/audit?organization=${organization.slug}`}>All</a>}>
-                <AuditList input={{ organization: organization.slug }} cursor="audit" />
-              </Section>
-            )}
-          </>
+          <Tabs
+            base={`/organizations/${organization.slug}`}
+            tab={tab}
+            of={tabsOf({ organization, usage, changed }).map((one) => one && withCommand(one, organization.slug))}
+          />
         )}
       </Show>
-      <CommandLine verb="findOrganization" input={{ organization: id }} />
     </Page>
   );
 }
 
-/** Null: there are too many to choose of. */
-function namesOf(teams: Answer<"pageTeams"> | null): string[] | null {
-  if (teams?.next_cursor) return null;
-  return teams?.data.map(({ name }) => name) ?? [];
+interface Of {
+  organization: Organization;
+  usage: Asked<Answer<"readUsage">>;
+  changed: () => void;
+}
+
+type OwnTab = Tab & { verb: VerbName | null };
+
+function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
+  const { slug } = organization;
+  return [
+    {
+      name: "Overview",
+      path: "",
+      verb: "findOrganization",
+      shows: () => <Overview organization={organization} usage={usage} changed={changed} />,
+    },
+    may("findOrganizationLimits") && {
+      name: "Limits",
+      path: "limits",
+      // Its acts show their commands.
+      verb: null,
+      shows: () => <OrganizationLimits organization={slug} changed={changed} />,
+    },
+    may("pageTeams") && {
+      name: "Teams",
+      path: "teams",
+      verb: "pageTeams",
+      shows: () => <Teams organization={slug} />,
+    },
+    may("pagePeople") && {
+      name: "People",
+      path: "people",
+      verb: "pagePeople",
+      shows: () => (
+        <Section title="People" aside={<a href={`/people?organization=${slug}`}>With filters</a>}>
+          <PeopleList input={{ organization: slug }} cursor="people" />
+        </Section>
+      ),
+    },
+    { name: "Keys", path: "keys", verb: "pageKeys", shows: () => <Keys organization={slug} /> },
+    {
+      name: "Requests",
+      path: "requests",
+      verb: "pageRequests",
+      shows: () => (
+        <Section title="Requests" aside={<a href={`/requests?organization=${slug}`}>With filters</a>}>
+          <RequestList input={{ organization: slug }} without={["organization"]} />
+        </Section>
+      ),
+    },
+    may("findNotices") && {
+      name: "Notices",
+      path: "notices",
+      verb: "findNotices",
+      shows: () => <Notices organization={slug} />,
+    },
+    may("pageAudit") && {
+      name: "Audit",
+      path: "audit",
+      verb: "pageAudit",
+      shows: () => (
+        <Section title="Audit" aside={<a href={`/audit?organization=${slug}`}>With filters</a>}>
+          <AuditList input={{ organization: slug }} cursor="audit" />
+        </Section>
+      ),
+    },
+    {
+      name: "Settings",
+      path: "settings",
+      verb: "findOrganization",
+      shows: () => <Settings of={organization} changed={changed} />,
+    },
+  ];
+}
+
+/** The command that answers the same stands below each part. */
+function withCommand({ verb, shows, ...tab }: OwnTab, organization: string): Tab {
+  const input = { organization } as Input<VerbName>;
+  return {
+    ...tab,
+    shows: () => (
+      <>
+        {shows()}
+        {verb && <CommandLine verb={verb} input={input as Record<string, unknown>} />}
+      </>
+    ),
+  };
+}
+
+function Overview({ organization, usage, changed }: Of) {
+  const { slug, plan, name } = organization;
+  return (
+    <>
+      <Section
+        title="Usage and limits"
+        aside={
+          <>
+            {usage.at && (
+              <span>
+                as of <Time at={usage.at} />
+              </span>
+            )}
+            <AdjustAct of={organization} changed={changed} />
+          </>
+        }
+      >
+        <Show of={usage}>
+          {(reading) => (
+            <>
+              <Windows of={reading} />
+              {reading.extra_usage.enabled && <ExtraUsage of={reading.extra_usage} />}
+            </>
+          )}
+        </Show>
+      </Section>
+      <Spend of={{ organization: slug }} by="team" />
+      <div class="columns">
+        <TopSpend title="Spend by person, this month" organization={slug} by="person" />
+        <TopSpend title="Spend by model, this month" organization={slug} by="model" />
+      </div>
+      <Section title="Details">
+        <Facts
+          of={[
+            ["name", name],
+            ["slug", <code key="s">{slug}</code>],
+            ["plan", plan === null ? "none: requests are refused" : <a href={`/plans/${plan}`}>{plan}</a>],
+          ]}
+        />
+      </Section>
+    </>
+  );
 }
 
 function ExtraUsage({ of: { used, held, cap } }: { of: Answer<"readUsage">["extra_usage"] }) {
@@ -106,49 +197,4 @@ function ExtraUsage({ of: { used, held, cap } }: { of: Answer<"readUsage">["extr
       Extra usage: <Money of={used} /> used, <Money of={held} /> held, of <Money of={cap} none="no cap" />.
     </p>
   );
-}
-
-function AnchorWords({ of: { anchor_at, counts_from } }: { of: NonNullable<Organization["next_anchor"]> }) {
-  return (
-    <>
-      <Time at={anchor_at} />, for months from <Time at={counts_from} /> on
-    </>
-  );
-}
-
-function calendarWords({ zone, week_starts, month_starts }: NonNullable<Organization["calendar"]>): string {
-  return `${zone}: weeks from ${week_starts}, months from day ${month_starts}`;
-}
-
-function CalendarWords({ of: { calendar, counts_from } }: { of: NonNullable<Organization["next_calendar"]> }) {
-  return (
-    <>
-      {calendar === null ? "no calendar" : calendarWords(calendar)}, for months from <Time at={counts_from} /> on
-    </>
-  );
-}
-
-function factsOf(organization: Organization) {
-  const { plan, key_lifetime_max_days: lifetime, key_unused_max_days: unused, extra_usage } = organization;
-  const next = organization.next_anchor;
-  return [
-    ["slug", <code key="s">{organization.slug}</code>],
-    ["plan", plan === null ? "none" : <a href={`/plans/${plan}`}>{plan}</a>],
-    ["calendar", organization.calendar && calendarWords(organization.calendar)],
-    ["from then", organization.next_calendar && <CalendarWords key="c" of={organization.next_calendar} />],
-    ["weeks from", organization.calendar === null && <Time key="a" at={organization.anchor_at} />],
-    ["from then", next && <AnchorWords key="n" of={next} />],
-    [
-      "extra usage",
-      extra_usage.enabled
-        ? `up to ${extra_usage.cap === null ? "no cap" : moneyWritten(extra_usage.cap)} a month`
-        : "off",
-    ],
-    ["keys live", lifetime === null ? "without end" : `${lifetime} days at most`],
-    ["unused keys", unused === null ? "stay" : `end after ${unused} days`],
-    ["content", organization.keeps_content ? "responses are kept when a client asks" : "nothing is kept"],
-    ["created", <Time key="c" at={organization.created_at} />],
-    ["was called", organization.former_slugs.join(", ")],
-    ["id", <code key="i">{organization.id}</code>],
-  ] as const;
 }

@@ -2,7 +2,7 @@
 
 import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
-import type { WrittenField } from "../core/form.ts";
+import { limitWords, type WrittenField } from "../core/form.ts";
 import { figureOf } from "../core/money.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
@@ -65,7 +65,8 @@ export function OrganizationsPage() {
 function fullest(standing: NonNullable<Organization["standing"]>): string {
   const limited = windowKinds.filter((kind) => standing[kind].limit !== null);
   const share = (kind: (typeof windowKinds)[number]) => figureOf(standing[kind].used) / figureOf(standing[kind].limit!);
-  return limited.sort((a, b) => share(b) - share(a))[0] ?? "";
+  const [most] = limited.sort((a, b) => share(b) - share(a));
+  return most ? limitWords(most) : "";
 }
 
 function CreateOrganization() {

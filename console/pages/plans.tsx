@@ -1,8 +1,8 @@
 /** Plans: the limits that are in force, and what they were. */
 import { go } from "../core/address.ts";
 import type { ItemOf } from "../core/client.ts";
-import { limitFields, limitNames } from "../core/form.ts";
-import { compacted, grouped, wordsOf } from "../core/format.ts";
+import { type LimitName, limitFields, limitNames, limitWords } from "../core/form.ts";
+import { compacted, grouped } from "../core/format.ts";
 import type { Money as Amount } from "../core/money.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
@@ -23,7 +23,7 @@ function limitOf(limit: Amount | number | null) {
   return typeof limit === "number" ? <span title={grouped(limit)}>{compacted(limit)}</span> : <Money of={limit} />;
 }
 
-const headOf = (limit: string) => wordsOf(limit).replace(/^./, (letter) => letter.toUpperCase());
+const headOf = (limit: LimitName) => limitWords(limit).replace(/^./, (letter) => letter.toUpperCase());
 
 export function PlansPage() {
   const asked = useAnswer("listPlans", {});
@@ -102,7 +102,7 @@ export function PlanPage({ id }: PageProps) {
           <>
             <Facts
               of={[
-                ...limitNames.map((name) => [wordsOf(name), limitOf(plan[name])] as const),
+                ...limitNames.map((name) => [limitWords(name), limitOf(plan[name])] as const),
                 ["comes from", plan.source === "file" ? "sluice.yaml: change it there" : "management"],
                 ["in force since", <Time key="c" at={plan.changed_at} />],
               ]}
@@ -133,6 +133,6 @@ export function PlanPage({ id }: PageProps) {
 const historyColumns = [
   { head: "When", cell: (row: Record<string, unknown>) => <Time at={row.at as string} /> },
   { head: "Who", cell: (row: Record<string, unknown>) => String(row.actor ?? "") },
-  { head: "Did", cell: (row: Record<string, unknown>) => String(row.action ?? "") },
+  { head: "Action", cell: (row: Record<string, unknown>) => String(row.action ?? "") },
   { head: "Details", cell: (row: Record<string, unknown>) => <span class="anywhere">{detailsOf(row.details)}</span> },
 ];

@@ -1,5 +1,6 @@
 /** One request: the line of its life, its receipt, and why it was refused. */
 import type { Answer } from "../core/client.ts";
+import { limitWords } from "../core/form.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
 import { exactly, figureOf, moneyWritten } from "../core/money.ts";
 import { useAnswer } from "../core/use-answer.ts";
@@ -7,7 +8,7 @@ import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { LifeLine } from "../parts/life-line.tsx";
-import { OrganizationLink, RequestLink, RequestsOf } from "../parts/links.tsx";
+import { OrganizationLink, RequestLink, ThingLink } from "../parts/links.tsx";
 import { Money } from "../parts/number.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
 import { Table } from "../parts/table.tsx";
@@ -110,12 +111,13 @@ function Attempts({ tried }: { tried: Tried }) {
 const firstToken_words = (ms: number | null) => (ms === null ? null : `${milliseconds(ms)} after admission`);
 
 function factsOf(request: Request) {
-  const { organization, key_id, person_id, model, operation, stream, route, billing_source, replay_of } = request;
+  const { organization, key_id, key, person_id, person, model, operation, stream, route, billing_source, replay_of } =
+    request;
   const notes = (["continued", "recovered", "detached"] as const).filter((name) => request[name]);
   return [
     ["organization", <OrganizationLink key="o" slug={organization} />],
-    ["key", <RequestsOf key="k" by="key" id={key_id} />],
-    ["person", person_id ? <RequestsOf key="p" by="person" id={person_id} /> : "nobody's key"],
+    ["key", <ThingLink key="k" kind="key" id={key_id} name={key} />],
+    ["person", person_id ? <ThingLink key="p" kind="person" id={person_id} name={person} /> : "service key"],
     ["model", model],
     ["operation", `${operation}${stream ? ", streamed" : ""}`],
     ["inputs", request.input_count === null ? null : grouped(request.input_count)],
@@ -165,7 +167,7 @@ function Receipt({ request: { usage, cost }, prices }: { request: Request; price
       />
       <p class="sum">
         Charged <strong title={moneyWritten(cost.charged)}>{exactly(cost.charged)}</strong>
-        {figureOf(cost.uncharged) > 0 && `, and ${exactly(cost.uncharged)} was not charged`}.
+        {figureOf(cost.uncharged) > 0 && `, and ${exactly(cost.uncharged)} uncharged`}.
       </p>
     </Section>
   );
@@ -177,13 +179,13 @@ function WindowsOf({ windows }: { windows: NonNullable<Request["windows"]> }) {
     return window ? [{ kind, ...window }] : [];
   });
   return (
-    <Section title="Windows that it was admitted in">
+    <Section title="Usage and limits when it was admitted">
       <Table
-        caption="Windows"
+        caption="Usage and limits when it was admitted"
         rows={rows}
         keyOf={({ kind }) => kind}
         columns={[
-          { head: "Window", cell: ({ kind }) => kind },
+          { head: "Limit of", cell: ({ kind }) => limitWords(kind) },
           { head: "Used before", isNumber: true, cell: ({ used_before }) => <Money of={used_before} /> },
           {
             head: "Used after",

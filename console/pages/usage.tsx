@@ -1,89 +1,113 @@
-/** Who used what: any report as a chart and as a table, down to the requests that it adds up. */
+/** Spend: over time, by what it was for, beside budgets; down to the requests that it adds up. The address has all of its state. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { query, replaceQuery, withQuery } from "../core/address.ts";
 import { announce } from "../core/announce.ts";
-import { type Answer, download } from "../core/client.ts";
-import { compacted, grouped } from "../core/format.ts";
-import { exactly, figureOf, moneyWritten } from "../core/money.ts";
-import { membership } from "../core/session.ts";
+import { download } from "../core/client.ts";
+import { compacted, grouped, shortId } from "../core/format.ts";
+import { exactly, moneyWritten } from "../core/money.ts";
+import { type Bucket, rangeBefore, rangeWords, sameSoFar, spanAsked } from "../core/range.ts";
+import { isMember, may, membership } from "../core/session.ts";
+import { nameOf, type Report, type Subject, subjects } from "../core/spend.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "../parts/asked.tsx";
-import { Chart } from "../parts/chart.tsx";
+import { Budgets } from "../parts/budgets.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
-import { type Filter, Filters, filtersSet } from "../parts/filters.tsx";
-import { ReportTable } from "../parts/report-table.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { type Filter, Filters } from "../parts/filters.tsx";
+import { RangePicker, readersZone, spanOfAddress } from "../parts/range-picker.tsx";
+import { onlyAddress, ReportTable } from "../parts/report-table.tsx";
 import { Empty, Page, Section } from "../parts/section.tsx";
+import { type Narrowed, SpendChart } from "../parts/spend-chart.tsx";
 import { Time } from "../parts/time.tsx";
-
-export type Report = Answer<"reportUsage">;
-export type ReportRow = Report["rows"][number];
+import { TopList } from "../parts/top-list.tsx";
+import { UpstreamHours } from "../parts/upstream-hours.tsx";
 
 /** The rows that are shown at first, and those that can be. The files to save have all. */
 const rows_min = 50;
 const rows_max = 1000;
-const groups = Object.keys({
-  organization: true,
-  team: true,
-  person: true,
-  key: true,
-  model: true,
-  operation: true,
-  outcome: true,
-  day: true,
-  month: true,
-} satisfies Record<Exclude<Report["by"][number], "hour">, true>);
-const filters: readonly Filter[] = [
-  { name: "organization", label: "Organization", hint: "all" },
-  { name: "by", label: "Add up by", choices: groups, fallback: "organization" },
-  { name: "from", label: "From", hint: "this month" },
-  { name: "to", label: "Before", hint: "tomorrow" },
-];
+const narrowings = ["organization", "team", "person", "key", "model"] as const satisfies readonly Subject[];
+
+/** A member has one organization and is one person; within an organization, there is no other. */
+function groupsSeen(): string[] {
+  const hidden = isMember.value ? ["organization", "team", "person"] : membership.value ? ["organization"] : [];
+  return [...subjects.filter((one) => !hidden.includes(one)), "day", "month"];
+}
+
+const usualGroup = () => (isMember.value ? "model" : membership.value ? "person" : "organization");
 
 export function UsagePage() {
-  const offered = membership.value ? filters.slice(1) : filters;
-  const { by = "organization", ...chosen } = filtersSet(offered);
-  const input = { ...chosen, by };
-  // Days and months are few; of anything else there may be thousands.
+  const now_ms = useMemo(() => Date.now(), [query.value.toString()]);
+  const spanned = spanOfAddress(now_ms);
+  const { range } = spanned;
+  const groups = groupsSeen();
+  const by = groups.find((one) => one === query.value.get("by")) ?? usualGroup();
+  const of: Narrowed = Object.fromEntries(
+    narrowings.flatMap((one) => [[one, query.value.get(one)]]).filter(([, value]) => value),
+  );
   const isTime = by === "day" || by === "month";
+  const subject = (isTime ? "model" : by) as Subject;
+  // Days and months are few; of anything else there may be thousands.
   const largest = Number(query.value.get("rows")) || rows_min;
-  const asked = useAnswer("reportUsage", isTime ? input : { ...input, largest });
-  const days = useAnswer("reportUsage", { ...chosen, by: "day" });
+  const some = isTime ? {} : { largest };
+  const asked = useAnswer("reportUsage", { ...of, by, ...some, ...spanAsked(range, [by]) });
+  const before = sameSoFar(range, rangeBefore(range), now_ms);
+  const earlier = useAnswer(
+    "reportUsage",
+    isTime || before.to_ms <= before.from_ms ? null : { ...of, by, ...spanAsked(before, [by]), largest: rows_max },
+  );
+  const top = { of, range, linkOf };
+  const filters: Filter[] = [
+    ...(membership.value ? [] : [{ name: "organization", label: "Organization", hint: "all" }]),
+    { name: "by", label: "Group by", choices: groups, fallback: usualGroup() },
+  ];
   return (
     <Page
       title="Usage"
       aside={
-        asked.answer && (
-          <>
-            <span>
-              <Span from={asked.answer.from} to={asked.answer.to} />, as of <Time at={asked.answer.as_of} />
-            </span>
-            <Downloads input={input} />
-          </>
-        )
+        <>
+          <span>
+            {rangeWords(range)}
+            {asked.answer && (
+              <>
+                , as of <Time at={asked.answer.as_of} />
+              </>
+            )}
+          </span>
+          <Downloads of={of} by={by} asked={{ from: range.from, to: range.to }} zone={range.zone.name} />
+          <Copy text={sharedAddress()} label="Copy link" />
+        </>
       }
     >
-      <Filters of={offered} />
-      <Months />
+      <RangePicker of={spanned} now_ms={now_ms} />
+      <Filters of={filters} />
+      <Chips of={of} />
       <Show of={asked}>{(report) => <Totals report={report} />}</Show>
-      <Section title="Cost by day" aside="in UTC, as the ledger has its days">
-        <Show of={days}>{(report) => <Days report={report} />}</Show>
+      <Section title={`Spend by ${subject}`}>
+        <SpendChart of={of} by={subject} range={range} now_ms={now_ms} linkTo={spanAddress} linkOf={linkOf} />
       </Section>
+      <div class="columns">
+        <Budgets by={subject} organization={of.organization} now_ms={now_ms} />
+        <div>
+          {!isMember.value && by !== "person" && <TopList title="Top people" by="person" {...top} />}
+          {by !== "model" && <TopList title="Top models" by="model" {...top} />}
+        </div>
+      </div>
       <Section title={`By ${by}`}>
         <Show of={asked}>
           {(report) =>
             report.rows.length === 0 ? (
-              <Empty>Nothing was used in this span. A request counts when it has ended.</Empty>
+              <Empty>Nothing was used in this period. A request counts when it has ended.</Empty>
             ) : (
               <>
-                <ReportTable report={report} by={by} />
+                <ReportTable report={report} by={by} zone={range.zone} before={earlier.answer} />
                 {report.rows_left_out > 0 && largest < rows_max && (
                   <nav class="pages" aria-label="Rows of the report">
                     <a href={withQuery({ rows: String(Math.min(rows_max, largest * 2)) })}>More rows</a>
                   </nav>
                 )}
                 <p class="fine sum">
-                  Entries of operators are in the sums, and are no requests:{" "}
+                  Adjustments by operators are in the sums, and are no requests:{" "}
                   <a href={withQuery({ by: "operation" })}>by operation</a> they have a row.
                 </p>
               </>
@@ -91,54 +115,63 @@ export function UsagePage() {
           }
         </Show>
       </Section>
-      <CommandLine text={commandOf(input)} />
+      {may("reportUpstreams") && <UpstreamHours of={{ model: of.model }} range={range} now_ms={now_ms} />}
+      <CommandLine text={commandOf({ ...spanAsked(range, ["day"]), ...of, by })} />
     </Page>
   );
 }
 
-/** Whole days of the ledger are named as such; in the reader's zone they would begin at some hour of the night. */
-function Span({ from, to }: { from: string; to: string }) {
-  const last = daysBetween(from, to).at(-1)!;
-  const areDays = [from, to].every((at) => Date.parse(at) % 86_400_000 === 0);
-  if (!areDays) {
-    return (
-      <>
-        <Time at={from} /> to <Time at={to} />
-      </>
-    );
-  }
+/** The days of the reader are not those of everybody who gets the link. */
+function sharedAddress(): string {
+  return location.origin + withQuery({ zone: query.value.get("zone") ?? readersZone() });
+}
+
+const spanAddress = ({ from_ms, to_ms }: Bucket) => {
+  const { range } = spanOfAddress(Date.now());
+  const { zone } = range;
+  const isOfDays = [from_ms, to_ms].every((at_ms) => zone.startOf(zone.dateOf(at_ms)) === at_ms);
+  const written = (at_ms: number) => (isOfDays ? zone.dateOf(at_ms) : new Date(at_ms).toISOString());
+  return withQuery({ from: written(from_ms), to: written(to_ms), rows: null });
+};
+
+const linkOf = (by: Subject, id: string) =>
+  (narrowings as readonly Subject[]).includes(by) ? onlyAddress(by, id) : withQuery({ by });
+
+/** What the page is narrowed to, with the way back. */
+function Chips({ of }: { of: Narrowed }) {
+  const set = narrowings.filter((one) => one !== "organization" && of[one]);
+  if (set.length === 0) return null;
   return (
-    <span title={`${from} to ${to}`}>
-      {from.slice(0, 10)}
-      {last !== from.slice(0, 10) && ` to ${last}`} (UTC)
-    </span>
+    <p class="chips">
+      {set.map((one) => (
+        <Chip key={one} by={one} id={of[one]!} />
+      ))}
+    </p>
   );
+}
+
+function Chip({ by, id }: { by: Subject; id: string }) {
+  const named = useAnswer("reportUsage", by === "model" ? null : { [by]: id, by, largest: 1, from: yearAgo() });
+  const [row] = named.answer?.rows ?? [];
+  const name = by === "model" ? id : row ? nameOf(row, by) : shortId(id);
+  return (
+    <button type="button" class="small" onClick={() => replaceQuery({ [by]: null })}>
+      {by}: {name} <span aria-hidden="true">×</span>
+      <span class="hidden">, remove</span>
+    </button>
+  );
+}
+
+/** Usage is kept for longer; its months are whole. */
+function yearAgo(): string {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear() - 1, now.getUTCMonth() + 1)).toISOString().slice(0, 10);
 }
 
 /** The command is of its own making, so no table has it. */
-function commandOf({ organization, ...rest }: Record<string, string>): string {
-  const options = Object.entries({ ...rest, ...(organization ? { org: organization } : {}) });
+function commandOf({ organization, ...rest }: Record<string, string | undefined>): string {
+  const options = Object.entries({ ...rest, org: organization }).filter(([, value]) => value);
   return ["sluice usage report", ...options.map(([name, value]) => `--${name} ${value}`)].join(" ");
-}
-
-/** The months that one asks for most. */
-function Months() {
-  const now = new Date();
-  const month = (back: number) =>
-    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 7);
-  const chosen = query.value.get("from");
-  const button = (label: string, from: string | null, to: string | null) => (
-    <button type="button" class="small" aria-pressed={chosen === from} onClick={() => replaceQuery({ from, to })}>
-      {label}
-    </button>
-  );
-  return (
-    <p class="months">
-      {button("This month", null, null)}
-      {button("Last month", month(1), month(0))}
-      {button("The month before", month(2), month(1))}
-    </p>
-  );
 }
 
 function Totals({ report: { total, running } }: { report: Report }) {
@@ -155,7 +188,7 @@ function Totals({ report: { total, running } }: { report: Report }) {
         name="Requests"
         figure={compacted(total.requests)}
         title={grouped(total.requests)}
-        more={`${grouped(running.requests)} still run, with ${moneyWritten(running.held)} held`}
+        more={`${grouped(running.requests)} still running, with ${moneyWritten(running.held)} held`}
       />
       <Total
         name="Input tokens"
@@ -185,55 +218,30 @@ function Total({ name, figure, title, more }: { name: string; figure: string; ti
   );
 }
 
-function Days({ report: { rows, total, from, to, currency } }: { report: Report }) {
-  if (rows.length === 0) return <Empty>No day with usage in this span.</Empty>;
-  const costs = new Map(rows.map((row) => [row.day, figureOf(row.cost.total)]));
-  const days = daysBetween(from, to);
-  const times = days.map((day) => Date.parse(`${day}T12:00:00Z`) / 1000);
-  return (
-    <Chart
-      label={`Cost by day: ${moneyWritten(total.cost.total)} on ${rows.length} days. The table has the figures.`}
-      times={times}
-      values={[days.map((day) => costs.get(day) ?? null)]}
-      span={[Date.parse(from) / 1000, Date.parse(to) / 1000]}
-      lines={[{ label: "cost", color: "--chart-1" }]}
-      height={160}
-      kind="bars"
-      written={(value) => moneyWritten({ amount: value.toFixed(9), currency })}
-    />
-  );
+interface Saved {
+  of: Narrowed;
+  by: string;
+  asked: { from: string; to: string };
+  zone: string;
 }
 
-/** The days of UTC of a span. A day without usage has no row in the report. */
-function daysBetween(from: string, to: string): string[] {
-  const days: string[] = [];
-  for (let at = Date.parse(from); at < Date.parse(to); at += 86_400_000)
-    days.push(new Date(at).toISOString().slice(0, 10));
-  return days;
-}
-
-function Downloads({ input }: { input: Record<string, string> }) {
+function Downloads({ of, by, asked, zone }: Saved) {
   const [failure, setFailure] = useState<string | null>(null);
+  const inputs = {
+    csv: { ...of, ...asked, by, ...(zone === "UTC" ? {} : { zone }) },
+    // FOCUS has groups of its own, and is in UTC.
+    focus: { ...of, ...asked, ...(by === "month" ? { by } : {}) },
+  };
   return (
     <span class="acts">
       {failure && <span role="alert">{failure}</span>}
       {(["csv", "focus"] as const).map((format) => (
-        <button
-          key={format}
-          type="button"
-          class="small"
-          onClick={() => save(askedOf(input, format), format).then(setFailure)}
-        >
+        <button key={format} type="button" class="small" onClick={() => save(inputs[format], format).then(setFailure)}>
           {format === "csv" ? "CSV" : "FOCUS"}
         </button>
       ))}
     </span>
   );
-}
-
-/** FOCUS has groups of its own, and a span: days, unless the page adds up by month. */
-function askedOf({ by, ...rest }: Record<string, string>, format: string): Record<string, string> {
-  return { ...rest, ...(by !== undefined && (format === "csv" || by === "month") ? { by } : {}) };
 }
 
 /** A link could not carry the secret of the session. Answers with the reason, where it could not be saved. */

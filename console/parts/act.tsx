@@ -6,7 +6,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { announce } from "../core/announce.ts";
 import { entryOf, type Given, type Input, perform, repeatKeys, type VerbName } from "../core/client.ts";
-import { completed, inputOf, type Values, valuesOf, type WrittenField } from "../core/form.ts";
+import { completed, type Field, inputOf, isComplete, type Values, valuesOf, type WrittenField } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { Failed } from "./asked.tsx";
 import { CommandLine } from "./command-line.tsx";
@@ -58,8 +58,12 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
   const [answer, setAnswer] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const [keyOf] = useState(() => repeatKeys());
-  const written = inputOf(fields, values, given as Given);
-  const input = act.sends?.(written) ?? written;
+  const sent = (of: readonly Field[]) => {
+    const written = inputOf(of, values, given as Given);
+    return act.sends?.(written) ?? written;
+  };
+  const input = sent(fields);
+  const complete = sent(fields.filter((field) => isComplete(field, values[field.name] ?? "")));
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -110,7 +114,8 @@ function ActDialog({ act, close }: { act: Act; close: () => void }) {
           />
         )}
         {failure && <Failed failure={failure} />}
-        <CommandLine verb={verb} input={input} {...(act.typed && { text: act.typed(input) })} />
+        {(fields.some(({ isRequired }) => isRequired) || ends) && <p class="fine">* has to be filled in</p>}
+        <CommandLine verb={verb} input={complete} {...(act.typed && { text: act.typed(complete) })} />
         <footer>
           <button type="button" onClick={close}>
             Cancel

@@ -1,6 +1,7 @@
 /** Who did what. */
 import type { ItemOf } from "../core/client.ts";
 import { grouped, shortId, wordsOf } from "../core/format.ts";
+import { OrganizationLink, ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
 import { Table } from "./table.tsx";
 import { Time } from "./time.tsx";
@@ -21,12 +22,12 @@ export function AuditList({ input, cursor }: { input: Record<string, string>; cu
           rows={rows}
           keyOf={({ number }) => String(number)}
           columns={[
-            { head: "No.", isNumber: true, cell: ({ number }) => number },
+            { head: "No.", isNumber: true, isMinor: true, cell: ({ number }) => number },
             { head: "When", cell: ({ at }) => <Time at={at} /> },
-            { head: "Who", cell: ({ actor }) => actor },
-            { head: "From", cell: ({ address }) => address ?? "–" },
-            { head: "Did", cell: ({ action }) => action },
-            { head: "To", cell: ({ subject }) => <Subject of={subject} /> },
+            { head: "Who", cell: (entry) => <Actor of={entry} /> },
+            { head: "From", isMinor: true, cell: ({ address }) => address ?? "–" },
+            { head: "Action", cell: ({ action }) => action },
+            { head: "Target", cell: (entry) => <Target of={entry} /> },
             { head: "Details", cell: ({ details }) => <span class="anywhere">{detailsOf(details)}</span> },
           ]}
         />
@@ -35,12 +36,25 @@ export function AuditList({ input, cursor }: { input: Record<string, string>; cu
   );
 }
 
-/** An ID is long and says nothing by its beginning. */
-function Subject({ of }: { of: string }) {
-  const isId = /^[a-z]+_[0-9a-f]{32}$/.test(of);
+const ofPerson = "person:";
+
+function Actor({ of: { actor, actor_name } }: { of: Entry }) {
+  if (!actor.startsWith(ofPerson)) return <>{actor}</>;
+  return <ThingLink kind="person" id={actor.slice(ofPerson.length)} name={actor_name} />;
+}
+
+const kinds = { key: "key", team: "team", per: "person" } as const;
+
+/** Its name, which leads to its page, and its kind. An ID is long and says nothing by its beginning. */
+function Target({ of: { subject, subject_name } }: { of: Entry }) {
+  const [, prefix] = /^([a-z]+)_[0-9a-f]{32}$/.exec(subject) ?? [];
+  const kind = kinds[prefix as keyof typeof kinds];
+  if (kind) return <ThingLink kind={kind} id={subject} name={subject_name} />;
+  if (prefix === "org" && subject_name !== null) return <OrganizationLink slug={subject_name} />;
+  if (subject_name !== null) return <span title={subject}>{subject_name}</span>;
   return (
-    <code class={isId ? "nowrap" : "anywhere"} title={of}>
-      {isId ? `${of.slice(0, of.indexOf("_") + 1)}${shortId(of)}` : of}
+    <code class={prefix ? "nowrap" : "anywhere"} title={subject}>
+      {prefix ? `${prefix}_${shortId(subject)}` : subject}
     </code>
   );
 }
@@ -48,7 +62,9 @@ function Subject({ of }: { of: string }) {
 /** `limits: week 5000, owner: ann`; what is null or empty is left out. */
 export function detailsOf(details: unknown): string {
   return membersOf(details)
-    .map(([name, value]) => `${wordsOf(name)}: ${inWords(value)}`)
+    .map(([name, value]) => [wordsOf(name), inWords(value)])
+    .filter(([, words]) => words !== "")
+    .map(([name, words]) => `${name}: ${words}`)
     .join(", ");
 }
 
@@ -64,5 +80,5 @@ function inWords(value: unknown): string {
     return membersOf(value)
       .map(([name, one]) => `${wordsOf(name)} ${inWords(one)}`)
       .join(" ");
-  return typeof value === "number" ? grouped(value) : String(value);
+  return typeof value === "number" ? grouped(value) : String(value).replaceAll(/(?<=_)[0-9a-f]{32}\b/g, shortId);
 }

@@ -18,15 +18,17 @@ export function EngineTable({ engines, drains, acts }: Props) {
   if (engines.length === 0) {
     return <Empty>No node reports an engine yet. Engines are listed under upstreams in sluice.yaml.</Empty>;
   }
-  const sum = (value: (engine: Engine) => number) => grouped(engines.reduce((total, one) => total + value(one), 0));
+  const isOne = engines.length === 1;
+  const sum = (value: (engine: Engine) => number) =>
+    isOne ? undefined : grouped(engines.reduce((total, one) => total + value(one), 0));
   return (
     <Table<Engine>
       caption="Engines"
       rows={engines}
       keyOf={nameOf}
       columns={[
-        { head: "Engine", cell: nameOf, foot: "Sum" },
-        { head: "Routes", cell: (engine) => <Routes of={engine} drain={drainOf(engine, drains)} /> },
+        { head: "Engine", cell: (engine) => <EngineLink of={engine} />, foot: isOne ? undefined : "Sum" },
+        { head: "Routes", cell: (engine) => <RoutesState of={engine} drain={drainOf(engine, drains)} /> },
         {
           head: "In flight",
           isNumber: true,
@@ -36,10 +38,14 @@ export function EngineTable({ engines, drains, acts }: Props) {
         },
         { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },
         { head: "Waiting", isNumber: true, cell: ({ waiting }) => grouped(waiting), foot: sum((one) => one.waiting) },
-        acts ? { head: "Acts", areActs: true, cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
+        acts ? { head: "Actions", areActs: true, cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
       ]}
     />
   );
+}
+
+function EngineLink({ of }: { of: Engine }) {
+  return <a href={`/engines/${encodeURIComponent(of.upstream)}`}>{nameOf(of)}</a>;
 }
 
 export const nameOf = ({ upstream, replica }: Engine) => (replica === null ? upstream : `${upstream} ${replica}`);
@@ -53,7 +59,7 @@ export function drainOf(engine: Engine, drains: readonly Drain[]): Drain | undef
 /** A breaker that is closed lets requests pass; people read that as ready. */
 const words: Record<string, string> = { closed: "ready", half_open: "on trial", open: "failing" };
 
-function Routes({ of, drain }: { of: Engine; drain: Drain | undefined }) {
+export function RoutesState({ of, drain }: { of: Engine; drain: Drain | undefined }) {
   return (
     <span class="badges">
       {drain && <State of="drained" />}

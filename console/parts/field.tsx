@@ -1,35 +1,29 @@
 /** One field of a form. */
 import { useId } from "preact/hooks";
-import type { Field } from "../core/form.ts";
+import { type Field, patterns } from "../core/form.ts";
 
 const dayInput = { type: "date" } as const;
 const textInput = { type: "text" } as const;
-const numberInput = {
-  type: "text",
-  inputMode: "numeric",
-  pattern: "[0-9][0-9 ,_]*",
-  title: "A whole number, or nothing.",
+/** Beside the form of what is typed (core/form.ts): what it is, for those who typed something else. */
+const inputs = {
+  number: { inputMode: "numeric", title: "A whole number, or nothing." },
+  signed: { title: "A whole number." },
+  amount: { title: "An amount such as 50 or 0.25, none, or nothing." },
+  count: { title: "A whole number, none, or nothing." },
+  money: { inputMode: "decimal", title: "An amount such as 50 or 0.25, or nothing." },
 } as const;
-const amountInput = {
-  type: "text",
-  pattern: "[0-9.]+ ?[A-Za-z]*|none",
-  title: "An amount, none, or nothing.",
-} as const;
-const countInput = { type: "text", pattern: "[0-9]+|none", title: "A whole number, none, or nothing." } as const;
-const moneyInput = {
-  type: "text",
-  inputMode: "decimal",
-  pattern: "[0-9]+([.][0-9]{1,9})?",
-  title: "An amount such as 50 or 0.25, or nothing.",
-} as const;
-const signedInput = { type: "text", pattern: "[-−]?[0-9][0-9 ,_]*", title: "A whole number." } as const;
 
 function inputOf({ kind, none = "no limit" }: Field) {
   if (kind === "day") return dayInput;
-  if (kind === "number") return { ...numberInput, placeholder: none };
-  if (kind === "amount" || kind === "count") return kind === "amount" ? amountInput : countInput;
-  if (kind === "money") return { ...moneyInput, placeholder: none };
-  return kind === "signed" ? signedInput : textInput;
+  const pattern = patterns[kind];
+  if (pattern === undefined || !(kind in inputs)) return textInput;
+  const hasPlaceholder = kind === "number" || kind === "money";
+  return {
+    type: "text",
+    pattern,
+    ...inputs[kind as keyof typeof inputs],
+    ...(hasPlaceholder && { placeholder: none }),
+  } as const;
 }
 
 interface Props {
@@ -57,7 +51,9 @@ export function FieldOf({ of: field, value, change }: Props) {
   }
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <label for={id} class={field.isRequired ? "required" : undefined}>
+        {label}
+      </label>
       {kind === "choice" ? (
         <Choice id={id} of={field} value={String(value)} change={change} />
       ) : (

@@ -1,6 +1,8 @@
 /** Filters of a list. They stand in the address, so that the list can be sent to a colleague. */
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { query, replaceQuery } from "../core/address.ts";
+import { type Found, useSearch } from "../core/use-search.ts";
+import { Combobox } from "./combobox.tsx";
 
 export interface Filter {
   name: string;
@@ -9,6 +11,10 @@ export interface Filter {
   hint?: string;
   /** The choice that holds where the address names none; else none is left out. */
   fallback?: string;
+  /** The kind of things that are found by their names; the address has the ID, or of an organization the slug. */
+  finds?: Found["kind"];
+  /** Stands before the ID. */
+  prefix?: string;
 }
 
 export function Filters({ of }: { of: readonly Filter[] }) {
@@ -30,13 +36,16 @@ export function Filters({ of }: { of: readonly Filter[] }) {
   );
 }
 
-function FilterOf({ of: { name, label, choices, hint, fallback } }: { of: Filter }) {
+function FilterOf({ of: filter }: { of: Filter }) {
+  const { name, label, choices, hint, fallback, finds } = filter;
   const id = useId();
   const value = query.value.get(name) ?? fallback ?? "";
   return (
     <div class="filter">
       <label for={id}>{label}</label>
-      {choices ? (
+      {finds ? (
+        <ThingField key={value} id={id} of={filter} kind={finds} value={value} />
+      ) : choices ? (
         <select id={id} value={value} onChange={(event) => replaceQuery({ [name]: event.currentTarget.value })}>
           {fallback === undefined && <option value="">all</option>}
           {choices.map((one) => (
@@ -59,6 +68,51 @@ function FilterOf({ of: { name, label, choices, hint, fallback } }: { of: Filter
     </div>
   );
 }
+
+interface ThingFieldProps {
+  id: string;
+  of: Filter;
+  kind: Found["kind"];
+  value: string;
+}
+
+/**
+ * A field that takes a name or a part of it, and shows what was chosen by its name, too. A slug, or an actor who is no person,
+ * may be typed whole.
+ */
+function ThingField({ id, of: { name, hint, prefix = "" }, kind, value }: ThingFieldProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const mayBeTyped = kind === "organization" || prefix !== "";
+  const ofValue = value.startsWith(prefix) ? value.slice(prefix.length) : "";
+  const chosen = useSearch(kind === "organization" ? "" : ofValue, { kind });
+  const { found, isCurrent } = useSearch(typed ?? "", { kind });
+  const label = typed ?? chosen.found.find((one) => one.id === ofValue)?.name ?? value;
+  const set = (text: string) => {
+    setTyped(null);
+    if (text !== value) replaceQuery({ [name]: text });
+  };
+  const leave = () => (typed === "" || (typed !== null && mayBeTyped) ? set(typed.trim()) : setTyped(null));
+  return (
+    <Combobox
+      id={id}
+      placeholder={hint}
+      text={label}
+      setText={setTyped}
+      options={isCurrent ? found.map(optionOf) : []}
+      none={isCurrent && typed?.trim() && !mayBeTyped ? "Nothing was found." : null}
+      choose={({ value: one }) => set(prefix + one)}
+      submit={leave}
+      onLeave={leave}
+    />
+  );
+}
+
+const optionOf = ({ kind, id, name, organization, detail }: Found) => ({
+  key: id,
+  name,
+  more: [kind === "organization" ? null : organization, detail].filter(Boolean).join(" · "),
+  value: kind === "organization" ? (organization ?? id) : id,
+});
 
 /** The filters that are set, as members of an input. */
 export function filtersSet(of: readonly Filter[]): Record<string, string> {

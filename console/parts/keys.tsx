@@ -1,14 +1,10 @@
-/** Keys of an organization, and what can be done with them. */
-import { type ComponentChildren, Fragment } from "preact";
+/** Keys of an organization, of a team or of a person. */
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
-import type { Field, WrittenField } from "../core/form.ts";
-import { shortId } from "../core/format.ts";
-import { valueFields } from "../core/limit-fields.ts";
-import { isMember } from "../core/session.ts";
-import { Act } from "./act.tsx";
-import { Block } from "./copy.tsx";
-import { RequestsOf } from "./links.tsx";
+import { isMember, session } from "../core/session.ts";
+import { CreateKey, KeyEnd } from "./key-acts.tsx";
+import { ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
 import { Section, State } from "./section.tsx";
 import { Table } from "./table.tsx";
@@ -16,248 +12,89 @@ import { Distance } from "./time.tsx";
 import { Share } from "./windows.tsx";
 
 type Key = ItemOf<"pageKeys">;
-/** The names of the organization's teams; null: there are too many to choose of. */
-type Teams = readonly string[] | null;
 
-function teamField(teams: Teams): Field {
-  const field = { name: "team", label: "Team" } as const;
-  return teams === null ? { ...field, kind: "text", hint: "ID or name" } : { ...field, kind: "choice", choices: teams };
-}
-
-export function Keys({ organization, teams }: { organization: string; teams: Teams }) {
-  return (
-    <KeySection title="Keys" organization={organization} teams={teams}>
-      <List verb="pageKeys" input={{ organization }} cursor="keys" none="No key yet. A client calls with one.">
-        {(keys, reload) => (
-          <Table<Key>
-            caption="Keys"
-            rows={keys}
-            keyOf={({ id }) => id}
-            columns={[
-              { head: "Name", cell: ({ name, id }) => <RequestsOf by="key" id={id} words={name} /> },
-              { head: "ID", cell: ({ id }) => <KeyId of={id} /> },
-              { head: "State", cell: ({ state }) => <State of={state} /> },
-              { head: "Team", cell: ({ team }) => team?.name ?? "–" },
-              { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
-              { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
-              { head: "Acts", areActs: true, cell: (key) => <KeyActs of={key} teams={teams} changed={reload} /> },
-            ]}
-          />
-        )}
-      </List>
-    </KeySection>
-  );
-}
-
-/** A member's keys. A member sets neither team nor limits. */
-export function OwnKeys({ organization }: { organization: string }) {
-  return (
-    <KeySection title="Your keys" organization={organization} teams={[]}>
-      <List verb="pageKeys" input={{ organization }} cursor="keys" none="You have no key yet. A client calls with one.">
-        {(keys, reload) => (
-          <Table<Key>
-            caption="Your keys"
-            rows={keys}
-            keyOf={({ id }) => id}
-            columns={[
-              { head: "Name", cell: ({ name, id }) => <RequestsOf by="key" id={id} words={name} /> },
-              { head: "ID", cell: ({ id }) => <KeyId of={id} /> },
-              { head: "State", cell: ({ state }) => <State of={state} /> },
-              { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
-              { head: "Ends", cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
-              {
-                head: "Acts",
-                areActs: true,
-                cell: (key) => key.state !== "revoked" && <KeyEnd of={key} changed={reload} />,
-              },
-            ]}
-          />
-        )}
-      </List>
-    </KeySection>
-  );
-}
-
-function KeyId({ of: id }: { of: string }) {
-  return (
-    <code title={id} class="nowrap">
-      {shortId(id)}
-    </code>
-  );
-}
-
-interface Of {
+interface Props {
   organization: string;
-  teams: Teams;
+  title?: string;
+  /** Only those of a team, or of a person. */
+  of?: { team?: string; person?: string };
 }
 
 /** The act stands outside of the list, which begins anew with the new key: its secret stays until it was read. */
-function KeySection({ title, children, ...of }: Of & { title: string; children: ComponentChildren }) {
+export function Keys({ organization, title = "Keys", of = {} }: Props) {
   const [turn, setTurn] = useState(0);
   return (
-    <Section title={title} aside={<CreateKey {...of} done={() => setTurn(turn + 1)} />}>
-      <Fragment key={turn}>{children}</Fragment>
+    <Section title={title} aside={<CreateKey organization={organization} given={of} done={() => setTurn(turn + 1)} />}>
+      <Fragment key={turn}>
+        <List
+          verb="pageKeys"
+          input={{ organization, ...of }}
+          cursor={`keys-${organization}`}
+          none="No key yet. A client calls with one."
+        >
+          {(keys, reload) => (
+            <Table<Key>
+              caption={title}
+              rows={keys}
+              keyOf={({ id }) => id}
+              columns={[
+                { head: "Name", cell: ({ name, id }) => <ThingLink kind="key" id={id} name={name} /> },
+                !of.person && { head: "Owner", cell: (key) => <Owner of={key} /> },
+                { head: "State", cell: ({ state }) => <State of={state} /> },
+                !of.team && !isMember.value && { head: "Team", isMinor: true, cell: (key) => <TeamOf of={key} /> },
+                { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
+                { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
+                { head: "Expires", isMinor: true, cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
+                { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} changed={reload} /> },
+              ]}
+            />
+          )}
+        </List>
+      </Fragment>
     </Section>
   );
 }
 
-function CreateKey({ organization, teams, done }: Of & { done: () => void }) {
-  const expires: WrittenField = { name: "expires_at", label: "Expires" };
-  const models: WrittenField = { name: "models" };
-  const fields: WrittenField[] = [
-    { name: "name", hint: "Who or what calls with it" },
-    ...(isMember.value
-      ? [
-          { ...expires, isRequired: true },
-          { ...models, hint: "With commas; empty: every model that you may use" },
-        ]
-      : [
-          teamField(teams),
-          { ...expires, hint: "Empty: as the organization's policy says" },
-          { ...models, hint: "With commas; empty: every model" },
-          ...valueFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name)),
-        ]),
-  ];
+/** Its person, else the owner in words, else nobody: then it is a service's. */
+export function Owner({ of: { person_id, person, owner } }: { of: Pick<Key, "person_id" | "person" | "owner"> }) {
+  if (person_id) return <ThingLink kind="person" id={person_id} name={person} />;
+  return <span class={owner === null ? "fine" : undefined}>{owner ?? "service key"}</span>;
+}
+
+export function TeamOf({ of: { team } }: { of: Pick<Key, "team"> }) {
+  return team ? <ThingLink kind="team" id={team.id} name={team.name} /> : <>–</>;
+}
+
+/** One's own, where one acts in an organization. */
+export function OwnKeys({ organization }: { organization: string }) {
+  const { id } = session.value ?? {};
+  return <Keys title="Your keys" organization={organization} of={id === undefined ? {} : { person: id }} />;
+}
+
+/** The devices on which a person has signed in: keys, too, which end with the sign-in. */
+export function SignIns({ organization, person }: { organization: string; person: string }) {
   return (
-    <Act
-      label="Create key"
-      verb="createKey"
-      given={{ organization }}
-      fields={fields}
-      isPrimary
-      done="The key was created."
-      onDone={done}
-      result={({ key }: { key: string | null }) => <Secret of={key} />}
-    />
-  );
-}
-
-export function Secret({ of }: { of: string | null }) {
-  if (of === null) return <p class="told">This was a repeat. Rotate to get another secret.</p>;
-  return (
-    <div class="told">
-      <p>Copy it now: it is shown this once.</p>
-      <Block text={of} label="Secret" />
-    </div>
-  );
-}
-
-interface Ending {
-  of: Pick<Key, "id" | "name" | "standing" | "secrets">;
-  changed: () => void;
-}
-
-function KeyEnd({ of: key, changed }: Ending) {
-  const running = key.standing?.running_requests ?? 0;
-  return (
-    <SecretActs
-      kind="Key"
-      of={key}
-      ends={{
-        old: "Ends the secrets that rotations replaced. The newest goes on.",
-        all: `Ends this key for good, within a second on every node${running > 0 ? `, and ${running} running requests with it` : ""}.`,
-      }}
-      changed={changed}
-    />
-  );
-}
-
-interface SecretActsProps {
-  kind: "Key" | "Operator";
-  of: Pick<Key, "id" | "name" | "secrets">;
-  /** The effect of ending the old secrets, and of ending all, in a sentence each. */
-  ends: { old: string; all: string };
-  changed: () => void;
-}
-
-/** Another secret, or none any more: of a key, or of an operator, whose secrets are tokens. */
-export function SecretActs({ kind, of: { id, name, secrets }, ends, changed }: SecretActsProps) {
-  const [thing, secret] = kind === "Key" ? ["key", "secret"] : ["operator", "token"];
-  return (
-    <span class="acts">
-      <Act
-        label="Rotate"
-        verb={`rotate${kind}`}
-        given={{ id }}
-        fields={[
-          {
-            name: "grace",
-            label: `Grace of the old ${secret}`,
-            kind: "text",
-            hint: "Such as 1h or 7d. Empty: 24h",
-          },
-        ]}
-        done={`The ${thing} has a new ${secret}.`}
-        onDone={changed}
-        result={(answer: { key: string | null } | { token: string | null }) => (
-          <Secret of={"key" in answer ? answer.key : answer.token} />
+    <Section title="Signed-in devices">
+      <List
+        verb="pageKeys"
+        input={{ organization, person, kind: "sign-in" }}
+        cursor={`devices-${organization}`}
+        none="No device is signed in. On a device: sluice login."
+      >
+        {(keys, reload) => (
+          <Table<Key>
+            caption="Signed-in devices"
+            rows={keys}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: "Device", cell: ({ name, id }) => <ThingLink kind="key" id={id} name={name} /> },
+              { head: "State", cell: ({ state }) => <State of={state} /> },
+              { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
+              { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} changed={reload} /> },
+            ]}
+          />
         )}
-      />
-      {hasOld(secrets) && (
-        <Act
-          label={`End old ${secret}s`}
-          verb={`revoke${kind}`}
-          given={{ id, old: true }}
-          ends={{ name, what: ends.old }}
-          done={`The old ${secret}s were revoked.`}
-          onDone={changed}
-        />
-      )}
-      <Act
-        label="Revoke"
-        verb={`revoke${kind}`}
-        given={{ id }}
-        ends={{ name, what: ends.all }}
-        done={`The ${thing} was revoked.`}
-        onDone={changed}
-      />
-    </span>
+      </List>
+    </Section>
   );
-}
-
-function KeyActs({ of: key, teams, changed }: { of: Key; teams: Teams; changed: () => void }) {
-  if (key.state === "revoked") return null;
-  return (
-    <span class="acts">
-      <Act
-        label="Team"
-        verb="updateKey"
-        given={{ id: key.id, version: key.version }}
-        fields={[{ ...teamField(teams), value: key.team?.name ?? "" }]}
-        says="The key then shares the team's limits. It holds for the next request."
-        done="The key is in its team."
-        onDone={changed}
-      />
-      <Act
-        label="Change"
-        verb="updateKey"
-        given={{ id: key.id, version: key.version }}
-        fields={[
-          { name: "name", value: key.name },
-          { name: "owner", value: key.owner, hint: "A person or a team, in any words" },
-          { name: "models", value: key.models, hint: "Empty: every model" },
-          { name: "scopes", value: key.scopes },
-          {
-            name: "allow_from",
-            label: "Addresses and networks",
-            value: key.allow_from,
-            hint: "Such as 10.0.0.0/8; empty: all",
-          },
-          { name: "expires_at", label: "Expires", value: key.expires_at?.slice(0, 10) ?? "" },
-        ]}
-        says="Every node knows within a second. What runs goes on."
-        done="The key was changed."
-        onDone={changed}
-      />
-      <KeyEnd of={key} changed={changed} />
-    </span>
-  );
-}
-
-/** Whether an older secret than the newest still works. */
-function hasOld(secrets: readonly { revoked_at: string | null; expires_at: string | null }[]): boolean {
-  const isUsable = (at: string | null) => at === null || Date.parse(at) > Date.now();
-  return secrets.slice(1).some(({ revoked_at, expires_at }) => revoked_at === null && isUsable(expires_at));
 }

@@ -19,12 +19,29 @@ export function OrganizationLink({ slug }: { slug: string | null | undefined }) 
   );
 }
 
-/** An ID that leads to the requests of its thing. */
-export function RequestsOf({ by, id, words }: { by: "key" | "person" | "team"; id: string; words?: string }) {
-  return (
-    <a href={`/requests?${by}=${id}`} title={id}>
-      {words ?? <code class="nowrap">{shortId(id)}</code>}
+const places = {
+  team: { path: "/teams", needs: "findTeam" },
+  person: { path: "/people", needs: "pagePeople" },
+  key: { path: "/keys", needs: "findKey" },
+} as const;
+
+interface Thing {
+  kind: keyof typeof places;
+  id: string;
+  /** Null: it has none, or is gone; its ID is shown. */
+  name?: string | null | undefined;
+}
+
+/** A team, a person or a key by its name, which leads to its page. */
+export function ThingLink({ kind, id, name }: Thing) {
+  const { path, needs } = places[kind];
+  const words = name ?? <code class="nowrap">{shortId(id)}</code>;
+  return may(needs) ? (
+    <a href={`${path}/${id}`} title={id}>
+      {words}
     </a>
+  ) : (
+    <span title={id}>{words}</span>
   );
 }
 

@@ -1,12 +1,16 @@
-/** A list by parts of 50: the cursor stands in the address, and the way back is the browser's own. */
+/** A list by parts: the cursor stands in the address, and the way back is the browser's own. */
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { query, withQuery } from "../core/address.ts";
 import type { Answer, Input, VerbName } from "../core/client.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { Empty } from "./section.tsx";
 
-export const rows_max = 50;
+const rows_max = 50;
+/** On a narrow screen each row is a block of several lines. */
+const rows_narrow = 10;
+const isNarrow = () => matchMedia("(width < 640px)").matches;
 
 interface Listed<Name extends VerbName, Row> {
   verb: Name;
@@ -14,6 +18,8 @@ interface Listed<Name extends VerbName, Row> {
   none: ComponentChildren;
   /** The name of the cursor in the address, where a page has several lists. */
   cursor?: string;
+  /** How many at most, where only the first ones are shown. */
+  limit?: number;
   children: (rows: Row[], reload: () => void) => ComponentChildren;
 }
 
@@ -24,10 +30,12 @@ export function List<Name extends VerbName>({
   input,
   none,
   cursor = "cursor",
+  limit,
   children,
 }: Listed<Name, RowOf<Name>>) {
-  const after = query.value.get(cursor);
-  const asked = useAnswer(verb, { ...input, limit: rows_max, ...(after ? { cursor: after } : {}) } as Input<Name>);
+  const after = limit === undefined ? query.value.get(cursor) : null;
+  const [size] = useState(() => limit ?? (isNarrow() ? rows_narrow : rows_max));
+  const asked = useAnswer(verb, { ...input, limit: size, ...(after ? { cursor: after } : {}) } as Input<Name>);
   return (
     <Show of={asked}>
       {(answer) => {
@@ -41,7 +49,7 @@ export function List<Name extends VerbName>({
                 {next_cursor === null ? none : "None among those that this part looked at. More may follow."}
               </Empty>
             )}
-            <Pages cursor={cursor} isLater={after !== null} next={next_cursor} />
+            {limit === undefined && <Pages cursor={cursor} isLater={after !== null} next={next_cursor} size={size} />}
           </>
         );
       }}
@@ -49,14 +57,21 @@ export function List<Name extends VerbName>({
   );
 }
 
-function Pages({ cursor, isLater, next }: { cursor: string; isLater: boolean; next: string | null }) {
+interface PagesProps {
+  cursor: string;
+  isLater: boolean;
+  next: string | null;
+  size: number;
+}
+
+function Pages({ cursor, isLater, next, size }: PagesProps) {
   if (!isLater && next === null) return null;
   return (
     <nav class="pages" aria-label="Parts of the list">
       {isLater && <a href={withQuery({ [cursor]: null })}>First</a>}
       {next !== null && (
         <a href={withQuery({ [cursor]: next })} rel="next">
-          Next {rows_max}
+          Next {size}
         </a>
       )}
     </nav>

@@ -1,51 +1,55 @@
-/** The models that the answering node serves: what each is for, and what its requests cost. */
-import type { Answer } from "../core/client.ts";
-import { grouped } from "../core/format.ts";
-import { moneyWritten } from "../core/money.ts";
-import { may } from "../core/session.ts";
-import { useAnswer } from "../core/use-answer.ts";
-import { Show } from "./asked.tsx";
-import { CommandLine } from "./command-line.tsx";
-import { Section } from "./section.tsx";
+/** The models that are served: what each is for, how much fits into it, and what its requests cost. */
+import type { ItemOf } from "../core/client.ts";
+import { compacted, grouped, wordsOf } from "../core/format.ts";
+import { figureOf, nanosOf } from "../core/money.ts";
+import { Money } from "./number.tsx";
 import { Table } from "./table.tsx";
 
-export type Model = Answer<"showConfiguration">["models"][number];
+export type Model = ItemOf<"listModels">;
 
-export function Models() {
-  const asked = useAnswer("showConfiguration", may("showConfiguration") ? {} : null);
-  if (!may("showConfiguration")) return null;
+/** What only models that make text have. */
+export const makesText = ({ kind }: Pick<Model, "kind">) => kind === "chat" || kind === "completion";
+
+export function ModelTable({ models }: { models: readonly Model[] }) {
+  const hasSearch = models.some(({ prices }) => prices.search && nanosOf(prices.search) > 0n);
   return (
-    <Section title="Models" aside="nanos a token, and a search of up to 100 documents">
-      <Show of={asked}>
-        {({ models }) => (
-          <Table
-            caption="Models"
-            rows={models}
-            keyOf={({ id }) => id}
-            columns={[
-              { head: "Model", cell: ({ id }) => <code>{id}</code> },
-              { head: "Kind", cell: ({ kind }) => kind },
-              { head: "Context", isNumber: true, cell: ({ context_tokens }) => grouped(context_tokens) },
-              { head: "Prices", cell: pricesOf },
-            ]}
-          />
-        )}
-      </Show>
-      <CommandLine verb="showConfiguration" />
-    </Section>
+    <Table<Model>
+      caption="Models"
+      rows={models}
+      keyOf={({ id }) => id}
+      columns={[
+        { head: "Model", cell: ({ id }) => <ModelLink id={id} />, order: ({ id }) => id },
+        { head: "Kind", cell: ({ kind }) => kind, order: ({ kind }) => kind },
+        {
+          head: "Context",
+          isNumber: true,
+          cell: ({ context_tokens: tokens }) => <span title={`${grouped(tokens)} tokens`}>{compacted(tokens)}</span>,
+          order: ({ context_tokens }) => context_tokens,
+        },
+        {
+          head: "Input",
+          isNumber: true,
+          cell: ({ prices }) => <Money of={prices.input} />,
+          order: ({ prices }) => figureOf(prices.input),
+        },
+        { head: "Cached input", isNumber: true, cell: ({ prices }) => <Money of={prices.cached_input} /> },
+        {
+          head: "Output",
+          isNumber: true,
+          cell: (model) => (makesText(model) ? <Money of={model.prices.output} /> : "–"),
+          order: ({ prices }) => figureOf(prices.output),
+        },
+        hasSearch && { head: "1,000 searches", isNumber: true, cell: ({ prices }) => <Money of={prices.search} /> },
+        { head: "Can", cell: ({ capabilities }) => capabilities.map(wordsOf).join(", ") },
+      ]}
+    />
   );
 }
 
-/** The prices of a million tokens that a model of this kind has. */
-function pricesOf({ kind, prices }: Model): string {
-  const { input, cached_input, output, search } = prices;
-  const makesText = kind === "chat" || kind === "completion";
-  return [
-    `${moneyWritten(input)} in`,
-    cached_input.amount !== input.amount && `${moneyWritten(cached_input)} cached`,
-    makesText && `${moneyWritten(output)} out`,
-    search && Number(search.amount) > 0 && `${moneyWritten(search)} for a thousand searches`,
-  ]
-    .filter(Boolean)
-    .join(", ");
+export function ModelLink({ id }: { id: string }) {
+  return (
+    <a href={`/models/${id.split("/").map(encodeURIComponent).join("/")}`}>
+      <code>{id}</code>
+    </a>
+  );
 }

@@ -3,7 +3,7 @@
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Act } from "./act.tsx";
-import { Secret } from "./keys.tsx";
+import { Secret } from "./key-acts.tsx";
 import { Empty, Facts, Section } from "./section.tsx";
 import { Time } from "./time.tsx";
 
@@ -43,18 +43,19 @@ export function Notices({ organization }: { organization: string }) {
         <Facts
           of={[
             ["webhook", now.url],
-            ["at shares of", now.shares.map((share) => `${share} %`).join(", ")],
-            ["keys that end", `${now.key_expiry_days} days before`],
+            ["alerts at", now.shares.map((share) => `${share} %`).join(", ")],
+            ["before a key expires", `${now.key_expiry_days} days`],
             ["waiting", now.waiting > 0 ? `${now.waiting} not delivered` : ""],
             ["problem", now.problem],
-            ["changed", <Time key="c" at={now.changed_at} />],
+            ["last changed", <Time key="c" at={now.changed_at} />],
           ]}
         />
       ) : (
         !asked.isLoading && (
           <Empty>
-            Nobody hears of limits that are near.
-            {may("setNotices") && " Set a webhook, and it gets a notice at 50, 80 and 100 %."}
+            No alerts configured.
+            {may("setNotices") &&
+              " Set a webhook, and it gets a notice at 50, 80 and 100 % of a limit, and of keys that expire."}
           </Empty>
         )
       )}
@@ -68,5 +69,5 @@ function removal(waiting: number): string {
     waiting === 0
       ? ""
       : ` ${waiting} that ${waiting === 1 ? "waits" : "wait"} to be sent ${waiting === 1 ? "is" : "are"} dropped.`;
-  return `Nobody hears any more of limits that are near and keys that end.${dropped}`;
+  return `No more alerts of limits that are near and keys that expire.${dropped}`;
 }

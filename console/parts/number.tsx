@@ -22,7 +22,8 @@ interface Props {
 
 /** The share of a limit: used, and held by what runs. */
 export function Bar({ used, held = 0, limit, label, isPart = false }: Props) {
-  const share = limit === 0 ? 100 : Math.min(100, (used / limit) * 100);
+  // An adjustment may take more off than was used.
+  const share = limit === 0 ? 100 : Math.min(100, Math.max(0, (used / limit) * 100));
   const reserved = limit === 0 ? 0 : Math.min(100 - share, (held / limit) * 100);
   const tone = isPart || share < 75 ? "calm" : share < 95 ? "warn" : "bad";
   return (

@@ -1,12 +1,13 @@
 /** The changes that an administrator can make to an organization. */
 import { go } from "../core/address.ts";
 import type { Answer } from "../core/client.ts";
-import { moneyTyped } from "../core/form.ts";
+import { limitWords, moneyTyped } from "../core/form.ts";
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
 import { Suspension } from "./suspension.tsx";
+import { windowKinds } from "./windows.tsx";
 
 type Organization = Answer<"findOrganization">;
 interface Of {
@@ -51,7 +52,7 @@ export function StateActs({ of: organization, running, changed }: Of & { running
 
 export function SettingActs({ of: organization, changed }: Of) {
   if (organization.status === "closed") return null;
-  const acts = [PlanAct, ExtraUsageAct, LifetimeAct, ContentAct, CalendarAct, AnchorAct, RenameAct];
+  const acts = [PlanAct, ExtraUsageAct, KeyExpiryAct, StoringAct, CalendarAct, CycleAct, RenameAct];
   return (
     <span class="acts">
       {acts.map((One) => (
@@ -101,21 +102,23 @@ function ExtraUsageAct({ of, changed }: Of) {
   );
 }
 
-function LifetimeAct({ of, changed }: Of) {
+function KeyExpiryAct({ of, changed }: Of) {
   return (
     <Act
-      label="Life of keys"
+      label="Key expiry"
       verb="updatePolicies"
       given={givenOf(of)}
       fields={[
         {
           name: "key_lifetime_max_days",
-          label: "Days from when a key is made or rotated",
+          label: "Key expiry: days from when a key is made or rotated",
+          none: "never",
           value: of.key_lifetime_max_days,
         },
         {
           name: "key_unused_max_days",
-          label: "Days from its last use",
+          label: "Disable unused keys: days from the last use",
+          none: "never",
           value: of.key_unused_max_days,
         },
       ]}
@@ -126,27 +129,27 @@ function LifetimeAct({ of, changed }: Of) {
   );
 }
 
-function ContentAct({ of, changed }: Of) {
+function StoringAct({ of, changed }: Of) {
   const given = givenOf(of);
   if (!of.keeps_content) {
     return (
       <Act
-        label="Keep content"
+        label="Store responses"
         verb="updatePolicies"
         given={{ ...given, keeps_content: true }}
         says="Responses are stored when a client asks for it."
-        done="Content is kept."
+        done="Responses are stored."
         onDone={changed}
       />
     );
   }
   return (
     <Act
-      label="Keep no content"
+      label="Stop storing responses"
       verb="updatePolicies"
       given={{ ...given, keeps_content: false }}
       ends={{ name: of.slug, what: "Deletes the stored responses of the organization, and stores no more." }}
-      done="No content is kept."
+      done="No responses are stored."
       onDone={changed}
     />
   );
@@ -170,23 +173,23 @@ function CalendarAct({ of, changed }: Of) {
         },
         { name: "month_starts", label: "A month begins on day", value: written?.month_starts ?? 1 },
       ]}
-      says="Weeks and months begin at the start of a day there, once the current ones have ended. One shorter window of each follows, with its limits in proportion. At most one change a month. An empty time zone counts them from the anchor again."
+      says="Weeks and months begin at the start of a day there, once the current ones have ended. One shorter window of each follows, with its limits in proportion. At most one change a month. An empty time zone counts them from the start of the billing cycle again."
       done="The calendar was changed."
       onDone={changed}
     />
   );
 }
 
-function AnchorAct({ of, changed }: Of) {
+function CycleAct({ of, changed }: Of) {
   if (of.calendar || of.next_calendar?.calendar) return null;
   return (
     <Act
-      label="Anchor"
+      label="Billing cycle"
       verb="setAnchor"
       given={givenOf(of)}
-      fields={[{ name: "anchor", label: "Weeks and months count from" }]}
-      says="A date in UTC. It holds once the current month has ended."
-      done="The anchor was changed."
+      fields={[{ name: "anchor", label: "Billing cycle starts" }]}
+      says="A date in UTC, from which weeks and months are counted. It holds once the current month has ended."
+      done="The billing cycle was changed."
       onDone={changed}
     />
   );
@@ -209,23 +212,30 @@ function RenameAct({ of, changed }: Of) {
   );
 }
 
+type WindowKind = (typeof windowKinds)[number];
+const isWindow = (name: string): name is WindowKind => windowKinds.some((kind) => kind === name);
+
 /** A correction of what was used. */
 export function AdjustAct({ of: { slug, status }, changed }: Of) {
   if (status === "closed") return null;
   return (
     <Act
-      label="Adjust"
+      label="Correct usage"
       verb="adjustUsage"
       given={{ organization: slug }}
       fields={[
         {
           name: "window",
-          label: "Window",
+          label: "Of",
           kind: "choice",
           isRequired: true,
           value: "session",
           choices: choicesOf("adjustUsage", "window").map((name) =>
-            name === "all" ? [name, "session, week and month"] : name,
+            isWindow(name)
+              ? [name, limitWords(name)]
+              : name === "all"
+                ? [name, "5-hour session, week and month"]
+                : name,
           ),
         },
         {
@@ -236,8 +246,8 @@ export function AdjustAct({ of: { slug, status }, changed }: Of) {
         },
         { name: "reason", hint: "For the audit log" },
       ]}
-      says="An entry for month or extra is part of reports and their costs. One for session or week changes only what its limit leaves."
-      done="The usage was adjusted."
+      says="A correction of the month or of extra usage is part of reports and their costs. One of the 5-hour session or the week changes only what its limit leaves."
+      done="The usage was corrected."
       onDone={changed}
     />
   );

@@ -1,32 +1,44 @@
 /** The rows of a report. Each leads to the requests that it adds up, and the last line is their sum. */
 import type { ComponentChildren } from "preact";
-import { query } from "../core/address.ts";
-import type { Answer } from "../core/client.ts";
+import { query, withQuery } from "../core/address.ts";
 import { grouped } from "../core/format.ts";
-import { figureOf } from "../core/money.ts";
+import { type Money as Amount, exactly, figureOf, moneyOf, nanosOf } from "../core/money.ts";
+import { changeWords, idOf, nameOf, type Report, type Row, type Subject } from "../core/spend.ts";
 import { wayDown } from "../core/way-down.ts";
+import type { Zone } from "../core/zone.ts";
 import { Bar, Money } from "./number.tsx";
-import { Table } from "./table.tsx";
+import { type Column, Table } from "./table.tsx";
 
-type Report = Answer<"reportUsage">;
-type Row = Report["rows"][number];
-const sums = ["requests", "input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens"] as const;
+const counts = ["requests", "input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens"] as const;
+const times: readonly string[] = ["day", "month"];
 
-export function ReportTable({ report, by }: { report: Report; by: string }) {
-  const { rows, from, to, total, rows_left_out: leftOut } = report;
-  const isTime = by === "day" || by === "month";
+interface Props {
+  report: Report;
+  by: string;
+  zone: Zone;
+  /** Of the span before, as far as this one has come, by the same; null: it is not known. */
+  before: Report | null;
+}
+
+export function ReportTable({ report, by, zone, before }: Props) {
+  const { rows, total, rows_left_out: leftOut } = report;
+  const isTime = times.includes(by);
   const ordered: Line[] = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : costOf(b) - costOf(a)));
   const most = Math.max(1e-9, ...rows.map(costOf));
   if (leftOut > 0) ordered.push(restOf(report));
+  const costs = new Map(before?.rows.map((row) => [keyOf(row, by), row.cost.total]));
+  const hasBefore = before !== null && !isTime && before.rows_left_out === 0;
   return (
     <Table<Line>
       caption={`Usage by ${by}`}
       rows={ordered}
-      keyOf={(row, at) => (row.others ? "others" : `${nameOf(row, by)} ${at}`)}
+      keyOf={(row, at) => (row.others ? "others" : `${keyOf(row, by)} ${at}`)}
+      isLast={(row) => row.others === true}
       columns={[
         {
           head: `${by[0]!.toUpperCase()}${by.slice(1)}`,
-          cell: (row) => <Name row={row} by={by} from={from} to={to} />,
+          cell: (row) => <Name row={row} by={by} zone={zone} report={report} />,
+          order: (row) => (isTime ? timeOf(row) : nameOf(row, by as Subject).toLowerCase()),
           foot: "Sum",
         },
         {
@@ -34,73 +46,108 @@ export function ReportTable({ report, by }: { report: Report; by: string }) {
           cell: (row) =>
             row.others ? "" : <Bar used={costOf(row)} limit={most} label="Share of the largest" isPart />,
         },
-        { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests), foot: grouped(total.requests) },
-        { head: "Input tokens", isNumber: true, cell: (row) => grouped(inputOf(row)), foot: grouped(inputOf(total)) },
-        {
-          head: "Output tokens",
+        countColumn("Requests", ({ requests }) => requests, total),
+        countColumn("Input tokens", inputOf, total),
+        countColumn("Output tokens", ({ output_tokens }) => output_tokens, total),
+        moneyColumn("Cost", ({ cost }) => cost.total, total),
+        hasBefore && {
+          head: "Change",
           isNumber: true,
-          cell: ({ output_tokens }) => grouped(output_tokens),
-          foot: grouped(total.output_tokens),
+          cell: (row) => <Change now={row.cost.total} before={costs.get(keyOf(row, by))} />,
+          order: (row) => nanosOf(row.cost.total) - nanosOf(costs.get(keyOf(row, by)) ?? { amount: "0" }),
+          foot: <Change now={total.cost.total} before={before.total.cost.total} />,
         },
-        {
-          head: "Cost",
-          isNumber: true,
-          cell: ({ cost }) => <Money of={cost?.total} />,
-          foot: <Money of={total.cost.total} />,
-        },
-        {
-          head: "Extra",
-          isNumber: true,
-          cell: ({ cost }) => <Money of={cost?.extra_usage} />,
-          foot: <Money of={total.cost.extra_usage} />,
-        },
-        {
-          head: "Not charged",
-          isNumber: true,
-          cell: ({ cost }) => <Money of={cost?.uncharged} />,
-          foot: <Money of={total.cost.uncharged} />,
-        },
+        isSome(total.cost.extra_usage) && moneyColumn("Extra usage", ({ cost }) => cost.extra_usage, total),
+        isSome(total.cost.uncharged) && moneyColumn("Uncharged", ({ cost }) => cost.uncharged, total),
+        narrowings.includes(by) && { head: "Chart", cell: (row) => <Only row={row} by={by as Subject} /> },
       ]}
     />
   );
 }
 
+type Measured = Pick<Row, (typeof counts)[number] | "cost">;
 /** A row, or all rows that are not shown as one. */
-interface Line extends Summed {
-  others?: number;
-  cost?: Report["total"]["cost"];
-}
-type Summed = Pick<Row, (typeof sums)[number]> & Omit<Partial<Row>, (typeof sums)[number] | "cost">;
+type Line = Measured & Partial<Row>;
 
-function restOf({ rows, total, rows_left_out: others }: Report): Line {
-  const rest = sums.map((name) => [name, rows.reduce((left, row) => left - row[name], total[name])]);
-  return { ...(Object.fromEntries(rest) as Summed), others };
+function countColumn(head: string, of: (row: Measured) => number, total: Measured): Column<Line> {
+  return { head, isNumber: true, cell: (row) => grouped(of(row)), order: of, foot: grouped(of(total)) };
 }
 
-const costOf = ({ cost }: Line) => (cost ? figureOf(cost.total) : 0);
-
-const inputOf = (row: Pick<Row, (typeof sums)[number]>) =>
-  row.input_tokens + row.cached_input_tokens + row.cache_write_tokens;
-const timeOf = ({ day, month }: Line) => day ?? month ?? "";
-
-function nameOf(row: Line, by: string): string | null {
-  const value = (row as unknown as Record<string, unknown>)[by];
-  return typeof value === "string" ? value : null;
+function moneyColumn(head: string, of: (row: Measured) => Amount, total: Measured): Column<Line> {
+  return {
+    head,
+    isNumber: true,
+    cell: (row) => <Money of={of(row)} />,
+    order: (row) => nanosOf(of(row)),
+    foot: <Money of={of(total)} />,
+  };
 }
 
-/** The name, as the way down to what the row adds up. */
-function Name({ row, by, from, to }: { row: Line; by: string; from: string; to: string }): ComponentChildren {
-  if (row.others) return <span class="fine">{grouped(row.others)} others</span>;
-  const name = nameOf(row, by);
-  const id = by === "team" ? row.team_id : by === "person" ? row.person_id : by === "key" ? row.key_id : name;
-  if (!id) return <span class="fine">{absent[by] ?? "none"}</span>;
-  const href = wayDown(row, { by, organization: query.value.get("organization"), from, to });
-  return href === null ? (name ?? id) : <a href={href}>{name ?? id}</a>;
+const isSome = (money: Amount) => nanosOf(money) !== 0n;
+
+function Change({ now, before }: { now: Amount; before: Amount | undefined }) {
+  if (!before) return <span class="fine">new</span>;
+  const words = changeWords(nanosOf(now), nanosOf(before)) ?? "–";
+  return <span title={`${exactly(before)} in the period before`}>{words}</span>;
 }
 
-const absent: Record<string, string> = {
-  team: "no team",
-  person: "nobody's keys",
-  key: "an entry of an operator",
-  model: "an entry of an operator",
-};
+/** What the rows that are shown leave of the sum of all. */
+function restOf({ rows, total, currency }: Report): Line {
+  const rest = Object.fromEntries(
+    counts.map((name) => [name, rows.reduce((sum, row) => sum - row[name], total[name])]),
+  );
+  const costs = Object.keys(total.cost).map((name) => {
+    const of = (row: Measured) => nanosOf(row.cost[name as keyof Row["cost"]]);
+    return [
+      name,
+      moneyOf(
+        rows.reduce((sum, row) => sum - of(row), of(total)),
+        currency,
+      ),
+    ];
+  });
+  return { ...(rest as Omit<Measured, "cost">), cost: Object.fromEntries(costs) as Row["cost"], others: true };
+}
+
+const costOf = ({ cost }: Measured) => figureOf(cost.total);
+const inputOf = (row: Measured) => row.input_tokens + row.cached_input_tokens + row.cache_write_tokens;
+const timeOf = ({ day, month }: Partial<Row>) => day ?? month ?? "";
+const keyOf = (row: Partial<Row>, by: string) => (times.includes(by) ? timeOf(row) : (idOf(row, by as Subject) ?? ""));
+
+interface Named {
+  row: Line;
+  by: string;
+  zone: Zone;
+  report: Report;
+}
+
+/** The name, as the way down to the requests that the row adds up. */
+function Name({ row, by, zone, report: { from, to, rows_left_out } }: Named): ComponentChildren {
+  if (row.others) return <span class="fine">{grouped(rows_left_out)} others</span>;
+  const isTime = times.includes(by);
+  const name = isTime ? timeOf(row) : nameOf(row, by as Subject);
+  const id = isTime ? timeOf(row) : idOf(row, by as Subject);
+  if (!id) return <span class="fine">{name}</span>;
+  const filters = Object.fromEntries(narrowings.map((one) => [one, query.value.get(one)]));
+  const href = wayDown(row, { by, filters, from, to, zone });
+  return href === null ? name : <a href={href}>{name}</a>;
+}
+
+/** The same page, of this row alone. */
+function Only({ row, by }: { row: Line; by: Subject }) {
+  const id = row.others ? null : idOf(row, by);
+  if (id === null) return null;
+  return (
+    <a href={onlyAddress(by, id)}>
+      only<span class="hidden"> {nameOf(row, by)}</span>
+    </a>
+  );
+}
+
+/** Of a model, people are of interest, and of anything else the models. */
+export function onlyAddress(by: Subject, id: string): string {
+  return withQuery({ [by]: id, by: by === "model" ? null : "model", sort: null, rows: null });
+}
+
+/** What a report can be narrowed to. */
+const narrowings: readonly string[] = ["organization", "team", "person", "key", "model"];

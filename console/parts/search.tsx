@@ -1,66 +1,106 @@
-/** Finds a thing by its ID or name, and goes to its page. `/` comes here from everywhere, and `g` with a letter to a page. */
+/**
+ * One search over all that has a name or an ID, and the pages. `/` and Ctrl-K come here from everywhere, and `g` with a letter
+ * goes to a page.
+ */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { go } from "../core/address.ts";
-import { may } from "../core/session.ts";
+import { wordsOf } from "../core/format.ts";
+import { type Found, useSearch } from "../core/use-search.ts";
 import type { PageEntry } from "../pages.ts";
+import { Combobox, type Option } from "./combobox.tsx";
+
+interface Place extends Option {
+  href: string;
+}
 
 export function Search({ pages }: { pages: readonly PageEntry[] }) {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState("");
-  useShortcuts(pages, () => input.current?.focus());
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const place = placeOf(text.trim());
-    if (place === null) return;
-    go(place);
+  const [isWaiting, setWaiting] = useState(false);
+  const { found, isCurrent } = useSearch(text);
+  const places = [...pagesNamed(pages, text), ...found.map(placeOf)];
+  useShortcuts(pages, input);
+  const open = ({ href }: Place) => {
     setText("");
+    setWaiting(false);
     input.current?.blur();
+    go(href);
   };
+  useEffect(() => {
+    if (!isWaiting || !isCurrent) return;
+    setWaiting(false);
+    if (places[0]) open(places[0]);
+  }, [isWaiting, isCurrent]);
   return (
-    <form class="search" onSubmit={submit}>
-      <input
-        ref={input}
-        type="search"
-        aria-label="Search: ID of a request, organization or person"
-        placeholder="Request ID, organization, person"
-        value={text}
-        spellcheck={false}
-        autoComplete="off"
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
+    <search class="search">
+      <Combobox<Place>
+        label="Search"
+        placeholder="Search people, teams, keys, requests…"
+        text={text}
+        setText={(typed) => {
+          setText(typed);
+          setWaiting(false);
+        }}
+        // Those of a text that is no longer there would be opened by mistake.
+        options={isCurrent ? places : pagesNamed(pages, text)}
+        none={isCurrent && text.trim() !== "" ? `Nothing was found for “${text.trim()}”.` : null}
+        choose={open}
+        submit={() => setWaiting(text.trim() !== "" && !isCurrent)}
+        input={input}
       />
       <kbd>/</kbd>
-    </form>
+    </search>
   );
 }
 
-/** An ID says what it is of; an address has a person; all else is an organization's slug. */
-function placeOf(text: string): string | null {
-  if (text === "") return null;
-  const id = encodeURIComponent(text);
-  if (text.startsWith("req_")) return `/requests/${id}`;
-  if (text.startsWith("key_")) return `/requests?key=${id}`;
-  if (text.startsWith("team_")) return `/requests?team=${id}`;
-  if (text.startsWith("per_")) return `/people/${id}`;
-  if (/[@\s]/.test(text) && may("pagePeople")) return `/people?search=${id}`;
-  return `/organizations/${id}`;
+function pagesNamed(pages: readonly PageEntry[], text: string): Place[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === "") return [];
+  return pages
+    .filter(({ name }) => name.toLowerCase().startsWith(wanted))
+    .map(({ path, name }) => ({ key: path, name, more: "page", href: path }));
 }
 
-function useShortcuts(pages: readonly PageEntry[], focus: () => void): void {
+const paths: Record<Found["kind"], (one: Found) => string> = {
+  organization: ({ organization }) => `/organizations/${organization}`,
+  team: ({ id }) => `/teams/${id}`,
+  person: ({ id }) => `/people/${id}`,
+  key: ({ id }) => `/keys/${id}`,
+  request: ({ id }) => `/requests/${id}`,
+  model: ({ id }) => `/models/${id.split("/").map(encodeURIComponent).join("/")}`,
+};
+
+function placeOf(one: Found): Place {
+  const { kind, id, name, organization, detail } = one;
+  const of = kind === "organization" || organization === null ? null : `of ${organization}`;
+  return {
+    key: id,
+    name,
+    more: [kind, of, detail && wordsOf(detail)].filter(Boolean).join(" · "),
+    href: paths[kind](one),
+  };
+}
+
+function useShortcuts(pages: readonly PageEntry[], input: { current: HTMLInputElement | null }): void {
   useEffect(() => {
     let isGoing = false;
     const pressed = (event: KeyboardEvent) => {
       const target = event.target as Element;
-      const isTyping = target.matches("input, select, textarea") || target.closest("dialog") !== null;
-      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (target.closest("dialog") !== null) return;
+      const isSearch = (event.ctrlKey || event.metaKey) && event.key === "k";
+      const isTyping = target.matches("input, select, textarea");
+      if (isTyping && !isSearch) return;
+      if (isSearch || (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey)) {
+        event.preventDefault();
+        input.current?.focus();
+        input.current?.select();
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const page = isGoing ? pages.find(({ key }) => key === event.key) : undefined;
       isGoing = event.key === "g";
       if (page) go(page.path);
-      if (event.key !== "/") return;
-      event.preventDefault();
-      focus();
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
-  }, [pages, focus]);
+  }, [pages, input]);
 }

@@ -1,5 +1,6 @@
 /** The parts of a page. */
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 
 interface Titled {
   title: string;
@@ -8,10 +9,23 @@ interface Titled {
   children: ComponentChildren;
 }
 
-export function Page({ title, aside, children }: Titled) {
+interface PageTitled extends Titled {
+  /** The page that this one is a part of. */
+  up?: { href: string; name: string } | null | undefined;
+}
+
+export function Page({ title, up, aside, children }: PageTitled) {
+  useEffect(() => {
+    document.title = `${title} – Sluice`;
+  }, [title]);
   return (
     <>
       <header class="page-head">
+        {up && (
+          <a class="up" href={up.href}>
+            {up.name}
+          </a>
+        )}
         <h1>{title}</h1>
         {aside && <div class="aside">{aside}</div>}
       </header>

@@ -1,5 +1,7 @@
 /** Rows of one kind of thing. On a narrow screen each row becomes a block with the names of its columns. */
 import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import { query, replaceQuery } from "../core/address.ts";
 
 export interface Column<Row> {
   head: string;
@@ -7,8 +9,12 @@ export interface Column<Row> {
   isNumber?: boolean;
   /** Buttons, which end on one line however many there are. */
   areActs?: boolean;
+  /** Left out on a narrow screen: the page of the thing has it. */
+  isMinor?: boolean;
   /** Its total stands below the column, and is the sum of it. */
   foot?: ComponentChildren;
+  /** By it, the rows can be sorted. */
+  order?: (row: Row) => number | bigint | string;
 }
 
 interface Props<Row> {
@@ -16,53 +22,127 @@ interface Props<Row> {
   columns: readonly (Column<Row> | null | false)[];
   rows: readonly Row[];
   keyOf: (row: Row, at: number) => string;
+  /** Whether a row stays below all others, however they are sorted. */
+  isLast?: (row: Row) => boolean;
 }
 
-export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
+export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false }: Props<Row>) {
   const seen = columns.filter((one): one is Column<Row> => Boolean(one));
   const hasFoot = seen.some(({ foot }) => foot !== undefined);
+  const sorted = sortedRows(rows, seen, isLast);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard.
-    <section class="table" aria-label={caption} tabIndex={0}>
-      <table>
-        <caption class="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {seen.map((column) => (
-              <th key={column.head} scope="col" class={classOf(column)}>
-                {column.head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={keyOf(row, at)}>
-              {seen.map((column) => (
-                <td key={column.head} data-head={column.head} class={classOf(column)}>
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-        {hasFoot && (
-          <tfoot>
+    <>
+      {seen.some(({ order }) => order) && <SortSelect columns={seen} />}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard. */}
+      <section class="table" aria-label={caption} tabIndex={0}>
+        <table>
+          <caption class="hidden">{caption}</caption>
+          <thead>
             <tr>
               {seen.map((column) => (
-                <td key={column.head} data-head={column.head} class={classOf(column)}>
-                  {column.foot}
-                </td>
+                <Head key={column.head} of={column} />
               ))}
             </tr>
-          </tfoot>
-        )}
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            {sorted.map((row, at) => (
+              <tr key={keyOf(row, at)}>
+                {seen.map((column) => (
+                  <td key={column.head} data-head={column.head} class={classOf(column)}>
+                    {column.cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+          {hasFoot && (
+            <tfoot>
+              <tr>
+                {seen.map((column) => (
+                  <td key={column.head} data-head={column.head} class={classOf(column)}>
+                    {column.foot}
+                  </td>
+                ))}
+              </tr>
+            </tfoot>
+          )}
+        </table>
+      </section>
+    </>
   );
 }
 
-function classOf({ isNumber, areActs }: Pick<Column<never>, "isNumber" | "areActs">): string | undefined {
-  if (isNumber) return "number";
-  return areActs ? "end" : undefined;
+/** The order stands in the address: the name of a column, after a `-` with the largest first. */
+const sortName = "sort";
+const nameOf = ({ head }: { head: string }) => head.toLowerCase().replaceAll(" ", "-");
+
+function directionOf(column: { head: string }): "ascending" | "descending" | null {
+  const asked = query.value.get(sortName);
+  if (asked === nameOf(column)) return "ascending";
+  return asked === `-${nameOf(column)}` ? "descending" : null;
+}
+
+function sortedRows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], isLast: (row: Row) => boolean) {
+  const column = columns.find((one) => one.order && directionOf(one));
+  if (!column) return rows;
+  const sign = directionOf(column) === "ascending" ? 1 : -1;
+  return rows.toSorted((one, other) => {
+    if (isLast(one) !== isLast(other)) return isLast(one) ? 1 : -1;
+    const [first, second] = [column.order!(one), column.order!(other)];
+    return first === second ? 0 : first < second ? -sign : sign;
+  });
+}
+
+function Head<Row>({ of: column }: { of: Column<Row> }) {
+  const direction = column.order ? directionOf(column) : null;
+  const turned = direction === null ? column.isNumber : direction === "ascending";
+  return (
+    <th scope="col" class={classOf(column)} aria-sort={column.order ? (direction ?? "none") : undefined}>
+      {column.order ? (
+        <button
+          type="button"
+          class="sort"
+          onClick={() => replaceQuery({ [sortName]: `${turned ? "-" : ""}${nameOf(column)}` })}
+        >
+          {column.head}
+          <span aria-hidden="true">{direction === null ? "" : direction === "ascending" ? " ↑" : " ↓"}</span>
+        </button>
+      ) : (
+        column.head
+      )}
+    </th>
+  );
+}
+
+/** The heads of columns are not there on a narrow screen. */
+function SortSelect<Row>({ columns }: { columns: readonly Column<Row>[] }) {
+  const id = useId();
+  return (
+    <div class="sort-select">
+      <label class="fine" for={id}>
+        Sort by
+      </label>
+      <select
+        id={id}
+        value={query.value.get(sortName) ?? ""}
+        onChange={(event) => replaceQuery({ [sortName]: event.currentTarget.value })}
+      >
+        <option value="">the usual order</option>
+        {columns.flatMap((column) =>
+          column.order
+            ? [column.isNumber ? "-" : ""].map((sign) => (
+                <option key={column.head} value={sign + nameOf(column)}>
+                  {column.head}
+                </option>
+              ))
+            : [],
+        )}
+      </select>
+    </div>
+  );
+}
+
+function classOf({ isNumber, areActs, isMinor }: Omit<Column<never>, "head" | "cell">): string | undefined {
+  const kind = isNumber ? "number" : areActs ? "end" : "";
+  return [kind, isMinor && "minor"].filter(Boolean).join(" ") || undefined;
 }

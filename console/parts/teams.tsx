@@ -1,45 +1,39 @@
-/** Teams of an organization, with their standing. */
+/** Teams of an organization, and what can be done with one. */
 import { useState } from "preact/hooks";
-import type { ItemOf } from "../core/client.ts";
+import { go } from "../core/address.ts";
+import type { Answer, ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";
 import { Act } from "./act.tsx";
-import { RequestsOf } from "./links.tsx";
+import { ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
 import { Section } from "./section.tsx";
 import { Table } from "./table.tsx";
+import { Distance } from "./time.tsx";
 import { Share } from "./windows.tsx";
 
 type Team = ItemOf<"pageTeams">;
 
-export function Teams({ organization, changed }: { organization: string; changed: () => void }) {
+export function Teams({ organization }: { organization: string }) {
   const [turn, setTurn] = useState(0);
-  const made = () => {
-    setTurn(turn + 1);
-    changed();
-  };
   return (
-    <Section title="Teams" aside={<CreateTeam organization={organization} done={made} />}>
+    <Section title="Teams" aside={<CreateTeam organization={organization} done={() => setTurn(turn + 1)} />}>
       <List
         key={turn}
         verb="pageTeams"
         input={{ organization }}
         cursor="teams"
-        none="No team yet. A team groups keys, which then share its limits."
+        none="No team yet. A team groups keys and people, who then share its limits."
       >
-        {(teams, reload) => (
+        {(teams) => (
           <Table<Team>
             caption="Teams"
             rows={teams}
             keyOf={({ id }) => id}
             columns={[
-              { head: "Name", cell: ({ name, id }) => <RequestsOf by="team" id={id} words={name} /> },
+              { head: "Name", cell: ({ name, id }) => <ThingLink kind="team" id={id} name={name} /> },
               { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              {
-                head: "Acts",
-                areActs: true,
-                cell: (team) => <TeamActs of={team} changed={() => [reload(), changed()]} />,
-              },
+              { head: "Created", cell: ({ created_at }) => <Distance at={created_at} /> },
             ]}
           />
         )}
@@ -62,16 +56,24 @@ function CreateTeam({ organization, done }: { organization: string; done: () => 
   );
 }
 
-function TeamActs({ of: team, changed }: { of: Team; changed: () => void }) {
+export function TeamActs({ of: team, changed }: { of: Answer<"findTeam">; changed: () => void }) {
   return (
     <span class="acts">
+      <Act
+        label="Rename"
+        verb="updateTeam"
+        given={{ team: team.id, version: team.version }}
+        fields={[{ name: "name", value: team.name, isRequired: true }]}
+        done="The team was renamed."
+        onDone={changed}
+      />
       <Act
         label="Remove"
         verb="removeTeam"
         given={{ team: team.id }}
         ends={{ name: team.name, what: `Removes the team. Its ${team.keys} keys stay, without a team.` }}
         done="The team was removed."
-        onDone={changed}
+        onDone={() => go(`/organizations/${team.organization}/teams`)}
       />
     </span>
   );

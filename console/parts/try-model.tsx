@@ -46,10 +46,10 @@ const asks: Record<Kind, { path: string; label: string; body(text: string, docum
   rerank: { path: "/v1/rerank", label: "Query", body: (query, documents) => ({ query, documents }) },
 };
 
-/** Who may not see the configuration is taken to chat, and reads in the refusal what the model is for. */
+/** A model that is not listed is taken to chat; the refusal says what it is for. */
 function useKind(model: string): Kind {
-  const { answer } = useAnswer("showConfiguration", may("showConfiguration") ? {} : null);
-  return answer?.models.find(({ id }) => id === model)?.kind ?? "chat";
+  const { answer } = useAnswer("listModels", may("listModels") ? {} : null);
+  return answer?.data.find(({ id, aliases }) => id === model || aliases.includes(model))?.kind ?? "chat";
 }
 
 export function TryModel({ model }: { model: string }) {

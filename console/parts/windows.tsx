@@ -1,4 +1,5 @@
 /** The windows of a subject: used, held, limit, and when each begins anew. */
+import { limitWords } from "../core/form.ts";
 import { grouped, percent } from "../core/format.ts";
 import { exactly, figureOf, type Money, moneyWritten } from "../core/money.ts";
 import { Bar } from "./number.tsx";
@@ -26,10 +27,10 @@ export function Windows({ of }: { of: Standing }) {
   return (
     <div class="windows">
       {windowKinds.map((kind) => (
-        <WindowLine key={kind} kind={kind} window={of[kind]} />
+        <WindowLine key={kind} name={limitWords(kind)} window={of[kind]} />
       ))}
       <div class="window">
-        <span class="window-name">running</span>
+        <span class="window-name">running now</span>
         <span class="window-bar">
           {of.concurrent_requests !== null && (
             <Bar used={of.running_requests} limit={of.concurrent_requests} label="Running requests" />
@@ -45,15 +46,15 @@ export function Windows({ of }: { of: Standing }) {
   );
 }
 
-function WindowLine({ kind, window }: { kind: string; window: Window }) {
+function WindowLine({ name, window }: { name: string; window: Window }) {
   const { used, held, limit, reset_at, usage_percent: share } = window;
   const all = `${exactly(used)} used, ${exactly(held)} held`;
   return (
     <div class="window">
-      <span class="window-name">{kind}</span>
+      <span class="window-name">{name}</span>
       <span class="window-bar">
         {limit !== null && (
-          <Bar used={figureOf(used)} held={figureOf(held)} limit={figureOf(limit)} label={`Used of the ${kind}`} />
+          <Bar used={figureOf(used)} held={figureOf(held)} limit={figureOf(limit)} label={`Used of the ${name}`} />
         )}
       </span>
       <span class="window-figure" title={limit === null ? all : `${all}, limit ${exactly(limit)}`}>

@@ -48,12 +48,14 @@ export function shownConfiguration(configuration: Configuration): ShownConfigura
 }
 
 function modelShown(model: CatalogModel, currency: Currency) {
-  const { id, kind = "chat", contextTokens, outputTokens_max, capabilities, prices, routes } = model;
+  const { id, kind = "chat", aliases = [], contextTokens, outputTokens_max, capabilities } = model;
+  const { prices, retirement, routes } = model;
   const { input, cachedInput, cacheWrite, output, search } = prices;
   const price = (picos: number) => priceOfMillion(picos, currency);
   return {
     id,
     kind,
+    aliases: [...aliases],
     contextTokens,
     outputTokensLimit: outputTokens_max,
     capabilities: [...capabilities],
@@ -64,6 +66,8 @@ function modelShown(model: CatalogModel, currency: Currency) {
       output: price(output),
       ...(search !== undefined && { search: price(search / 1000) }),
     },
+    retiresAt: retirement ? new Date(retirement.at_ms) : null,
+    replacedBy: retirement?.replacedBy ?? null,
     routes: routes.map(({ upstream, model, priority, weight }) => ({
       upstream: upstream.name,
       model,

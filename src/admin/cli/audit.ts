@@ -2,12 +2,11 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { grouped } from "../../core/inference/amounts.ts";
-import { encode } from "../../core/schema/codec.ts";
-import { AuditEntry } from "../management/audit.ts";
+import type { AuditEntry } from "../management/audit.ts";
 import type { Part } from "../management/page.ts";
 import { page_max } from "../management/shapes.ts";
 import type { Management } from "../management/verbs.ts";
-import type { AuditLine } from "../store/audit-chain.ts";
+import { type AuditLine, auditShown } from "../store/audit-chain.ts";
 import { headOf, headText, linesIn, proofOf, type VerifyOptions } from "./audit-proof.ts";
 import { withManagement } from "./connect.ts";
 import type { CommandContext } from "./context.ts";
@@ -62,7 +61,7 @@ async function eachPart(manage: Management, after: number, take: (lines: AuditLi
   let cursor: string | null = String(after);
   while (cursor !== null) {
     const page: Part<AuditEntry> = await manage.pageAudit({ order: "oldest", limit: page_max, cursor });
-    take(page.data.map((entry) => encode(AuditEntry, entry) as AuditLine));
+    take(page.data.map(auditShown));
     cursor = page.nextCursor;
   }
 }

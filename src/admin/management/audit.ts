@@ -16,11 +16,16 @@ export const AuditEntry = Type.Object(
     number: Type.Integer({ minimum: 1, description: "Without gaps." }),
     at: instant("When it was done."),
     actor: Type.String({ description: "`operator:<name>`, `cli:<user>` or `service`." }),
+    actor_name: nullable(Type.String({ description: "The name that a person who acted has now." })),
     address: nullable(Type.String({ description: "Where it was asked from. Null: on the node." })),
     action: Type.String(),
     organization_id: nullable(id("org")),
+    organization: nullable(Type.String({ description: "Its slug now." })),
     subject: Type.String({ description: "The id of what it was done to." }),
-    details: Type.Unknown({ description: "What changed; `before` is what it was. No secrets." }),
+    subject_name: nullable(Type.String({ description: "The name that it has now. Null: it is gone, or has none." })),
+    details: Type.Record(Type.String(), Type.Unknown(), {
+      description: "What changed; `before` is what it was. No secrets.",
+    }),
     hash: nullable(
       Type.String({
         pattern: "^[0-9a-f]{64}$",
@@ -37,24 +42,27 @@ const example: AuditEntry = {
   number: 42,
   at: examples.at,
   actor: "operator:ann",
+  actorName: null,
   address: "192.0.2.7",
   action: "organization.plan",
   organizationId: examples.organization,
+  organization: "acme",
   subject: examples.organization,
+  subjectName: "acme",
   details: { plan: "pro", before: "starter" },
   hash: examples.hash,
 };
 
 const auditColumns: Column<AuditEntry>[] = [
   { head: "WHEN (UTC)", cell: (entry) => minute(entry.at) ?? "" },
-  { head: "WHO", cell: (entry) => entry.actor },
+  { head: "WHO", cell: (entry) => entry.actorName ?? entry.actor },
   { head: "WHAT", cell: (entry) => entry.action, breaks: true },
-  { head: "SUBJECT", cell: (entry) => entry.subject },
+  { head: "SUBJECT", cell: (entry) => entry.subjectName ?? entry.subject, breaks: true },
   { head: "DETAILS", cell: detailsOf, breaks: true, optional: true },
 ];
 
 function detailsOf({ details }: AuditEntry): string {
-  return Object.entries(details as Record<string, unknown>)
+  return Object.entries(details)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");

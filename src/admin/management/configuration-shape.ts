@@ -4,6 +4,7 @@ import { modelKinds } from "../../core/inference/model.ts";
 import { ModelPrices } from "../../core/operations/receipt-shape.ts";
 import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
+import { instant } from "../store/shapes.ts";
 
 const whole = () => Type.Integer({ minimum: 0 });
 
@@ -27,10 +28,13 @@ export const ShownConfiguration = Type.Object(
       Type.Object({
         id: Type.String(),
         kind: oneOf([...modelKinds]),
+        aliases: Type.Array(Type.String()),
         context_tokens: whole(),
         output_tokens_limit: whole(),
         capabilities: Type.Array(Type.String()),
         prices: ModelPrices,
+        retires_at: nullable(instant("From then on it is not served.")),
+        replaced_by: nullable(Type.String()),
         routes: Type.Array(
           Type.Object({ upstream: Type.String(), model: Type.String(), priority: whole(), weight: whole() }),
         ),

@@ -24,6 +24,7 @@ const example: ShownConfiguration = {
     {
       id: "acme/writer-1",
       kind: "chat",
+      aliases: [],
       contextTokens: 131_072,
       outputTokensLimit: 8192,
       capabilities: ["tools"],
@@ -33,6 +34,8 @@ const example: ShownConfiguration = {
         cacheWrite: price("0.187500"),
         output: price("0.600000"),
       },
+      retiresAt: null,
+      replacedBy: null,
       routes: [{ upstream: "gpu-1", model: "writer", priority: 0, weight: 1 }],
     },
   ],

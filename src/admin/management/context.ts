@@ -20,6 +20,7 @@ import type { Organization } from "../store/organization.ts";
 import type { PeopleAdministration } from "../store/people.ts";
 import type { PlanAdministration } from "../store/plan.ts";
 import type { RequestList } from "../store/request-list.ts";
+import type { UpstreamReports } from "../store/upstream-report.ts";
 import type { ShownConfiguration } from "./configuration-shape.ts";
 import { fail } from "./error.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
@@ -59,6 +60,7 @@ export interface ManagementStores {
   refused: Pick<RefusedRequests, "find">;
   standings: Pick<Standings, "standings" | "nearest">;
   requests: RequestList;
+  upstreamReports: UpstreamReports;
   operators: OperatorAdministration;
   plans: PlanAdministration;
   notices: NoticeAdministration;
@@ -154,8 +156,6 @@ export function managementContext(options: ManagementOptions) {
       return within ?? undefined;
     },
     isInSight: (organizationId: string | null) => isWithin(within, organizationId),
-    /** Whether the actor sees the keys of everybody, or the key is the person's whose data the actor sees. */
-    isKeyInSight: async (id: string) => person === null || (await administration.findKey(id))?.personId === person,
     /** The identity by which the store knows a repeated creation; undefined if the request has no idempotency key. */
     repeatOf(verb: string, input: unknown): Repeat | undefined {
       const { repeatKey } = options;

@@ -41,7 +41,7 @@ const graceUsual_ms = 86_400_000;
 /** How long the old secret works. */
 export const grace = Type.Optional(nullable(duration("Such as `30m`, `1h`, `7d`, or `0s`; else `24h`.")));
 export const graceFlag = (noun: Noun) =>
-  flag("--grace <time>", `how long the old ${noun} keeps working, such as 30m, 1h, 7d, or 0s (default: 24h)`);
+  flag("--grace <time>", `how long the old ${noun} works: 30m, 1h, 7d, or 0s (default: 24h)`);
 
 interface Holder {
   id: string;

@@ -3,6 +3,7 @@ import { counted, grouped } from "../../core/inference/amounts.ts";
 import { minute } from "../../core/time/written.ts";
 import { type Column, type Facts, type Said, tablePiece } from "./command.ts";
 import type { Fleet, NearOrganization, SeenEngine } from "./fleet-shape.ts";
+import { windowWords } from "./standing.ts";
 
 export function fleetSaid(fleet: Fleet): Said {
   const { engines, enginesLeftOut, nearest, warnings } = fleet;
@@ -44,11 +45,14 @@ function factsOf(fleet: Fleet): Facts {
   ];
 }
 
+/** A breaker that is closed lets requests pass; people read that as ready. */
+const routeWords: Readonly<Record<string, string>> = { closed: "ready", half_open: "on trial", open: "failing" };
+
 const engineColumns: Column<SeenEngine>[] = [
   { head: "ENGINE", cell: ({ upstream, replica }) => (replica === null ? upstream : `${upstream} ${replica}`) },
   {
     head: "ROUTES",
-    cell: ({ states }) => states.map(({ state, routes }) => `${routes} ${state}`).join(", "),
+    cell: ({ states }) => states.map(({ state, routes }) => `${routes} ${routeWords[state] ?? state}`).join(", "),
     breaks: true,
   },
   {
@@ -63,7 +67,7 @@ const engineColumns: Column<SeenEngine>[] = [
 const nearestColumns: Column<NearOrganization>[] = [
   { head: "NEAREST TO A LIMIT", cell: ({ organization }) => organization },
   { head: "MODELS", cell: ({ models }) => models ?? "", optional: true },
-  { head: "WINDOW", cell: ({ window }) => window },
+  { head: "LIMIT OF", cell: ({ window }) => windowWords[window] },
   { head: "USED", cell: ({ usagePercent }) => `${usagePercent} %` },
   { head: "RESETS (UTC)", cell: ({ resetAt }) => minute(resetAt) ?? "" },
 ];

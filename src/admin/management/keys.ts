@@ -10,6 +10,7 @@ import { grace, graceFlag, old, oldEndsInWords, oldFlag, rotated } from "./crede
 import { Key, keyColumns, keyFlag, NewKey, oneKey } from "./key.ts";
 import { createKey, updateKey } from "./key-settings.ts";
 import { keySaid, newKeySaid } from "./key-words.ts";
+import { narrowedBy } from "./narrowing.ts";
 import { byOrganization, partFrom } from "./page.ts";
 import { duration, examples, keepers, limitIn, owners, partOf, partOfIds, words } from "./shapes.ts";
 import { over, overFlag, withStanding, withStandings } from "./standing.ts";
@@ -46,6 +47,8 @@ export const keyVerbs = [
     takes: Type.Object({
       ...partOfIds("key"),
       organization: Type.Optional(words("Slug or ID.")),
+      team: Type.Optional(words("Only keys in this team: its ID, or with `organization` its name.")),
+      person: Type.Optional(words("Only keys of this person, by the ID.")),
       state: Type.Optional(
         oneOf([...keyStates], {
           description:
@@ -77,6 +80,8 @@ export const keyVerbs = [
       description: "list all keys, or the keys of one organization",
       takes: {
         organization: flag("--org <org>", "slug or ID of the organization"),
+        team: flag("--team <team>", "only keys in this team (its ID, or with --org its name)"),
+        person: flag("--person <person>", "only keys of this person (the ID)"),
         state: flag("--state <state>", `only keys in this state: ${keyStates.join(", ")}`),
         kind: flag("--kind <kind>", "sign-in: devices of people; jwt: callers with an issuer's tokens (default: key)"),
         unusedFor: flag(
@@ -87,20 +92,19 @@ export const keyVerbs = [
         over: overFlag("keys"),
       },
       columns: keyColumns,
-      none: ({ state, kind, unusedFor, endsWithin, over }) =>
-        (state ?? kind ?? unusedFor ?? endsWithin ?? over) === undefined
+      none: ({ team, person, state, kind, unusedFor, endsWithin, over }) =>
+        (team ?? person ?? state ?? kind ?? unusedFor ?? endsWithin ?? over) === undefined
           ? "There are no keys yet. To create one, run: sluice key create --org ORG --name NAME\n"
           : "There are no such keys.\n",
       parts: "all",
       order: byOrganization,
     },
     async act(context, input) {
-      const { administration, narrowedTo } = context;
-      const found = await administration.pageKeys({
+      const { organization, team, person } = input;
+      const found = await context.administration.pageKeys({
+        ...(await narrowedBy(context, { organization, team, person })),
         limit: limitIn(input),
         after: input.cursor,
-        organizationId: await narrowedTo(input.organization),
-        personId: context.person ?? undefined,
         state: input.state,
         kind: input.kind,
         unusedFor_ms: input.unusedFor,

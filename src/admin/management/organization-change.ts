@@ -46,7 +46,7 @@ export async function changeOrganization(
         no_plan: removedPlan,
         has_calendar: () =>
           fail(
-            `Weeks and months of '${slug}' are counted by its calendar, and no anchor counts. To take it away, run: sluice org update ${slug} --no-zone`,
+            `Weeks and months of '${slug}' are counted by its calendar, and not from the start of a billing cycle. To take it away, run: sluice org update ${slug} --no-zone`,
             "wrong_state",
           ),
         calendar_changes: () => calendarChanges(context, id),

@@ -103,7 +103,7 @@ export const organizationChangeVerbs = [
   verb({
     name: "updatePolicies",
     route: "PATCH /organizations/{organization}/policies",
-    summary: "Change how long an organization's keys live, and whether content is kept",
+    summary: "Change when an organization's keys expire, and whether responses are stored",
     description:
       "What is left out stays; null removes a limit. Limits apply at once, to existing keys too; keys that a limit ended work again when it is removed. If content is not kept, stored responses are deleted before this is answered.",
     ...change,
@@ -122,21 +122,21 @@ export const organizationChangeVerbs = [
     },
     command: {
       words: "org policy",
-      description: "show or set how long the keys of an organization live, and whether content is kept",
+      description: "show or set when the keys of an organization expire, and whether responses are stored",
       takes: {
         organization: organizationFlag,
         keyLifetimeMaxDays: {
-          ...flag("--key-lifetime <days>", "how long a key works from when it is made or rotated: 90d, or none"),
+          ...flag("--key-lifetime <days>", "key expiry, from when a key is made or rotated: 90d, or none for never"),
           unit: "d",
           none: "none",
         },
         keyUnusedMaxDays: {
-          ...flag("--key-unused <days>", "how long a key works from its last use: 30d, or none"),
+          ...flag("--key-unused <days>", "disable unused keys, so long after the last use: 30d, or none for never"),
           unit: "d",
           none: "none",
         },
         keepsContent: {
-          ...flag("--content <keep|none>", "none deletes the stored responses and stores no more"),
+          ...flag("--content <keep|none>", "none stops storing responses, and deletes those that are stored"),
           words: { keep: true, none: false },
         },
       },

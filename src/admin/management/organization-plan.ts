@@ -52,22 +52,22 @@ export const organizationPlanVerbs = [
   verb({
     name: "setAnchor",
     route: "PUT /organizations/{organization}/anchor",
-    summary: "Count weeks and months from another instant",
-    description: "From the end of the current month on.",
+    summary: "Set when the billing cycle starts",
+    description: "The instant from which weeks and months are counted, from the end of the current month on.",
     ...change,
     takes: Type.Object({ ...oneOrganization, anchor: moment("ISO 8601 with a time zone, or a date in UTC.") }),
     example: { takes: { ...sent, anchor: "2026-12-01" }, answer: { ...acme, version: 5 } },
     command: {
       words: "org anchor",
-      description: "count weeks and months from a new instant, once the current month ends",
+      description: "set when the billing cycle starts: weeks and months count from there once the current month ends",
       takes: {
         organization: organizationFlag,
         anchor: flag("<instant>", "ISO 8601 with a time zone, or a date in UTC"),
       },
       says: ({ slug, anchorAt, nextAnchor }) =>
         nextAnchor
-          ? `The months of ${slug} will count from ${instant(nextAnchor.anchorAt)} when the current month ends, on ${instant(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
-          : `The months of ${slug} count from ${instant(anchorAt)}.\n`,
+          ? `The billing cycle of ${slug} will start on ${instant(nextAnchor.anchorAt)}, from the end of the current month on, ${instant(nextAnchor.countsFrom)}. Its weeks will follow when the week then in progress ends.\n`
+          : `The billing cycle of ${slug} starts on ${instant(anchorAt)}.\n`,
       help: `
 Examples:
   $ sluice org anchor acme 2026-12-01
@@ -85,7 +85,7 @@ Examples:
     route: "PATCH /organizations/{organization}/calendar",
     summary: "Count weeks and months by the clocks of a time zone",
     description:
-      "What is left out stays; a zone of null counts them from the anchor again. The running week and month end as they would have. One window each then reaches to the next boundary of the new calendar, with its limits in proportion. At most one change a month. Where nothing was used yet, it holds at once.",
+      "What is left out stays; a zone of null counts them from the start of the billing cycle again. The running week and month end as they would have. One window each then reaches to the next boundary of the new calendar, with its limits in proportion. At most one change a month. Where nothing was used yet, it holds at once.",
     ...change,
     takes: Type.Object({ ...oneOrganization, ...calendarMembers }, someChange),
     example: {
@@ -105,7 +105,10 @@ Examples:
       takes: {
         organization: organizationFlag,
         ...calendarFlags,
-        zone: { ...calendarFlags.zone, none: flag("--no-zone", "count them from the anchor in UTC again") },
+        zone: {
+          ...calendarFlags.zone,
+          none: flag("--no-zone", "count them from the start of the billing cycle in UTC again"),
+        },
       },
       needsOneOf: "--zone, --no-zone, --week-starts or --month-starts",
       versioned: "organization",
@@ -121,7 +124,9 @@ Examples:
       const before = nextCalendar ? nextCalendar.calendar : calendar;
       const takesAway = input.zone === null;
       if (takesAway && (input.weekStarts != null || input.monthStarts != null))
-        fail("Without a time zone, weeks and months are counted from the anchor. Leave out on which day they begin.");
+        fail(
+          "Without a time zone, weeks and months are counted from the start of the billing cycle. Leave out on which day they begin.",
+        );
       const wanted = takesAway ? null : await calendarFrom(context, input, before);
       if (wanted === undefined) fail("Specify the zone, or the day on which a week or a month begins.");
       return changeOrganization(context, input, (id, version) =>

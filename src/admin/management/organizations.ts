@@ -85,8 +85,8 @@ function organizationFacts(organization: Organization): Facts {
     ["status", organization.status],
     ["plan", organization.plan ?? "none: inference is refused"],
     ["extra usage", enabled ? on : "off"],
-    ["billing anchor", instant(organization.anchorAt)],
-    ["next anchor", next && `${instant(next.anchorAt)}, from ${instant(next.countsFrom)} on`],
+    ["billing cycle starts", instant(organization.anchorAt)],
+    ["next billing cycle", next && `${instant(next.anchorAt)}, from ${instant(next.countsFrom)} on`],
     ...calendarFacts(organization),
     ...policyFacts(organization),
     ["created", instant(organization.createdAt)],
@@ -96,11 +96,11 @@ function organizationFacts(organization: Organization): Facts {
 }
 
 export function policyFacts(organization: Organization): Facts {
-  const limit = (days: number | null) => (days === null ? "no limit" : `${days} days`);
+  const after = (days: number | null) => (days === null ? "never" : `after ${days} days`);
   return [
-    ["key lifetime", limit(organization.keyLifetimeMaxDays)],
-    ["unused keys", limit(organization.keyUnusedMaxDays)],
-    ["content", organization.keepsContent ? "kept" : "none is kept"],
+    ["key expiry", after(organization.keyLifetimeMaxDays)],
+    ["disable unused keys", after(organization.keyUnusedMaxDays)],
+    ["responses", organization.keepsContent ? "stored when a client asks" : "not stored"],
   ];
 }
 

@@ -12,6 +12,7 @@ import * as parse from "./parse.ts";
 import { personIdOf, personNamed } from "./person-named.ts";
 import { admins, limitIn, owners, partOf, partOfIds, queryFlag, readers, words } from "./shapes.ts";
 import { over, overFlag } from "./standing.ts";
+import { teamNamed } from "./team.ts";
 import { verbsOf } from "./verb.ts";
 import { changed } from "./version.ts";
 
@@ -76,6 +77,9 @@ export const personVerbs = [
     takes: Type.Object({
       ...partOfIds("per"),
       organization: Type.Optional(words("Slug or ID: only people with a membership there.")),
+      team: Type.Optional(
+        words("Only people whose membership is in this team: its ID, or with `organization` its name."),
+      ),
       search: Type.Optional(words("A part of a name or an e-mail address, in any case.")),
       suspended: queryFlag("True: only people who are suspended. False: the others."),
       by_hand: queryFlag(
@@ -90,6 +94,7 @@ export const personVerbs = [
       description: "list people who signed in through an issuer",
       takes: {
         organization: flag("--org <org>", "only people with a membership in this organization"),
+        team: flag("--team <team>", "only people in this team (its ID, or with --org its name)"),
         search: flag("--search <text>", "a part of a name or an e-mail address"),
         suspended: flag("--suspended", "only people who are suspended"),
         byHand: flag(
@@ -103,11 +108,13 @@ export const personVerbs = [
       parts: "all",
     },
     async act(context, input) {
+      const owner = input.organization === undefined ? null : await context.organizationOf(input.organization);
       const found = await context.people.pagePeople({
         ...input,
         limit: limitIn(input),
         after: input.cursor,
-        organizationId: await context.narrowedTo(input.organization),
+        organizationId: await context.narrowedTo(owner?.id),
+        teamId: input.team === undefined ? undefined : (await teamNamed(context, input.team, owner)).id,
       });
       const seen = found.items.map((known) => personIn(context, known));
       return partFrom(found, seen, ({ id }) => id);
@@ -163,7 +170,7 @@ export const personVerbs = [
   verb({
     name: "forgetPerson",
     route: "POST /people/{person}/forget",
-    summary: "Forget a person",
+    summary: "Erase personal data",
     description:
       "Erases name, e-mail address, subject and groups for good, takes the memberships, and revokes the person's keys. Usage stays under the ID. If the issuer vouches for the person again, the same ID comes back.",
     ...personChange,
@@ -183,7 +190,7 @@ export const personVerbs = [
     },
     command: {
       words: "person forget",
-      description: "erase who a person is, and revoke the person's keys, for good",
+      description: "erase personal data: who a person is, for good; the person's keys are revoked",
       ...onePerson,
     },
     act: (context, input) => changePerson(context, input, context.people.forgetPerson),

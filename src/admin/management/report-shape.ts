@@ -55,6 +55,9 @@ const Row = Type.Object(
     hour: Type.Optional(instant("The beginning of the hour.")),
     day: Type.Optional(Type.String({ description: "In UTC or the zone of the report, such as 2026-11-22." })),
     month: Type.Optional(Type.String({ description: "In UTC or the zone of the report, such as 2026-11." })),
+    others: Type.Optional(
+      Type.Boolean({ description: "All groups beyond `groups_max`. It names none, but its hour, day or month." }),
+    ),
     ...measures,
     standing: Type.Optional(standing()),
   },

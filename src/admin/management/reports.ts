@@ -15,6 +15,7 @@ import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { focusGroups, reportFocus } from "./focus.ts";
 import { dollars } from "./money.ts";
+import { type Narrowing, narrowedBy } from "./narrowing.ts";
 import * as parse from "./parse.ts";
 import { reportCsv } from "./report-csv.ts";
 import { Report, type Row } from "./report-shape.ts";
@@ -58,6 +59,8 @@ const group = `(${reportGroups.join("|")})`;
 const csvType = "text/csv; charset=utf-8";
 /** The rows for a day of a thousand keys and three models, for each day of a month. */
 const rows_max = 100_000;
+/** As many as somebody can tell apart in a chart, and more. */
+const told_max = 100;
 const day_ms = 24 * 3_600_000;
 
 export const reportVerbs = [
@@ -80,6 +83,10 @@ export const reportVerbs = [
         ),
       ),
       organization: Type.Optional(words("Slug or ID; else all.")),
+      team: Type.Optional(words("Only what was used in this team: its ID, or with `organization` its name.")),
+      person: Type.Optional(words("Only what was used with keys and sign-ins of this person, by the ID.")),
+      key: Type.Optional(words("Only what was used with this key, by its ID.")),
+      model: Type.Optional(words("Only what was used of this model.")),
       zone: Type.Optional(
         words(
           "The time zone of days and months, and of `from` and `to` where they are dates (midnight in UTC is one, too).",
@@ -91,6 +98,14 @@ export const reportVerbs = [
           maximum: rows_max,
           description:
             "Only this many rows, those that cost most. `total` covers all rows, and `rows_left_out` counts the others.",
+        }),
+      ),
+      groups_max: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: told_max,
+          description:
+            "Rows of their own for only this many groups, those that cost most in all of the period; with a period, all its hours, days or months. All others are one row, or one for each of those, with `others`. Not with `largest`. CSV and FOCUS have all groups.",
         }),
       ),
     }),
@@ -121,12 +136,21 @@ export const reportVerbs = [
       },
     },
     formats: {
-      csv: { description: "the rows alone.", type: csvType, filename: "usage.csv", write: reportCsv },
+      csv: {
+        description: "the rows alone.",
+        type: csvType,
+        filename: "usage.csv",
+        asks: ({ groups_max: _, ...taken }) => taken,
+        write: reportCsv,
+      },
       focus: {
         description: "CSV of FOCUS 1.2, by day unless `by` is hour or month.",
         type: csvType,
         filename: "usage-focus.csv",
-        asks: ({ by, ...taken }) => ({ ...taken, by: focusGroups(by === undefined ? null : String(by)) }),
+        asks: ({ by, groups_max: _, ...taken }) => ({
+          ...taken,
+          by: focusGroups(by === undefined ? null : String(by)),
+        }),
         write: reportFocus,
       },
     },
@@ -138,6 +162,10 @@ export const reportVerbs = [
         to: flag("--to <date>", "moment after the last (default: now)"),
         by: { ...flag("--by <groups>", "groups, comma-separated (default: organization)"), adds: true },
         organization: flag("--org <org>", "slug or ID of the organization (default: all)"),
+        team: flag("--team <team>", "only what this team used (its ID, or with --org its name)"),
+        person: flag("--person <person>", "only what this person used (the ID)"),
+        key: flag("--key <key>", "only what was used with this key (its ID)"),
+        model: flag("--model <model>", "only what was used of this model"),
         zone: flag("--zone <zone>", "time zone of dates, days and months (default: UTC)"),
       },
       formats: {
@@ -151,31 +179,36 @@ export const reportVerbs = [
   }),
 ] as const;
 
-interface ReportInput {
+interface ReportInput extends Narrowing {
   from?: Date;
   to?: Date;
   by?: string;
-  organization?: string;
+  model?: string;
   zone?: string;
   largest?: number;
+  groups_max?: number;
 }
 
 async function reported(context: ManagementContext, input: ReportInput): Promise<Report> {
-  const { catalog, ledger, narrowedTo, organizationOf } = context;
+  const { catalog, ledger, organizationOf } = context;
   const now = (await ledger.now()).getTime();
   const { zone = null, ...span } = await inZone(context, input);
   const { from, to } = spanOf(span, now);
   const by = groupsOf(input.by);
-  const one = await narrowedTo(input.organization);
-  const organization = one === undefined ? null : await organizationOf(one);
+  const { largest, groups_max, model } = input;
+  if (largest !== undefined && groups_max !== undefined) fail("'largest' and 'groups_max' cannot be combined.");
+  const { organizationId = null, ...ids } = await narrowedBy(context, input);
+  const organization = organizationId === null ? null : await organizationOf(organizationId);
   const found = await ledger.report({
     from,
     to,
     by,
     zone,
-    organizationId: organization?.id ?? null,
-    personId: context.person,
-    largest: input.largest,
+    organizationId,
+    ...ids,
+    model,
+    largest,
+    groups_max,
     rows_max,
   });
   if (found.rows === null) {
@@ -305,7 +338,8 @@ function spanOf(input: Span, now: number): { from: Date; to: Date } {
   return { from, to };
 }
 
-const periods = ["hour", "day", "month"] as const;
+const periods = ["hour", "day", "month"] as const satisfies readonly ReportGroup[];
+const isPeriod = (group: ReportGroup) => periods.some((one) => one === group);
 
 /** The groups in the order given, each once. */
 function groupsOf(by = "organization"): ReportGroup[] {
@@ -316,8 +350,10 @@ function groupsOf(by = "organization"): ReportGroup[] {
 }
 
 function rowShown(row: ReportRow, by: readonly ReportGroup[], currency: Currency): Row {
-  const groups: Partial<Row> = by.includes("organization") ? { organizationName: row.organization?.name ?? null } : {};
-  for (const group of by) showGroup[group](groups, row);
+  const groups: Partial<Row> = {};
+  if (row.isOthers) groups.others = true;
+  else if (by.includes("organization")) groups.organizationName = row.organization?.name ?? null;
+  for (const group of by) if (!row.isOthers || isPeriod(group)) showGroup[group](groups, row);
   return withMeasures(groups, row, currency);
 }
 

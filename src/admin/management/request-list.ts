@@ -12,9 +12,8 @@ import { type Column, flag } from "./command.ts";
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { dollars } from "./money.ts";
-import { personOf } from "./people.ts";
+import { type Narrowing, narrowedBy } from "./narrowing.ts";
 import { examples, limitIn, moment, owners, partOf, partOfIds, words } from "./shapes.ts";
-import { teamNamed } from "./team.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Requests");
@@ -25,8 +24,11 @@ const ListedRequestShape = Type.Object(
     organization_id: id("org"),
     organization: Type.String({ description: "The organization's slug." }),
     key_id: nullable(id("key")),
+    key: nullable(Type.String({ description: "The key's name. Null: the key is gone." })),
     person_id: nullable(id("per")),
+    person: nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or erased." })),
     team_id: nullable(id("team")),
+    team: nullable(Type.String({ description: "Name. Null: no team." })),
     operation: oneOf([...meteredOperations]),
     model: nullable(ModelId),
     stream: nullable(Type.Boolean()),
@@ -58,8 +60,11 @@ const example: Listed = {
   organizationId: examples.organization,
   organization: "acme",
   keyId: examples.key,
+  key: "build server",
   personId: null,
+  person: null,
   teamId: examples.team,
+  team: "research",
   operation: "chat.completions",
   model: "acme/writer-1",
   stream: true,
@@ -166,11 +171,7 @@ Examples:
   }),
 ] as const;
 
-interface Filters {
-  organization?: string;
-  team?: string;
-  key?: string;
-  person?: string;
+interface Filters extends Narrowing {
   model?: string;
   operation?: RequestQuery["operation"];
   outcome?: RequestQuery["outcome"];
@@ -180,20 +181,11 @@ interface Filters {
   cursor?: string;
 }
 
-/** A team or a key also names its organization, which narrows the search. */
 async function queryOf(context: ManagementContext, filters: Filters): Promise<Omit<RequestQuery, "limit">> {
   const { model, operation, outcome, upstream, from, to, cursor } = filters;
   if (context.person !== null && upstream !== undefined) fail("Engines are the administrators' to see.");
   if (from && to && from >= to) fail("'from' must be before 'to'.");
-  const owner = filters.organization === undefined ? null : await context.organizationOf(filters.organization);
-  const team = filters.team === undefined ? null : await teamNamed(context, filters.team, owner);
-  const key = filters.key === undefined ? null : await context.keyOf(filters.key);
-  const person = filters.person === undefined ? context.person : (await personOf(context, filters.person)).id;
-  const owners = new Set([owner?.id, team?.organizationId, key?.organizationId].filter((id) => id !== undefined));
-  if (owners.size > 1) fail("The organization, the team and the key do not belong together.");
-  const [named] = owners;
-  const organizationId = named ?? context.within ?? undefined;
-  const ids = { organizationId, teamId: team?.id, keyId: key?.id, personId: person ?? undefined };
+  const ids = await narrowedBy(context, filters);
   return { ...ids, model, operation, outcome, upstream, from, to, before: cursor };
 }
 

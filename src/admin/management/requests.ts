@@ -37,6 +37,8 @@ export const Request = Type.Object(
     windows: nullable(Type.Object({ session: ExactWindow, week: ExactWindow, month: ExactWindow })),
     organization_id: nullable(id("org")),
     organization: nullable(Type.String()),
+    key: nullable(Type.String({ description: "The key's name. Null: the key is gone." })),
+    person: nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or erased." })),
     route: nullable(
       Type.Object({
         upstream: Type.String(),
@@ -126,6 +128,8 @@ export const requestVerbs = [
         windows: null,
         organizationId: examples.organization,
         organization: "acme",
+        key: "build server",
+        person: null,
         route: null,
         refusal: {
           message:
@@ -149,12 +153,13 @@ export const requestVerbs = [
       takes: { id: flag("<id>", "ID of the request, from its x-service-request-id header") },
       says: requestFacts,
     },
-    async act({ administration, currency, isInSight, isKeyInSight, ledger, person, refused }, { id }) {
+    async act({ administration, currency, isInSight, ledger, person, refused }, { id }) {
       const receipt = await ledger.receiptOfAny(id);
       const refusal = receipt ? null : await refused.find(id);
       const owner = receipt?.organizationId ?? refusal?.organizationId;
-      const keyId = receipt?.keyId ?? refusal?.keyId ?? "";
-      if (owner === undefined || !isInSight(owner) || !(await isKeyInSight(keyId))) {
+      const key = await administration.findKey(receipt?.keyId ?? refusal?.keyId ?? "");
+      const isOthers = person !== null && key?.personId !== person;
+      if (owner === undefined || !isInSight(owner) || isOthers) {
         fail(
           `There is no request ${id}. Records are kept for 13 months, and those of refused requests for 30 days. Requests without a valid key are not recorded.`,
           "resource_not_found",
@@ -167,7 +172,8 @@ export const requestVerbs = [
       // Members see neither the engine nor the usage of the organization.
       const seen = detailsOf(receipt, counted);
       const details = person === null ? seen : { ...seen, ...hidden };
-      return decode(Request, { ...own, ...details, refusal: why, organization_id: owner, organization });
+      const names = { organization, key: key?.name ?? null, person: key?.person ?? null };
+      return decode(Request, { ...own, ...details, refusal: why, organization_id: owner, ...names });
     },
   }),
 ] as const;
@@ -234,7 +240,8 @@ function requestFacts(request: Request): Facts {
   return [
     ["id", request.id],
     ["organization", request.organization ?? request.organizationId],
-    ["key", request.keyId],
+    ["key", request.key === null ? request.keyId : `${request.key} (${request.keyId})`],
+    ["person", request.person ? `${request.person} (${request.personId})` : request.personId],
     ["operation", `${request.operation}${request.stream ? ", streamed" : ""}`],
     ["model", request.model],
     ["outcome", [request.outcome, request.errorCode].filter(Boolean).join(": ")],

@@ -71,6 +71,9 @@ export const over = Type.Optional(
 export const overFlag = (things: string) =>
   flag("--over <percent>", `only ${things} that have used at least this percentage of a limit, such as 80`);
 
+/** The windows as people read them. */
+export const windowWords = { session: "5-hour session", week: "week", month: "month" } as const;
+
 export function windowShown({ used, held, limit, startsAt, resetAt }: WindowReading, currency: Currency): Window {
   const money = (nanos: number) => moneyOf(nanos, currency);
   return {
@@ -148,7 +151,7 @@ export function standingFacts(standing: Standing | null): Facts {
   if (!standing) return [];
   const { runningRequests, concurrentRequests } = standing;
   return [
-    ...windowKinds.map((kind) => [`${kind} used`, windowInWords(standing[kind])] as const),
+    ...windowKinds.map((kind) => [`${windowWords[kind]} used`, windowInWords(standing[kind])] as const),
     ["running", concurrentRequests === null ? null : `${grouped(runningRequests)} of ${grouped(concurrentRequests)}`],
   ];
 }

@@ -4,6 +4,7 @@ import { inWords, isNothing, type Money, nanosOf } from "../../core/inference/mo
 import { type Sealed, windowKinds } from "../../core/store/ledger.ts";
 import { instant, minute } from "../../core/time/written.ts";
 import { barColumn, type Column, type Said, tablePiece } from "./command.ts";
+import { windowWords } from "./standing.ts";
 import type { Difference, OrganizationUsage } from "./usage-shape.ts";
 
 export function onDifferences(differences: readonly Difference[]): string {
@@ -48,7 +49,7 @@ interface Line {
 
 export function usageSaid(usage: OrganizationUsage): Said {
   const { extraUsage: extra, runningRequests: running, concurrentRequests: atATime } = usage;
-  const lines: Line[] = windowKinds.map((kind) => ({ name: kind, ...usage[kind] }));
+  const lines: Line[] = windowKinds.map((kind) => ({ name: windowWords[kind], ...usage[kind] }));
   if (extra.enabled || !isNothing(extra.used)) {
     const { used, held, cap } = extra;
     const usagePercent = percentOf(Number(nanosOf(used)), cap && Number(nanosOf(cap)));
@@ -70,7 +71,7 @@ const barOf = ({ used, held, limit }: Line) => ({
 });
 
 const usageColumns: Column<Line>[] = [
-  { head: "WINDOW", cell: (line) => line.name },
+  { head: "LIMIT OF", cell: (line) => line.name },
   barColumn([16, 32], barOf),
   { head: "PERCENT", cell: ({ usagePercent, limit }) => (limit === null ? "-" : usagePercent.toFixed(2)) },
   { head: "USED", cell: (line) => inWords(line.used) },

@@ -28,6 +28,7 @@ export type Tag =
   | "Teams"
   | "Limits"
   | "Plans"
+  | "Models"
   | "Upstreams"
   | "Fleet"
   | "Usage"
@@ -36,6 +37,7 @@ export type Tag =
   | "Operators"
   | "People"
   | "Notices"
+  | "Search"
   | "Console";
 
 const versionRead = {

@@ -10,6 +10,7 @@ import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
 import { limitVerbs } from "./limits.ts";
 import { membershipVerbs } from "./memberships.ts";
+import { modelVerbs } from "./models.ts";
 import { noticeVerbs } from "./notices.ts";
 import { operatorVerbs } from "./operators.ts";
 import { organizationChangeVerbs } from "./organization-changes.ts";
@@ -20,7 +21,9 @@ import { planVerbs } from "./plans.ts";
 import { reportVerbs } from "./reports.ts";
 import { requestListVerbs } from "./request-list.ts";
 import { requestVerbs } from "./requests.ts";
+import { searchVerbs } from "./search.ts";
 import { teamVerbs } from "./teams.ts";
+import { upstreamReportVerbs } from "./upstream-report.ts";
 import { upstreamVerbs } from "./upstreams.ts";
 import { usageVerbs } from "./usage.ts";
 import type { AnswerOf, GivenTo, Verb } from "./verb.ts";
@@ -39,7 +42,9 @@ const listed = [
   ...requestVerbs,
   ...reportVerbs,
   ...planVerbs,
+  ...modelVerbs,
   ...upstreamVerbs,
+  ...upstreamReportVerbs,
   ...fleetVerbs,
   ...configurationVerbs,
   ...noticeVerbs,
@@ -47,6 +52,7 @@ const listed = [
   ...operatorVerbs,
   ...personVerbs,
   ...membershipVerbs,
+  ...searchVerbs,
   ...consoleVerbs,
 ] as const;
 

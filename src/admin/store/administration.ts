@@ -9,9 +9,10 @@ import type { Revocation, Rotation } from "./credential.ts";
 import type { KeyChange, KeyState, StoredKey } from "./key.ts";
 import type { LimitAdministration } from "./limits.ts";
 import type { Organization, Policies } from "./organization.ts";
+import type { Searching } from "./search.ts";
 import type { StoredTeam, TeamChange } from "./team.ts";
 
-export interface Administration extends TeamAdministration, LimitAdministration {
+export interface Administration extends TeamAdministration, LimitAdministration, Searching {
   createOrganization(input: {
     id: string;
     slug: string;
@@ -132,6 +133,7 @@ export interface Administration extends TeamAdministration, LimitAdministration 
     page: Page &
       OverShare & {
         organizationId?: string | undefined;
+        teamId?: string | undefined;
         personId?: string | undefined;
         state?: KeyState | undefined;
         /** `key` if absent: only a list that names the kind has sign-ins or identity tokens. */
@@ -154,7 +156,7 @@ export interface Administration extends TeamAdministration, LimitAdministration 
   rotateKey(rotation: Rotation): Promise<StoredKey | "revoked" | null>;
   revokeKey(revocation: Revocation): Promise<StoredKey | null>;
 
-  listAudit(input: AuditQuery): Promise<AuditEntry[]>;
+  listAudit(input: AuditQuery): Promise<NamedEntry[]>;
   /** The current head of the chain. */
   auditHead(): Promise<AuditHead>;
 }
@@ -236,4 +238,13 @@ export interface AuditEntry {
   details: Record<string, unknown>;
   /** See src/admin/store/audit-chain.ts. Null if it was written before there was a chain. */
   hash: string | null;
+}
+
+/** An entry with the names that its IDs have now; null: what they name is gone, or has no name. They are no part of the log. */
+export interface NamedEntry extends AuditEntry {
+  /** The name of a person who acted. */
+  actorName: string | null;
+  subjectName: string | null;
+  /** The slug. */
+  organization: string | null;
 }

@@ -7,6 +7,8 @@ import type { KnownPerson, People } from "../../features/identity/store/people.t
 
 export interface PersonQuery extends Page, OverShare {
   organizationId?: string | undefined;
+  /** Only people whose membership is in this team. */
+  teamId?: string | undefined;
   /** Part of an e-mail address or a name, in any case. */
   search?: string | undefined;
   suspended?: boolean | undefined;

@@ -31,6 +31,10 @@ export interface ListedRequest {
   personId: string | null;
   /** The team that the key was in. */
   teamId: string | null;
+  /** Their names; a person's is the e-mail address where there is no name. Null: it is gone, or has none. */
+  key: string | null;
+  person: string | null;
+  team: string | null;
   operation: Operation;
   /** Null: refused before it was understood. */
   model: string | null;

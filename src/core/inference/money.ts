@@ -101,7 +101,8 @@ export function moneyInWords(
   const isCredits = currency === credits;
   const style = isCredits ? {} : { style: "currency", currency, currencyDisplay: "narrowSymbol" };
   const minorDigits = isCredits ? 2 : minorDigitsOf(currency);
-  const isSmall = nanos !== 0 && Math.abs(Number(nanos)) < 10 ** (nano_decimals - minorDigits);
+  const size = Math.abs(Number(nanos));
+  const isSmall = size !== 0 && size < 10 ** (nano_decimals - minorDigits);
   const digits = isSmall
     ? { maximumSignificantDigits: 2 }
     : { minimumFractionDigits: isCredits ? 0 : minorDigits, maximumFractionDigits: minorDigits };

@@ -28,9 +28,15 @@ export interface ReportQuery {
   /** Null means all organizations. */
   organizationId: string | null;
   /** Only what was used with keys of this person; absent or null: with any. */
-  personId?: string | null;
+  personId?: string | null | undefined;
+  /** Only what was used in this team, with this key, or of this model; absent: all. */
+  teamId?: string | undefined;
+  keyId?: string | undefined;
+  model?: string | undefined;
   /** Only so many rows, those with the highest cost; absent: all. */
   largest?: number | undefined;
+  /** Only so many groups, those with the highest cost in all of the span; the others are one row a period. Absent: all. */
+  groups_max?: number | undefined;
   rows_max: number;
 }
 
@@ -76,6 +82,8 @@ export interface ReportRow extends ReportMeasures {
   model: string | null;
   operation: string | null;
   outcome: string | null;
+  /** All groups beyond `groups_max`, whose fields are null. */
+  isOthers?: true;
 }
 
 export interface UsageReport {

@@ -3,9 +3,9 @@
  * clock. An act that changes nothing writes nothing.
  */
 
-import { and, asc, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lt, type SQLWrapper, sql } from "drizzle-orm";
 import { administrationRepeat, auditEntry, auditHead } from "../../../db/schema.ts";
-import type { AuditEntry, AuditHead, AuditQuery } from "../../admin/store/administration.ts";
+import type { AuditHead, AuditQuery, NamedEntry } from "../../admin/store/administration.ts";
 import { chainedHash } from "../../admin/store/audit-chain.ts";
 import { masked, maskedDeep } from "../../core/inference/masked.ts";
 import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
@@ -112,7 +112,7 @@ export async function repeated(
   return before!.requestHash.toHex() === requestHash.toHex() ? { repeated: before!.subject } : "reused";
 }
 
-export async function listAudit(db: Database, query: AuditQuery): Promise<AuditEntry[]> {
+export async function listAudit(db: Database, query: AuditQuery): Promise<NamedEntry[]> {
   const owner = query.organizationId === undefined ? undefined : uuidOf(query.organizationId, "org_");
   if (owner === null) return [];
   const { actor, action, plan, subject, before, after, limit } = query;
@@ -126,15 +126,34 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<AuditE
     after === undefined ? undefined : gt(auditEntry.number, after),
   );
   const order = query.order === "oldest" ? asc(auditEntry.number) : desc(auditEntry.number);
-  const rows = await plainly(db.drizzle.select().from(auditEntry).where(wanted).orderBy(order).limit(limit));
+  const columns = { ...getTableColumns(auditEntry), ...names };
+  const rows = await plainly(db.drizzle.select(columns).from(auditEntry).where(wanted).orderBy(order).limit(limit));
   return rows.map(
-    ({ id: _, organizationId, hash, ...rest }): AuditEntry => ({
+    ({ id: _, organizationId, hash, ...rest }): NamedEntry => ({
       ...rest,
       organizationId: organizationId && idOf(organizationId, "org_"),
       hash: hash?.toHex() ?? null,
     }),
   );
 }
+
+/** The UUID at the end of a text that has this form; else null. */
+const uuidIn = (column: SQLWrapper, form: string) =>
+  sql`case when ${column} ~ ${sql.raw(`'^${form}_[0-9a-f]{32}$'`)} then right(${column}, 32)::uuid end`;
+
+const { actor, organizationId, subject } = auditEntry;
+const names = {
+  organization: sql<string | null>`(select o.slug from organization o where o.id = ${organizationId})`,
+  actorName: sql<
+    string | null
+  >`(select coalesce(p.name, p.email) from person p where p.id = ${uuidIn(actor, "person:per")})`,
+  subjectName: sql<string | null>`coalesce(
+    (select k.name from api_key k where k.id = ${uuidIn(subject, "key")}),
+    (select t.name from team t where t.id = ${uuidIn(subject, "team")}),
+    (select coalesce(p.name, p.email) from person p where p.id = ${uuidIn(subject, "per")}),
+    (select o.slug from organization o where o.id = ${uuidIn(subject, "org")}),
+    (select o.name from operator o where o.id = ${uuidIn(subject, "op")}))`,
+};
 
 /** Plans belong to no organization, so the index finds them among the few entries without one. */
 const aboutPlan = (name: string) =>

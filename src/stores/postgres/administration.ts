@@ -10,6 +10,7 @@ import type { OwnLimits } from "../../admin/store/own-limits.ts";
 import type { PeopleAdministration } from "../../admin/store/people.ts";
 import type { PlanAdministration } from "../../admin/store/plan.ts";
 import type { RequestList } from "../../admin/store/request-list.ts";
+import type { UpstreamReports } from "../../admin/store/upstream-report.ts";
 import type { DrainAdministration } from "../../core/store/drain.ts";
 import type { Fleet } from "../../core/store/fleet.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
@@ -28,8 +29,10 @@ import { organizations } from "./organizations.ts";
 import { heldToOwnLimits } from "./own-limits.ts";
 import { peopleAdministration } from "./people-administration.ts";
 import { requestList } from "./request-list.ts";
+import { searching } from "./search.ts";
 import { standings } from "./standing.ts";
 import { teams } from "./teams.ts";
+import { upstreamReports } from "./upstream-report.ts";
 
 export interface ActContext {
   /** The address that the acts are requested from; null: the node itself. */
@@ -56,6 +59,7 @@ export function administrationStores(database: Database, context?: ActContext) {
     drains: store,
     standings: store,
     requests: store,
+    upstreamReports: store,
     fleet: store,
     people: store,
   };
@@ -72,7 +76,8 @@ export function administration(
   Fleet &
   Standings &
   PeopleAdministration &
-  RequestList {
+  RequestList &
+  UpstreamReports {
   const held = (other: string | null = null) => withAddress(heldToOwnLimits(database, own, other), address);
   const db = held();
   return {
@@ -87,7 +92,9 @@ export function administration(
     ...drainAdministration(db),
     ...standings(db),
     ...requestList(db),
+    ...upstreamReports(db),
     ...fleet(db),
+    ...searching(db),
     ...peopleAdministration(db),
     listAudit: (input) => listAudit(db, input),
     auditHead: () => readAuditHead(db),

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
-import { apiKey, organization } from "../../../db/schema.ts";
+import { apiKey, organization, person } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
@@ -40,7 +40,7 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           await unrepeated(tx, input.repeat, input.actor);
           return refusal;
         }
-        const person = personId && bare(personId, "per_");
+        const personUuid = personId && bare(personId, "per_");
         await tx.drizzle.insert(apiKey).values({
           id,
           organizationId: owner,
@@ -51,12 +51,12 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           owner: input.owner,
           labels,
           allowFrom,
-          personId: person,
+          personId: personUuid,
           createdAt: at,
           createdBy: input.actor,
         });
         await keySecrets.add(tx, id, input.secret, at);
-        await countNewKey(tx, { id, owner, teamId, person, at, own: { limits, actor: input.actor } });
+        await countNewKey(tx, { id, owner, teamId, person: personUuid, at, own: { limits, actor: input.actor } });
         const details = {
           name,
           scopes,
@@ -75,11 +75,13 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, personId, after, limit, state, kind = "key", unusedFor_ms, endsWithin_ms, over }) {
+    async pageKeys({ organizationId, teamId, personId, after, limit, kind = "key", over, ...life }) {
+      const { state, unusedFor_ms, endsWithin_ms } = life;
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         owner === undefined ? undefined : eq(apiKey.organizationId, owner),
         after === undefined ? undefined : gt(apiKey.id, uuidOf(after, "key_") ?? uuid_max),
+        teamId === undefined ? undefined : isInTeam(bare(teamId, "team_")),
         personId === undefined ? undefined : eq(apiKey.personId, bare(personId, "per_")),
         eq(apiKey.kind, kind),
         state === undefined ? undefined : eq(keyLife.state, state),
@@ -155,6 +157,9 @@ const endedKey: Changeable<KeyRow, StoredKey> = {
 
 const keyCredentials = credentialsOf("key", keySecrets, (tx, row: KeyRow, revokedAt) => set(tx, row, { revokedAt }));
 
+const isInTeam = (team: string) =>
+  sql`${apiKey.id} in (select s.subject_id from usage_subject s where s.team_id = ${team})`;
+
 const isUnusedFor = (ms: number) =>
   sql`coalesce(${apiKey.lastUsedAt}, ${apiKey.createdAt}) <= store_now() - ${ms}::bigint * interval '1 ms'`;
 
@@ -205,13 +210,17 @@ const keysIn = (db: Pick<Transaction, "drizzle">) =>
       id: idIn(apiKey.id, "key_"),
       organizationId: idIn(apiKey.organizationId, "org_"),
       personId: idIn(apiKey.personId, "per_"),
+      person: nameOfPerson,
       organization: organization.slug,
       team: teamOfKey,
       ...keyLife,
       secrets: keySecrets.listed,
     })
     .from(apiKey)
-    .innerJoin(organization, eq(organization.id, apiKey.organizationId));
+    .innerJoin(organization, eq(organization.id, apiKey.organizationId))
+    .leftJoin(person, eq(person.id, apiKey.personId));
+
+const nameOfPerson = sql<string | null>`coalesce(${person.name}, ${person.email})`;
 
 const teamOfKey = sql.raw(`(
   select json_build_object('id', ${shownId("t.id", "team_")}, 'name', t.name)

@@ -8,7 +8,7 @@ import type { KnownPerson } from "../../features/identity/store/people.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { isIn, listed, resolved, revokeKeys } from "./memberships.ts";
+import { inForce, isIn, listed, resolved, revokeKeys } from "./memberships.ts";
 import { people } from "./people.ts";
 import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
@@ -84,7 +84,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
 
 function wantedBy(
   db: Database,
-  { after, organizationId, search, suspended, byHand, over }: PersonQuery,
+  { after, organizationId, teamId, search, suspended, byHand, over }: PersonQuery,
 ): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>
@@ -101,12 +101,16 @@ function wantedBy(
   return and(
     after === undefined ? undefined : gt(person.id, uuidOf(after, "per_") ?? uuid_max),
     within === undefined ? undefined : isMember(within),
+    teamId === undefined ? undefined : isInTeam(bare(teamId, "team_")),
     search === undefined ? undefined : contains(search),
     over === undefined ? undefined : isOver(over, within),
     suspended === undefined ? undefined : suspended ? isNotNull(person.suspendedAt) : isNull(person.suspendedAt),
     byHand ? setByHand(within) : undefined,
   );
 }
+
+const isInTeam = (team: string) =>
+  sql`${person.id} in (select f.person_id from (${sql.raw(inForce)}) f where f.team_id = ${team})`;
 
 /** `owner`: besides a suspension, only settings in this organization count. */
 function setByHand(owner: string | undefined): SQL {

@@ -19,8 +19,11 @@ export interface Rolled {
 export interface Sources {
   /** `others`: the ranges to subtract from the sum of all months of a key, if that is read in place of `ranges`; else null. */
   total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
-  rollUp: { table: "usage_day" | "usage_hour"; ranges: Range[] };
+  rollUps: RollUps;
 }
+
+/** Days are read whole, and hours where a day is not in the span as a whole, or the report is by them. */
+type RollUps = Record<"usage_day" | "usage_hour", Range[]>;
 
 /** A total is of a day of all organizations, a month of one organization, or a month of a key in a team. */
 type TotalKind = "day" | "organization" | "key";
@@ -35,13 +38,18 @@ const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
 };
 
 /** The kind of total with the fewest rows that tells the groups of the query apart; null: none does. */
-export function totalFor({ by, organizationId, personId, zone }: ReportQuery): TotalKind | null {
+export function totalFor(query: ReportQuery): TotalKind | null {
+  const { by, zone } = query;
   if (zone && isByDays(by)) return null;
-  const isOfAll = !organizationId && !personId;
-  const kinds = (["day", "organization", "key"] as const).filter(
-    (kind) => (isOfAll || kind !== "day") && (!personId || kind === "key"),
-  );
-  return kinds.find((kind) => by.every((group) => groupsOf[kind].includes(group))) ?? null;
+  const told = [...by, ...filteredBy(query)];
+  const kinds = ["day", "organization", "key"] as const;
+  return kinds.find((kind) => told.every((group) => groupsOf[kind].includes(group))) ?? null;
+}
+
+/** The groups of which the query has one alone. */
+function filteredBy({ organizationId, teamId, personId, keyId, model }: ReportQuery): ReportGroup[] {
+  const filters = { organization: organizationId, team: teamId, person: personId, key: keyId, model };
+  return (Object.keys(filters) as (keyof typeof filters)[]).filter((group) => filters[group]);
 }
 
 /** Roll-ups of days, and totals, are of days in UTC. */
@@ -58,12 +66,9 @@ const end = new Date("9999-01-01T00:00:00Z");
  */
 export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): Sources {
   const { from, to, by } = query;
-  const areDays =
-    !by.includes("hour") && !(query.zone && isByDays(by)) && [from, to].every((at) => at.getTime() % day_ms === 0);
-  const table = areDays ? "usage_day" : "usage_hour";
   const kind = totalFor(query);
   if (kind === null)
-    return { total: { kind: "day", ranges: [], others: null }, rollUp: { table, ranges: [{ from, to }] } };
+    return { total: { kind: "day", ranges: [], others: null }, rollUps: rollUpsOf(query, [{ from, to }]) };
   const periodOf = kind === "day" ? dayOf : monthOf;
   const isWhole = (day: Rolled) => day.isTotalled && day.startsAt >= from && dayOf(day.startsAt).to <= to;
   const parts = new Set(rolled.filter((day) => !isWhole(day)).map((day) => periodOf(day.startsAt).from.getTime()));
@@ -84,7 +89,25 @@ export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months:
     last = ranges;
   }
   const isMost = kind === "key" && !by.includes("month") && months - whole.size + 1 < whole.size;
-  return { total: { kind, ranges: total, others: isMost ? besides(total) : null }, rollUp: { table, ranges: left } };
+  return { total: { kind, ranges: total, others: isMost ? besides(total) : null }, rollUps: rollUpsOf(query, left) };
+}
+
+function rollUpsOf({ by, zone }: ReportQuery, ranges: readonly Range[]): RollUps {
+  if (by.includes("hour") || (zone && isByDays(by))) return { usage_day: [], usage_hour: [...ranges] };
+  const parts = ranges.map(dividedByDays);
+  return { usage_day: parts.flatMap(({ days }) => days), usage_hour: parts.flatMap(({ hours }) => hours) };
+}
+
+/** Its whole days, and the hours before and after them. */
+function dividedByDays({ from, to }: Range): { days: Range[]; hours: Range[] } {
+  const first = new Date(Math.ceil(from.getTime() / day_ms) * day_ms);
+  const last = new Date(Math.floor(to.getTime() / day_ms) * day_ms);
+  if (first >= last) return { days: [], hours: [{ from, to }] };
+  const around = [
+    { from, to: first },
+    { from: last, to },
+  ];
+  return { days: [{ from: first, to: last }], hours: around.filter((part) => part.from < part.to) };
 }
 
 /** The ranges before, between and after these. */

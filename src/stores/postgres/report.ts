@@ -1,5 +1,5 @@
 /**
- * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour if the query needs hours,
+ * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour where the query needs hours,
  * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
 import { bare, idOf } from "../../core/store/ids.ts";
@@ -76,8 +76,9 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
     `select store_now() as at, count(h.*) as requests, coalesce(sum(h.nanos), 0)::text as nanos
      from (select 1) one left join usage_hold h
        on h.admitted_at >= $1 and h.admitted_at < $2 and ($3::uuid is null or h.organization_id = $3)
-       and ${isOfPerson("h", "$4")}`,
-    [from, to, organizationIn(query), personIn(query)],
+       and ${isOfPerson("h", "$4")} and ($5::uuid is null or h.team_id = $5) and ($6::uuid is null or h.key_id = $6)
+       and ($7::text is null or h.model = $7)`,
+    [from, to, organizationIn(query), personIn(query), teamIn(query), keyIn(query), query.model ?? null],
   );
   const running = { requests: open!.requests, heldNanos: BigInt(open!.nanos) };
   if (largest === undefined && found.length > rows_max)
@@ -99,6 +100,8 @@ async function read(tx: Transaction, query: ReportQuery): Promise<UsageReport> {
 
 const organizationIn = ({ organizationId }: ReportQuery) => organizationId && bare(organizationId, "org_");
 const personIn = ({ personId }: ReportQuery) => (personId ? bare(personId, "per_") : null);
+const teamIn = ({ teamId }: ReportQuery) => (teamId ? bare(teamId, "team_") : null);
+const keyIn = ({ keyId }: ReportQuery) => (keyId ? bare(keyId, "key_") : null);
 
 /** The days that have roll-ups, of all months that the span touches: none if no total would do. */
 async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly Rolled[]> {
@@ -127,7 +130,7 @@ async function rolledMonths(tx: Transaction): Promise<number> {
  * key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
  */
 function statementOf(query: ReportQuery, sources: Sources): { text: string; values: unknown[] } {
-  const { from, to, by, rows_max, largest } = query;
+  const { from, to, by, rows_max, largest, groups_max } = query;
   const values: unknown[] = [];
   const value = (one: unknown) => `$${values.push(one)}`;
   const within = (ranges: readonly Range[]) =>
@@ -138,6 +141,9 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   const only = [
     query.organizationId === null ? "" : `and s.organization_id = ${value(organizationIn(query))}`,
     query.personId ? `and ${isOfPerson("s", value(personIn(query)))}` : "",
+    query.teamId ? `and s.team_id = ${value(teamIn(query))}` : "",
+    query.keyId ? `and s.key_id = ${value(keyIn(query))}` : "",
+    query.model ? `and s.model = ${value(query.model)}` : "",
   ].join(" ");
   const isByPerson = by.includes("person");
   const others = by.filter((group) => group !== "person");
@@ -161,34 +167,54 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
       ? `select ${[...grouped, ...added].join(", ")} ${rowsOf(source, rows)} ${groupingOf(grouped)} having count(*) > 0`
       : listed(source, rows);
   };
-  const { total, rollUp } = sources;
+  const { total, rollUps } = sources;
   const unread = `usage_recorded_hours((select read_until from usage_audit), 9223372036854775807, ${value(from)}, ${value(to)})`;
   const fromTotals = total.others
     ? [listed("usage_total", always), listed("usage_total", `(${within(total.others)}) ${ofKind.key}`, "-")]
     : // A key has about one total a month, so that to sum them by key would be work for nothing.
       part("usage_total", total.ranges, ofKind[total.kind], !summed.includes("key"));
-  const parts = [fromTotals, part(rollUp.table, rollUp.ranges), part(unread, [{ from, to }])];
+  const rolledUp = (["usage_day", "usage_hour"] as const).map((table) => part(table, rollUps[table]));
+  const parts = [fromTotals, ...rolledUp, part(unread, [{ from, to }])];
   const union = parts.flat().join(" union all ");
   const all = isByPerson
     ? `select u.*, coalesce(k.person_id, '${none}') as person_id from (${union}) u left join api_key k on k.id = u.key_id`
     : union;
   const names = [...others.map((group) => columns[group][0]), ...(isByPerson ? ["person_id"] : [])];
-  const summedOf = (measures: readonly string[], source: string, condition = "") => `
-    select ${[...names.map((name) => `u.${name}`), ...measures].join(", ")} from ${source} u ${condition}
-    ${groupingOf(names)} having usage_sum(u.records) <> 0`;
+  const summedOf = (of: readonly string[], measures: readonly string[], source: string, condition = "") => `
+    select ${[...of.map((name) => `u.${name}`), ...measures].join(", ")} from ${source} u ${condition}
+    ${groupingOf(of)} having usage_sum(u.records) <> 0`;
+  const first = (of: readonly string[]) => `order by ${['"nanos"::bigint desc', ...of].join(", ")}`;
+  const told = names.filter((name) => name !== "period");
+  if (groups_max !== undefined && told.length > 0) {
+    const period = names.includes("period") ? ["u.period"] : [];
+    const folded = [...period, ...told.map((name) => `f.${name}`), "f.is_first"];
+    return {
+      text: `with parts as materialized (${all}),
+        ranked as materialized (${summedOf(told, ['usage_sum(u."nanos") as "nanos"'], "parts")}),
+        first as materialized (
+          select ${told.join(", ")}, true as is_first from ranked ${first(told)} limit ${value(groups_max)}
+        )
+        select null as groups, r.* from (
+          select ${[...folded, ...sumsWritten].join(", ")} from parts u
+          left join first f on ${told.map((name) => `f.${name} = u.${name}`).join(" and ")}
+          ${groupingOf(folded)} having usage_sum(u.records) <> 0
+        ) r limit ${value(rows_max + 1)}`,
+      values,
+    };
+  }
   if (largest === undefined) {
-    const report = summedOf(sumsWritten, `(${all})`);
+    const report = summedOf(names, sumsWritten, `(${all})`);
     return { text: `select null as groups, r.* from (${report}) r limit ${value(rows_max + 1)}`, values };
   }
-  const order = `order by ${['"nanos"::bigint desc', ...names].join(", ")}`;
+  const order = first(names);
   const isFirst = () => `where (${names.map((name) => `u.${name}`).join(", ")}) in
     (select ${names.join(", ")} from ranked ${order} limit ${value(Math.min(largest, rows_max))})`;
-  const first = summedOf(sumsWritten, "parts", names.length > 0 ? isFirst() : "");
+  const largestRows = summedOf(names, sumsWritten, "parts", names.length > 0 ? isFirst() : "");
   // Costs alone say which rows are the first, so the other sums are made of those only, and of all together.
   return {
     text: `with parts as materialized (${all}),
-      ranked as materialized (${summedOf(['usage_sum(u."nanos") as "nanos"'], "parts")})
-      (select null::bigint as groups, r.* from (${first}) r ${order})
+      ranked as materialized (${summedOf(names, ['usage_sum(u."nanos") as "nanos"'], "parts")})
+      (select null::bigint as groups, r.* from (${largestRows}) r ${order})
       union all
       select ${["(select count(*) from ranked)", ...names.map(() => "null"), ...sumsWritten].join(", ")} from parts u`,
     values,
@@ -205,6 +231,8 @@ type Measured = { [Name in keyof ReportMeasures]: ReportMeasures[Name] extends b
 interface Row extends Measured {
   /** In the row that is the sum of all: their number; in the others null. */
   groups: number | null;
+  /** Null in the rows of the other groups; undefined where all groups have rows. */
+  is_first?: boolean | null;
   /** In seconds since 1970. */
   period?: number;
   organization_id?: string;
@@ -235,6 +263,7 @@ async function named(tx: Transaction, by: readonly ReportGroup[], rows: readonly
       model,
       operation,
       outcome,
+      ...(row.is_first === null && { isOthers: true as const }),
     });
   });
 }

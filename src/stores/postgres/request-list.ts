@@ -8,7 +8,7 @@ import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../.
 import { bare, idOf, uuid_max } from "../../core/store/ids.ts";
 import type { Database } from "./database.ts";
 import { lateEntries } from "./ledger-late.ts";
-import { isOfPerson, personOfKey } from "./person-of-key.ts";
+import { columnsOfKey, isOfPerson, joinsOfKey } from "./person-of-key.ts";
 import { hourSpans } from "./request-hours.ts";
 import { listedHold, listedRecord, listedRefusal, type RequestRow, withLate } from "./request-rows.ts";
 import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
@@ -168,14 +168,17 @@ const matches = (at: "admitted_at" | "refused_at") => `($1::uuid is null or r.or
   and ($10::text is null or r.operation = $10)
   and ($11::timestamptz is null or r.${at} >= $11) and ($12::timestamptz is null or r.${at} < $12)`;
 
+const named = `${columnsOfKey}, t.name as team_name`;
+const names = (team: string) => `${joinsOfKey("r")} left join team t on t.id = ${team}`;
+
 const holding = `
-  select r.*, ${personOfKey("r")} as person_id from usage_hold r
+  select r.*, ${named} from usage_hold r ${names("r.team_id")}
   where ${isInSpan} and ${matches("admitted_at")} and ($3::uuid is null or r.team_id = $3)
     and ($5::text is null or $5 = 'running') and $6::text is null
   order by r.request_id desc limit $13`;
 
 /** Selects the rows that match, or one empty row; `read_to` is how far down was read, null at the end of the span. */
-function reading(table: string, at: "admitted_at" | "refused_at", condition: string): string {
+function reading(table: string, at: "admitted_at" | "refused_at", team: string, condition: string): string {
   return `
   with scanned as materialized (
     select r.request_id, coalesce(${matches(at)} and ${condition}, false) as matches
@@ -186,9 +189,9 @@ function reading(table: string, at: "admitted_at" | "refused_at", condition: str
     select case when count(*) = $14 then (select s.request_id from scanned s order by s.request_id limit 1) end as read_to
     from scanned
   )
-  select e.read_to, r.*, ${personOfKey("r")} as person_id from ended e left join (
+  select e.read_to, r.*, ${named} from ended e left join (
     select r.* from chosen c cross join lateral (select * from ${table} o where o.request_id = c.request_id offset 0) r
-  ) r on true
+  ) r on true ${names(team)}
   order by r.request_id desc`;
 }
 
@@ -196,6 +199,7 @@ const recordsOf: Source = {
   reading: reading(
     "usage_record",
     "admitted_at",
+    "r.team_id",
     `r.operation <> 'adjustment' and ($3::uuid is null or r.team_id = $3) and ($5::text is null or r.outcome = $5)
       and ($6::text is null or r.upstream = $6)`,
   ),
@@ -208,6 +212,7 @@ const refusalsOf: Source = {
   reading: reading(
     "usage_refusal",
     "refused_at",
+    "null::uuid",
     "$3::uuid is null and ($5::text is null or $5 = 'refused') and $6::text is null",
   ),
   listed: listedRefusal,

@@ -5,12 +5,15 @@ import { idOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { type LateEntry, tokensWithLate } from "./ledger-late.ts";
 
-/** The columns of the three tables, each of which has some of them, and the person of the key. */
+/** The columns of the three tables, each of which has some of them, the person of the key, and the names. */
 export interface RequestRow {
   request_id: string;
   organization_id: string;
   key_id: string | null;
+  key_name: string | null;
   person_id: string | null;
+  person_name: string | null;
+  team_name: string | null;
   team_id: string | null;
   operation: string;
   model: string | null;
@@ -115,7 +118,10 @@ function identity(row: RequestRow) {
     requestId: idOf(row.request_id, "req_"),
     organizationId: idOf(row.organization_id, "org_"),
     keyId: row.key_id === null ? null : idOf(row.key_id, "key_"),
+    key: row.key_name,
     personId: row.person_id === null ? null : idOf(row.person_id, "per_"),
+    person: row.person_name,
+    team: row.team_name,
     operation: row.operation as Operation,
     model: row.model,
     stream: row.stream,

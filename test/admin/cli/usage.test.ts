@@ -126,12 +126,12 @@ for (const { kind, open } of kindsFor(import.meta.path)) {
         anchor_at: "2026-01-31T09:00:00.000Z",
         counts_from: expect.stringMatching(instant),
       });
-      expect((await it.typed(`org anchor ${slug} 2026-01-30`)).out).toContain("2026-01-30 00:00:00 UTC when");
+      expect((await it.typed(`org anchor ${slug} 2026-01-30`)).out).toContain("will start on 2026-01-30 00:00:00 UTC");
       const on = await it.json(`org extra-usage ${slug} on --cap 0.02 --json`);
       expect(on.extra_usage).toEqual({ enabled: true, cap: dollars(20_000_000) });
       const shown = (await it.typed(`org show ${slug}`)).out;
       expect(shown).toContain("on, up to $0.02 a billing month");
-      expect(shown).toMatch(/next anchor +2026-01-30 00:00:00 UTC, from 20/);
+      expect(shown).toMatch(/next billing cycle +2026-01-30 00:00:00 UTC, from 20/);
       expect((await it.typed(`org extra-usage ${slug} off`)).out).toBe(`Extra usage of ${slug} is off.\n`);
       const acts = (await it.json(`audit list --org ${slug} --json`)) as unknown as { action: string }[];
       expect(acts.map(({ action }) => action).toReversed()).toEqual([

@@ -136,7 +136,11 @@ describe.skipIf(noBrowser !== null)(`an attack on the console${noBrowser ? `: ${
     await sluice.json("usage", "adjust", "marked", "--window", "month", "--amount", "5", "--reason", markup);
     for (const [path, least] of [
       ["/organizations", 1],
-      ["/organizations/marked", 4],
+      ["/organizations/marked", 2],
+      ["/organizations/marked/limits", 1],
+      ["/organizations/marked/teams", 1],
+      ["/organizations/marked/keys", 2],
+      ["/organizations/marked/audit", 3],
       ["/usage?organization=marked&by=team", 0],
       ["/audit?organization=marked", 2],
       ["/people", 1],

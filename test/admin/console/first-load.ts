@@ -1,9 +1,28 @@
 /** What a browser loads before anybody has signed in: the document and what it names, as gzip makes it. In bytes. */
 export async function firstLoad_bytes(origin: string): Promise<number> {
-  const headers = { "accept-encoding": "gzip", accept: "text/html" };
+  return sizeOf(origin, ["/", ...(await firstFiles(origin))]);
+}
+
+/** What it loads in all, once somebody has opened the pages with charts. */
+export async function wholeLoad_bytes(origin: string): Promise<number> {
+  const files = new Set(await firstFiles(origin));
+  // Files that are added meanwhile are visited, too.
+  for (const path of files) {
+    const text = await (await fetch(origin + path)).text();
+    for (const [, name] of text.matchAll(/"\.\/([\w.-]+\.js)"/g)) files.add(`/assets/${name}`);
+  }
+  return sizeOf(origin, ["/", ...files]);
+}
+
+const headers = { "accept-encoding": "gzip", accept: "text/html" };
+
+async function firstFiles(origin: string): Promise<string[]> {
   const document = await (await fetch(`${origin}/`, { headers })).text();
-  const files = [...document.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
-  const sizes = ["/", ...files].map(async (path) => {
+  return [...document.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
+}
+
+async function sizeOf(origin: string, paths: readonly string[]): Promise<number> {
+  const sizes = paths.map(async (path) => {
     const answer = await fetch(origin + path, { headers, decompress: false });
     return (await answer.arrayBuffer()).byteLength;
   });

@@ -241,6 +241,7 @@ describe("a member", () => {
       "findPerson",
       "findPersonLimits",
       "findRequest",
+      "listModels",
       "pageKeys",
       "pageRequests",
       "reportUsage",

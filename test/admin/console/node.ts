@@ -36,6 +36,7 @@ export async function startConsoleNode(): Promise<ConsoleNode> {
     viewer: await token("vic", "--role", "viewer"),
     "organization-admin": await token("ola", "--role", "organization-admin", "--org", sluice.organization),
   };
+  await sluice.json("team", "create", "--org", sluice.organization, "--name", "research", "--limit", "month=50");
   await sluice.json("org", "create", "marked", "--name", markup, "--plan", "pro");
   await sluice.json("team", "create", "--org", "marked", "--name", markup, "--limit", "week=0.001");
   await sluice.json(
@@ -107,14 +108,30 @@ async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, n
   return { account, id, request: answer.headers.get("x-service-request-id")! };
 }
 
+/** The parts of the page of an organization. */
+const organizationParts = [
+  "",
+  ...["limits", "teams", "people", "keys", "requests", "notices", "audit", "settings"].map((part) => `/${part}`),
+];
+
 /** The pages that somebody sees, and one of each thing. */
 export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Promise<string[]> {
   const [request] = await sluice.json<{ id: string }[]>("request", "list");
-  const own = ["/usage", "/usage?by=model", "/requests", "/connect", "/nowhere"];
-  if (role === "member") return [...own, `/requests/${people.member.request}`];
-  const inside = [...own, `/requests/${request!.id}`, `/organizations/${sluice.organization}`];
-  const managed = [...inside, "/audit", "/people", `/people/${people.member.id}`];
-  if (role === "organization-admin" || role === "lead") return managed;
-  const all = ["/", "/organizations", "/organizations/marked", "/engines", "/nodes", "/plans", "/plans/pro"];
+  const own = ["/usage", "/usage?by=model", "/requests", "/models", `/models/${models[0]}`, "/connect", "/nowhere"];
+  const [hers] = await sluice.json<{ id: string }[]>("key", "list", "--person", people.member.id);
+  if (role === "member") return ["/you", ...own, `/requests/${people.member.request}`, `/keys/${hers!.id}`];
+  const ofOrganization = (slug: string) => organizationParts.map((part) => `/organizations/${slug}${part}`);
+  const [team] = await sluice.json<{ id: string }[]>("team", "list", "--org", sluice.organization);
+  const things = [
+    ...["", "/members", "/keys", "/requests"].map((part) => `/teams/${team!.id}${part}`),
+    ...["", "/keys", "/requests"].map((part) => `/people/${people.member.id}${part}`),
+    ...["", "/requests"].map((part) => `/keys/${hers!.id}${part}`),
+  ];
+  const inside = [...own, `/requests/${request!.id}`, ...ofOrganization(sluice.organization), ...things];
+  const managed = [...inside, "/audit", "/people"];
+  if (role === "lead") return ["/you", ...managed];
+  if (role === "organization-admin") return managed;
+  const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];
+  const all = ["/", "/organizations", ...ofOrganization("marked"), ...machines];
   return [...all, "/operators", ...managed];
 }

@@ -73,13 +73,14 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     node.provider.claims.set("gil", { name: "Gil Globex", groups: ["globex"] });
     const visitor = new Browser();
     await visitor.redeem(await visitor.visit(`${node.consoleUrl}/sign-in`));
-    await tab.visit("/organizations/globex");
+    await tab.visit("/organizations/globex/people");
     await rowOf("Gil Globex", region("People")).waitFor();
 
     // A team with a budget, and keys.
+    await tab.visit("/organizations/globex/teams");
     await act(button("Create team"), { Name: "research", "Money in a week": "2" });
     await rowOf("research", region("Teams")).waitFor();
-    await tab.visit("/organizations/globex");
+    await tab.visit("/organizations/globex/keys");
     const quiet = await act(button("Create key"), { Name: "quiet", Team: "research" });
     await rowOf("quiet", region("Keys")).waitFor();
     const noisy = await act(button("Create key"), { Name: "noisy", Team: "research" });
@@ -95,12 +96,12 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     await tab.visit("/usage?organization=globex&by=key");
     const first = tab.page.locator("main tbody tr").first();
     expect(await first.locator("td").first().textContent()).toBe("noisy");
-    await first.getByRole("link").click();
+    await first.getByRole("link", { name: "noisy", exact: true }).click();
     await tab.settled();
     expect(await tab.page.locator("main tbody tr").count()).toBe(8);
-    await tab.visit("/organizations/globex");
-    await act(button("Limit", rowOf("noisy", region("Limits"))), { "Requests in a minute": "1" });
-    await rowOf("requests per minute 1", region("Limits")).waitFor();
+    await tab.visit("/organizations/globex/limits?of=keys");
+    await act(button("Set limits", rowOf("noisy", region("Limits of keys"))), { "Requests in a minute": "1" });
+    await rowOf("requests per minute 1", region("Limits of keys")).waitFor();
     await until(async () => {
       const answer = await ask(noisy, "hello");
       await answer.text();
@@ -135,7 +136,7 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     const stream = await ask(quiet, "Tell me more. [simulator: tps=20]", { max_tokens: 2000, stream: true });
     const reader = stream.body!.getReader();
     expect((await reader.read()).done).toBeFalse();
-    await tab.visit("/organizations/globex");
+    await tab.visit("/organizations/globex/keys");
     await act(button("Revoke", rowOf("quiet", region("Keys"))), { "To confirm, type quiet": "quiet" });
     const revoked_ms = performance.now();
     let rest = "";
@@ -160,7 +161,7 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     ]);
     expect(log.find(({ action }) => action === "upstream.drain")!.subject).toContain(name);
     await tab.visit("/audit?organization=globex");
-    const shown = await tab.page.locator("main tbody tr td[data-head=Did]").allTextContents();
+    const shown = await tab.page.locator("main tbody tr td[data-head=Action]").allTextContents();
     for (const action of ["organization.create", "team.create", "key.create", "key.revoke"])
       expect(shown).toContain(action);
     expect(tab.found).toEqual([]);

@@ -67,7 +67,8 @@ export function interfaceReader({ read }: Books): Reader {
         to: string;
         rows: Row[];
       };
-      const place = { by, organization: searchParams.get("organization"), from: answer.from, to: answer.to };
+      const filters = { organization: searchParams.get("organization") };
+      const place = { by, filters, from: answer.from, to: answer.to };
       const rows = answer.rows.map((row) => ({
         requests: row.requests,
         input: inputOf(row),
@@ -115,8 +116,8 @@ const numberIn = (text: string) => Number(text.replaceAll(/\D/g, ""));
 
 export function pageReader(tab: Tab): Reader {
   /** The cells of each row by their column; of a short number, all digits. */
-  const rowsOf = (part: "tbody" | "tfoot"): Promise<ShownRow[]> =>
-    tab.page.evaluate(`[...document.querySelectorAll("main table ${part} tr")].map((row) => ({
+  const rowsOf = (part: "tbody" | "tfoot", table = "main table"): Promise<ShownRow[]> =>
+    tab.page.evaluate(`[...document.querySelectorAll("${table} ${part} tr")].map((row) => ({
       cells: Object.fromEntries([...row.cells].map((cell) =>
         [cell.dataset.head, cell.querySelector("[title]")?.title ?? cell.textContent])),
       href: row.querySelector("a")?.getAttribute("href") ?? null }))`);
@@ -128,9 +129,11 @@ export function pageReader(tab: Tab): Reader {
   });
   return {
     async report(address) {
-      await tab.visit(`${address}${address.includes("?") ? "&" : "?"}rows=1000`);
-      const rows = (await rowsOf("tbody")).map((row) => ({ ...sumsIn(row), href: row.href }));
-      const [foot] = await rowsOf("tfoot");
+      const zone = address.includes("zone=") ? "" : "&zone=UTC";
+      await tab.visit(`${address}${address.includes("?") ? "&" : "?"}rows=1000${zone}`);
+      const table = "[aria-label^='Usage by'] table";
+      const rows = (await rowsOf("tbody", table)).map((row) => ({ ...sumsIn(row), href: row.href }));
+      const [foot] = await rowsOf("tfoot", table);
       return { rows, foot: foot ? sumsIn(foot) : null };
     },
     async requests(address) {

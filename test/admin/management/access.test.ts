@@ -104,6 +104,8 @@ const inputs: Record<VerbName, (id: string) => object> = {
   updatePlan: () => ({ name: "spare", week: "2" }),
   removePlan: () => ({ name: "spare" }),
   planHistory: () => ({ name: "spare" }),
+  listModels: () => ({}),
+  reportUpstreams: () => ({}),
   listDrains: () => ({}),
   drainUpstream: () => ({ upstream: "gpu-1" }),
   resumeUpstream: () => ({ upstream: "gpu-1" }),
@@ -128,6 +130,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   forgetPerson: () => ({ person: world.people.ann }),
   giveMembership: () => ({ person: world.people.ann, ...acme, role: "organization-admin" }),
   takeMembership: () => ({ person: world.people.ann, ...acme }),
+  search: () => ({ ...acme, text: "ann" }),
   createConsoleLink: () => ({}),
 };
 
@@ -141,7 +144,7 @@ const refusedOn: Record<KeyKind, readonly Row[]> = {
 const raisesOwn: readonly Row[] = ["removeTeam", "updateTeamLimits", "updateOrganizationLimits"];
 /** Ask for nothing of acme's. */
 const ofNobody =
-  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstream|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
+  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstreams?|listModels|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
 /** Ask for something that belongs to Ann alone. */
 const ofAnn: readonly Row[] = ["findRequest", "findPerson", "findPersonLimits"];
 

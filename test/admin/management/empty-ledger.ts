@@ -1,5 +1,6 @@
 /** A ledger without usage and nobody to operate, for tests of other things; `overrides` replaces single methods. */
 import type { ManagementStores } from "../../../src/admin/management/context.ts";
+import type { UpstreamMeasures } from "../../../src/admin/store/upstream-report.ts";
 import type { UsageReading, WindowKind } from "../../../src/core/store/ledger.ts";
 import { noLimits, type Plan } from "../../../src/core/store/plan.ts";
 import { totalOf } from "../../../src/core/store/report.ts";
@@ -27,6 +28,16 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
     refused: { find: async () => null },
     standings: { standings: async () => new Map(), nearest: async () => [] },
     requests: { listRequests: async () => ({ items: [], next: null }) },
+    upstreamReports: {
+      reportUpstreams: async () => ({
+        at,
+        total: nothingMeasured,
+        hours: [],
+        upstreams: [],
+        failures: [],
+        followed: [],
+      }),
+    },
     notices: {
       pageNoticeHooks: async () => ({ items: [], hasMore: false }),
       noticeHook: async () => null,
@@ -75,6 +86,16 @@ function windowsWith(limits: Record<WindowKind, number | null>): UsageReading["w
   });
   return { session: window("session", 5), week: window("week", 168), month: window("month", 720) };
 }
+
+const nothingMeasured: UpstreamMeasures = {
+  requests: 0,
+  failed: 0,
+  cancelled: 0,
+  firstPartP50_ms: null,
+  firstPartP95_ms: null,
+  durationP50_ms: null,
+  durationP95_ms: null,
+};
 
 const emptyReading: UsageReading = {
   windows: windowsWith({ session: null, week: null, month: null }),

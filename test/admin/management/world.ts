@@ -93,14 +93,15 @@ interface Place {
   organization?: string;
   team?: string | null;
   kind?: PersonKind;
+  models?: string[] | null;
 }
 
 export async function newPerson(
   db: Database,
   name: string,
-  { role, organization, team = null, kind = "person" }: Place,
+  { role, organization, team = null, kind = "person", models = null }: Place,
 ): Promise<string> {
-  const memberships = [{ organization: organization ?? null, team, role, scopes, models: null }];
+  const memberships = [{ organization: organization ?? null, team, role, scopes, models }];
   const person = await people(db).confirm({
     ...{ id: idOf(uuid(), "per_"), issuer, subject: name, kind, name, groups: [] },
     ...{ email: `${name}@example.com`, isEmailVerified: true, memberships },

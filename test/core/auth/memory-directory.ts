@@ -164,6 +164,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
         state: "active",
         endsAt: null,
         team: null,
+        person: null,
         limits: { ...noBudget },
         organization: organizations.get(organizationId)?.slug ?? "",
       } as const;
@@ -222,7 +223,14 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     },
     async listAudit({ organizationId, limit }) {
       const wanted = audit.filter((entry) => !organizationId || entry.organizationId === organizationId);
-      return structuredClone(wanted.slice(0, limit));
+      const unnamed = { actorName: null, subjectName: null, organization: null };
+      return structuredClone(wanted.slice(0, limit).map((entry) => ({ ...entry, ...unnamed })));
+    },
+    async search({ text, kinds, limit }) {
+      const wanted = text.toLowerCase();
+      const found = [...keys.values()].filter(({ name }) => name.toLowerCase().includes(wanted));
+      const all = found.map(({ id, name, organization, owner }) => ({ id, name, organization, detail: owner }));
+      return kinds.includes("key") ? all.slice(0, limit).map((one) => ({ kind: "key" as const, ...one })) : [];
     },
     async auditHead() {
       return { number: head().number, hash: head().hash ?? chainBeginning };

@@ -490,10 +490,13 @@ function contract(open: Open): void {
       number: (await admin.auditHead()).number,
       at: made.createdAt,
       actor: "cli:ann",
+      actorName: null,
       address: null,
       action: "key.create",
       organizationId: owner.id,
+      organization: owner.slug,
       subject: made.id,
+      subjectName: "laptop",
       details: {
         name: "laptop",
         scopes: ["models:read", "inference:create"],

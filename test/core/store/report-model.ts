@@ -23,6 +23,9 @@ export async function plainSum(db: Database, query: ReportQuery): Promise<Plain>
     if (record.admitted_at < query.from || record.admitted_at >= query.to) continue;
     if (query.organizationId !== null && idOf(record.organization_id, "org_") !== query.organizationId) continue;
     if (isEntry && record.month_starts_at === null) continue;
+    if (query.teamId !== undefined && shown(record.team_id, "team_") !== query.teamId) continue;
+    if (query.keyId !== undefined && shown(record.key_id, "key_") !== query.keyId) continue;
+    if (query.model !== undefined && record.model !== query.model) continue;
     const key = groupOf(record, query.by);
     const before = sums.get(key);
     const add = (name: (typeof reportCounts)[number], value: unknown) => (before?.[name] ?? 0) + Number(value);

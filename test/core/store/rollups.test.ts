@@ -8,7 +8,14 @@ import { noUsage } from "../../../src/core/inference/usage.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Admit, Ledger, Settle } from "../../../src/core/store/ledger.ts";
-import { type ReportGroup, type ReportRow, totalOf } from "../../../src/core/store/report.ts";
+import {
+  type ReportGroup,
+  type ReportMeasures,
+  type ReportQuery,
+  type ReportRow,
+  totalOf,
+  type UsageReport,
+} from "../../../src/core/store/report.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { batchCall, encodeBatch } from "../../../src/stores/postgres/ledger-batch.ts";
 import { databaseKinds, holds, times } from "../../harness/depth.ts";
@@ -95,6 +102,13 @@ const groups: ReportGroup[][] = [
   ["organization", "model", "operation"],
   ["team", "month"],
   ["key"],
+];
+/** Of one key, one team and one model alone. */
+const filters: Pick<ReportQuery, "keyId" | "teamId" | "model">[] = [
+  { keyId: keys[0]! },
+  { teamId: `team_${teams[0]!.replaceAll("-", "")}` },
+  { model: models[1]! },
+  { keyId: keys[2]!, model: models[0]! },
 ];
 /** In hours from the day before the start. Whole days and months, parts of them, and more than there is. */
 const span = fc.tuple(
@@ -226,9 +240,47 @@ for (const name of databaseKinds(import.meta.path)) {
             expect(some).toMatchObject({ total: report.total!, rowsLeftOut: Math.max(0, plain.size - 2) });
             const nanos = [...plain.values()].map((one) => one.nanos).toSorted((one, other) => Number(other - one));
             expect(some.rows!.map((one) => one.nanos)).toEqual(nanos.slice(0, 2));
+            foldsTo(await node().report({ ...query, groups_max: 1 }), query, plain);
           }
         }
       }
+      for (const filter of filters) {
+        for (const by of [[], ["month"], ["organization"], ["key", "day"], ["hour", "model"]] as ReportGroup[][]) {
+          const query = { ...always, by, organizationId: null, rows_max: 100_000, ...filter };
+          const report = await node().report(query);
+          expect({ filter, by, rows: summed(report.rows!) }).toEqual({
+            filter,
+            by,
+            rows: await plainSum(store.db, query),
+          });
+        }
+      }
+    }
+
+    /** The group that used most has the rows that it has in a whole report, and the others of a period are one row. */
+    function foldsTo({ rows, total }: UsageReport, { by }: ReportQuery, plain: Plain): void {
+      const told = by.filter((group) => !["hour", "day", "month"].includes(group));
+      if (told.length === 0) {
+        expect(summed(rows!)).toEqual(plain);
+        return;
+      }
+      const groupOf = (key: string) => JSON.stringify((JSON.parse(key) as unknown[]).slice(1));
+      const periodOf = (key: string) => (JSON.parse(key) as (string | null)[])[0]!;
+      const used = [...Map.groupBy(plain, ([key]) => groupOf(key)).values()].map((some) =>
+        some.reduce((sum, [, { nanos }]) => sum + nanos, 0n),
+      );
+      const first = summed(rows!.filter(({ isOthers }) => !isOthers));
+      const groups = new Set([...first.keys()].map(groupOf));
+      expect(groups.size).toBe(Math.min(1, used.length));
+      const most = used.toSorted((one, other) => Number(other - one))[0];
+      if (most !== undefined) expect(totalOf([...first.values()]).nanos).toBe(most);
+      const part = (isFirst: boolean) => [...plain].filter(([key]) => groups.has(groupOf(key)) === isFirst);
+      expect(first).toEqual(new Map(part(true)));
+      const periods = Map.groupBy(part(false), ([key]) => periodOf(key));
+      expect(new Map(rows!.flatMap(otherMeasures))).toEqual(
+        new Map([...periods].map(([period, some]) => [period, totalOf(some.map(([, one]) => one))])),
+      );
+      expect(total).toEqual(totalOf([...plain.values()]));
     }
     async function readAll(): Promise<void> {
       const isRead = async () => {
@@ -582,6 +634,14 @@ for (const name of databaseKinds(import.meta.path)) {
 
 const byOperation = (rows: ReportRow[] | null) =>
   rows!.toSorted((one, other) => (one.operation! < other.operation! ? -1 : 1));
+
+/** The measures of a row of all other groups, by its period. */
+function otherMeasures(row: ReportRow): [string | null, ReportMeasures][] {
+  const { startsAt, organization, team, person, key, model, operation, outcome, isOthers, ...measures } = row;
+  if (!isOthers) return [];
+  expect([organization, team, person, key, model, operation, outcome]).toEqual(Array(7).fill(null));
+  return [[startsAt?.toISOString() ?? null, measures]];
+}
 
 /** Rows without names, by their groups. */
 function summed(rows: readonly object[]): Plain {

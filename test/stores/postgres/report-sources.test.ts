@@ -16,8 +16,8 @@ const asked = (from: string, to: string, change: Partial<ReportQuery> = {}): Rep
   ...change,
 });
 const sources = (query: ReportQuery, rolled: readonly Rolled[]) => {
-  const { total, rollUp } = sourcesOf(query, rolled, 1_000);
-  return { total: total.ranges, [rollUp.table]: rollUp.ranges };
+  const { total, rollUps } = sourcesOf(query, rolled, 1_000);
+  return { total: total.ranges, ...rollUps };
 };
 
 test("the kind with the fewest rows that tells what the report is by; else none", () => {
@@ -34,6 +34,11 @@ test("the kind with the fewest rows that tells what the report is by; else none"
   expect(kindOf(["model"], { personId })).toBeNull();
   expect(kindOf(["day"], { organizationId })).toBeNull();
   expect(kindOf(["key", "model"])).toBeNull();
+  expect(kindOf(["day"], { model: "acme/writer-1" })).toBe("day");
+  expect(kindOf(["organization"], { model: "acme/writer-1" })).toBe("organization");
+  expect(kindOf(["organization"], { teamId: "team_1" })).toBe("key");
+  expect(kindOf(["model"], { keyId: "key_1" })).toBeNull();
+  expect(kindOf(["key"], { model: "acme/writer-1" })).toBeNull();
   expect(kindOf(["hour"])).toBeNull();
 });
 
@@ -43,6 +48,7 @@ describe("a report by organization reads", () => {
     expect(sources(asked("2026-01-01", "2026-02-14"), rolled)).toEqual({
       total: [range("2026-01-01", "2026-03-01")],
       usage_day: [],
+      usage_hour: [],
     });
   });
 
@@ -51,14 +57,32 @@ describe("a report by organization reads", () => {
     expect(sources(asked("2026-01-15", "2026-03-05"), rolled)).toEqual({
       total: [range("2026-02-01", "2026-03-01")],
       usage_day: [range("2026-01-15", "2026-02-01"), range("2026-03-01", "2026-03-05")],
+      usage_hour: [],
     });
   });
 
-  test("hours of a day that is partly in its span", () => {
-    expect(sources(asked("2026-01-01T05:00", "2026-02-01"), days("2026-01-01", 31))).toEqual({
+  test("hours of the days that are partly in its span, and the days between them", () => {
+    const rolled = days("2026-01-01", 40);
+    expect(sources(asked("2026-01-01T05:00", "2026-01-31T22:00"), rolled)).toEqual({
       total: [],
-      usage_hour: [range("2026-01-01T05:00", "2026-02-01")],
+      usage_day: [range("2026-01-02", "2026-01-31")],
+      usage_hour: [range("2026-01-01T05:00", "2026-01-02"), range("2026-01-31", "2026-01-31T22:00")],
     });
+    expect(sources(asked("2026-01-05T05:00", "2026-01-05T09:00"), rolled)).toEqual({
+      total: [],
+      usage_day: [],
+      usage_hour: [range("2026-01-05T05:00", "2026-01-05T09:00")],
+    });
+  });
+
+  test("hours alone, by the hour and by the days of a zone", () => {
+    const whole = [range("2026-01-01", "2026-02-01")];
+    for (const change of [{ by: ["hour"] }, { by: ["day"], zone: "Europe/Berlin" }] satisfies Partial<ReportQuery>[])
+      expect(sources(asked("2026-01-01", "2026-02-01", change), days("2026-01-01", 31))).toEqual({
+        total: [],
+        usage_day: [],
+        usage_hour: whole,
+      });
   });
 
   test("days of a month of which totals lack a day", () => {
@@ -66,6 +90,7 @@ describe("a report by organization reads", () => {
     expect(sources(asked("2026-01-01", "2026-03-01"), rolled)).toEqual({
       total: [range("2026-02-01", "2026-03-01")],
       usage_day: [range("2026-01-01", "2026-02-01")],
+      usage_hour: [],
     });
   });
 });
@@ -91,7 +116,7 @@ describe("a report by key reads", () => {
           { from: at("2025-11-01"), to: at("9999-01-01") },
         ],
       },
-      rollUp: { table: "usage_day", ranges: [range("2025-06-01", "2025-06-02")] },
+      rollUps: { usage_day: [range("2025-06-01", "2025-06-02")], usage_hour: [] },
     });
   });
 
@@ -114,5 +139,6 @@ test("a report by day reads totals of the days that have them", () => {
   expect(sources(asked("2026-01-02", "2026-01-20", { by: ["day"] }), rolled)).toEqual({
     total: [range("2026-01-04", "2026-01-10")],
     usage_day: [range("2026-01-02", "2026-01-04")],
+    usage_hour: [],
   });
 });

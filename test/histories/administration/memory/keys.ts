@@ -111,7 +111,13 @@ function keyFrom(of: Reading, row: KeyRow): StoredKey {
   const { teamId = null } = of.get("subjects", row.id) ?? {};
   const team = teamId === null ? null : of.get("teams", teamId)!;
   const organization = of.get("organizations", row.organizationId)!.slug;
-  return { ...row, organization, team: team && { id: team.id, name: team.name } };
+  const person = row.personId === null ? null : of.get("people", row.personId)!;
+  return {
+    ...row,
+    organization,
+    person: person && (person.name ?? person.email),
+    team: team && { id: team.id, name: team.name },
+  };
 }
 
 function newKey({ secret, actor, personId = null, ...input }: Creation, at: Date): KeyRow {

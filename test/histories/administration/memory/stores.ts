@@ -26,6 +26,7 @@ export function memoryStores(of: Databases): ManagementStores {
     ledger: partly({}),
     refused: partly({}),
     requests: partly({}),
+    upstreamReports: partly({}),
     operators: partly({}),
     plans: partly({}),
     notices: partly({}),

@@ -27,7 +27,7 @@ export interface MembershipRow extends Pick<Membership, "role" | "source"> {
 }
 
 /** Its team is that of its subject. */
-export type KeyRow = Omit<StoredKey, "organization" | "team">;
+export type KeyRow = Omit<StoredKey, "organization" | "person" | "team">;
 
 /** A team, a key, or a person in an organization, as the ledger knows it. */
 export interface SubjectRow {

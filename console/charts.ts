@@ -1,0 +1,6 @@
+/** The pages with charts, and the chart of one thing's spend: one file, which is loaded when the first of them is opened. */
+export { EnginePage } from "./pages/engine.tsx";
+export { EnginesPage } from "./pages/engines.tsx";
+export { ModelPage, ModelsPage } from "./pages/models.tsx";
+export { UsagePage } from "./pages/usage.tsx";
+export { SubjectSpend } from "./parts/subject-spend.tsx";

@@ -1,0 +1,184 @@
+/** The span of a report: what it is made of, the one before it, and the ones that people ask for most. Pure. */
+import { day_ms, daysAfter, monthsAfter, Zone } from "./zone.ts";
+
+/** Half-open, as a report takes it. */
+export interface Range {
+  from: string;
+  to: string;
+  from_ms: number;
+  to_ms: number;
+  zone: Zone;
+}
+
+export type Unit = "hour" | "day" | "month";
+
+/** One bar of a chart. */
+export interface Bucket {
+  /** As the rows of a report name it. */
+  key: string;
+  from_ms: number;
+  to_ms: number;
+  /** Below the bar, and where there is room for all of it. */
+  label: string;
+  title: string;
+}
+
+const hour_ms = 3_600_000;
+const hours_max = 49;
+const days_max = 100;
+
+interface Asked {
+  from: string | null;
+  to: string | null;
+  zone: Zone;
+  now_ms: number;
+}
+
+/** Without an end, a month is whole, so that it can be forecast. An instant is of UTC, and so are the days around it. */
+export function rangeOf({ zone, now_ms, ...asked }: Asked): Range {
+  const [from, to] = [asked.from, asked.to].map((text) => (Number.isNaN(Date.parse(text ?? "")) ? null : text)) as [
+    string | null,
+    string | null,
+  ];
+  const own = [from, to].some((text) => text?.includes("T")) ? new Zone("UTC") : zone;
+  const today = own.dateOf(now_ms);
+  const first = from ?? monthsAfter(today, 0);
+  const end = to ?? (from === null ? monthsAfter(today, 1) : daysAfter(today, 1));
+  return { from: first, to: end, from_ms: startOf(first, own), to_ms: startOf(end, own), zone: own };
+}
+
+function startOf(text: string, zone: Zone): number {
+  if (/^\d{4}-\d\d$/.test(text)) return zone.startOf(`${text}-01`);
+  return /^\d{4}-\d\d-\d\d$/.test(text) ? zone.startOf(text) : Date.parse(text);
+}
+
+/** As a report by these groups takes it: days and months are of the zone, and without them two instants say the same. */
+export function spanAsked({ from, to, from_ms, to_ms, zone }: Range, by: readonly string[]): Span {
+  if (!by.some((group) => group === "day" || group === "month"))
+    return { from: new Date(from_ms).toISOString(), to: new Date(to_ms).toISOString() };
+  return { from, to, ...(zone.name === "UTC" ? {} : { zone: zone.name }) };
+}
+
+interface Span {
+  from: string;
+  to: string;
+  zone?: string;
+}
+
+export function unitOf({ from_ms, to_ms }: Range): Unit {
+  const span_ms = to_ms - from_ms;
+  if (span_ms <= hours_max * hour_ms) return "hour";
+  return span_ms <= days_max * day_ms ? "day" : "month";
+}
+
+export function bucketsOf(range: Range): Bucket[] {
+  const unit = unitOf(range);
+  if (!(range.to_ms > range.from_ms)) return [];
+  if (unit === "hour") return hoursOf(range);
+  const { zone, from_ms, to_ms } = range;
+  const next = unit === "day" ? daysAfter : monthsAfter;
+  const buckets: Bucket[] = [];
+  const begun = zone.dateOf(from_ms);
+  for (let date = unit === "day" ? begun : monthsAfter(begun, 0); zone.startOf(date) < to_ms; date = next(date, 1))
+    buckets.push({
+      key: unit === "day" ? date : date.slice(0, 7),
+      from_ms: Math.max(from_ms, zone.startOf(date)),
+      to_ms: Math.min(to_ms, zone.startOf(next(date, 1))),
+      ...named(date, unit),
+    });
+  return buckets;
+}
+
+function named(date: string, unit: "day" | "month"): Pick<Bucket, "label" | "title"> {
+  const words = (how: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...how }).format(Date.parse(`${date}T00:00:00Z`));
+  return unit === "day"
+    ? {
+        label: words({ day: "numeric", month: "short" }),
+        title: words({ weekday: "short", day: "numeric", month: "short", year: "numeric" }),
+      }
+    : { label: words({ month: "short" }), title: words({ month: "long", year: "numeric" }) };
+}
+
+function hoursOf({ from_ms, to_ms, zone }: Range): Bucket[] {
+  const first_ms = Math.floor(from_ms / hour_ms) * hour_ms;
+  return Array.from({ length: Math.ceil((to_ms - first_ms) / hour_ms) }, (_, n) => {
+    const at_ms = first_ms + n * hour_ms;
+    const clock = new Date(zone.clock_ms(at_ms)).toISOString();
+    const [date, label] = [clock.slice(0, 10), clock.slice(11, 16)];
+    const title = `${named(date, "day").title}, ${label}`;
+    return { key: new Date(at_ms).toISOString(), from_ms: at_ms, to_ms: at_ms + hour_ms, label, title };
+  });
+}
+
+/** The span of the same length that ends where this one begins; of whole months, as many months. */
+export function rangeBefore(range: Range): Range {
+  const { zone, from_ms, to_ms } = range;
+  const [first, end] = [zone.dateOf(from_ms), zone.dateOf(to_ms)];
+  const areDates = zone.startOf(first) === from_ms && zone.startOf(end) === to_ms;
+  if (!areDates) {
+    const instant = (at_ms: number) => new Date(at_ms).toISOString();
+    const before_ms = from_ms - (to_ms - from_ms);
+    return { ...range, from: instant(before_ms), to: instant(from_ms), from_ms: before_ms, to_ms: from_ms };
+  }
+  const isOfMonths = first.endsWith("-01") && end.endsWith("-01");
+  const begun = isOfMonths
+    ? monthsAfter(first, -monthsBetween(first, end))
+    : daysAfter(first, -daysBetween(first, end));
+  return { ...range, from: begun, to: first, from_ms: zone.startOf(begun), to_ms: from_ms };
+}
+
+/** The part of the span before that is over for as long as this one has gone on, to the full hour; all of it, if this one is over. */
+export function sameSoFar(range: Range, before: Range, now_ms: number): Range {
+  const so_far_ms = Math.floor(Math.max(0, now_ms - range.from_ms) / hour_ms) * hour_ms;
+  const to_ms = before.from_ms + so_far_ms;
+  if (now_ms >= range.to_ms || to_ms >= before.to_ms) return before;
+  return { ...before, to_ms };
+}
+
+const daysBetween = (one: string, other: string) => Math.round((Date.parse(other) - Date.parse(one)) / day_ms);
+
+function monthsBetween(one: string, other: string): number {
+  const count = (date: string) => Number(date.slice(0, 4)) * 12 + Number(date.slice(5, 7));
+  return count(other) - count(one);
+}
+
+export interface Preset {
+  name: string;
+  from: string | null;
+  to: string | null;
+}
+
+export function presetsOf(today: string): Preset[] {
+  const days = (name: string, from: number, to = 1) => ({
+    name,
+    from: daysAfter(today, from),
+    to: daysAfter(today, to),
+  });
+  const month = (back: number) => monthsAfter(today, -back).slice(0, 7);
+  return [
+    days("Today", 0),
+    days("Yesterday", -1, 0),
+    days("7 days", -6),
+    days("30 days", -29),
+    { name: "This month", from: null, to: null },
+    { name: "Last month", from: month(1), to: month(0) },
+    { name: "The month before", from: month(2), to: month(1) },
+  ];
+}
+
+/** `1 – 30 Nov 2026`; the days of a span, its last one included. */
+export function rangeWords({ from_ms, to_ms, zone }: Range): string {
+  const format = new Intl.DateTimeFormat("en-GB", {
+    timeZone: zone.name,
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    ...(isOfDays({ from_ms, to_ms, zone }) ? {} : { hour: "2-digit", minute: "2-digit" }),
+  });
+  return format.formatRange(from_ms, Math.max(from_ms, to_ms - 1));
+}
+
+function isOfDays({ from_ms, to_ms, zone }: Pick<Range, "from_ms" | "to_ms" | "zone">): boolean {
+  return [from_ms, to_ms].every((at_ms) => zone.startOf(zone.dateOf(at_ms)) === at_ms);
+}

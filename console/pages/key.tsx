@@ -1,0 +1,173 @@
+/** One key: whose it is, what it used of its limits, its secrets and its requests. */
+import type { Answer } from "../core/client.ts";
+import { isMember } from "../core/session.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import type { PageProps } from "../pages.ts";
+import { Show } from "../parts/asked.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { ChangeKey, KeyEnd } from "../parts/key-acts.tsx";
+import { Owner, TeamOf } from "../parts/keys.tsx";
+import { LimitsOf } from "../parts/limits.tsx";
+import { OrganizationLink } from "../parts/links.tsx";
+import { RequestList } from "../parts/request-list.tsx";
+import { Facts, Page, Section, State } from "../parts/section.tsx";
+import { Spend } from "../parts/spend.tsx";
+import { Table } from "../parts/table.tsx";
+import { Tabs } from "../parts/tabs.tsx";
+import { Distance, Time } from "../parts/time.tsx";
+
+type Key = Answer<"findKey">;
+type Secret = Key["secrets"][number];
+
+const requests_shown = 5;
+
+export function KeyPage({ id, tab }: PageProps) {
+  const asked = useAnswer("findKey", { id });
+  const limits = useAnswer("findKeyLimits", { id });
+  const found = asked.answer;
+  const changed = () => [asked.reload(), limits.reload()];
+  return (
+    <Page
+      title={found?.name ?? "Key"}
+      up={found && placeOf(found)}
+      aside={
+        found && (
+          <span class="acts">
+            <State of={found.state} />
+            <ChangeKey of={found} changed={changed} />
+            <KeyEnd of={found} changed={changed} />
+          </span>
+        )
+      }
+    >
+      <Show of={asked}>
+        {(key) => (
+          <Tabs
+            base={`/keys/${id}`}
+            tab={tab}
+            of={[
+              {
+                name: "Overview",
+                path: "",
+                shows: () => (
+                  <>
+                    <LimitsOf
+                      title="Usage and limits"
+                      of={limits}
+                      none="Nothing limits the key but what limits its team, its owner and its organization."
+                    />
+                    <Spend of={{ key: id }} />
+                    <Section title="Details">
+                      <Facts of={factsOf(key)} />
+                    </Section>
+                    {key.kind === "key" && (
+                      <Section title="Secrets">
+                        <Secrets of={key.secrets} />
+                      </Section>
+                    )}
+                    <Section title="Last requests" aside={<a href={`/keys/${id}/requests`}>All</a>}>
+                      <Requests of={id} limit={requests_shown} />
+                    </Section>
+                  </>
+                ),
+              },
+              {
+                name: "Requests",
+                path: "requests",
+                shows: () => (
+                  <Section title="Requests" aside={<a href={`/requests?key=${id}`}>With filters</a>}>
+                    <Requests of={id} />
+                  </Section>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Show>
+      <CommandLine verb="findKey" input={{ id }} />
+    </Page>
+  );
+}
+
+/** Where its list is. */
+function placeOf({ organization }: Key) {
+  if (isMember.value) return { href: "/you", name: "Your keys" };
+  return { href: `/organizations/${organization}/keys`, name: `Keys of ${organization}` };
+}
+
+function Requests({ of: key, limit }: { of: string; limit?: number }) {
+  return (
+    <RequestList
+      input={{ key }}
+      without={["organization", "person", "key"]}
+      none="Nothing was asked with this key yet."
+      {...(limit && { limit })}
+    />
+  );
+}
+
+const kinds = { key: "key", "sign-in": "a device of a person", jwt: "an issuer's tokens" } as const;
+
+function factsOf(key: Key) {
+  const labels = Object.entries(key.labels).map(([name, text]) => `${name}=${text}`);
+  return [
+    ["owner", <Owner key="o" of={key} />],
+    ["team", key.team ? <TeamOf key="t" of={key} /> : null],
+    ["organization", <OrganizationLink key="g" slug={key.organization} />],
+    ["kind", kinds[key.kind]],
+    ["models", key.models?.join(", ") ?? "every model"],
+    ["scopes", key.scopes.join(", ")],
+    ["called from", key.allow_from?.join(", ") ?? "every address"],
+    ["labels", labels.join(", ")],
+    ["expires", <Distance key="e" at={key.ends_at} none="never" />],
+    ["last used", <LastUse key="u" of={key} />],
+    ["created", <Created key="c" of={key} />],
+    ["id", <code key="i">{key.id}</code>],
+  ] as const;
+}
+
+function LastUse({ of: { last_used_at, last_used_from } }: { of: Key }) {
+  return (
+    <>
+      <Distance at={last_used_at} none="never" />
+      {last_used_from && ` from ${last_used_from}`}
+    </>
+  );
+}
+
+function Created({ of: { created_at, created_by } }: { of: Key }) {
+  return (
+    <>
+      <Time at={created_at} />
+      {created_by && ` by ${created_by}`}
+    </>
+  );
+}
+
+function Secrets({ of }: { of: readonly Secret[] }) {
+  return (
+    <Table<Secret>
+      caption="Secrets"
+      rows={of}
+      keyOf={({ created_at }) => created_at}
+      columns={[
+        {
+          head: "Secret",
+          cell: ({ prefix, suffix }) => (
+            <code>
+              {prefix}…{suffix}
+            </code>
+          ),
+        },
+        { head: "State", cell: (one) => <State of={stateOf(one)} /> },
+        { head: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
+        { head: "Ends", cell: ({ revoked_at, expires_at }) => <Distance at={revoked_at ?? expires_at} none="never" /> },
+      ]}
+    />
+  );
+}
+
+function stateOf({ revoked_at, expires_at }: Secret): string {
+  if (revoked_at !== null) return "revoked";
+  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "active";
+}

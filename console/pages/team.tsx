@@ -1,0 +1,86 @@
+/** One team: what it used of its limits, its members, keys and requests. */
+import { may } from "../core/session.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import type { PageProps } from "../pages.ts";
+import { Show } from "../parts/asked.tsx";
+import { CommandLine } from "../parts/command-line.tsx";
+import { Keys } from "../parts/keys.tsx";
+import { LimitsOf } from "../parts/limits.tsx";
+import { OrganizationLink } from "../parts/links.tsx";
+import { PeopleList } from "../parts/people-list.tsx";
+import { RequestList } from "../parts/request-list.tsx";
+import { Facts, Page, Section } from "../parts/section.tsx";
+import { Spend } from "../parts/spend.tsx";
+import { Tabs } from "../parts/tabs.tsx";
+import { TeamActs } from "../parts/teams.tsx";
+import { Time } from "../parts/time.tsx";
+
+export function TeamPage({ id, tab }: PageProps) {
+  const asked = useAnswer("findTeam", { team: id });
+  const limits = useAnswer("findTeamLimits", { team: id });
+  const found = asked.answer;
+  return (
+    <Page
+      title={found?.name ?? "Team"}
+      up={found && { href: `/organizations/${found.organization}/teams`, name: `Teams of ${found.organization}` }}
+      aside={found && <TeamActs of={found} changed={asked.reload} />}
+    >
+      <Show of={asked}>
+        {({ organization, created_at }) => (
+          <Tabs
+            base={`/teams/${id}`}
+            tab={tab}
+            of={[
+              {
+                name: "Overview",
+                path: "",
+                shows: () => (
+                  <>
+                    <LimitsOf
+                      title="Usage and limits"
+                      of={limits}
+                      none="Nothing limits the team but the limits of its organization."
+                    />
+                    <Spend of={{ team: id }} by="person" />
+                    <Section title="Details">
+                      <Facts
+                        of={[
+                          ["organization", <OrganizationLink key="o" slug={organization} />],
+                          ["created", <Time key="c" at={created_at} />],
+                          ["id", <code key="i">{id}</code>],
+                        ]}
+                      />
+                    </Section>
+                  </>
+                ),
+              },
+              may("pagePeople") && {
+                name: "Members",
+                path: "members",
+                shows: () => (
+                  <Section title="Members">
+                    <PeopleList
+                      input={{ team: id }}
+                      none="Nobody is in this team. The page of a person gives a membership, and so do rules of identity."
+                    />
+                  </Section>
+                ),
+              },
+              { name: "Keys", path: "keys", shows: () => <Keys organization={organization} of={{ team: id }} /> },
+              {
+                name: "Requests",
+                path: "requests",
+                shows: () => (
+                  <Section title="Requests" aside={<a href={`/requests?team=${id}`}>With filters</a>}>
+                    <RequestList input={{ team: id }} without={["organization"]} />
+                  </Section>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Show>
+      <CommandLine verb="findTeam" input={{ team: id }} />
+    </Page>
+  );
+}

@@ -1,0 +1,142 @@
+/** Budgets: how much of each is used, beside how much of its time is over, and when it will be full at this pace. */
+import type { Answer } from "../core/client.ts";
+import { percent } from "../core/format.ts";
+import { exactly, figureOf, moneyWritten } from "../core/money.ts";
+import { type Pace, paceOf, paceWords } from "../core/pace.ts";
+import { isMember, may, membership } from "../core/session.ts";
+import { idOf, nameOf, type Subject } from "../core/spend.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { day_ms } from "../core/zone.ts";
+import { Show } from "./asked.tsx";
+import { Empty, Section } from "./section.tsx";
+
+type Standing = NonNullable<Answer<"reportUsage">["rows"][number]["standing"]>;
+type Window = Standing["week"];
+
+interface Budget {
+  name: string;
+  /** The window that is limited. */
+  kind: string;
+  window: Window & { limit: NonNullable<Window["limit"]> };
+  pace: Pace;
+}
+
+const budgeted = ["organization", "team", "person", "key"] as const satisfies readonly Subject[];
+const shown_max = 12;
+const asked_max = 100;
+/** A month, whenever it began. */
+const days_back = 31;
+
+interface Props {
+  by: Subject;
+  organization: string | undefined;
+  now_ms: number;
+}
+
+/** Those of the subjects that the page is by, or else of all that the reader sees. */
+export function Budgets({ by, organization, now_ms }: Props) {
+  const own = organization ?? membership.value?.organization;
+  const isBudgeted = budgeted.some((one) => one === by);
+  const usual = isMember.value ? "person" : own ? "team" : "organization";
+  const subject: Subject = isBudgeted ? by : usual;
+  const groups = subject === "person" && !own ? "organization,person" : subject;
+  const from = new Date(now_ms - days_back * day_ms).toISOString().slice(0, 10);
+  const narrowed = organization ? { organization } : {};
+  const asked = useAnswer("reportUsage", { ...narrowed, by: groups, from, largest: asked_max });
+  const whole = useAnswer("readUsage", own && may("readUsage") ? { organization: own } : null);
+  const plural = subject === "person" ? "people" : `${subject}s`;
+  return (
+    <Section title="Budgets" aside={`of ${plural}, as they are now; the mark is where even use would be`}>
+      <Show of={asked}>
+        {({ rows }) => {
+          const own = whole.answer ? budgetsOf(whole.answer.organization, whole.answer, now_ms) : [];
+          const all = rows.flatMap((row) => {
+            const name = nameOf(row, subject);
+            const full = groups.includes(",") ? `${name}, ${row.organization}` : name;
+            return row.standing && idOf(row, subject) !== null ? budgetsOf(full, row.standing, now_ms) : [];
+          });
+          const budgets = [...own, ...all].sort(mostUrgent);
+          if (budgets.length === 0)
+            return <Empty>No {subject} that has used something lately has a budget for a week or a month.</Empty>;
+          return (
+            <>
+              <ul class="budgets">
+                {budgets.slice(0, shown_max).map((budget) => (
+                  <Line key={`${budget.name} ${budget.kind}`} of={budget} now_ms={now_ms} />
+                ))}
+              </ul>
+              {budgets.length > shown_max && (
+                <p class="fine sum">{budgets.length - shown_max} more have more time than these.</p>
+              )}
+            </>
+          );
+        }}
+      </Show>
+    </Section>
+  );
+}
+
+function budgetsOf(name: string, standing: Pick<Standing, "week" | "month">, now_ms: number): Budget[] {
+  return (["week", "month"] as const).flatMap((kind) => {
+    const window = standing[kind];
+    const { limit } = window;
+    if (limit === null) return [];
+    const pace = paceOf(
+      {
+        used: figureOf(window.used),
+        limit: figureOf(limit),
+        from_ms: Date.parse(window.starts_at),
+        to_ms: Date.parse(window.reset_at),
+      },
+      now_ms,
+    );
+    return [{ name, kind, window: { ...window, limit }, pace }];
+  });
+}
+
+/** Those that are full, then those that will be full first, then those that will have used most. */
+function mostUrgent(one: Budget, other: Budget): number {
+  const rank = ({ pace: { isFull, full_ms, end_percent } }: Budget) => [
+    isFull ? 0 : full_ms !== null ? 1 : 2,
+    full_ms ?? 0,
+    -(end_percent ?? 0),
+  ];
+  const [first, second] = [rank(one), rank(other)];
+  const at = first.findIndex((value, place) => value !== second[place]);
+  return at < 0 ? 0 : first[at]! - second[at]!;
+}
+
+function Line({ of: { name, kind, window, pace }, now_ms }: { of: Budget; now_ms: number }) {
+  const { used, limit, held, reset_at } = window;
+  const share = figureOf(limit) === 0 ? 100 : (figureOf(used) / figureOf(limit)) * 100;
+  const tone = pace.isFull ? "bad" : pace.full_ms !== null ? "warn" : "calm";
+  return (
+    <li>
+      <span class="name">
+        {name} <span class="fine">{kind}</span>
+      </span>
+      <span title={`${exactly(used)} used, ${exactly(held)} held, of ${exactly(limit)}`}>
+        {moneyWritten(used)} of {moneyWritten(limit)}
+      </span>
+      <svg
+        class={`pace-bar ${tone}`}
+        viewBox="0 0 100 12"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${name}, ${percent(Math.min(100, share))} of the ${kind} used, ${percent(pace.elapsed_percent)} of its time over`}
+      >
+        <rect class="whole" y="3" width="100" height="6" />
+        <rect class="used" y="3" width={Math.min(100, share)} height="6" />
+        <rect
+          class="held"
+          x={Math.min(100, share)}
+          y="3"
+          width={Math.min(Math.max(0, 100 - share), (figureOf(held) / figureOf(limit)) * 100)}
+          height="6"
+        />
+        <line class="even" x1={pace.elapsed_percent} x2={pace.elapsed_percent} y1="0" y2="12" />
+      </svg>
+      <span class={`pace ${tone}`}>{paceWords(pace, Date.parse(reset_at), now_ms)}</span>
+    </li>
+  );
+}

@@ -1,0 +1,127 @@
+/** The span that a page is of: what people ask for most, any two days, and whose days they are. It stands in the address. */
+import { useId } from "preact/hooks";
+import { query, replaceQuery } from "../core/address.ts";
+import { presetsOf, type Range, rangeOf } from "../core/range.ts";
+import { daysAfter, Zone } from "../core/zone.ts";
+
+export interface Spanned {
+  range: Range;
+  /** The zone of the reader, where its days cannot be told; else null. */
+  withoutDays: string | null;
+}
+
+export const readersZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC";
+
+/** Of the address, in the zone that it names, or else in the reader's. */
+export function spanOfAddress(now_ms: number): Spanned {
+  const [from, to] = [query.value.get("from"), query.value.get("to")];
+  const zone = zoneNamed(query.value.get("zone") ?? readersZone());
+  const range = rangeOf({ from, to, zone, now_ms });
+  if (zone.hasFullHours(range.from_ms, range.to_ms)) return { range, withoutDays: null };
+  return { range: rangeOf({ from, to, zone: new Zone("UTC"), now_ms }), withoutDays: zone.name };
+}
+
+function zoneNamed(name: string): Zone {
+  try {
+    return new Zone(name);
+  } catch {
+    return new Zone("UTC");
+  }
+}
+
+export function RangePicker({ of: { range, withoutDays }, now_ms }: { of: Spanned; now_ms: number }) {
+  const { zone, from_ms, to_ms } = range;
+  const own = readersZone();
+  const zones = [...new Set([own, zone.name, "UTC"])].filter((one) => one !== withoutDays);
+  const [from, to] = [query.value.get("from"), query.value.get("to")];
+  const last = zone.dateOf(to_ms - 1);
+  const chosen = (changes: Record<string, string | null>) => replaceQuery({ ...changes, rows: null });
+  return (
+    <div class="range">
+      <fieldset class="presets" aria-label="Period">
+        {presetsOf(zone.dateOf(now_ms)).map((preset) => (
+          <button
+            key={preset.name}
+            type="button"
+            class="small"
+            aria-pressed={from === preset.from && to === preset.to}
+            onClick={() => chosen({ from: preset.from, to: preset.to })}
+          >
+            {preset.name}
+          </button>
+        ))}
+      </fieldset>
+      <Day
+        label="From"
+        value={zone.dateOf(from_ms)}
+        max={last}
+        change={(date) => chosen({ from: date, to: daysAfter(last, 1) })}
+      />
+      <Day
+        label="To, including"
+        value={last}
+        min={zone.dateOf(from_ms)}
+        change={(date) => chosen({ from: zone.dateOf(from_ms), to: daysAfter(date, 1) })}
+      />
+      {zones.length > 1 ? (
+        <ZoneSelect zones={zones} own={own} value={zone.name} />
+      ) : (
+        <span class="fine">
+          {withoutDays === null
+            ? `Days are those of ${zone.name}.`
+            : `Days are those of UTC: in ${withoutDays} they do not begin at a full hour, by which usage is added up.`}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function ZoneSelect({ zones, own, value }: { zones: readonly string[]; own: string; value: string }) {
+  const id = useId();
+  return (
+    <div class="filter">
+      <label for={id}>Days of</label>
+      <select
+        id={id}
+        value={value}
+        onChange={({ currentTarget }) =>
+          replaceQuery({ zone: currentTarget.value === own ? null : currentTarget.value })
+        }
+      >
+        {zones.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+interface DayProps {
+  label: string;
+  value: string;
+  min?: string;
+  max?: string;
+  change: (date: string) => void;
+}
+
+function Day({ label, value, min, max, change }: DayProps) {
+  const id = useId();
+  return (
+    <div class="filter">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="date"
+        value={value}
+        min={min}
+        max={max}
+        required
+        onChange={({ currentTarget }) =>
+          currentTarget.value !== "" && currentTarget.validity.valid && change(currentTarget.value)
+        }
+      />
+    </div>
+  );
+}

@@ -1,0 +1,99 @@
+/** Requests, newest first. */
+import type { ItemOf } from "../core/client.ts";
+import { milliseconds, wordsOf } from "../core/format.ts";
+import { isMember } from "../core/session.ts";
+import { OrganizationLink, RequestLink, ThingLink, Tokens } from "./links.tsx";
+import { List } from "./list.tsx";
+import { Money } from "./number.tsx";
+import { State } from "./section.tsx";
+import { Table } from "./table.tsx";
+import { Time } from "./time.tsx";
+
+type Listed = ItemOf<"pageRequests">;
+
+interface Props {
+  input: Record<string, string>;
+  /** The columns that say the same in every row. */
+  without?: readonly ("organization" | "person" | "key")[];
+  cursor?: string;
+  none?: string;
+  /** Only the first ones. */
+  limit?: number;
+}
+
+export function RequestList({ input, without = [], cursor, none, limit }: Props) {
+  const has = (name: "organization" | "person" | "key") => !without.includes(name);
+  return (
+    <List
+      verb="pageRequests"
+      input={input as never}
+      none={none ?? "No request yet. The page Connect has a block to copy for each client."}
+      {...(cursor ? { cursor } : {})}
+      {...(limit ? { limit } : {})}
+    >
+      {(rows) => (
+        <Table<Listed>
+          caption="Requests"
+          rows={rows}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: "Request", cell: ({ id }) => <RequestLink id={id} /> },
+            { head: "Admitted", cell: ({ created_at }) => <Time at={created_at} /> },
+            { head: "Outcome", cell: (one) => <Outcome of={one} /> },
+            { head: "Model", cell: ({ model }) => <ModelName of={model} /> },
+            has("organization") && {
+              head: "Organization",
+              isMinor: true,
+              cell: (one) => <OrganizationLink slug={one.organization} />,
+            },
+            {
+              head: "Tokens",
+              isNumber: true,
+              isMinor: true,
+              cell: (one) => <Tokens input={inputTokens(one)} output={one.output_tokens} />,
+            },
+            { head: "Cost", isNumber: true, cell: ({ cost }) => <Money of={cost.charged} /> },
+            {
+              head: "First token",
+              isNumber: true,
+              isMinor: true,
+              cell: ({ first_part_ms }) => milliseconds(first_part_ms),
+            },
+            has("person") && !isMember.value && { head: "Person", isMinor: true, cell: personOf },
+            has("key") && { head: "Key", isMinor: true, cell: keyOf },
+            !isMember.value && {
+              head: "Engine",
+              isMinor: true,
+              cell: ({ upstream, attempts }) => `${upstream ?? "–"}${(attempts ?? 0) > 1 ? ` ×${attempts}` : ""}`,
+            },
+          ]}
+        />
+      )}
+    </List>
+  );
+}
+
+const personOf = ({ person_id, person }: Listed) =>
+  person_id ? <ThingLink kind="person" id={person_id} name={person} /> : "–";
+
+const keyOf = ({ key_id, key }: Listed) => (key_id ? <ThingLink kind="key" id={key_id} name={key} /> : "–");
+
+/** It may break after a slash. */
+function ModelName({ of: model }: { of: string | null }) {
+  if (model === null) return <>–</>;
+  return <span>{model.split("/").flatMap((part, at) => (at === 0 ? [part] : ["/", <wbr key={part} />, part]))}</span>;
+}
+
+/** All that came in, however it was read. */
+function inputTokens({ input_tokens, cached_input_tokens, cache_write_tokens }: Listed): number {
+  return input_tokens + cached_input_tokens + cache_write_tokens;
+}
+
+function Outcome({ of: { outcome, error_code, stopped_by } }: { of: Listed }) {
+  const why = error_code ?? stopped_by;
+  return (
+    <span>
+      {outcome === "completed" ? outcome : <State of={outcome} />} {why && <span class="fine">{wordsOf(why)}</span>}
+    </span>
+  );
+}

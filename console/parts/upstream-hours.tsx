@@ -1,0 +1,227 @@
+/** How engines answered over a day: times to the first token, failures, and what they were, from the records themselves. */
+import type { Answer } from "../core/client.ts";
+import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
+import { bucketsOf, type Range, rangeWords } from "../core/range.ts";
+import { useAnswer } from "../core/use-answer.ts";
+import { Show } from "./asked.tsx";
+import { Plot, Swatch } from "./plot.tsx";
+import { spanOfAddress } from "./range-picker.tsx";
+import { Empty, Section } from "./section.tsx";
+import { Table } from "./table.tsx";
+
+type Report = Answer<"reportUpstreams">;
+type Measured = Report["total"];
+
+const hour_ms = 3_600_000;
+const hours_max = 48;
+const hours_usual = 24;
+
+interface Props {
+  of: { model?: string | undefined; upstream?: string | undefined };
+  /** The span of the page; if it is longer than such a report may be, it is of the last day. */
+  range: Range;
+  now_ms: number;
+}
+
+export function UpstreamHours({ of, range, now_ms }: Props) {
+  const hours = hoursOf(range, now_ms);
+  const asked = useAnswer("reportUpstreams", {
+    ...(of.model ? { model: of.model } : {}),
+    ...(of.upstream ? { upstream: of.upstream } : {}),
+    from: hours.from,
+    to: hours.to,
+  });
+  return (
+    <Section title="Engines by the hour" aside={rangeWords(hours)}>
+      <Show of={asked}>
+        {(report) =>
+          report.total.requests === 0 && report.followed.length === 0 ? (
+            <Empty>No request has ended in this time.</Empty>
+          ) : (
+            <>
+              <div class="columns">
+                <Times report={report} range={hours} />
+                <Ends report={report} range={hours} />
+              </div>
+              {of.upstream === undefined && (
+                <div class="sum">
+                  <Engines of={report} />
+                </div>
+              )}
+              <Troubles of={report} />
+            </>
+          )
+        }
+      </Show>
+    </Section>
+  );
+}
+
+/** The day until now, in the reader's zone. */
+export function lastDay(now_ms: number): Range {
+  const { range } = spanOfAddress(now_ms);
+  return { ...range, from_ms: now_ms - hours_usual * hour_ms, to_ms: now_ms };
+}
+
+/** To the full hour, so that the same is asked again for an hour. */
+function hoursOf({ from_ms, to_ms, zone }: Range, now_ms: number): Range {
+  const end_ms = Math.min(to_ms, Math.ceil(now_ms / hour_ms) * hour_ms);
+  const isShort = end_ms - from_ms <= hours_max * hour_ms && end_ms > from_ms;
+  const begin_ms = isShort ? Math.floor(from_ms / hour_ms) * hour_ms : end_ms - hours_usual * hour_ms;
+  const written = (at_ms: number) => new Date(at_ms).toISOString();
+  return { from: written(begin_ms), to: written(end_ms), from_ms: begin_ms, to_ms: end_ms, zone };
+}
+
+interface Charted {
+  report: Report;
+  range: Range;
+}
+
+function Times({ report: { hours, total }, range }: Charted) {
+  const buckets = bucketsOf(range);
+  const found = new Map(hours.map((one) => [one.hour, one]));
+  const values = (of: (one: Measured) => number | null) => buckets.map(({ key }) => of(found.get(key) ?? nothing));
+  const at = (place: number | null) => (place === null ? total : (found.get(buckets[place]!.key) ?? nothing));
+  return (
+    <Plot
+      label={`Time to the first token: half within ${milliseconds(total.first_part_p50_ms)}, 95 % within ${milliseconds(total.first_part_p95_ms)}.`}
+      places={buckets}
+      lines={[
+        { name: "95 %", tone: "line-1", values: values((one) => one.first_part_p95_ms) },
+        { name: "half", tone: "line-0", values: values((one) => one.first_part_p50_ms) },
+      ]}
+      written={milliseconds}
+      height={180}
+      said={(place) => (
+        <>
+          <strong>{place === null ? "Time to the first token" : buckets[place]!.title}</strong>
+        </>
+      )}
+      legend={(place) => (
+        <ul class="legend">
+          <Entry tone="line-0" name="half within" figure={milliseconds(at(place).first_part_p50_ms)} />
+          <Entry tone="line-1" name="95 % within" figure={milliseconds(at(place).first_part_p95_ms)} />
+        </ul>
+      )}
+    />
+  );
+}
+
+function Ends({ report: { hours, total }, range }: Charted) {
+  const buckets = bucketsOf(range);
+  const found = new Map(hours.map((one) => [one.hour, one]));
+  const values = (of: (one: Measured) => number) => buckets.map(({ key }) => of(found.get(key) ?? nothing));
+  const at = (place: number | null) => (place === null ? total : (found.get(buckets[place]!.key) ?? nothing));
+  return (
+    <Plot
+      label={`Requests: ${grouped(total.requests)}, of which ${grouped(total.failed)} failed.`}
+      places={buckets}
+      bars={[
+        { name: "failed", tone: "tone-bad", values: values(({ failed }) => failed) },
+        { name: "others", tone: "tone-0", values: values(({ requests, failed }) => requests - failed) },
+      ]}
+      written={grouped}
+      isCount
+      height={180}
+      said={(place) => <strong>{place === null ? "Requests" : buckets[place]!.title}</strong>}
+      legend={(place) => (
+        <ul class="legend">
+          <Entry tone="tone-bad" name="failed" figure={grouped(at(place).failed)} />
+          <Entry tone="tone-0" name="others" figure={grouped(at(place).requests - at(place).failed)} />
+        </ul>
+      )}
+    />
+  );
+}
+
+const nothing: Measured = {
+  requests: 0,
+  failed: 0,
+  cancelled: 0,
+  first_part_p50_ms: null,
+  first_part_p95_ms: null,
+  duration_p50_ms: null,
+  duration_p95_ms: null,
+};
+
+function Entry({ tone, name, figure }: { tone: string; name: string; figure: string }) {
+  return (
+    <li>
+      <Swatch tone={tone} />
+      <span class="name">{name}</span>
+      <span>{figure}</span>
+    </li>
+  );
+}
+
+function Engines({ of: { upstreams } }: { of: Report }) {
+  return (
+    <Table
+      caption="Engines by the hour"
+      rows={upstreams}
+      keyOf={({ upstream }) => upstream ?? "none"}
+      columns={[
+        {
+          head: "Engine",
+          cell: ({ upstream }) => (upstream === null ? "none was asked" : <EngineLink name={upstream} />),
+        },
+        { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests) },
+        { head: "Failed", isNumber: true, cell: (one) => failedWords(one) },
+        { head: "First token, half", isNumber: true, cell: (one) => milliseconds(one.first_part_p50_ms) },
+        { head: "95 %", isNumber: true, cell: (one) => milliseconds(one.first_part_p95_ms) },
+        { head: "End, half", isNumber: true, cell: (one) => milliseconds(one.duration_p50_ms) },
+        { head: "End, 95 %", isNumber: true, cell: (one) => milliseconds(one.duration_p95_ms) },
+      ]}
+    />
+  );
+}
+
+export function EngineLink({ name }: { name: string }) {
+  return <a href={`/engines/${encodeURIComponent(name)}`}>{name}</a>;
+}
+
+const failedWords = ({ failed, requests }: Measured) =>
+  failed === 0 ? "0" : `${grouped(failed)} (${percent((failed / Math.max(1, requests)) * 100)})`;
+
+interface Trouble {
+  upstream: string | null;
+  what: string;
+  seen: string;
+  times: number;
+}
+
+function Troubles({ of: { failures, followed } }: { of: Report }) {
+  const all: Trouble[] = [
+    ...failures.map(({ upstream, code, requests }) => ({
+      upstream,
+      what: wordsOf(code ?? "unknown"),
+      seen: "the client got it",
+      times: requests,
+    })),
+    ...followed.map(({ upstream, outcome, attempts }) => ({
+      upstream,
+      what: wordsOf(outcome),
+      seen: "another attempt followed",
+      times: attempts,
+    })),
+  ];
+  if (all.length === 0) return <p class="calm-words sum">No engine failed.</p>;
+  return (
+    <div class="sum">
+      <Table
+        caption="Errors by engine"
+        rows={all}
+        keyOf={({ upstream, what, seen }) => `${upstream} ${what} ${seen}`}
+        columns={[
+          {
+            head: "Engine",
+            cell: ({ upstream }) => (upstream === null ? "none was asked" : <EngineLink name={upstream} />),
+          },
+          { head: "Error", cell: ({ what }) => what },
+          { head: "Seen", cell: ({ seen }) => seen },
+          { head: "Times", isNumber: true, cell: ({ times }) => grouped(times) },
+        ]}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,35 @@
+/** What a list or a report is narrowed to. Whatever the caller does not see is not found. */
+import type { ManagementContext } from "./context.ts";
+import { fail } from "./error.ts";
+import { personOf } from "./people.ts";
+import { teamNamed } from "./team.ts";
+
+export interface Narrowing {
+  /** Slug or ID. */
+  organization?: string | undefined;
+  /** ID, or with an organization the name. */
+  team?: string | undefined;
+  key?: string | undefined;
+  person?: string | undefined;
+}
+
+/** IDs; those that are left out narrow nothing. */
+export interface Narrowed {
+  organizationId?: string | undefined;
+  teamId?: string | undefined;
+  keyId?: string | undefined;
+  personId?: string | undefined;
+}
+
+/** A team or a key also names its organization, which narrows the search. A member sees only their own. */
+export async function narrowedBy(context: ManagementContext, given: Narrowing): Promise<Narrowed> {
+  const owner = given.organization === undefined ? null : await context.organizationOf(given.organization);
+  const team = given.team === undefined ? null : await teamNamed(context, given.team, owner);
+  const key = given.key === undefined ? null : await context.keyOf(given.key);
+  const person = given.person === undefined ? context.person : (await personOf(context, given.person)).id;
+  const owners = new Set([owner?.id, team?.organizationId, key?.organizationId].filter((id) => id !== undefined));
+  if (owners.size > 1) fail("The organization, the team and the key do not belong together.");
+  const [named] = owners;
+  const organizationId = named ?? context.within ?? undefined;
+  return { organizationId, teamId: team?.id, keyId: key?.id, personId: person ?? undefined };
+}

@@ -1,0 +1,187 @@
+/** How engines answered in the last hours: docs/reports.md, Engines. */
+import Type from "typebox";
+import { grouped } from "../../core/inference/amounts.ts";
+import { count, nullable } from "../../core/protocol/shapes/contract.ts";
+import type { Value } from "../../core/schema/codec.ts";
+import { instant as instantWritten } from "../../core/time/written.ts";
+import { instant } from "../store/shapes.ts";
+import { type Column, flag, type Said, tablePiece } from "./command.ts";
+import { fail } from "./error.ts";
+import { examples, moment, words } from "./shapes.ts";
+import { verbsOf } from "./verb.ts";
+
+const verb = verbsOf("Upstreams");
+
+const time = (description: string) => nullable(Type.Integer({ minimum: 0, description }));
+const upstream = () => nullable(Type.String({ description: "Its name. Null: no engine was asked." }));
+
+const measures = {
+  requests: Type.Integer({ minimum: 0, description: "Requests that have ended." }),
+  failed: Type.Integer({ minimum: 0, description: "Those of them that failed." }),
+  cancelled: Type.Integer({ minimum: 0, description: "Those of them whose client disconnected." }),
+  first_part_p50_ms: time("Half of the answers began within this time. Null: none began."),
+  first_part_p95_ms: time("95 % of the answers began within this time. Null: none began."),
+  duration_p50_ms: time("Half of the requests ended within this time. Null: there was none."),
+  duration_p95_ms: time("95 % of the requests ended within this time. Null: there was none."),
+};
+
+const Measures = Type.Object(measures, { $id: "UpstreamMeasures" });
+
+const Report = Type.Object(
+  {
+    from: instant("The first moment."),
+    to: instant("The moment after the last."),
+    as_of: instant("The instant of which it tells."),
+    total: Measures,
+    hours: Type.Array(Type.Object({ hour: instant("The beginning of the hour."), ...measures }), {
+      description: "The hours (UTC) in which a request was admitted.",
+    }),
+    upstreams: Type.Array(Type.Object({ upstream: upstream(), ...measures }), {
+      description: "By the upstream that a request was asked of last.",
+    }),
+    failures: Type.Array(
+      Type.Object({
+        upstream: upstream(),
+        code: nullable(Type.String({ description: "The code of the error that the client got." })),
+        requests: count(),
+      }),
+      { description: "The requests that failed, the most frequent first." },
+    ),
+    followed: Type.Array(
+      Type.Object({
+        upstream: Type.String(),
+        outcome: Type.String({ description: "As in the metric `upstream_attempts_total`." }),
+        attempts: count(),
+      }),
+      { description: "Attempts that another attempt of the same request followed, the most frequent first." },
+    ),
+  },
+  { $id: "UpstreamReport" },
+);
+type Report = Value<typeof Report>;
+
+const example: Report["total"] = {
+  requests: 1200,
+  failed: 3,
+  cancelled: 10,
+  firstPartP50_ms: 310,
+  firstPartP95_ms: 1240,
+  durationP50_ms: 4100,
+  durationP95_ms: 21_000,
+};
+
+const hour_ms = 3_600_000;
+const hours_max = 48;
+const hours_usual = 24;
+
+export const upstreamReportVerbs = [
+  verb({
+    name: "reportUpstreams",
+    route: "GET /upstreams/report",
+    summary: "Report how engines answered",
+    description: `Requests, failures and times of each engine and each hour, from the records of the requests. A report spans at most ${hours_max} hours, because it reads each of them.`,
+    roles: ["admin", "viewer"],
+    faults: [],
+    takes: Type.Object({
+      from: Type.Optional(moment(`The first moment; else ${hours_usual} hours before \`to\`.`)),
+      to: Type.Optional(moment("The moment after the last; else now.")),
+      upstream: Type.Optional(words("Only requests that this upstream was asked for last, and its attempts.")),
+      model: Type.Optional(words("Only requests for this model.")),
+    }),
+    answers: Report,
+    example: {
+      takes: {},
+      answer: {
+        from: examples.at,
+        to: examples.at,
+        asOf: examples.at,
+        total: example,
+        hours: [{ hour: examples.at, ...example }],
+        upstreams: [{ upstream: "gpu-1", ...example }],
+        failures: [{ upstream: "gpu-1", code: "upstream_timeout", requests: 3 }],
+        followed: [{ upstream: "gpu-2", outcome: "unreachable", attempts: 7 }],
+      },
+    },
+    command: {
+      words: "upstream report",
+      description: "report how engines answered in the last hours",
+      takes: {
+        from: flag("--from <instant>", `first moment (default: ${hours_usual} hours before --to)`),
+        to: flag("--to <instant>", "moment after the last (default: now)"),
+        upstream: flag("--upstream <name>", "only requests that this upstream was asked for last"),
+        model: flag("--model <model>", "only requests for this model"),
+      },
+      says: said,
+      help: `
+A report spans at most ${hours_max} hours. Times are in milliseconds, from the admission.
+
+Examples:
+  $ sluice upstream report
+  $ sluice upstream report --upstream gpu-1 --from 2026-11-24T08:00Z --to 2026-11-24T20:00Z`,
+    },
+    async act({ ledger, upstreamReports }, { upstream, model, ...span }) {
+      const { to = await ledger.now() } = span;
+      const { from = new Date(to.getTime() - hours_usual * hour_ms) } = span;
+      if (from >= to) fail("'from' must be before 'to'.");
+      if (to.getTime() - from.getTime() > hours_max * hour_ms)
+        fail(`A report of engines spans at most ${hours_max} hours. Choose a shorter span.`);
+      const { at, hours, ...rest } = await upstreamReports.reportUpstreams({ from, to, upstream, model });
+      return {
+        from,
+        to,
+        asOf: at,
+        hours: hours.map(({ startsAt, ...measures }) => ({ hour: startsAt, ...measures })),
+        ...rest,
+      };
+    },
+  }),
+] as const;
+
+type Measured = Report["total"];
+const ms = (value: number | null) => (value === null ? "-" : grouped(value));
+
+const columns: Column<Measured & { name: string }>[] = [
+  { head: "UPSTREAM", cell: ({ name }) => name },
+  { head: "REQUESTS", cell: ({ requests }) => grouped(requests) },
+  { head: "FAILED", cell: ({ failed }) => grouped(failed) },
+  { head: "FIRST PART, P50 MS", cell: ({ firstPartP50_ms }) => ms(firstPartP50_ms) },
+  { head: "P95 MS", cell: ({ firstPartP95_ms }) => ms(firstPartP95_ms) },
+  { head: "END, P50 MS", cell: ({ durationP50_ms }) => ms(durationP50_ms), optional: true },
+  { head: "P95 MS", cell: ({ durationP95_ms }) => ms(durationP95_ms), optional: true },
+];
+
+interface Trouble {
+  upstream: string | null;
+  what: string;
+  times: number;
+}
+const troubleColumns: Column<Trouble>[] = [
+  { head: "UPSTREAM", cell: ({ upstream }) => upstream ?? "none" },
+  { head: "TROUBLE", cell: ({ what }) => what },
+  { head: "TIMES", cell: ({ times }) => grouped(times) },
+];
+
+function said({ from, to, total, upstreams, failures, followed }: Report): Said {
+  const head = `From ${instantWritten(from)} until before ${instantWritten(to)}.\n`;
+  if (total.requests === 0) return `${head}No request has ended.\n`;
+  const rows = upstreams.map((one) => ({ name: one.upstream ?? "none", ...one }));
+  const trouble: Trouble[] = [
+    ...failures.map(({ upstream, code, requests }) => ({
+      upstream,
+      what: `failed: ${code ?? "unknown"}`,
+      times: requests,
+    })),
+    ...followed.map(({ upstream, outcome, attempts }) => ({
+      upstream,
+      what: `another attempt followed: ${outcome}`,
+      times: attempts,
+    })),
+  ];
+  return {
+    pieces: [
+      head,
+      tablePiece(columns, [...rows, { name: "all", ...total }]),
+      ...(trouble.length > 0 ? [tablePiece(troubleColumns, trouble)] : []),
+    ],
+  };
+}

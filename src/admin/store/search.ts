@@ -1,0 +1,29 @@
+/** Finds organizations, teams, people and keys by a part of their names, or by the beginning of an ID. Implemented by `postgres`. */
+
+export const searchedKinds = ["organization", "team", "person", "key"] as const;
+export type SearchedKind = (typeof searchedKinds)[number];
+
+export interface SearchQuery {
+  text: string;
+  kinds: readonly SearchedKind[];
+  /** Only what is in this organization; absent: in any. */
+  organizationId?: string | undefined;
+  /** Only keys of this person; absent: of anybody. */
+  personId?: string | undefined;
+  limit: number;
+}
+
+export interface FoundThing {
+  kind: SearchedKind;
+  id: string;
+  name: string;
+  /** The slug of its organization; null: a person may be in several. */
+  organization: string | null;
+  /** The text that tells it from others of the same name: a slug, an e-mail address, whose key it is. */
+  detail: string | null;
+}
+
+export interface Searching {
+  /** Names that are the text come first, then those that begin with it, then those that contain it. */
+  search(query: SearchQuery): Promise<FoundThing[]>;
+}

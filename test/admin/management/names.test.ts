@@ -1,0 +1,78 @@
+// Lists name things by what people call them, beside their IDs; what was erased has no name any more.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
+import { actingAs, callersIn, newWorld, type World } from "./world.ts";
+
+setDefaultTimeout(120_000);
+let world: World;
+let requestId: string;
+let drop: () => Promise<void>;
+beforeAll(async () => {
+  const owned = await openDatabase();
+  drop = owned.drop;
+  world = await newWorld(owned.db);
+  const book = ledger(owned.db, { recovery: "checkpoint" });
+  const asked = { ...admitOf(world.acme), keyId: world.keys.key };
+  requestId = asked.requestId;
+  await book.run([asked]);
+  await book.run([settleOf(asked, 10)]);
+});
+afterAll(() => drop());
+
+test("requests have the names of their key, its person and its team", async () => {
+  const { manage, people, keys, teams } = world;
+  const [listed] = (await manage.pageRequests({})).data;
+  expect(listed).toMatchObject({ keyId: keys.key, key: "laptop", personId: people.ann, person: "ann" });
+  expect([listed!.teamId, listed!.team]).toEqual(listed!.teamId === null ? [null, null] : [teams.research, "research"]);
+  expect(await manage.findRequest({ id: requestId })).toMatchObject({ key: "laptop", person: "ann" });
+});
+
+test("keys have the name of their person, and are listed by person and by team", async () => {
+  const { manage, people, keys, teams } = world;
+  const { id: free } = await manage.createKey({ organization: "acme", name: "free", team: "support" });
+  const idsOf = async (input: object) => (await manage.pageKeys(input)).data.map(({ id }) => id);
+  expect(await idsOf({ person: people.ann })).toEqual([keys.key]);
+  expect(await idsOf({ team: teams.support })).toEqual([free]);
+  expect(await idsOf({ team: "research", organization: "acme" })).toEqual([keys.key]);
+  expect(await manage.findKey({ id: keys.key })).toMatchObject({ person: "ann" });
+  expect(await manage.findKey({ id: free })).toMatchObject({ person: null });
+});
+
+test("a member sees keys of nobody else by asking for another person's", async () => {
+  const bob = actingAs(world.db, callersIn(world)["member, a colleague"]);
+  expect(bob.pageKeys({ person: world.people.ann })).rejects.toMatchObject({ code: "resource_not_found" });
+  expect((await bob.pageKeys({ person: world.people.bob })).data).toEqual([]);
+});
+
+test("people are listed by the team of the membership that counts", async () => {
+  const { manage, people, teams } = world;
+  const namesIn = async (team: string) => (await manage.pagePeople({ team })).data.map(({ name }) => name);
+  expect(await namesIn(teams.research)).toEqual(["ann", "lea"]);
+  // By hand counts before by a rule.
+  await manage.giveMembership({ person: people.lea, organization: "acme", role: "member", team: "support" });
+  expect([await namesIn(teams.research), await namesIn(teams.support)]).toEqual([["ann"], ["lea"]]);
+  await manage.takeMembership({ person: people.lea, organization: "acme" });
+  expect(await namesIn(teams.research)).toEqual(["ann", "lea"]);
+});
+
+test("the audit log has the names that its IDs have now, and the chain covers none of them", async () => {
+  const { manage, people, teams, acme } = world;
+  const lea = actingAs(world.db, callersIn(world)["organization-admin"]);
+  await lea.updateTeam({ team: teams.support, name: "helpers" });
+  const last = async () => (await manage.pageAudit({ limit: 1 })).data[0]!;
+  expect(await last()).toMatchObject({
+    actor: `person:${people.lea}`,
+    actorName: "lea",
+    subject: teams.support,
+    subjectName: "helpers",
+    organizationId: acme,
+    organization: "acme",
+  });
+  const { hash } = await last();
+  await manage.forgetPerson({ person: people.lea });
+  const renamed = (await manage.pageAudit({ limit: 5 })).data.find((entry) => entry.hash === hash)!;
+  expect([renamed.actor, renamed.actorName]).toEqual([`person:${people.lea}`, null]);
+  expect((await last()).subjectName).toBeNull();
+});

@@ -1,0 +1,107 @@
+// A report that is narrowed to a team, a person, a key or a model, by those who see all and by those who do not.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
+import { nanosOf } from "../../harness/money.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
+import { actingAs, callersIn, newPerson, newWorld, type World } from "./world.ts";
+
+setDefaultTimeout(60_000);
+let world: World;
+let book: ReturnType<typeof ledger>;
+let bobs: string;
+let drop: () => Promise<void>;
+beforeAll(async () => {
+  const owned = await openDatabase();
+  drop = owned.drop;
+  world = await newWorld(owned.db);
+  book = ledger(owned.db, { recovery: "checkpoint" });
+  const { manage, people, keys, acme, globex, teams } = world;
+  bobs = (await manage.createKey({ organization: "acme", name: "bob's", person: people.bob })).id;
+  const teamKey = (await manage.createKey({ organization: "acme", name: "agents", team: teams.research })).id;
+  const strangers = (await manage.createKey({ organization: "globex", name: "other" })).id;
+  for (const [organization, keyId, nanos, model] of [
+    [acme, keys.key, 1, "acme/writer-1"],
+    [acme, keys.key, 20, "acme/painter-1"],
+    [acme, bobs, 300, "acme/writer-1"],
+    [acme, teamKey, 4000, "acme/writer-1"],
+    [globex, strangers, 50_000, "acme/writer-1"],
+  ] as const) {
+    const admit = admitOf(organization, { keyId, model, inputNanos: 100_000 });
+    await book.run([admit]);
+    await book.run([settleOf(admit, nanos)]);
+  }
+});
+afterAll(async () => {
+  await book.close();
+  await drop();
+});
+
+type Filter = NonNullable<Parameters<World["manage"]["reportUsage"]>[0]>;
+
+async function used(who: keyof ReturnType<typeof callersIn>, filter: Filter): Promise<number | string> {
+  try {
+    const { total } = await actingAs(world.db, callersIn(world)[who]).reportUsage(filter);
+    return nanosOf(total.cost.total);
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+test("adds up what the filters have in common", async () => {
+  const { people, keys, teams } = world;
+  const cases: [Filter, number][] = [
+    [{}, 54_321],
+    [{ model: "acme/painter-1" }, 20],
+    [{ key: keys.key }, 21],
+    [{ person: people.ann }, 21],
+    [{ person: people.ann, model: "acme/writer-1" }, 1],
+    [{ person: people.lea }, 0],
+    // Ann is in the team.
+    [{ team: "research", organization: "acme" }, 4021],
+    [{ team: teams.research, key: keys.key }, 21],
+    [{ model: "none/such" }, 0],
+  ];
+  for (const [filter, nanos] of cases)
+    expect({ filter, nanos: await used("admin", filter) }).toEqual({ filter, nanos });
+});
+
+test("finds for nobody what they do not see", async () => {
+  const { people, keys, teams } = world;
+  const cases: [keyof ReturnType<typeof callersIn>, Filter, number | string][] = [
+    ["member", {}, 21],
+    ["member", { model: "acme/writer-1" }, 1],
+    ["member", { person: people.bob }, "resource_not_found"],
+    ["member", { key: bobs }, "resource_not_found"],
+    ["member", { team: teams.research }, 21],
+    ["organization-admin", {}, 4321],
+    ["organization-admin", { person: people.gus }, "resource_not_found"],
+    ["organization-admin elsewhere", { team: teams.research }, "resource_not_found"],
+    ["organization-admin elsewhere", { key: keys.key }, "resource_not_found"],
+    ["organization-admin elsewhere", { person: people.ann }, "resource_not_found"],
+    ["organization-admin elsewhere", { model: "acme/writer-1" }, 50_000],
+  ];
+  for (const [who, filter, nanos] of cases)
+    expect({ who, filter, nanos: await used(who, filter) }).toEqual({ who, filter, nanos });
+});
+
+test("keeps the largest groups, and adds up the others by day", async () => {
+  const { rows, total } = await world.manage.reportUsage({ by: "key,day", groups_max: 2 });
+  const shown = rows.map(({ key, others, day, cost }) => [others ? "others" : key, day?.length, nanosOf(cost.total)]);
+  expect(shown).toEqual([
+    ["other", 10, 50_000],
+    ["agents", 10, 4000],
+    ["others", 10, 321],
+  ]);
+  expect(nanosOf(total.cost.total)).toBe(54_321);
+  expect(await used("admin", { by: "key", groups_max: 2, largest: 2 })).toBe("invalid_value");
+});
+
+test("the models that a member is told are those that the membership allows", async () => {
+  const listed = async (who: "admin" | "member") =>
+    (await actingAs(world.db, callersIn(world)[who]).listModels()).data.map(({ id }) => id);
+  expect(await listed("member")).toEqual(["acme/writer-1"]);
+  await newPerson(world.db, "ann", { role: "member", organization: "acme", models: ["acme/painter-1"] });
+  expect(await listed("member")).toEqual([]);
+  expect(await listed("admin")).toEqual(["acme/writer-1"]);
+});
