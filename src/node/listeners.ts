@@ -42,8 +42,8 @@ export interface Listeners {
   certificateExpiresAt(): Date | null;
   /** Makes the console listen, if there is one and it does not listen yet. */
   openConsole(): void;
-  /** From now on connections for the API are refused. Running requests continue. */
-  refuse(): void;
+  /** Resolves when connections for the API are refused. Clients that had connected before are served. */
+  refuse(): Promise<void>;
   /** Resolves when all requests of the API have their answers. */
   stop(): Promise<void>;
   /** Resolves when the ports of operators and of the console are closed. */

@@ -130,7 +130,7 @@ async function untilStopped(
   lifecycle.startDraining();
   const again = stopAsked();
   await Promise.race([Bun.sleep(signal === "SIGINT" ? 0 : limits.drain_delay_ms), again]);
-  listening.refuse();
+  await listening.refuse();
   sockets.retire();
   await Promise.race([lifecycle.finish(limits.drain_ms), again.then(() => lifecycle.finish(0))]);
   await Promise.race([listening.stop(), Bun.sleep(500)]);

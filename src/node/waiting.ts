@@ -81,10 +81,7 @@ function listening(configuration: Configuration, member: Member | null, log: Log
   return {
     server,
     url: api.url,
-    async handOver() {
-      api.refuse();
-      operators?.refuse();
-    },
+    handOver: async () => void (await Promise.all([api.refuse(), operators?.refuse()])),
   };
 }
 

@@ -151,6 +151,22 @@ export const http: Mutant[] = [
     rule: "docs/design/runtime.md, Bun as a server",
   },
   {
+    name: "a port that closes resets who connects at that moment",
+    file: "src/core/http/listen.ts",
+    find: "      handshakes?.end();\n",
+    replace: "",
+    caughtBy: ["test/core/http/refusing.test.ts > takes no new connection"],
+    rule: "docs/design/runtime.md, Bun as a server",
+  },
+  {
+    name: "a port that closes resets who was not accepted yet",
+    file: "src/core/http/listen.ts",
+    find: "handshakes ? Bun.sleep(arrival_ms) : Promise.resolve();",
+    replace: "Promise.resolve();",
+    caughtBy: ["test/core/http/refusing.test.ts > answers all clients"],
+    rule: "docs/design/runtime.md, Bun as a server",
+  },
+  {
     name: "a database that is slow for two seconds takes all nodes out",
     file: "src/node/readiness-checks.ts",
     find: "whyNoAdmission(database, admission_ms)",

@@ -1,4 +1,5 @@
 /** Listens for HTTP, or HTTPS with a certificate that can be replaced while connections and streams go on. */
+import { handshakesOn } from "./handshakes.ts";
 import { type Socket, socketHandlers } from "./socket.ts";
 
 export interface Listening {
@@ -8,8 +9,8 @@ export interface Listening {
    * Throws, and changes nothing, if it cannot be used. Once connections are refused, it does nothing.
    */
   renew(identity: ServerIdentity): void;
-  /** From now on connections are refused. Running requests continue. */
-  refuse(): void;
+  /** Resolves when connections are refused. Clients that had connected before are served; running requests continue. */
+  refuse(): Promise<void>;
   /** Refuses new connections, and resolves when running requests have their answers. */
   stop(): Promise<void>;
   /** Stops at once: running requests are cut off. */
@@ -58,21 +59,31 @@ interface App {
   server: Bun.Server<unknown> | null;
 }
 
+/** The time that a connected client has to send its request when a listener ends. */
+const arrival_ms = 300;
+
 /** `identity`: null for HTTP. A shared port is one on which other processes of this node listen too; it is not 0. */
 export function listen(elysia: App, address: ListeningOptions, identity: ServerIdentity | null = null): Listening {
   const ended = new Set<Promise<void>>();
   const isOwn = identity !== null && !address.isShared;
   let server = serving(elysia, isOwn ? { ...address, port: freePort(address) } : address, identity);
   elysia.server = server;
-  let isRefusing = false;
-  /** Closes this listener's port, and remembers it until its requests have their answers. */
-  const end = (listener: typeof server) => {
-    const stopped = Promise.resolve(listener.stop()).then(() => void ended.delete(stopped));
-    ended.add(stopped);
+  let refused: Promise<void> | null = null;
+  /** Ends the listener that serves now. Resolves when its port is closed. */
+  const ending = () => {
+    const listener = server;
+    const handshakes = handshakesOn(listener.port!);
+    return () => {
+      handshakes?.end();
+      const allArrived = handshakes ? Bun.sleep(arrival_ms) : Promise.resolve();
+      const stopped = allArrived.then(() => listener.stop()).then(() => void ended.delete(stopped));
+      ended.add(stopped);
+      return allArrived;
+    };
   };
   const refuse = () => {
-    if (!isRefusing) end(server);
-    isRefusing = true;
+    refused ??= ending()();
+    return refused;
   };
   const url = `${identity ? "https" : "http"}://${named(address.host)}:${server.port}`;
   return {
@@ -80,15 +91,15 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
     // The runtime keeps a listener's certificate for as long as the listener lives (docs/design/runtime.md, Bun as a
     // server).
     renew(next) {
-      if (isRefusing) return;
-      const predecessor = server;
+      if (refused) return;
+      const endPredecessor = ending();
       server = serving(elysia, { ...address, port: server.port! }, next);
       elysia.server = server;
-      end(predecessor);
+      void endPredecessor();
     },
     refuse,
     async stop() {
-      refuse();
+      await refuse();
       await Promise.all(ended);
     },
     breakOff: () => server.stop(true),

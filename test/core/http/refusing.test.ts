@@ -1,28 +1,27 @@
-// A listener that ends answers the requests that it has, and refuses all others.
+// A listener that ends loses nobody: whoever has connected before is answered, and all others are refused.
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { listen } from "../../../src/core/http/listen.ts";
 
 /** Its fetch is all that a listener asks of an app. */
-function answering(wait = async () => {}): Parameters<typeof listen>[0] {
-  const fetch = async (request: Request) => {
-    const text = await request.text();
-    await wait();
-    return new Response(text, { headers: { connection: "close" } });
-  };
+function answering(): Parameters<typeof listen>[0] {
+  const fetch = async (request: Request) => new Response(await request.text(), { headers: { connection: "close" } });
   return { fetch, server: null } as unknown as Parameters<typeof listen>[0];
 }
 
-/** Connects so often once the file is there, and says what became of each: `ok`, or why not. */
+/** Connects so often once the first file is there, makes the second, and says what became of each: `ok`, or why not. */
 const client = `
 const net = require("node:net"), fs = require("node:fs");
-const [port, count, go] = process.argv.slice(1);
+const [port, count, go, made] = process.argv.slice(1);
+let connected = 0;
 const one = () => new Promise((resolve) => {
   let got = "";
   const socket = net.connect(Number(port), "127.0.0.1", () => {
     socket.write("POST / HTTP/1.1\\r\\nhost: x\\r\\ncontent-length: 5\\r\\n\\r\\nhello");
+    connected += 1;
+    if (connected === Number(count)) fs.writeFileSync(made, "");
   });
   socket.on("data", (data) => (got += data));
   socket.on("error", (error) => resolve(error.code));
@@ -36,38 +35,51 @@ const folder = mkdtempSync(join(tmpdir(), "sluice-refusing-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function clients(url: string, count: number) {
-  const go = join(folder, Bun.randomUUIDv7());
-  const words = [process.execPath, "-e", client, new URL(url).port, String(count), go];
+  const [go, made] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()].map((name) => join(folder, name)) as [string, string];
+  const words = [process.execPath, "-e", client, new URL(url).port, String(count), go, made];
   const child = Bun.spawn(words, { stdout: "pipe", stderr: "inherit" });
   return {
     go: () => writeFileSync(go, ""),
+    areConnected: () => existsSync(made),
     ends: async () => JSON.parse(await child.stdout.text()) as string[],
   };
+}
+
+/** Holds this thread: nobody accepts meanwhile, and the system connects all the same. */
+function hold(until: () => boolean, ms_max: number): void {
+  const deadline = performance.now() + ms_max;
+  while (!until() && performance.now() < deadline) Bun.sleepSync(2);
 }
 
 const listener = () => listen(answering(), { host: "127.0.0.1", port: 0, idle_ms: 60_000 });
 
 describe("a listener that ends", () => {
-  test("answers the clients whose requests it has, and refuses all that come later", async () => {
-    const release = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
-    let count = 0;
-    const listening = listen(
-      answering(async () => {
-        if (++count === 20) asked.resolve();
-        await release.promise;
-      }),
-      { host: "127.0.0.1", port: 0, idle_ms: 60_000 },
-    );
+  test("answers all clients that had connected, also those that it had not accepted yet", async () => {
+    const listening = listener();
     const early = clients(listening.url, 20);
     early.go();
-    await asked.promise;
-    listening.refuse();
+    hold(early.areConnected, 10_000);
+    expect(early.areConnected()).toBeTrue();
+    await listening.refuse();
+    expect(await early.ends()).toEqual(Array(20).fill("ok"));
     const late = clients(listening.url, 3);
     late.go();
     expect(await late.ends()).toEqual(Array(3).fill("ECONNREFUSED"));
-    release.resolve();
-    expect(await early.ends()).toEqual(Array(20).fill("ok"));
+    await listening.stop();
+  }, 30_000);
+
+  test("takes no new connection before it has closed", async () => {
+    const listening = listener();
+    const first = clients(listening.url, 1);
+    const later = clients(listening.url, 20);
+    first.go();
+    expect(await first.ends()).toEqual(["ok"]);
+    const refused = listening.refuse();
+    later.go();
+    hold(later.areConnected, 1000);
+    expect(later.areConnected()).toBeFalse();
+    await refused;
+    expect(await later.ends()).toEqual(Array(20).fill("ECONNREFUSED"));
     await listening.stop();
   }, 30_000);
 
@@ -76,7 +88,7 @@ describe("a listener that ends", () => {
     const held = clients(ending.url, 1);
     held.go();
     expect(await held.ends()).toEqual(["ok"]);
-    ending.refuse();
+    await ending.refuse();
     const later = clients(other.url, 5);
     later.go();
     expect(await later.ends()).toEqual(Array(5).fill("ok"));

@@ -72,7 +72,7 @@ test("a listener that refuses connections is not opened again by a new certifica
   const at = { host: "localhost", port: 0, idle_ms: 10_000 };
   const listening = listen(app as unknown as Parameters<typeof listen>[0], at, first);
   expect(await seen(listening.url)).toBe(serial(first));
-  listening.refuse();
+  await listening.refuse();
   await until(async () => (await seen(listening.url).catch(() => null)) === null, 5_000, "the port to be closed");
   listening.renew(second);
   expect(await seen(listening.url).catch(() => "refused")).toBe("refused");
@@ -184,16 +184,15 @@ describe("a new certificate", () => {
         );
       }
     });
-    const renewals = 10;
-    for (let round = 1; round <= renewals; round++) {
+    for (let round = 1; round <= 10; round++) {
       written(folder, "often", ours.issue(["localhost"]));
       service.signal("SIGHUP");
       await until(() => service.stderr().match(/certificate_renewed/g)?.length === round, 20_000, `renewal ${round}`);
     }
     isOver = true;
     await Promise.all(clients);
-    // A listener that ends cuts the handshakes that it has begun, of each client one at most.
-    expect(lost).toBeLessThanOrEqual(clients.length * renewals);
+    // A listener that ends hears whoever had connected. Only a handshake that takes longer than it waits is lost.
+    expect(lost).toBeLessThanOrEqual(clients.length);
     expect(served).toBeGreaterThan(lost);
     expect(await service.stop()).toBe(0);
   });
