@@ -79,8 +79,10 @@ export function UsagePage() {
         </>
       }
     >
-      <RangePicker of={spanned} now_ms={now_ms} />
-      <Filters of={filters} />
+      <div class="asked">
+        <RangePicker of={spanned} now_ms={now_ms} />
+        <Filters of={filters} />
+      </div>
       <Chips of={of} />
       <Show of={asked}>{(report) => <Totals report={report} />}</Show>
       <Section title={`Spend by ${subject}`}>

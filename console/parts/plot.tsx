@@ -58,13 +58,15 @@ export function Plot({
 }: Props) {
   const [at, setAt] = useState<number | null>(null);
   const [box, width] = useWidth();
+  // A finger points with its first touch, and opens with the next.
+  const opens = useRef(true);
   const current = at !== null && at < places.length ? at : null;
   const scale = scaleOf(places.length, bars, lines, isCount ? 1 : 0);
   const axis_px = 14 + letter_px * Math.max(...scale.marks.map((mark) => written(mark).length));
   const inner = Math.max(0, width - axis_px - end_px);
   const step = places.length === 0 ? 0 : inner / places.length;
   const placeOf = (x: number) => Math.min(places.length - 1, Math.max(0, Math.floor((x - axis_px) / step)));
-  const pointed = ({ clientX, currentTarget }: PointerEvent) =>
+  const pointed = ({ clientX, currentTarget }: MouseEvent) =>
     placeOf(clientX - (currentTarget as Element).getBoundingClientRect().left);
   const keyed = (event: KeyboardEvent) => {
     const next = reached(event.key, current, places.length);
@@ -86,9 +88,13 @@ export function Plot({
         ref={box}
         onKeyDown={keyed}
         onPointerMove={(event) => setAt(pointed(event))}
-        onPointerLeave={() => setAt(null)}
+        onPointerDown={(event) => {
+          opens.current = event.pointerType !== "touch" || pointed(event) === at;
+          setAt(pointed(event));
+        }}
+        onPointerLeave={({ pointerType }) => pointerType !== "touch" && setAt(null)}
         onBlur={() => setAt(null)}
-        onClick={(event) => open?.(pointed(event as unknown as PointerEvent))}
+        onClick={(event) => opens.current && open?.(pointed(event))}
       >
         {width > 0 && step > 0 && (
           <Picture
