@@ -53,6 +53,7 @@ export class KeptModel {
 
   abandon(requestId: string): boolean {
     const row = this.#rows.get(requestId);
+    if (row?.state === "open" && row.response !== null) return row.claim === null;
     if (row) Object.assign(row, { state: "ended", claim: null });
     return true;
   }

@@ -148,6 +148,7 @@ const ending = `
 const abandoning = `
   with gone as (
     update kept_answer k set state = 'ended', claim = null, body = null where k.request_id = $1
+      and (k.state <> 'open' or k.response is null)
       and not exists (select from usage_hold h where h.request_id = $1)
       and not exists (select from usage_record r where r.request_id = $1 and r.charged > 0)
     returning k.request_id

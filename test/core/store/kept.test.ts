@@ -87,6 +87,14 @@ for (const kind of databaseKinds(import.meta.path)) {
       expect([await another.abandon(requestId), (await kept.find(requestId))?.state]).toEqual([false, "open"]);
     });
 
+    test("a background response that was stored meanwhile is not given up: its end would be missing for ever", async () => {
+      const { requestId } = await begun(of("a"));
+      expect(await kept.respond(requestId, newResponseId(), '{"status":"in_progress"}')).toBeTrue();
+      expect([await another.abandon(requestId), (await kept.find(requestId))?.state]).toEqual([false, "open"]);
+      await another.end(requestId, { state: "ended", bytes: 0, response: '{"status":"failed"}' });
+      expect(await another.abandon(requestId)).toBeTrue();
+    });
+
     test("an answer ends once", async () => {
       const { requestId } = await begun(of("a"));
       expect(await kept.ended([requestId, newRequestId()])).toEqual([]);

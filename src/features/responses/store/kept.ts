@@ -68,8 +68,9 @@ export interface KeptAnswers {
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
   free(requestId: string): Promise<boolean>;
   /**
-   * Ends an answer whose node is gone, so that its claim is free; not one that has a grant by now, or was charged: this
-   * may arrive late. Returns whether its claim is free. Its log stays for those who read it.
+   * Ends an answer whose node is gone, so that its claim is free; not one that has a grant by now, was charged, or is a
+   * background response by now, which would seem to run for ever: this may arrive late. Returns whether its claim is free.
+   * Its log stays for those who read it.
    */
   abandon(requestId: string): Promise<boolean>;
   /** The ids among these whose answers are not open any more. */
