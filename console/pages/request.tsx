@@ -61,7 +61,7 @@ function Why({ request: { outcome, error_code } }: { request: Request }) {
   );
 }
 
-/** What the client read, and the limit that it met, as it was then. */
+/** The message that the client read, and the limit that it met, as it was then. */
 function Refusal({ request: { limited_by, limited_models, refusal } }: { request: Request }) {
   const { message, limit } = refusal!;
   return (
