@@ -10,20 +10,22 @@ export interface Client {
 interface Connecting {
   base: string;
   model: string;
+  /** Whether the server has this model, as far as one may see. */
+  isOffered: boolean;
   /** Null: not known here. */
   context_tokens: number | null;
   /** Whether one signs in by an issuer; else with a key. */
   isPerson: boolean;
 }
 
-export function clients({ base, model, context_tokens, isPerson }: Connecting): Client[] {
+export function clients({ base, model, isOffered, context_tokens, isPerson }: Connecting): Client[] {
   const window = (words: (tokens: number) => string) => (context_tokens === null ? "" : words(context_tokens));
   return [
     {
       name: "In a terminal",
       says: "signed in, with the model and its context window; no file is changed",
       text: `sluice login ${base}${isPerson ? "" : " --key"}
-sluice claude --model ${model}`,
+sluice claude${isOffered ? ` --model ${model}` : ""}`,
     },
     {
       name: "curl",

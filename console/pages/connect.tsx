@@ -27,6 +27,8 @@ export function ConnectPage() {
   const offered = own?.models ?? (known.length > 0 ? known.map(({ id }) => id) : null);
   const [chosen, setModel] = useState<string | null>(null);
   const model = chosen ?? offered?.[0] ?? usual;
+  // Else the command takes the server's first model with tools.
+  const isOffered = chosen !== null || offered !== null;
   const context_tokens = known.find((one) => one.id === model)?.context_tokens ?? null;
   const id = useId();
   const base = session.value?.base_url ?? location.origin;
@@ -54,7 +56,7 @@ export function ConnectPage() {
         <p class="fine">Put the key into the variable SLUICE_KEY. The blocks have its name, never the key itself.</p>
       </div>
       <TryModel model={model} />
-      {clients({ base, model, context_tokens, isPerson: session.value?.kind === "person" }).map(
+      {clients({ base, model, isOffered, context_tokens, isPerson: session.value?.kind === "person" }).map(
         ({ name, says, text }) => (
           <Section key={name} title={name} aside={says}>
             <Block text={text} label={`Settings of ${name}`} />

@@ -40,6 +40,10 @@ function RequestView({ request }: { request: Request }) {
     <>
       {request.error_code && <Why request={request} />}
       <LifeLine request={request} />
+      {request.refusal && <Refusal request={request} />}
+      {request.error_code && request.route && request.route.tried.length > 0 && (
+        <Attempts tried={request.route.tried} />
+      )}
       <Section title="Details">
         <Facts of={factsOf(request)} />
       </Section>
@@ -49,35 +53,35 @@ function RequestView({ request }: { request: Request }) {
   );
 }
 
-function Why({ request }: { request: Request }) {
-  const { outcome, error_code, refusal, limited_by, limited_models, route } = request;
-  const limit = refusal?.limit;
+function Why({ request: { outcome, error_code } }: { request: Request }) {
   return (
-    <>
-      <p class="why">
-        {outcome === "refused" ? "Refused" : "Ended"}: <strong>{wordsOf(error_code!)}</strong>{" "}
-        <span class="fine">(docs/errors.md explains the code {error_code})</span>
-      </p>
-      {refusal && (
-        <Section title="What the client read">
-          <p>{refusal.message}</p>
-          {limit && (
-            <Facts
-              of={[
-                ["limit of the", `${limited_by}${limited_models ? `, for ${limited_models}` : ""}`],
-                ["limit", wordsOf(limit.name)],
-                ["allowed", <Amount key="v" of={limit.value} />],
-                ["used then", limit.used !== null && <Amount key="u" of={limit.used} />],
-                ["held then", limit.held !== null && <Amount key="h" of={limit.held} />],
-                ["the request needed", <Amount key="n" of={limit.needed} />],
-                ["resets", limit.reset_at && <Time key="r" at={limit.reset_at} />],
-              ]}
-            />
-          )}
-        </Section>
+    <p class="why">
+      {outcome === "refused" ? "Refused" : "Ended"}: <strong>{wordsOf(error_code!)}</strong>{" "}
+      <span class="fine">(docs/errors.md explains the code {error_code})</span>
+    </p>
+  );
+}
+
+/** The message that the client read, and the limit that it met, as it was then. */
+function Refusal({ request: { limited_by, limited_models, refusal } }: { request: Request }) {
+  const { message, limit } = refusal!;
+  return (
+    <Section title="What the client read">
+      <p>{message}</p>
+      {limit && (
+        <Facts
+          of={[
+            ["limit of the", `${limited_by}${limited_models ? `, for ${limited_models}` : ""}`],
+            ["limit", wordsOf(limit.name)],
+            ["allowed", <Amount key="v" of={limit.value} />],
+            ["used then", limit.used === null ? null : <Amount key="u" of={limit.used} />],
+            ["held then", limit.held === null ? null : <Amount key="h" of={limit.held} />],
+            ["the request needed", <Amount key="n" of={limit.needed} />],
+            ["resets", limit.reset_at && <Time key="r" at={limit.reset_at} />],
+          ]}
+        />
       )}
-      {route && route.tried.length > 0 && <Attempts tried={route.tried} />}
-    </>
+    </Section>
   );
 }
 

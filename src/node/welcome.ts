@@ -44,7 +44,7 @@ export async function createDemo(settings: DemoSettings): Promise<Demo> {
   return { secret, file, expiresAt, model };
 }
 
-/** What a person does who has just set the service up. */
+/** The commands for somebody who has just set the service up. */
 export const firstOrganizationText = `There is no organization yet. The first one, and its first key:
 
   sluice org create acme --plan pro

@@ -30,7 +30,7 @@ export interface SluiceOptions {
 
 export interface Sluice {
   url: string;
-  /** Key of an organization with all scopes: the demonstration's, on the plan `pro`; elsewhere one on `unlimited`. */
+  /** Key of an organization with all scopes: the demonstration's, or one made for the test; on `pro`, on Postgres on `unlimited`. */
   key: string;
   /** The slug of that organization. */
   organization: string;
@@ -66,7 +66,7 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
   const folder = mkdtempSync(join(tmpdir(), "sluice-test-"));
   const dataDir = options.dataDir ?? join(folder, "data");
   const database = store === "postgres" ? await migratedDatabase() : null;
-  const isDemonstration = store === "pglite" && options.config === undefined;
+  const isDemonstration = store === "pglite" && (options.config ?? options.env?.SLUICE_CONFIG) === undefined;
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: folder,
@@ -115,7 +115,8 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     url = / serving on (\S+)\n/.exec(out.text())?.[1] ?? "";
     if (!url) throw new Error(`the service did not start: ${err.text()}`);
     const isNew = async () => !options.dataDir || (await json<object[]>("org", "list")).length === 0;
-    key = demoKey(out.text()) ?? ((await isNew()) ? await createdKey(json) : "");
+    key =
+      demoKey(out.text()) ?? ((await isNew()) ? await createdKey(json, store === "pglite" ? "pro" : "unlimited") : "");
   } catch (failure) {
     child.kill("SIGKILL");
     await cleanUp();
@@ -192,8 +193,8 @@ function demoKey(said: string): string | null {
 
 const limited = (descriptors: number) => ["sh", "-c", `ulimit -n ${descriptors} && exec "$0" "$@"`];
 
-async function createdKey(json: <T>(...words: string[]) => Promise<T>): Promise<string> {
-  await json("org", "create", "test", "--plan", "unlimited");
+async function createdKey(json: <T>(...words: string[]) => Promise<T>, plan: string): Promise<string> {
+  await json("org", "create", "test", "--plan", plan);
   return (await json<{ key: string }>("key", "create", "--org", "test", "--name", "test")).key;
 }
 

@@ -299,8 +299,8 @@ export const admission: Mutant[] = [
   {
     name: "a refusal for want of nanos in a window asks to be tried again",
     file: "src/core/admission/refusal.ts",
-    find: 'headers: { ...windowHeaders(windows), "x-should-retry": "false" },\n    body',
-    replace: "headers: windowHeaders(windows),\n    body",
+    find: 'headers: { ...windowHeaders(windows), "x-should-retry": "false" },\n    limit',
+    replace: "headers: windowHeaders(windows),\n    limit",
     caughtBy: [reservation],
     rule: "docs/design/errors-and-streams.md, Limits and their errors",
   },

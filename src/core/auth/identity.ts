@@ -26,7 +26,7 @@ export interface Identity {
 export interface Issuer {
   /** Exactly the text of `iss`. */
   issuer: string;
-  /** What people read. */
+  /** The text on the button that signs in. */
   name: string;
   /** Null: nobody signs in by it. */
   clientId: string | null;

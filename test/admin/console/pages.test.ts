@@ -189,6 +189,8 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
       .textContent();
     for (const part of ["limit of thekey", "limitweek", "allowed$0.00000001", "the request needed$"])
       expect(facts).toContain(part);
+    // Nobody looked at the use of a limit that the request alone is above.
+    expect(facts).not.toContain("used then");
     expect(await tab.axeProblems()).toEqual([]);
   });
 
@@ -208,6 +210,8 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     }
 
     await own.visit("/connect");
+    // She signs in by the issuer, and may not see the catalog: the command takes the server's own choice.
+    expect(await own.page.locator("pre").first().textContent()).toBe(`sluice login ${node.serviceUrl}\nsluice claude`);
     const keys = own.page.getByRole("region", { name: "Your keys" });
     expect(await keys.locator("tbody tr").count()).toBe(1);
     await own.page.getByRole("button", { name: "Create key" }).click();

@@ -100,6 +100,7 @@ test("the least of a request above a whole limit: waiting does not help, and the
   );
   expect(fault.details).toEqual({
     headers: { "x-should-retry": "false" },
+    limit: { limitedBy: "organization", name: "tokens_per_minute", limit: 355, used: null, needed: 356 },
     body: {
       limit: "tokens_per_minute",
       limit_value: 355,

@@ -549,6 +549,7 @@ describe("a refusal", () => {
     );
     expect(fault.details).toEqual({
       headers: { "x-should-retry": "false" },
+      limit: { limitedBy: "organization", name: "session", limit: 2000, used: null, needed: 2860 },
       body: {
         limit: "session",
         limit_value: dollars(2000),

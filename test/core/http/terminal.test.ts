@@ -1,26 +1,16 @@
 /** A service that was started at a terminal ends with it, as every program does; SIGHUP alone is a reload. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventsOf, says } from "../../harness/engine.ts";
 import { program } from "../../harness/sluice.ts";
 import { until } from "../../harness/until.ts";
 
-const config = `metering: { currency: USD }
-models:
-  - id: acme/writer
-    created: 1790000000
-    context_window: 8192
-    prices: { input: 0.001, output: 0.002 }
-    routes: [{ upstream: simulator, model: x }]
-`;
-
-/** The service with its input and output at a terminal, and its log in a file. */
+/** The demonstration with its input and output at a terminal, and its log in a file. */
 async function startAtTerminal(environment: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "sluice-terminal-"));
   const log = join(folder, "log");
-  writeFileSync(join(folder, "sluice.yaml"), config);
   let shown = "";
   const child = Bun.spawn(["sh", "-c", 'log=$1; shift; exec "$@" 2>"$log"', "sh", log, ...program, "serve"], {
     cwd: folder,
@@ -29,7 +19,6 @@ async function startAtTerminal(environment: Record<string, string> = {}) {
       HOME: folder,
       PORT: "0",
       SLUICE_DATA_DIR: join(folder, "data"),
-      SLUICE_CONFIG: join(folder, "sluice.yaml"),
       SLUICE_WARM_UP_MS: "0",
       ...environment,
     },
@@ -54,7 +43,7 @@ async function startAtTerminal(environment: Record<string, string> = {}) {
       fetch(`${url}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify({ model: "acme/writer", messages: says("tps=50 tokens=100"), stream: true }),
+        body: JSON.stringify({ model: "qwen/qwen3-32b", messages: says("tps=50 tokens=100"), stream: true }),
       }),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");

@@ -15,7 +15,7 @@ export function openedInBrowser({ environment, terminal }: Seat, url: string, pl
 
 function openerOf(environment: Services["environment"], platform: string): string | null {
   const found = (name: string) => Bun.which(name, { PATH: environment.PATH ?? "" });
-  // Of a session by SSH, the desktop is elsewhere.
+  // The desktop of a session by SSH is elsewhere.
   if (environment.SSH_CONNECTION) return null;
   if (platform === "darwin") return found("open");
   return environment.DISPLAY || environment.WAYLAND_DISPLAY ? found("xdg-open") : null;
