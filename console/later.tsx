@@ -1,26 +1,31 @@
-/** Pages whose code is loaded when somebody opens them, so that the first load stays small. */
+/** Parts of pages whose code is loaded when somebody opens them, so that the first load stays small. */
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Page } from "./parts/section.tsx";
 
-export function later<Props extends object>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
+type Charts = typeof import("./charts.ts");
+type Found<Props> = { Part: FunctionComponent<Props> } | "waiting" | "failed";
+
+export function later<Props extends object>(
+  of: (charts: Charts) => FunctionComponent<Props>,
+): FunctionComponent<Props> {
   return function Later(props: Props) {
-    const [found, setFound] = useState<{ Part: FunctionComponent<Props> } | { failure: string } | null>(null);
+    const [found, setFound] = useState<Found<Props>>("waiting");
     useEffect(() => {
-      load().then(
-        (Part) => setFound({ Part }),
+      import("./charts.ts").then(
+        (charts) => setFound({ Part: of(charts) }),
         // A newer version of the server has other files.
-        () => setFound({ failure: "This page could not be loaded. Load the console again." }),
+        () => setFound("failed"),
       );
     }, []);
-    if (found === null) return <p class="waiting">Loading…</p>;
-    if ("Part" in found) return <found.Part {...props} />;
+    if (found === "waiting") return <p class="waiting">Loading…</p>;
+    if (found !== "failed") return <found.Part {...props} />;
     return (
-      <Page title="Not loaded">
-        <p class="failed" role="alert">
-          {found.failure}
-        </p>
-      </Page>
+      <p class="failed" role="alert">
+        The charts could not be loaded. Load the console again.
+      </p>
     );
   };
 }
+
+/** The spend of one thing, for its page: `<SubjectSpend of={{ team: id }} />`. */
+export const SubjectSpend = later((charts) => charts.SubjectSpend);

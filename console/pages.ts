@@ -46,11 +46,11 @@ export const isSeen = ({ needs, isOwn }: PageEntry) =>
   (needs === null || may(needs)) && (!isOwn || (session.value?.kind === "person" && membership.value !== null));
 
 /** Those that have charts. */
-const UsagePage = later(() => import("./charts.ts").then((charts) => charts.UsagePage));
-const EnginesPage = later(() => import("./charts.ts").then((charts) => charts.EnginesPage));
-const EnginePage = later(() => import("./charts.ts").then((charts) => charts.EnginePage));
-const ModelsPage = later(() => import("./charts.ts").then((charts) => charts.ModelsPage));
-const ModelPage = later(() => import("./charts.ts").then((charts) => charts.ModelPage));
+const UsagePage = later((charts) => charts.UsagePage);
+const EnginesPage = later((charts) => charts.EnginesPage);
+const EnginePage = later((charts) => charts.EnginePage);
+const ModelsPage = later((charts) => charts.ModelsPage);
+const ModelPage = later((charts) => charts.ModelPage);
 
 export const pages: readonly PageEntry[] = [
   { path: "/", name: "Now", key: "n", needs: "getFleet", list: NowPage },

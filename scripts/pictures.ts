@@ -4,6 +4,7 @@
 
 import { mkdirSync } from "node:fs";
 import { launchBrowser, noBrowser, openTab } from "../test/admin/console/chromium.ts";
+import { startCompany } from "../test/admin/console/company.ts";
 import { type ConsoleNode, pathsOf, signInAs, startConsoleNode } from "../test/admin/console/node.ts";
 
 const folder = "docs/pictures";
@@ -56,25 +57,37 @@ async function everyPage(node: ConsoleNode, browser: Browser, place: string): Pr
 
 async function documented(node: ConsoleNode, browser: Browser): Promise<void> {
   const [request] = await node.sluice.json<{ id: string }[]>("request", "list", "--outcome", "completed");
+  const busy = await startCompany();
+  const weeks = { from: day(-14), to: day(0) };
   const shots = [
     { name: "now", path: "/", theme: "light", wait_ms: traffic_ms - 2000 },
     { name: "organization", path: "/organizations/acme", theme: "dark", wait_ms: 0 },
-    { name: "usage", path: "/usage?by=model", theme: "light", wait_ms: 0 },
+    {
+      name: "usage",
+      path: `/usage?organization=acme&by=team&${new URLSearchParams(weeks)}`,
+      theme: "light",
+      wait_ms: 0,
+    },
     { name: "request", path: `/requests/${request!.id}`, theme: "dark", wait_ms: 0 },
     { name: "connect", path: "/connect", theme: "light", wait_ms: 0 },
   ] as const;
   for (const { name, path, theme, wait_ms } of shots) {
-    const tab = await openTab(node.url, { theme, width: 1200 }, browser);
-    await tab.page.setViewportSize({ width: 1200, height: 720 });
-    await tab.signIn(node.tokens.admin);
+    // Spend is worth a look where there are people and weeks of it.
+    const [url, token] = name === "usage" ? [busy.url, busy.token] : [node.url, node.tokens.admin];
+    const tab = await openTab(url, { theme, width: 1200 }, browser);
+    await tab.page.setViewportSize({ width: 1200, height: name === "usage" ? 900 : 720 });
+    await tab.signIn(token);
     await tab.visit(path);
     // The strips of the first page need some moments to show.
     await Bun.sleep(wait_ms);
     await tab.page.screenshot({ path: `${folder}/console-${name}.png` });
     await tab.context.close();
   }
+  await busy.close();
   console.log(`${shots.length} pictures in ${folder}`);
 }
+
+const day = (back: number) => new Date(Date.now() + back * 86_400_000).toISOString().slice(0, 10);
 
 /** An organization with teams and keys, and two that are near a limit. */
 async function company({ sluice }: ConsoleNode): Promise<void> {

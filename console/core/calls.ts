@@ -9,7 +9,7 @@ interface Asked {
 
 const clientsOfChat = ["curl", "OpenAI SDK, Python", "OpenAI SDK, TypeScript"];
 
-/** Of a model that chats, in a shell and with two libraries; of others, in a shell. */
+/** A model that chats is called in a shell and with two libraries, any other in a shell. */
 export function callsOf({ base, model, kind }: Asked): Client[] {
   if (kind === "chat") {
     const all = clients({ base, model, context_tokens: null, isPerson: false });

@@ -19,6 +19,11 @@ export function moneyWritten({ amount, currency }: Money, rounding: "nearest" | 
   return written(amount, currency, { ...digits, roundingMode: rounding === "down" ? "floor" : "halfExpand" });
 }
 
+/** The price of many tokens, whose millionths are what a token costs: `$0.20`, `$0.0125`. */
+export function priceWritten({ amount, currency }: Money): string {
+  return written(amount, currency, { minimumFractionDigits: minorDigitsOf(currency), maximumFractionDigits: 6 });
+}
+
 /** For the marks of an axis: `$1.5K`, `$0.002`. */
 export function moneyShort(value: number, currency: string): string {
   return written(String(value), currency, { notation: "compact", maximumSignificantDigits: 3 });

@@ -1,12 +1,14 @@
-/** What a report says of spend, as a chart and in words: by the whole nano, whatever is drawn. Pure. */
-import type { Answer } from "./client.ts";
+/** Spend by a report, as a chart and in words: by the whole nano, however it is drawn. Pure. */
+import type { Static } from "typebox";
+import type { Named } from "../../src/admin/management/verbs.ts";
 import { moneyOf, nanosOf } from "./money.ts";
 import type { Bucket, Unit } from "./range.ts";
 
-export type Report = Answer<"reportUsage">;
+/** As the client has it, which needs a browser. */
+export type Report = Static<Named<"reportUsage">["answers"]>;
 export type Row = Report["rows"][number];
 
-/** What a report can be by, beside its time. */
+/** The groups of a report, beside its time. */
 export const subjects = ["organization", "team", "person", "key", "model", "operation", "outcome"] as const;
 export type Subject = (typeof subjects)[number];
 
@@ -75,9 +77,9 @@ const pace_of: Record<Unit, number> = { hour: 24, day: 7, month: 3 };
 export const paceWords: Record<Unit, string> = { hour: "24 hours", day: "7 days", month: "3 months" };
 
 export interface Forecast {
-  /** What the span will have cost at its end. */
+  /** The cost of the span at its end. */
   total: bigint;
-  /** What is still to come, for each bucket. */
+  /** The cost that is still to come, for each bucket. */
   ahead: bigint[];
 }
 

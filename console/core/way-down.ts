@@ -24,7 +24,7 @@ export interface Reported {
   filters: Readonly<Record<string, string | null>>;
   from: string;
   to: string;
-  /** Of its days and months; absent: UTC. */
+  /** The zone of its days and months; absent: UTC. */
   zone?: Zone;
 }
 

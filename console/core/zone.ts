@@ -20,7 +20,7 @@ export class Zone {
     });
   }
 
-  /** What clocks there show, as if it were UTC. */
+  /** The time that clocks there show, as if it were UTC. */
   clock_ms(at_ms: number): number {
     const parts = Object.fromEntries(this.#format.formatToParts(at_ms).map(({ type, value }) => [type, Number(value)]));
     const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = parts as Record<string, number>;

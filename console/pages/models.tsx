@@ -1,9 +1,9 @@
-/** The catalog of models, for whoever may use them, and one of them: price, windows, calls to copy, engines, health and use. */
+/** The catalog of models, for the people who may use them, and one of them: price, windows, calls to copy, engines, health and use. */
 import { useState } from "preact/hooks";
 import { callsOf } from "../core/calls.ts";
 import type { Answer } from "../core/client.ts";
 import { grouped, wordsOf } from "../core/format.ts";
-import { moneyWritten, nanosOf } from "../core/money.ts";
+import { nanosOf, priceWritten } from "../core/money.ts";
 import { isMember, may, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
@@ -92,7 +92,7 @@ function ModelParts({ of: model }: { of: Model }) {
 function factsOf(model: Model) {
   const { kind, aliases, context_tokens, output_tokens_limit, capabilities, prices, retires_at, replaced_by } = model;
   const { input, cached_input, cache_write, output, search } = prices;
-  const million = (price: Model["prices"]["input"]) => `${moneyWritten(price)} a million tokens`;
+  const million = (price: Model["prices"]["input"]) => `${priceWritten(price)} a million tokens`;
   return [
     ["kind", kind],
     ["other names", aliases.join(", ")],
@@ -103,7 +103,7 @@ function factsOf(model: Model) {
     ["cached input", million(cached_input)],
     ["written to cache", nanosOf(cache_write) !== nanosOf(input) && million(cache_write)],
     ["output", makesText(model) && million(output)],
-    ["searches", search && nanosOf(search) > 0n && `${moneyWritten(search)} a thousand`],
+    ["searches", search && nanosOf(search) > 0n && `${priceWritten(search)} a thousand`],
     ["retires", retires_at && <Time key="r" at={retires_at} />],
     ["use instead", replaced_by && <ModelLink key="i" id={replaced_by} />],
   ].filter(([, value]) => value !== false) as [string, string][];

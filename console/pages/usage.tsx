@@ -79,18 +79,20 @@ export function UsagePage() {
         </>
       }
     >
-      <RangePicker of={spanned} now_ms={now_ms} />
-      <Filters of={filters} />
+      <div class="asked">
+        <RangePicker of={spanned} now_ms={now_ms} />
+        <Filters of={filters} />
+      </div>
       <Chips of={of} />
       <Show of={asked}>{(report) => <Totals report={report} />}</Show>
       <Section title={`Spend by ${subject}`}>
         <SpendChart of={of} by={subject} range={range} now_ms={now_ms} linkTo={spanAddress} linkOf={linkOf} />
       </Section>
       <div class="columns">
-        <Budgets by={subject} organization={of.organization} now_ms={now_ms} />
+        <Budgets by={subject} of={of} now_ms={now_ms} />
         <div>
-          {!isMember.value && by !== "person" && <TopList title="Top people" by="person" {...top} />}
-          {by !== "model" && <TopList title="Top models" by="model" {...top} />}
+          {!isMember.value && by !== "person" && !of.person && <TopList title="Top people" by="person" {...top} />}
+          {by !== "model" && !of.model && <TopList title="Top models" by="model" {...top} />}
         </div>
       </div>
       <Section title={`By ${by}`}>
@@ -137,7 +139,7 @@ const spanAddress = ({ from_ms, to_ms }: Bucket) => {
 const linkOf = (by: Subject, id: string) =>
   (narrowings as readonly Subject[]).includes(by) ? onlyAddress(by, id) : withQuery({ by });
 
-/** What the page is narrowed to, with the way back. */
+/** The filters of the page, with the way back. */
 function Chips({ of }: { of: Narrowed }) {
   const set = narrowings.filter((one) => one !== "organization" && of[one]);
   if (set.length === 0) return null;

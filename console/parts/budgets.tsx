@@ -1,16 +1,16 @@
 /** Budgets: how much of each is used, beside how much of its time is over, and when it will be full at this pace. */
-import type { Answer } from "../core/client.ts";
 import { percent } from "../core/format.ts";
 import { exactly, figureOf, moneyWritten } from "../core/money.ts";
 import { type Pace, paceOf, paceWords } from "../core/pace.ts";
 import { isMember, may, membership } from "../core/session.ts";
-import { idOf, nameOf, type Subject } from "../core/spend.ts";
+import { idOf, nameOf, type Row, type Subject } from "../core/spend.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { day_ms } from "../core/zone.ts";
 import { Show } from "./asked.tsx";
 import { Empty, Section } from "./section.tsx";
+import type { Narrowed } from "./spend-chart.tsx";
 
-type Standing = NonNullable<Answer<"reportUsage">["rows"][number]["standing"]>;
+type Standing = NonNullable<Row["standing"]>;
 type Window = Standing["week"];
 
 interface Budget {
@@ -29,35 +29,40 @@ const days_back = 31;
 
 interface Props {
   by: Subject;
-  organization: string | undefined;
+  of: Narrowed;
   now_ms: number;
 }
 
 /** Those of the subjects that the page is by, or else of all that the reader sees. */
-export function Budgets({ by, organization, now_ms }: Props) {
-  const own = organization ?? membership.value?.organization;
+export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
+  const own = of.organization ?? membership.value?.organization;
   const isBudgeted = budgeted.some((one) => one === by);
   const usual = isMember.value ? "person" : own ? "team" : "organization";
   const subject: Subject = isBudgeted ? by : usual;
   const groups = subject === "person" && !own ? "organization,person" : subject;
   const from = new Date(now_ms - days_back * day_ms).toISOString().slice(0, 10);
-  const narrowed = organization ? { organization } : {};
-  const asked = useAnswer("reportUsage", { ...narrowed, by: groups, from, largest: asked_max });
+  const asked = useAnswer("reportUsage", { ...of, by: groups, from, largest: asked_max });
+  // Most organizations have a budget for their teams.
+  const hasTeams = subject === "organization";
+  const teams = useAnswer(
+    "reportUsage",
+    hasTeams ? { ...of, by: "organization,team", from, largest: asked_max } : null,
+  );
   const whole = useAnswer("readUsage", own && may("readUsage") ? { organization: own } : null);
-  const plural = subject === "person" ? "people" : `${subject}s`;
+  const plural = hasTeams ? "organizations and teams" : subject === "person" ? "people" : `${subject}s`;
   return (
-    <Section title="Budgets" aside={`of ${plural}, as they are now; the mark is where even use would be`}>
+    <Section
+      title="Budgets"
+      aside={`${isMember.value ? "" : `of ${plural}, `}as they are now; the mark is where even use would be`}
+    >
       <Show of={asked}>
         {({ rows }) => {
-          const own = whole.answer ? budgetsOf(whole.answer.organization, whole.answer, now_ms) : [];
-          const all = rows.flatMap((row) => {
-            const name = nameOf(row, subject);
-            const full = groups.includes(",") ? `${name}, ${row.organization}` : name;
-            return row.standing && idOf(row, subject) !== null ? budgetsOf(full, row.standing, now_ms) : [];
-          });
-          const budgets = [...own, ...all].sort(mostUrgent);
-          if (budgets.length === 0)
-            return <Empty>No {subject} that has used something lately has a budget for a week or a month.</Empty>;
+          const budgets = [
+            ...(whole.answer && !hasTeams ? budgetsOf(whole.answer.organization, whole.answer, now_ms) : []),
+            ...rows.flatMap((row) => rowBudgets(row, subject, now_ms)),
+            ...(teams.answer?.rows ?? []).flatMap((row) => rowBudgets(row, "team", now_ms)),
+          ].sort(mostUrgent);
+          if (budgets.length === 0) return <Empty>{noneWords(subject)}</Empty>;
           return (
             <>
               <ul class="budgets">
@@ -74,6 +79,22 @@ export function Budgets({ by, organization, now_ms }: Props) {
       </Show>
     </Section>
   );
+}
+
+/** The budgets of a row; among several organizations, its own is named. */
+function rowBudgets(row: Row, subject: Subject, now_ms: number): Budget[] {
+  if (!row.standing || idOf(row, subject) === null) return [];
+  const name = nameOf(row, subject);
+  return budgetsOf(
+    row.organization && subject !== "organization" ? `${name}, ${row.organization}` : name,
+    row.standing,
+    now_ms,
+  );
+}
+
+function noneWords(subject: Subject): string {
+  if (isMember.value) return "You have no budget of your own for a week or a month.";
+  return `No ${subject} that has used something lately has a budget for a week or a month.`;
 }
 
 function budgetsOf(name: string, standing: Pick<Standing, "week" | "month">, now_ms: number): Budget[] {

@@ -1,13 +1,12 @@
 /** The models that are served: what each is for, how much fits into it, and what its requests cost. */
 import type { ItemOf } from "../core/client.ts";
 import { compacted, grouped, wordsOf } from "../core/format.ts";
-import { figureOf, nanosOf } from "../core/money.ts";
-import { Money } from "./number.tsx";
+import { figureOf, nanosOf, priceWritten } from "../core/money.ts";
 import { Table } from "./table.tsx";
 
 export type Model = ItemOf<"listModels">;
 
-/** What only models that make text have. */
+/** Only such a model has a price of output. */
 export const makesText = ({ kind }: Pick<Model, "kind">) => kind === "chat" || kind === "completion";
 
 export function ModelTable({ models }: { models: readonly Model[] }) {
@@ -15,6 +14,7 @@ export function ModelTable({ models }: { models: readonly Model[] }) {
   return (
     <Table<Model>
       caption="Models"
+      isDense
       rows={models}
       keyOf={({ id }) => id}
       columns={[
@@ -29,17 +29,21 @@ export function ModelTable({ models }: { models: readonly Model[] }) {
         {
           head: "Input",
           isNumber: true,
-          cell: ({ prices }) => <Money of={prices.input} />,
+          cell: ({ prices }) => priceWritten(prices.input),
           order: ({ prices }) => figureOf(prices.input),
         },
-        { head: "Cached input", isNumber: true, cell: ({ prices }) => <Money of={prices.cached_input} /> },
+        { head: "Cached input", isNumber: true, cell: ({ prices }) => priceWritten(prices.cached_input) },
         {
           head: "Output",
           isNumber: true,
-          cell: (model) => (makesText(model) ? <Money of={model.prices.output} /> : "–"),
+          cell: (model) => (makesText(model) ? priceWritten(model.prices.output) : "–"),
           order: ({ prices }) => figureOf(prices.output),
         },
-        hasSearch && { head: "1,000 searches", isNumber: true, cell: ({ prices }) => <Money of={prices.search} /> },
+        hasSearch && {
+          head: "1,000 searches",
+          isNumber: true,
+          cell: ({ prices }) => (prices.search ? priceWritten(prices.search) : "–"),
+        },
         { head: "Can", cell: ({ capabilities }) => capabilities.map(wordsOf).join(", ") },
       ]}
     />

@@ -27,7 +27,7 @@ interface Props {
   written: (value: number) => string;
   /** Whether there is nothing between two whole numbers. */
   isCount?: boolean;
-  /** What is said of a place; without one, of all. */
+  /** The words for a place; without one, for all of them. */
   said: (at: number | null) => ComponentChildren;
   legend: (at: number | null) => ComponentChildren;
   /** Opens what stands at a place. */
@@ -35,9 +35,10 @@ interface Props {
   height?: number;
 }
 
-const axis_px = 52;
 const foot_px = 22;
 const head_px = 8;
+/** The width of a letter beside the axis. */
+const letter_px = 6.7;
 /** Half of a label may stand beside the last bar. */
 const end_px = 14;
 /** The least room for a label below the axis. */
@@ -57,15 +58,19 @@ export function Plot({
 }: Props) {
   const [at, setAt] = useState<number | null>(null);
   const [box, width] = useWidth();
-  const shown = at !== null && at < places.length ? at : null;
+  // A finger points with its first touch, and opens with the next.
+  const opens = useRef(true);
+  const current = at !== null && at < places.length ? at : null;
+  const scale = scaleOf(places.length, bars, lines, isCount ? 1 : 0);
+  const axis_px = 14 + letter_px * Math.max(...scale.marks.map((mark) => written(mark).length));
   const inner = Math.max(0, width - axis_px - end_px);
   const step = places.length === 0 ? 0 : inner / places.length;
   const placeOf = (x: number) => Math.min(places.length - 1, Math.max(0, Math.floor((x - axis_px) / step)));
-  const pointed = ({ clientX, currentTarget }: PointerEvent) =>
+  const pointed = ({ clientX, currentTarget }: MouseEvent) =>
     placeOf(clientX - (currentTarget as Element).getBoundingClientRect().left);
   const keyed = (event: KeyboardEvent) => {
-    const next = reached(event.key, shown, places.length);
-    if (event.key === "Enter" && shown !== null) open?.(shown);
+    const next = reached(event.key, current, places.length);
+    if (event.key === "Enter" && current !== null) open?.(current);
     if (next === undefined) return;
     event.preventDefault();
     setAt(next);
@@ -73,7 +78,7 @@ export function Plot({
   return (
     <div class="plot">
       <p class="plot-said" aria-live="polite">
-        {said(shown)}
+        {said(current)}
       </p>
       <section
         class={open ? "plot-area opens" : "plot-area"}
@@ -83,9 +88,13 @@ export function Plot({
         ref={box}
         onKeyDown={keyed}
         onPointerMove={(event) => setAt(pointed(event))}
-        onPointerLeave={() => setAt(null)}
+        onPointerDown={(event) => {
+          opens.current = event.pointerType !== "touch" || pointed(event) === at;
+          setAt(pointed(event));
+        }}
+        onPointerLeave={({ pointerType }) => pointerType !== "touch" && setAt(null)}
         onBlur={() => setAt(null)}
-        onClick={(event) => open?.(pointed(event as unknown as PointerEvent))}
+        onClick={(event) => opens.current && open?.(pointed(event))}
       >
         {width > 0 && step > 0 && (
           <Picture
@@ -93,15 +102,16 @@ export function Plot({
             bars={bars}
             lines={lines}
             written={written}
-            isCount={isCount}
+            scale={scale}
+            axis_px={axis_px}
             height={height}
             width={width}
             step={step}
-            at={shown}
+            at={current}
           />
         )}
       </section>
-      {legend(shown)}
+      {legend(current)}
     </div>
   );
 }
@@ -130,17 +140,30 @@ function useWidth() {
   return [box, width] as const;
 }
 
-interface Sized extends Required<Pick<Props, "places" | "bars" | "lines" | "written" | "isCount" | "height">> {
+interface Scale {
+  marks: number[];
+  top: number;
+}
+interface Sized extends Required<Pick<Props, "places" | "bars" | "lines" | "written" | "height">> {
+  scale: Scale;
+  axis_px: number;
   width: number;
   step: number;
   at: number | null;
 }
 
-function Picture({ places, bars, lines, written, isCount, height, width, step, at }: Sized) {
+function scaleOf(places: number, bars: readonly Drawn[], lines: readonly Drawn[], step_min: number): Scale {
+  const heightAt = (place: number) => bars.reduce((sum, { values }) => sum + Math.max(0, values[place] ?? 0), 0);
+  const stacked = Array.from({ length: places }, (_, place) => heightAt(place));
+  return marksOf(
+    Math.max(0, ...stacked, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))),
+    step_min,
+  );
+}
+
+function Picture({ places, bars, lines, written, scale, axis_px, height, width, step, at }: Sized) {
+  const { marks, top } = scale;
   const room = height - foot_px - head_px;
-  const stacked = places.map((_, place) => bars.reduce((sum, { values }) => sum + Math.max(0, values[place] ?? 0), 0));
-  const highest = Math.max(...stacked, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
-  const { marks, top } = marksOf(highest, isCount ? 1 : 0);
   const x = (place: number) => axis_px + (place + 0.5) * step;
   const y = (value: number) => head_px + room * (1 - Math.max(0, value) / top);
   const every = Math.max(1, Math.ceil(label_px / step));
@@ -195,7 +218,7 @@ function Stack({ bars, place, x, y, width }: Stacked) {
         if (value === 0) return null;
         const [bottom, top] = [y(below), y(below + value)];
         below += value;
-        // What is too little to be seen is still there.
+        // A value that is too little to be seen is still there.
         return (
           <rect key={`${at} ${name}`} class={tone} x={x} y={top} width={width} height={Math.max(0.75, bottom - top)} />
         );
@@ -231,7 +254,7 @@ function Line({ tone, points }: { tone: string; points: readonly (readonly [x: n
 }
 
 /** Three to five round values, of which the last is above all others. */
-export function marksOf(highest: number, step_min = 0): { marks: number[]; top: number } {
+function marksOf(highest: number, step_min: number): Scale {
   if (!(highest > 0)) return { marks: [0], top: 1 };
   const rough = highest / 4;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -12,7 +12,7 @@ export interface Spanned {
 
 export const readersZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC";
 
-/** Of the address, in the zone that it names, or else in the reader's. */
+/** The span of the address, in the zone that it names, or else in the reader's. */
 export function spanOfAddress(now_ms: number): Spanned {
   const [from, to] = [query.value.get("from"), query.value.get("to")];
   const zone = zoneNamed(query.value.get("zone") ?? readersZone());

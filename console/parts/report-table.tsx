@@ -16,7 +16,7 @@ interface Props {
   report: Report;
   by: string;
   zone: Zone;
-  /** Of the span before, as far as this one has come, by the same; null: it is not known. */
+  /** The same report of the span before, as far as this one has come; null: it is not known. */
   before: Report | null;
 }
 
@@ -27,13 +27,14 @@ export function ReportTable({ report, by, zone, before }: Props) {
   const most = Math.max(1e-9, ...rows.map(costOf));
   if (leftOut > 0) ordered.push(restOf(report));
   const costs = new Map(before?.rows.map((row) => [keyOf(row, by), row.cost.total]));
-  const hasBefore = before !== null && !isTime && before.rows_left_out === 0;
+  const hasBefore = before !== null && !isTime && before.rows_left_out === 0 && isSome(before.total.cost.total);
   return (
     <Table<Line>
       caption={`Usage by ${by}`}
       rows={ordered}
       keyOf={(row, at) => (row.others ? "others" : `${keyOf(row, by)} ${at}`)}
       isLast={(row) => row.others === true}
+      isDense
       columns={[
         {
           head: `${by[0]!.toUpperCase()}${by.slice(1)}`,
@@ -91,7 +92,7 @@ function Change({ now, before }: { now: Amount; before: Amount | undefined }) {
   return <span title={`${exactly(before)} in the period before`}>{words}</span>;
 }
 
-/** What the rows that are shown leave of the sum of all. */
+/** The sum of all less the rows that are shown. */
 function restOf({ rows, total, currency }: Report): Line {
   const rest = Object.fromEntries(
     counts.map((name) => [name, rows.reduce((sum, row) => sum - row[name], total[name])]),
@@ -144,10 +145,10 @@ function Only({ row, by }: { row: Line; by: Subject }) {
   );
 }
 
-/** Of a model, people are of interest, and of anything else the models. */
+/** A model is shown by its people, and anything else by its models. */
 export function onlyAddress(by: Subject, id: string): string {
   return withQuery({ [by]: id, by: by === "model" ? null : "model", sort: null, rows: null });
 }
 
-/** What a report can be narrowed to. */
+/** The filters of a report. */
 const narrowings: readonly string[] = ["organization", "team", "person", "key", "model"];

@@ -31,7 +31,7 @@ import { Money } from "./number.tsx";
 import { type Drawn, Plot, Swatch } from "./plot.tsx";
 import { Empty } from "./section.tsx";
 
-/** What spend is narrowed to: slugs and IDs. */
+/** The filters of spend: slugs and IDs. */
 export type Narrowed = Partial<Record<"organization" | "team" | "person" | "key" | "model", string>>;
 
 export interface Spent {
@@ -98,8 +98,10 @@ function Chart(props: Charted) {
   const buckets = useMemo(() => bucketsOf(range), [range.from_ms, range.to_ms, range.zone.name]);
   const series = seriesOf(report, by, buckets);
   const totals = totalsOf(series, buckets);
-  const forecast = forecastOf(totals, buckets, unitOf(range), now_ms);
-  const past = before && pastOf(before);
+  const ahead = forecastOf(totals, buckets, unitOf(range), now_ms);
+  const forecast = ahead && sum(ahead.ahead) > 0n ? ahead : null;
+  const earlier = before && pastOf(before);
+  const past = earlier?.totals.some((nanos) => nanos !== 0n) ? earlier : null;
   const figure = (nanos: bigint) => figureOf(moneyIn(report, nanos));
   const bars: Drawn[] = series.map((one, at) => ({
     name: one.name,
@@ -109,7 +111,7 @@ function Chart(props: Charted) {
   if (forecast) bars.push({ name: "forecast", tone: "tone-ahead", values: forecast.ahead.map(figure) });
   const money = (nanos: bigint) => moneyWritten(moneyIn(report, nanos));
   const exact = (nanos: bigint) => <Money of={moneyIn(report, nanos)} />;
-  if (report.rows.length === 0 && (!past || past.totals.every((nanos) => nanos === 0n)))
+  if (report.rows.length === 0 && !past)
     return <Empty>Nothing was used in this period. A request counts when it has ended.</Empty>;
   return (
     <Plot
@@ -161,7 +163,7 @@ function Chart(props: Charted) {
               still to come, as in the last {paceWords[unitOf(range)]}
             </Entry>
           )}
-          {past && (
+          {before && past && (
             <Entry
               title="The period before"
               tone="line-before"

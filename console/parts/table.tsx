@@ -24,9 +24,11 @@ interface Props<Row> {
   keyOf: (row: Row, at: number) => string;
   /** Whether a row stays below all others, however they are sorted. */
   isLast?: (row: Row) => boolean;
+  /** Whether there are many rows of figures, so that on a narrow screen two stand beside one another. */
+  isDense?: boolean;
 }
 
-export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false }: Props<Row>) {
+export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false, isDense }: Props<Row>) {
   const seen = columns.filter((one): one is Column<Row> => Boolean(one));
   const hasFoot = seen.some(({ foot }) => foot !== undefined);
   const sorted = sortedRows(rows, seen, isLast);
@@ -34,7 +36,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false
     <>
       {seen.some(({ order }) => order) && <SortSelect columns={seen} />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard. */}
-      <section class="table" aria-label={caption} tabIndex={0}>
+      <section class={isDense ? "table dense" : "table"} aria-label={caption} tabIndex={0}>
         <table>
           <caption class="hidden">{caption}</caption>
           <thead>

@@ -32,7 +32,10 @@ export function UpstreamHours({ of, range, now_ms }: Props) {
     to: hours.to,
   });
   return (
-    <Section title="Engines by the hour" aside={rangeWords(hours)}>
+    <Section
+      title="Engines by the hour"
+      aside={`${of.model || of.upstream ? "" : "of the whole service, "}${rangeWords(hours)}`}
+    >
       <Show of={asked}>
         {(report) =>
           report.total.requests === 0 && report.followed.length === 0 ? (
@@ -158,6 +161,7 @@ function Engines({ of: { upstreams } }: { of: Report }) {
   return (
     <Table
       caption="Engines by the hour"
+      isDense
       rows={upstreams}
       keyOf={({ upstream }) => upstream ?? "none"}
       columns={[
@@ -210,6 +214,7 @@ function Troubles({ of: { failures, followed } }: { of: Report }) {
     <div class="sum">
       <Table
         caption="Errors by engine"
+        isDense
         rows={all}
         keyOf={({ upstream, what, seen }) => `${upstream} ${what} ${seen}`}
         columns={[

@@ -1,8 +1,8 @@
-/** The models that are served, with prices, windows and capabilities, for whoever may use them. */
+/** The models that are served, with prices, windows and capabilities, for the people who may use them. */
 import Type from "typebox";
 import { grouped } from "../../core/inference/amounts.ts";
 import { modelKinds } from "../../core/inference/model.ts";
-import { inWords } from "../../core/inference/money.ts";
+import { type Money, shortest } from "../../core/inference/money.ts";
 import { ModelPrices } from "../../core/operations/receipt-shape.ts";
 import { ModelId, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
@@ -52,12 +52,15 @@ const example: ServedModel = {
   replacedBy: null,
 };
 
+/** With all digits: two decimals would be too few for a price. */
+const priceOf = ({ amount, currency }: Money) => `${shortest(amount)} ${currency}`;
+
 const columns: Column<ServedModel>[] = [
   { head: "MODEL", cell: ({ id }) => id },
   { head: "KIND", cell: ({ kind }) => kind },
   { head: "CONTEXT", cell: ({ contextTokens }) => grouped(contextTokens) },
-  { head: "INPUT, A MILLION", cell: ({ prices }) => inWords(prices.input) },
-  { head: "OUTPUT, A MILLION", cell: ({ prices }) => inWords(prices.output) },
+  { head: "INPUT, A MILLION", cell: ({ prices }) => priceOf(prices.input) },
+  { head: "OUTPUT, A MILLION", cell: ({ prices }) => priceOf(prices.output) },
   { head: "CAPABILITIES", cell: ({ capabilities }) => capabilities.join(", ") || "-", breaks: true, optional: true },
   { head: "RETIRES (UTC)", cell: ({ retiresAt }) => minute(retiresAt) ?? "-", optional: true },
 ];

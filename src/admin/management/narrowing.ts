@@ -1,4 +1,4 @@
-/** What a list or a report is narrowed to. Whatever the caller does not see is not found. */
+/** The filters that lists and reports have in common. A thing that the caller does not see is not found. */
 import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { personOf } from "./people.ts";

@@ -9,7 +9,7 @@ export interface UpstreamQuery {
   model?: string | undefined;
 }
 
-/** Of requests that have ended. Times are those within which half of them, and 95 %, had it; null if none had. */
+/** Requests that have ended. Times are those within which half of them, and 95 %, had it; null if none had. */
 export interface UpstreamMeasures {
   requests: number;
   failed: number;

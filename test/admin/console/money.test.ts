@@ -48,6 +48,8 @@ test("money that people know", () => {
   expect(dollars("2200.181400000")).toBe("$2,200.18");
   expect(dollars("0.000213440")).toBe("$0.00021");
   expect(dollars("0.000000000")).toBe("$0.00");
+  expect(page.priceWritten({ amount: "0.012500", currency: "USD" })).toBe("$0.0125");
+  expect(page.priceWritten({ amount: "3.000000", currency: "USD" })).toBe("$3.00");
   expect(page.moneyShort(1500, "USD")).toBe("$1.5K");
   expect(page.moneyShort(0.0025, "USD")).toBe("$0.0025");
   expect([changeWords(112n, 100n), changeWords(96n, 100n), changeWords(100n, 100n), changeWords(5n, 0n)]).toEqual([

@@ -339,7 +339,7 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     await own.signIn(node.tokens.admin);
     await own.page.route("**/assets/charts.*", (route) => route.abort());
     await own.page.goto(`${node.url}/usage`);
-    await own.page.getByText("This page could not be loaded. Load the console again.").waitFor();
+    await own.page.getByText("The charts could not be loaded. Load the console again.").waitFor();
     await own.context.close();
   });
 

@@ -207,6 +207,29 @@ describe.skipIf(noBrowser !== null)(`spend${noBrowser ? `: ${noBrowser}` : ""}`,
       .locator("tbody td[data-head=Requests]")
       .evaluateAll((cells) => cells.map((cell) => Number(cell.textContent!.replaceAll(",", ""))));
 
+  test("a finger that touches a bar is told its day, and opens it with the next touch", async () => {
+    const context = await browser.newContext({
+      hasTouch: true,
+      viewport: { width: 390, height: 900 },
+      locale: "en-GB",
+    });
+    const phone = await context.newPage();
+    await phone.goto(company.url);
+    await phone.fill("#token", company.token);
+    await phone.click("button[type=submit]");
+    await phone.waitForSelector(".rail");
+    await phone.goto(`${company.url}/usage?organization=acme&by=model&${weeks}&zone=Europe%2FBerlin`);
+    const chart = phone.locator(".plot-area").first();
+    await chart.locator("rect").first().waitFor();
+    const touch = () => chart.tap({ position: { x: 200, y: 60 } });
+    await touch();
+    await until(async () => (await phone.locator(".plot-said strong").first().textContent())!.includes(","));
+    expect(new URL(phone.url()).searchParams.get("from")).toBe(from);
+    await touch();
+    await until(() => new URL(phone.url()).searchParams.get("from") !== from);
+    await context.close();
+  });
+
   test("says where a zone's days cannot be told, and shows those of UTC", async () => {
     const context = await browser.newContext({ timezoneId: "Asia/Kathmandu", locale: "en-GB" });
     const other = await context.newPage();
