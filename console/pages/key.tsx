@@ -2,6 +2,7 @@
 import type { Answer } from "../core/client.ts";
 import { isMember } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { SubjectSpend } from "../later.tsx";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
@@ -11,7 +12,6 @@ import { LimitsOf } from "../parts/limits.tsx";
 import { OrganizationLink } from "../parts/links.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
-import { Spend } from "../parts/spend.tsx";
 import { Table } from "../parts/table.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { Distance, Time } from "../parts/time.tsx";
@@ -56,7 +56,7 @@ export function KeyPage({ id, tab }: PageProps) {
                       of={limits}
                       none="Nothing limits the key but what limits its team, its owner and its organization."
                     />
-                    <Spend of={{ key: id }} />
+                    <SubjectSpend of={{ key: id }} />
                     <Section title="Details">
                       <Facts of={factsOf(key)} />
                     </Section>

@@ -2,6 +2,7 @@
 import type { Answer, Input, VerbName } from "../core/client.ts";
 import { may } from "../core/session.ts";
 import { type Asked, useAnswer } from "../core/use-answer.ts";
+import { SubjectSpend } from "../later.tsx";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
@@ -15,7 +16,6 @@ import { Settings } from "../parts/organization-settings.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Facts, Page, Section, State } from "../parts/section.tsx";
-import { Spend } from "../parts/spend.tsx";
 import { type Tab, Tabs } from "../parts/tabs.tsx";
 import { Teams } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
@@ -173,7 +173,7 @@ function Overview({ organization, usage, changed }: Of) {
           )}
         </Show>
       </Section>
-      <Spend of={{ organization: slug }} by="team" />
+      <SubjectSpend of={{ organization: slug }} by="team" />
       <div class="columns">
         <TopSpend title="Spend by person, this month" organization={slug} by="person" />
         <TopSpend title="Spend by model, this month" organization={slug} by="model" />

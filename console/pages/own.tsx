@@ -1,12 +1,12 @@
 /** The first page of somebody who is in an organization: their own usage, limits, keys and requests. */
 import { membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { SubjectSpend } from "../later.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { OwnKeys, SignIns } from "../parts/keys.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Page, Section } from "../parts/section.tsx";
-import { Spend } from "../parts/spend.tsx";
 
 const requests_shown = 5;
 
@@ -31,7 +31,7 @@ export function OwnPage() {
         of={limits}
         none="Nothing limits you but the limits of your organization, which everybody there shares."
       />
-      <Spend of={{ person }} />
+      <SubjectSpend of={{ person }} />
       <OwnKeys organization={organization} />
       <SignIns organization={organization} person={person} />
       <Section title="Your last requests" aside={<a href={`/requests?person=${person}`}>All</a>}>

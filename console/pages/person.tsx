@@ -1,6 +1,7 @@
 /** One person: what they used of their limits, their memberships, keys and requests. */
 import type { Answer } from "../core/client.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { SubjectSpend } from "../later.tsx";
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
@@ -10,7 +11,6 @@ import { LimitsOf } from "../parts/limits.tsx";
 import { Memberships } from "../parts/memberships.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Empty, Facts, Page, Section, State } from "../parts/section.tsx";
-import { Spend } from "../parts/spend.tsx";
 import { Suspension } from "../parts/suspension.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { Time } from "../parts/time.tsx";
@@ -67,7 +67,7 @@ function Overview({ of: person, changed }: Of) {
       {organizationsOf(person).map((organization) => (
         <PersonLimits key={organization} organization={organization} person={person.id} />
       ))}
-      <Spend of={{ person: person.id }} />
+      <SubjectSpend of={{ person: person.id }} />
       <Memberships of={person} changed={changed} />
       <Section title="Details">
         <Facts of={factsOf(person)} />

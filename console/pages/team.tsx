@@ -1,6 +1,7 @@
 /** One team: what it used of its limits, its members, keys and requests. */
 import { may } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
+import { SubjectSpend } from "../later.tsx";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
@@ -10,7 +11,6 @@ import { OrganizationLink } from "../parts/links.tsx";
 import { PeopleList } from "../parts/people-list.tsx";
 import { RequestList } from "../parts/request-list.tsx";
 import { Facts, Page, Section } from "../parts/section.tsx";
-import { Spend } from "../parts/spend.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { TeamActs } from "../parts/teams.tsx";
 import { Time } from "../parts/time.tsx";
@@ -41,7 +41,7 @@ export function TeamPage({ id, tab }: PageProps) {
                       of={limits}
                       none="Nothing limits the team but the limits of its organization."
                     />
-                    <Spend of={{ team: id }} by="person" />
+                    <SubjectSpend of={{ team: id }} by="person" />
                     <Section title="Details">
                       <Facts
                         of={[

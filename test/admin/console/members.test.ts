@@ -247,6 +247,7 @@ describe("a member", () => {
       "reportUsage",
       "revokeKey",
       "rotateKey",
+      "search",
       "tryModel",
     ]);
   });

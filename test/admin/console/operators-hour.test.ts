@@ -133,7 +133,10 @@ describe.skipIf(noBrowser !== null)(`an operator's hour${noBrowser ? `: ${noBrow
     expect((await saved("CSV")).join("\n")).toContain("globex");
 
     // A key revoked while it streams.
-    const stream = await ask(quiet, "Tell me more. [simulator: tps=20]", { max_tokens: 2000, stream: true });
+    const stream = await ask(quiet, "Tell me more. [simulator: tps=20 tokens=1000]", {
+      max_tokens: 2000,
+      stream: true,
+    });
     const reader = stream.body!.getReader();
     expect((await reader.read()).done).toBeFalse();
     await tab.visit("/organizations/globex/keys");

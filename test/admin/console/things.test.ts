@@ -118,12 +118,14 @@ describe.skipIf(noBrowser !== null)(`the page of a thing${noBrowser ? `: ${noBro
   });
 
   test("opens a form from the row of a table as from anywhere", async () => {
-    const looks = (): Promise<string[]> =>
-      tab.page.evaluate(`(() => {
+    const looks = async (): Promise<string[]> => {
+      await dialog().locator("button[type=submit]").waitFor();
+      return tab.page.evaluate(`(() => {
         const dialog = document.querySelector("dialog[open]");
         const [own, submit] = [dialog, dialog.querySelector("button[type=submit]")].map((one) => getComputedStyle(one));
         return [own.textAlign, own.whiteSpace, submit.backgroundColor, submit.borderTopColor];
       })()`);
+    };
     await tab.visit(`/keys/${key.id}`);
     const rotate = main().getByRole("button", { name: "Rotate" });
     await rotate.click();
