@@ -12,7 +12,7 @@ const clientsOfChat = ["curl", "OpenAI SDK, Python", "OpenAI SDK, TypeScript"];
 /** A model that chats is called in a shell and with two libraries, any other in a shell. */
 export function callsOf({ base, model, kind }: Asked): Client[] {
   if (kind === "chat") {
-    const all = clients({ base, model, context_tokens: null, isPerson: false });
+    const all = clients({ base, model, isOffered: true, context_tokens: null, isPerson: false });
     return all.filter(({ name }) => clientsOfChat.includes(name));
   }
   const { path, body } = others[kind];

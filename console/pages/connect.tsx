@@ -1,5 +1,6 @@
 /** How to put a client in: for each, the block to copy, with this server's address and a model. */
 import { useId, useState } from "preact/hooks";
+import { query } from "../core/address.ts";
 import { clients } from "../core/clients.ts";
 import { isMember, type Membership, may, membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
@@ -14,8 +15,8 @@ const usual = "qwen/qwen3-coder";
 
 /** The models of the catalog and their windows, the first with tools first; empty for those who may not see it. */
 function useModels() {
-  const { answer } = useAnswer("showConfiguration", may("showConfiguration") ? {} : null);
-  const chat = answer?.models.filter(({ kind }) => kind === "chat") ?? [];
+  const { answer } = useAnswer("listModels", may("listModels") ? {} : null);
+  const chat = answer?.data.filter(({ kind }) => kind === "chat") ?? [];
   return chat.toSorted((one, other) => Number(hasTools(other)) - Number(hasTools(one)));
 }
 
@@ -25,7 +26,7 @@ export function ConnectPage() {
   const own = membership.value;
   const known = useModels();
   const offered = own?.models ?? (known.length > 0 ? known.map(({ id }) => id) : null);
-  const [chosen, setModel] = useState<string | null>(null);
+  const [chosen, setModel] = useState<string | null>(query.value.get("model"));
   const model = chosen ?? offered?.[0] ?? usual;
   // Else the command takes the server's first model with tools.
   const isOffered = chosen !== null || offered !== null;

@@ -23,7 +23,7 @@ export type StandingSubject = keyof typeof standingSubjects;
 export const modelLimitsPrefix = "lim_" as const satisfies IdPrefix;
 
 export interface Standing extends Pick<SubjectReading, "models" | "windows" | "concurrentRequests" | "running"> {
-  /** Of the subject, or of its limits for `models`. */
+  /** The ID of the subject, or of its limits for `models`. */
   id: string;
   organizationId: string;
   /** The store's clock. */
