@@ -49,7 +49,7 @@ test("the line of a request names its upstream, and each attempt where one faile
   expect(line).toMatchObject({
     upstream: "canary-well",
     attempts: [
-      { upstream: "canary-sick", outcome: "failed", ms: expect.any(Number) },
+      { upstream: "canary-sick", outcome: "failed", status: 503, ms: expect.any(Number) },
       { upstream: "canary-well", outcome: "answered", ms: expect.any(Number) },
     ],
   });
@@ -60,7 +60,9 @@ test("the line of a request names its upstream, and each attempt where one faile
   const { route } = await sluice.json<{ route: object }>("request", "show", told.requestId);
   expect(route).toMatchObject({ upstream: "canary-well", attempts: 2, tried: line.attempts! });
   const { stdout } = await sluice.cli("request", "show", told.requestId);
-  expect(stdout).toMatch(/^attempt 1 +canary-sick, failed, \d+ ms\nattempt 2 +canary-well, answered, \d+ ms$/m);
+  expect(stdout).toMatch(
+    /^attempt 1 +canary-sick, failed \(503\), \d+ ms: overloaded\nattempt 2 +canary-well, answered, \d+ ms$/m,
+  );
   sick.isSick = false;
   const plain = await lineOfRequest((await asks()).requestId);
   expect(plain.upstream).toBe("canary-sick");

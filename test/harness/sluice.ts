@@ -114,7 +114,9 @@ export async function startSluice(options: SluiceOptions = {}): Promise<Sluice> 
     );
     url = / serving on (\S+)\n/.exec(out.text())?.[1] ?? "";
     if (!url) throw new Error(`the service did not start: ${err.text()}`);
-    const isNew = async () => !options.dataDir || (await json<object[]>("org", "list")).length === 0;
+    // A command that refuses the database's schema lists nothing.
+    const organizations = async () => (await cli("org", "list", "--json")).stdout;
+    const isNew = async () => !options.dataDir || (await organizations()).trim() === "[]";
     key =
       demoKey(out.text()) ?? ((await isNew()) ? await createdKey(json, store === "pglite" ? "pro" : "unlimited") : "");
   } catch (failure) {

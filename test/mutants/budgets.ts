@@ -187,7 +187,7 @@ export const budgets: Mutant[] = [
   {
     name: "a key's usage leaves out limits for models",
     file: "src/stores/postgres/standing.ts",
-    find: "union all select m.subject_id, m.models from usage_subject m where m.parent_id = l.id",
+    find: "union all select m.subject_id from usage_subject m where m.parent_id = l.id",
     replace: "",
     caughtBy: [`${forModels} all patterns that match`],
     rule: modelRule,

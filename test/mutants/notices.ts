@@ -34,7 +34,7 @@ export const notices: Mutant[] = [
   {
     name: "a team's share is that of any other team",
     file: queue,
-    find: "case when s.subject <> 'organization' then s.subject_id end",
+    find: "nullif(s.subject_id, s.organization_id)",
     replace: "null",
     caughtBy: [`${tests} > postgres a team and a key`],
     rule,

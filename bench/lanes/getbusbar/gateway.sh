@@ -91,14 +91,9 @@ gw_launch() {
 
 _sluice() { docker exec "$SLUICE_CONTAINER" /usr/local/bin/sluice "$@" --json; }
 
-# The first start on the embedded database has made one, on the plan pro.
 _sluice_organization() {
-  if [ -n "${SLUICE_DATABASE_URL:-}" ]; then
-    _sluice org create bench --plan pro >/dev/null 2>&1
-    echo bench
-  else
-    echo demo
-  fi
+  _sluice org create bench --plan pro >/dev/null 2>&1
+  echo bench
 }
 
 # Of the runner: whole process trees, the same for all.

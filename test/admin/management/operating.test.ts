@@ -52,7 +52,7 @@ test("a request shows each window in percent and in money, before and after", as
   const verb = verbNamed("findRequest");
   const context = {
     ledger: { receiptOfAny: async () => receipt },
-    administration: { findOrganization: async () => ({ slug: "acme" }) },
+    administration: { findOrganization: async () => ({ slug: "acme" }), findKey: async () => null },
     isInSight: () => true,
     isKeyInSight: async () => true,
     person: null,

@@ -231,7 +231,10 @@ test("a key's requests a minute: it sees its own, its neighbours see the organiz
   expect(rateHeadersOf(full)).toEqual(["2", "0", expect.stringMatching(/^(5\d|60)$/)]);
   const error = await refused(full);
   expect(error).toMatchObject({ code: "rate_limit_exceeded", limited_by: "key" });
-  expect(await service.json("request", "show", String(error.request_id))).toMatchObject({
+  // Refusals are written behind the answers' backs.
+  const shown = () => service.cli("request", "show", String(error.request_id), "--json");
+  await until(async () => (await shown()).code === 0, 10_000, "the refusal to be written");
+  expect(JSON.parse((await shown()).stdout)).toMatchObject({
     refusal: { message: error.message, limit: { name: "requests_per_minute", reset_at: null, held: null, needed: 1 } },
   });
   expect(error.message).toMatch(/^The key test's limit of 2 requests a minute is reached\. Try again in \d+ s\.$/);

@@ -136,7 +136,7 @@ describe.each(verbs.map((one) => [one.name, one] as const))("%s", (_, operation)
       const [path, asked] = exampleOf(operation);
       const answer =
         operation.method === "get"
-          ? await port.ask(`${path}?organization=globex`, { token })
+          ? await port.ask(`${path}?organization=globex${names.includes("text") ? "&text=globex" : ""}`, { token })
           : await port.ask(path, { ...asked, token, body: { ...sentBy(operation), organization: "globex" } });
       expect(answer).toMatchObject({ status: 404, code: "resource_not_found" });
     }

@@ -181,8 +181,9 @@ for (const { kind, open } of kindsFor(import.meta.path))
       const acme = await organization();
       const details = { email: "eve.secret@example.com", name: "Eve Secret", groups: ["secret"] };
       await people(db).confirm(of("eve-secret", { ...details, memberships: [member(acme.slug)] }));
-      const entries = await administration(db).listAudit({ limit: 1000 });
-      expect(JSON.stringify(entries)).not.toMatch(/secret/i);
+      const stored = await db.query("select * from audit_entry");
+      expect(stored.length).toBeGreaterThan(0);
+      expect(JSON.stringify(stored)).not.toMatch(/secret/i);
     });
 
     test("somebody who comes back after long finds their old keys revoked; somebody who comes back before that finds them working", async () => {
