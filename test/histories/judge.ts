@@ -236,13 +236,14 @@ export class Judge {
       if (command.verb === "checkpoint" && answer.answer === "extended")
         account.checkpoints.push({ tokens: command.usage.outputTokens, sentAt_ms, entry });
     }
-    this.#addUp(commands);
+    // A checkpoint moves no nanos; if one did, the next sums would say so.
+    if (commands.some(({ verb }) => verb !== "checkpoint")) this.#addUp(commands);
   }
 
-  /** A sweep was carried out; lapsed holds were settled, or the store's clock read what the node does not believe. */
-  recovered(hasWaited: boolean): void {
+  /** A sweep was carried out. `hasWaited`: the store's clock read what the node does not believe, so it settled nothing. */
+  recovered(settled: number, hasWaited: boolean): void {
     if (hasWaited) this.counts["sweeps that met a clock that was set"] += 1;
-    this.#addUp([]);
+    if (settled > 0) this.#addUp([]);
   }
 
   #addUp(commands: Parameters<Books["addUp"]>[0]): void {

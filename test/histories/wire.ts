@@ -55,7 +55,7 @@ export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
           const { settled } = done.result;
           if (settled > 0) world.tell(() => `  the store settles ${settled} lapsed holds for ${fate.id}`);
           const { at } = done.result;
-          judge.recovered(limit > 0 && range !== undefined && (at < range.earliest || at > range.latest));
+          judge.recovered(settled, limit > 0 && range !== undefined && (at < range.earliest || at > range.latest));
           return done;
         },
       );

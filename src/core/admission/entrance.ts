@@ -4,7 +4,7 @@
  */
 import { asFault, type Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
-import { type Currency, costOf } from "../inference/money.ts";
+import { type Currency, costOf, moneyWords } from "../inference/money.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import { noUsage } from "../inference/usage.ts";
 import type { Admit, AdmitAnswer, Operation, RequestFacts, SettleAnswer } from "../store/ledger.ts";
@@ -95,6 +95,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   const { batcher, clock, changes = noLimitChanges } = parts;
   let holds = 0;
   const ample = new Ample(() => clock.now_ms());
+  const money = moneyWords(settings.currency);
 
   async function enter(entry: Entry, { planNow, ahead, taken = null }: Admitting = {}): Promise<Reservation> {
     const { model, plan, request } = entry;
@@ -132,7 +133,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
       const least = inputNanos + costOf(outputTokens_min, model.prices.output);
-      const refusal = refusalOf(answer, least, wordsFor(entry, settings.currency));
+      const refusal = refusalOf(answer, least, wordsFor(entry, money));
       const { limit: limited } = refusal.details;
       if (limited?.models !== undefined) ample.keyRefused(keyId, model.id);
       else if (limited && limited.limitedBy !== "organization") ample.keyRefused(keyId);

@@ -1,25 +1,24 @@
 /** The words in which messages name limits, and their advice if a limit is too small. Pure. */
 
 import { counted } from "../inference/amounts.ts";
-import { type Currency, moneyInWords } from "../inference/money.ts";
+import type { MoneyWords } from "../inference/money.ts";
 import type { Limited, LimitedBy } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import type { Plan } from "../store/plan.ts";
 import type { RateLimitName } from "../store/rates.ts";
 
 /** The plan of a refused request, and how the message about it names things. */
-export interface RefusalWords {
+export interface RefusalWords extends MoneyWords {
   plan: Pick<Plan, "name" | "concurrentRequests">;
-  currency: Currency;
   /** The names that are known. */
   names: Partial<Record<LimitedBy, string | null | undefined>>;
 }
 
 /** The caller's names are known to authentication. */
-export function wordsFor({ plan, principal }: Caller, currency: Currency): RefusalWords {
+export function wordsFor({ plan, principal }: Caller, money: MoneyWords): RefusalWords {
   const { team, person } = principal.names ?? {};
   const known = { organization: principal.organization.name, key: principal.key.name, team, person };
-  return { plan, currency, names: known };
+  return { ...money, plan, names: known };
 }
 
 interface Caller {
@@ -44,8 +43,7 @@ export const spanNames: Record<WindowKind | "extra", string> = {
   extra: "of extra usage for this month",
 };
 
-export const needs = (nanos: number, currency: Currency) =>
-  `This request needs at least ${moneyInWords(nanos, currency)}`;
+export const needs = (nanos: number, { inWords }: MoneyWords) => `This request needs at least ${inWords(nanos)}`;
 
 export function minuteLimit(name: RateLimitName, limit: number): string {
   return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;

@@ -6,7 +6,7 @@
 
 import { counted, grouped } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
-import type { Currency } from "../inference/money.ts";
+import { type Currency, type MoneyWords, moneyWords } from "../inference/money.ts";
 import { limitedOf, matchesModel } from "../store/budget.ts";
 import { ratesOverPlan } from "../store/over-plan.ts";
 import {
@@ -25,9 +25,10 @@ import { forModels, limitedShown, minuteLimit, named, type RefusalWords, wordsFo
 import { beyondWholeLimit } from "./whole-limit.ts";
 
 export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency: Currency): Entrance {
+  const money = moneyWords(currency);
   return {
     async enter(entry, admitting) {
-      const taken = rates ? await taking(rates, entry, currency) : null;
+      const taken = rates ? await taking(rates, entry, money) : null;
       try {
         return await entrance.enter(entry, { ...admitting, taken });
       } catch (refused) {
@@ -41,7 +42,7 @@ export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency:
 /**
  * Takes from the rates; null if none limits the request. Throws the Fault of a refusal, or 503 if no store can count.
  */
-async function taking(rates: Rates, entry: Entry, currency: Currency): Promise<RateTaken | null> {
+async function taking(rates: Rates, entry: Entry, money: MoneyWords): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
   if (subjects.length === 0) return null;
   const request: RateRequest = {
@@ -61,7 +62,7 @@ async function taking(rates: Rates, entry: Entry, currency: Currency): Promise<R
     );
   }
   if (answer.answer === "taken") return answer;
-  const words = wordsFor(entry, currency);
+  const words = wordsFor(entry, money);
   if (answer.answer === "never") throw beyondWholeRate(answer, request.tokens_min, words);
   const headers = entry.rateHeaders?.(answer.readings) ?? {};
   throw rateLimitExceeded(answer, request.tokens_min, { words, headers });

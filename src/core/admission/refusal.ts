@@ -6,7 +6,7 @@
 
 import { counted, percentOf } from "../inference/amounts.ts";
 import { asFault, Fault, type LimitMet } from "../inference/fault.ts";
-import { type Currency, moneyInWords, moneyOf } from "../inference/money.ts";
+import { type MoneyWords, moneyOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import {
   type AdmitAnswer,
@@ -72,7 +72,6 @@ interface Account extends Pick<Shortage, "windows" | "zone"> {
 function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fault {
   const { windows, extra, kinds } = shortage;
   const { words } = account;
-  const { currency } = words;
   const who = named(shortage, words);
   const tooSmall = windowKinds.find((kind) => !windows[kind].isShort && infinite(windows[kind].limit) < leastNanos);
   if (tooSmall === undefined) {
@@ -80,14 +79,14 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
     const isUsedUp = short.every((limit) => leftOf(limit) === 0);
     const window = windows[kinds[0] ?? "session"];
     const resets = short.length > 1 ? `Its ${window.kind}` : "It";
-    const problem = `${isUsedUp ? "The" : `${needs(leastNanos, currency)}, but the`} ${who} ${statesOf(short, currency)}`;
+    const problem = `${isUsedUp ? "The" : `${needs(leastNanos, words)}, but the`} ${who} ${statesOf(short, words)}`;
     const met = metLimit(short[0] ?? window, shortage, leastNanos, window.resetAt);
     return usageLimitReached(problem, { window, resets, met }, shortage, account);
   }
   // No reset of the plan's own windows makes room; that of the extra usage does, which is the month's.
-  const whole = `${who}'s whole ${moneyInWords(infinite(windows[tooSmall].limit), currency)} ${spanNames[tooSmall]}`;
-  const extraState = `the ${who} ${statesOf([extraLimit(extra)], currency)}`;
-  const problem = `${needs(leastNanos, currency)}, more than the ${whole}, and ${extraState}`;
+  const whole = `${who}'s whole ${words.inWords(infinite(windows[tooSmall].limit))} ${spanNames[tooSmall]}`;
+  const extraState = `the ${who} ${statesOf([extraLimit(extra)], words)}`;
+  const problem = `${needs(leastNanos, words)}, more than the ${whole}, and ${extraState}`;
   const window = windows.month;
   const met = metLimit(extraLimit(extra), shortage, leastNanos, window.resetAt);
   return usageLimitReached(problem, { window, resets: "Its extra usage", met }, shortage, account);
@@ -128,13 +127,12 @@ function usageLimitReached(
 
 /** The fault if the rest of a window is held by requests that still run. */
 function usageReserved(shortage: Limiter, leastNanos: number, { words, windows }: Account): Fault {
-  const { currency } = words;
   const isPlanFull = windowKinds.some((kind) => room(shortage.windows[kind]) < leastNanos);
   const short = shortOf(shortage, isPlanFull);
-  const states = statesOf(short, currency);
+  const states = statesOf(short, words);
   return new Fault(
     "usage_reserved",
-    `${needs(leastNanos, currency)}, but the ${named(shortage, words)} ${states}. Try again when one of them ends.`,
+    `${needs(leastNanos, words)}, but the ${named(shortage, words)} ${states}. Try again when one of them ends.`,
     {
       retryAfterSeconds: 1,
       headers: windowHeaders(windows),
@@ -190,19 +188,19 @@ function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.e
   return withExtra ? [...limits, extraLimit(extra)] : limits;
 }
 
-const statesOf = (limits: readonly NamedLimit[], currency: Currency) =>
-  limits.map((limit) => stateOf(limit, currency)).join(", and ");
+const statesOf = (limits: readonly NamedLimit[], money: MoneyWords) =>
+  limits.map((limit) => stateOf(limit, money)).join(", and ");
 
 /** `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests hold $3.00`. */
-function stateOf(limit: NamedLimit, currency: Currency): string {
+function stateOf(limit: NamedLimit, { inWords }: MoneyWords): string {
   const left = leftOf(limit);
-  const whole = `its ${moneyInWords(limit.limit ?? 0, currency)}${forModels(limit)} ${spanNames[limit.kind]}`;
+  const whole = `its ${inWords(limit.limit ?? 0)}${forModels(limit)} ${spanNames[limit.kind]}`;
   if (left === 0) return `has used ${whole}`;
-  const remaining = moneyInWords(left, currency, "down");
+  const remaining = inWords(left, "down");
   const state = `has ${remaining} left of ${whole} (${percentOf(limit.used, limit.limit)}% used)`;
   if (limit.held >= left) return `${state}, all held by running requests`;
   if (limit.held === 0) return state;
-  return `${state}, of which running requests hold ${moneyInWords(limit.held, currency)}`;
+  return `${state}, of which running requests hold ${inWords(limit.held)}`;
 }
 
 const lessAdvice = ["send less input", "choose a cheaper model"];

@@ -6,7 +6,7 @@
 
 import { counted } from "../inference/amounts.ts";
 import { Fault } from "../inference/fault.ts";
-import { moneyInWords, moneyOf } from "../inference/money.ts";
+import { moneyOf } from "../inference/money.ts";
 import { type Limited, limitedOf } from "../store/budget.ts";
 import type { WindowKind } from "../store/ledger.ts";
 import {
@@ -31,14 +31,14 @@ export interface WholeLimit extends Limited {
 /** `needed` is counted in what the limit counts. */
 export function beyondWholeLimit(whole: WholeLimit, needed: number, words: RefusalWords): Fault {
   const { limit, value, extra } = whole;
-  const { plan, currency } = words;
+  const { plan, currency, inWords } = words;
   const isMinute = limit === "tokens_per_minute";
   const written = (amount: number) => (isMinute ? amount : moneyOf(amount, currency));
-  const asked = isMinute ? `This request needs at least ${counted(needed, "token")}` : needs(needed, currency);
+  const asked = isMinute ? `This request needs at least ${counted(needed, "token")}` : needs(needed, words);
   const size = isMinute
     ? `limit of ${minuteLimit("tokens", value)}${forModels(whole)}`
-    : `${moneyInWords(value, currency)}${forModels(whole)} ${spanNames[limit]}`;
-  const nor = extra?.enabled ? ` and its ${moneyInWords(extra.capNanos ?? 0, currency)} ${spanNames.extra}` : "";
+    : `${inWords(value)}${forModels(whole)} ${spanNames[limit]}`;
+  const nor = extra?.enabled ? ` and its ${inWords(extra.capNanos ?? 0)} ${spanNames.extra}` : "";
   const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
   const message = `${asked}, more than the ${named(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
   return new Fault("usage_limit_reached", message, {

@@ -92,24 +92,48 @@ export function typedNanos(text: string, currency: Currency): { nanos: number } 
   return { problem: `must be an amount of ${currency}, such as 50 or 0.25, with nine decimals at most` };
 }
 
-/** Money as people read it: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */
-export function moneyInWords(
-  nanos: number | bigint,
-  currency: Currency,
-  rounding: "nearest" | "down" = "nearest",
-): string {
+type Rounding = "nearest" | "down";
+
+/** A currency, and how its amounts are written for people. */
+export interface MoneyWords {
+  readonly currency: Currency;
+  /** `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */
+  inWords(nanos: number | bigint, rounding?: Rounding): string;
+}
+
+/** It keeps the platform's formats: to make one costs many times as much as to use it. */
+export function moneyWords(currency: Currency): MoneyWords {
   const isCredits = currency === credits;
-  const style = isCredits ? {} : { style: "currency", currency, currencyDisplay: "narrowSymbol" };
   const minorDigits = isCredits ? 2 : minorDigitsOf(currency);
-  const size = Math.abs(Number(nanos));
-  const isSmall = size !== 0 && size < 10 ** (nano_decimals - minorDigits);
-  const digits = isSmall
-    ? { maximumSignificantDigits: 2 }
-    : { minimumFractionDigits: isCredits ? 0 : minorDigits, maximumFractionDigits: minorDigits };
-  const roundingMode = rounding === "down" ? "floor" : "halfExpand";
-  const format = new Intl.NumberFormat("en-US", { ...style, ...digits, roundingMode } as Intl.NumberFormatOptions);
-  const written = format.format(decimalOf(nanos, nano_decimals) as Intl.StringNumericLiteral);
-  return isCredits ? `${written} credits` : written;
+  const formats = new Map<string, Intl.NumberFormat>();
+  const formatOf = (isSmall: boolean, rounding: Rounding) => {
+    const name = `${isSmall} ${rounding}`;
+    const known = formats.get(name);
+    if (known) return known;
+    const style = isCredits ? {} : { style: "currency", currency, currencyDisplay: "narrowSymbol" };
+    const digits = isSmall
+      ? { maximumSignificantDigits: 2 }
+      : { minimumFractionDigits: isCredits ? 0 : minorDigits, maximumFractionDigits: minorDigits };
+    const roundingMode = rounding === "down" ? "floor" : "halfExpand";
+    const format = new Intl.NumberFormat("en-US", { ...style, ...digits, roundingMode } as Intl.NumberFormatOptions);
+    formats.set(name, format);
+    return format;
+  };
+  return {
+    currency,
+    inWords(nanos, rounding = "nearest") {
+      const size = Math.abs(Number(nanos));
+      const isSmall = size !== 0 && size < 10 ** (nano_decimals - minorDigits);
+      const amount = decimalOf(nanos, nano_decimals) as Intl.StringNumericLiteral;
+      const written = formatOf(isSmall, rounding).format(amount);
+      return isCredits ? `${written} credits` : written;
+    },
+  };
+}
+
+/** A single amount as people read it; where there are many, `moneyWords` is made once. */
+export function moneyInWords(nanos: number | bigint, currency: Currency, rounding?: Rounding): string {
+  return moneyWords(currency).inWords(nanos, rounding);
 }
 
 /** An amount that an answer wrote, as people read it. */

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/ample.ts";
 import { limiterOf } from "../../../src/core/admission/limited-by.ts";
 import { refusalOf } from "../../../src/core/admission/refusal.ts";
-import { moneyOf } from "../../../src/core/inference/money.ts";
+import { moneyOf, moneyWords } from "../../../src/core/inference/money.ts";
 import type {
   AdmitAnswer,
   ExtraReading,
@@ -109,7 +109,7 @@ test("an organization whose extra usage has room is not what is full", () => {
 
 const words = {
   plan: { ...noLimits, name: "pro", concurrentRequests: 8 },
-  currency: "USD",
+  ...moneyWords("USD"),
   names: { key: "laptop" },
 };
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { refusalOf } from "../../../src/core/admission/refusal.ts";
 import { percentOf } from "../../../src/core/inference/amounts.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
-import { type Money, moneyInWords } from "../../../src/core/inference/money.ts";
+import { type Money, moneyInWords, moneyWords } from "../../../src/core/inference/money.ts";
 import {
   type Admit,
   type ExtraReading,
@@ -79,7 +79,7 @@ function ledgerIn({ totals, extra, ...asked }: Case) {
   };
   return { clock, admit, answerTo, release };
 }
-const words = { plan: { ...noLimits, name: "pro" }, currency: "USD", names: {} };
+const words = { plan: { ...noLimits, name: "pro" }, ...moneyWords("USD"), names: {} };
 const leastOf = ({ inputNanos, outputTokens_min, price }: Case) =>
   inputNanos + Math.ceil((outputTokens_min * price) / 1000);
 const leftOf = ({ limit, used }: Pick<Total, "limit" | "used">) => Math.max(0, (limit ?? Infinity) - used);
