@@ -192,12 +192,16 @@ test("a report that is the number of characters is not believed", async () => {
 
 test("however an answer is cut, the same is kept of it, and any other input is an error or the same as JSON.parse has", () => {
   const kept = (text: string, sizes: readonly number[]) => {
+    const numbers: (number | undefined)[] = [];
     const sieve = new Sieve({
       list: "data",
       keeps: ["index", "embedding"],
       reads: ["index"],
       members: ["usage"],
-      item: () => "",
+      item(fields) {
+        numbers.push(fields.get("embedding")?.numbers);
+        return "";
+      },
     });
     const bytes = encoder.encode(text);
     for (let at = 0, turn = 0; at < bytes.length; turn++) {
@@ -206,21 +210,24 @@ test("however an answer is cut, the same is kept of it, and any other input is a
       at += size;
     }
     sieve.end();
-    return { list: `[${decoder.decode(sieve.take())}]`, usage: sieve.members.get("usage") };
+    return { list: `[${decoder.decode(sieve.take())}]`, usage: sieve.members.get("usage"), numbers };
   };
   const item = fc.record({
     index: fc.nat(),
     embedding: fc.oneof(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), fc.string({ unit: "binary" })),
     other: fc.jsonValue(),
   });
-  const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
+  // Numbers that are whole in a piece are read in another way than those that are cut.
+  const size = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 10_000 }));
+  const sizes = fc.array(size, { minLength: 1, maxLength: 5 });
   const whole = fc.record({ data: fc.array(item), usage: fc.jsonValue(), x: fc.jsonValue() });
   fc.assert(
     fc.property(whole, sizes, fc.constantFrom(0, 2), (value, cuts, indent) => {
-      const { list, usage } = kept(JSON.stringify(value, null, indent), cuts);
+      const { list, usage, numbers } = kept(JSON.stringify(value, null, indent), cuts);
       const plain = JSON.parse(JSON.stringify(value)) as typeof value;
       expect(JSON.parse(list)).toEqual(plain.data.map(({ index, embedding }) => ({ index, embedding })));
       expect(usage).toEqual(plain.usage);
+      expect(numbers).toEqual(value.data.map(({ embedding }) => (Array.isArray(embedding) ? embedding.length : -1)));
     }),
   );
   fc.assert(
