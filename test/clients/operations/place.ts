@@ -14,7 +14,9 @@ const kinds: Partial<Record<Operation, string>> = {
   rerank: "rerank",
   completions: "completion",
 };
+/** The nanos of a token, and the price of a million in sluice.yaml. */
 export const price = 100;
+const price_million = price / 1000;
 
 export const modelOf = (operation: Operation) => `acme/${operation}`;
 export const has = (operation: Operation) => server.models[operation] !== undefined;
@@ -25,13 +27,13 @@ export function configuration(url: string): string {
   const models = Object.entries(kinds).flatMap(([operation, kind]) => {
     const name = server.models[operation as Operation];
     if (name === undefined) return [];
-    const output = kind === "completion" ? `, output: ${price}` : "";
+    const output = kind === "completion" ? `, output: ${price_million}` : "";
     return `
   - id: ${modelOf(operation as Operation)}
     kind: ${kind}
     created: 1790000000
     context_window: 1000000
-    prices: { input: ${price}${output} }
+    prices: { input: ${price_million}${output} }
     routes: [{ upstream: engine, model: "${name}" }]`;
   });
   const upstream = `  engine: { url: "${url}/v1", protocol: openai-chat, dialect: ${dialect} }`;
