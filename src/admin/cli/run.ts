@@ -87,6 +87,8 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("key", "manage API keys");
   group("team", "manage teams: groups of an organization's keys");
   addLimitCommands(program, context);
+  addWordCommand(program, context, "search");
+  group("model", "show the models that are served");
   group("plan", "show the plans in force, and manage those outside sluice.yaml");
   addUpstreamCommands(group("upstream", "show, check, drain and resume engines"), context);
   group("config", "show the configuration in force");

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { commands } from "../../../src/admin/cli/run.ts";
+import { verbs } from "../../../src/admin/management/verbs.ts";
 import { keyPattern, operatorTokenPattern } from "../../../src/core/auth/key.ts";
 import { shell } from "./shell.ts";
 
@@ -16,6 +17,12 @@ function leaves(command: Command, path: string[] = []): string[] {
     return one.commands.length > 0 ? leaves(one, name) : [name.join(" ")];
   });
 }
+
+test("the command line has the command of every verb", () => {
+  const there = leaves(commands(shell().services, () => {}));
+  const words = verbs.flatMap(({ command }) => (command ? [command.words] : []));
+  expect(words.filter((one) => !there.includes(one))).toEqual([]);
+});
 
 async function written(): Promise<string> {
   const { typed, services } = shell();
