@@ -210,8 +210,10 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     }
 
     await own.visit("/connect");
-    // She signs in by the issuer, and may not see the catalog: the command takes the server's own choice.
-    expect(await own.page.locator("pre").first().textContent()).toBe(`sluice login ${node.serviceUrl}\nsluice claude`);
+    // She signs in by the issuer, and sees the models that she may use: the first with tools stands in the command.
+    const terminal = own.page.locator("pre", { hasText: "sluice claude --model" });
+    const lines = (await terminal.first().textContent())!.split("\n");
+    expect(lines).toEqual([`sluice login ${node.serviceUrl}`, expect.stringMatching(/^sluice claude --model \S+$/)]);
     const keys = own.page.getByRole("region", { name: "Your keys" });
     expect(await keys.locator("tbody tr").count()).toBe(1);
     await own.page.getByRole("button", { name: "Create key" }).click();
