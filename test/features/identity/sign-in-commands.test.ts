@@ -171,7 +171,8 @@ describe("signing in from the command line", () => {
       return { done: run(["login", ...words], services), said: () => said };
     };
     const first = login([node.serviceUrl]);
-    await until(() => existsSync(opened), 10_000, "the browser");
+    // The program that opens pages makes the file before it writes into it.
+    await until(() => existsSync(opened) && readFileSync(opened, "utf8").includes("\n"), 10_000, "the browser");
     const [page] = readFileSync(opened, "utf8").split("\n");
     expect(page).toMatch(/\/device\?user_code=[A-Z]{4}-[A-Z]{4}$/);
     expect(first.said()).toContain("It opens in your browser.");
