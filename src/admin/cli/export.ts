@@ -44,8 +44,8 @@ export function addExportCommand(program: Command, { services }: CommandContext)
       }
       const text = organizationsYaml(file, comment, addresses);
       const name = options.output ?? "organizations.yaml";
-      for (const line of readOrganizationsFile(Buffer.from(text), name).linesOf(refused))
-        terminal.err(`warning: another store would refuse ${line}\n`);
+      const lines = refused.length > 0 ? readOrganizationsFile(Buffer.from(text), name).linesOf(refused) : [];
+      for (const line of lines) terminal.err(`warning: another store would refuse ${line}\n`);
       if (options.json) return printJson(terminal, file);
       if (options.output === undefined) return terminal.out(text);
       writeFileSync(options.output, text, { flag: "wx", mode: 0o600 });

@@ -92,7 +92,7 @@ export const modelVerbs = [
   }),
 ] as const;
 
-/** Those that the caller may use; null: there is no configuration here. */
+/** The served models that the caller may use; null: there is no configuration here. */
 export async function servedModels(context: ManagementContext): Promise<ServedModel[] | null> {
   const { configuration, now_ms } = context;
   if (!configuration) return null;

@@ -24,7 +24,7 @@ export async function personIdOf(context: ManagementContext, name: string): Prom
   );
 }
 
-/** Those whom the actor sees, in any case of the letters. */
+/** The people with this address whom the actor sees. Upper and lower case are the same. */
 async function withAddress({ people, person, within }: ManagementContext, address: string) {
   const isIts = ({ email }: { email: string | null }) => email?.toLowerCase() === address.toLowerCase();
   if (person !== null) return [await people.findPerson(person)].flatMap((own) => own ?? []).filter(isIts);

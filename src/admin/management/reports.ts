@@ -59,7 +59,7 @@ const group = `(${reportGroups.join("|")})`;
 const csvType = "text/csv; charset=utf-8";
 /** The rows for a day of a thousand keys and three models, for each day of a month. */
 const rows_max = 100_000;
-/** As many as somebody can tell apart in a chart, and more. */
+/** The most groups that have rows of their own: more than somebody can tell apart in a chart. */
 const told_max = 100;
 const day_ms = 24 * 3_600_000;
 

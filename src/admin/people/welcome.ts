@@ -66,5 +66,5 @@ function consoleFor(origins: readonly string[], hostname: string): string | null
   return origins.find((origin) => new URL(origin).hostname === hostname) ?? null;
 }
 
-/** That of the console (console/frame.tsx). */
+/** The mark of the console (console/frame.tsx). */
 const mark = html`<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 1.5h2.2v13H2zM11.8 1.5H14v13h-2.2zM5.5 3h5v5h-5z"/><path class="stream" d="M5.5 10h5v1.2h-5zM5.5 12.8h5V14h-5z"/></svg>`;
