@@ -5,6 +5,27 @@
  */
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { Bytes } from "./bytes.ts";
+import {
+  At,
+  afterInNumber,
+  backslash,
+  brace,
+  braceEnd,
+  bracket,
+  bracketEnd,
+  colon,
+  comma,
+  escapes,
+  isHex,
+  literals,
+  malformed,
+  minus,
+  nine,
+  numberEnd,
+  quote,
+  space,
+  zero,
+} from "./grammar.ts";
 
 /** A field of an item. */
 export interface Field {
@@ -38,41 +59,12 @@ export type LeftOut = ((field: string) => void) | undefined;
 /** The members that the service writes itself. */
 const own = new Set(["id", "object", "created", "model", "usage"]);
 
-enum At {
-  Value,
-  FirstValue,
-  FirstKey,
-  Key,
-  Colon,
-  After,
-  Text,
-  Escape,
-  Hex,
-  Literal,
-  Minus,
-  Zero,
-  Whole,
-  Point,
-  Fraction,
-  Exponent,
-  Sign,
-  Power,
-  End,
-}
-
-const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
-const [brace, braceEnd, bracket, bracketEnd] = [0x7b, 0x7d, 0x5b, 0x5d];
-const [minus, plus, point, zero, nine] = [0x2d, 0x2b, 0x2e, 0x30, 0x39];
-const space = 0x20;
-
 const nullBegin = 0x6e;
 /** The quotes around a text. */
 const quotes = 2;
 /** The bytes of an escape beyond its character: `\n`, `\u0041`. */
 const [escape_bytes, escapeHex_bytes] = [1, 5];
 
-const literals = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), new TextEncoder().encode(word)]));
-const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)));
 const depth_max = 32;
 const name_bytes_max = 256;
 const read_bytes_max = 8 * 1024 * 1024;
@@ -395,52 +387,4 @@ function kindOf(byte: number): Field["kind"] {
   if (byte === bracket) return "list";
   if (byte === quote) return "text";
   return byte === minus || (byte >= zero && byte <= nine) ? "number" : "literal";
-}
-
-const isDigit = (byte: number) => byte >= zero && byte <= nine;
-
-/** Where the number that begins here ends; -1 if none begins, or if it may go on behind these bytes. */
-function numberEnd(bytes: Uint8Array, begin: number): number {
-  let place = bytes[begin] === minus ? begin + 1 : begin;
-  const whole = place;
-  while (isDigit(bytes[place]!)) place++;
-  if (place === whole || (bytes[whole] === zero && place > whole + 1)) return -1;
-  if (bytes[place] === point) {
-    const fraction = ++place;
-    while (isDigit(bytes[place]!)) place++;
-    if (place === fraction) return -1;
-  }
-  if ((bytes[place]! | 0x20) === 0x65) {
-    place += bytes[place + 1] === minus || bytes[place + 1] === plus ? 2 : 1;
-    const exponent = place;
-    while (isDigit(bytes[place]!)) place++;
-    if (place === exponent) return -1;
-  }
-  return place < bytes.length ? place : -1;
-}
-
-/** The place in a number after this byte, by the grammar of JSON. `After`: the number has ended before it. */
-function afterInNumber(at: At, byte: number): At {
-  if (isDigit(byte)) {
-    if (at === At.Whole || at === At.Fraction || at === At.Power) return at;
-    if (at === At.Minus) return byte === zero ? At.Zero : At.Whole;
-    if (at === At.Point) return At.Fraction;
-    if (at === At.Exponent || at === At.Sign) return At.Power;
-    throw malformed();
-  }
-  const isWhole = at === At.Zero || at === At.Whole;
-  if (byte === point && isWhole) return At.Point;
-  if ((byte | 0x20) === 0x65 && (isWhole || at === At.Fraction)) return At.Exponent;
-  if ((byte === plus || byte === minus) && at === At.Exponent) return At.Sign;
-  if (isWhole || at === At.Fraction || at === At.Power) return At.After;
-  throw malformed();
-}
-
-function isHex(byte: number): boolean {
-  const letter = byte | 0x20;
-  return isDigit(byte) || (letter >= 0x61 && letter <= 0x66);
-}
-
-function malformed(): UnreadableAnswer {
-  return new UnreadableAnswer("the answer is no JSON");
 }
