@@ -2,14 +2,20 @@
 import { expect, test } from "bun:test";
 import { latest, shared } from "../../../src/admin/http/shared.ts";
 
-test("all who ask at the same time, or soon after, have one look; later ones have a new one", async () => {
-  let now_ms = 0;
+/** Looks that wait until the test answers them. */
+function answeredByHand() {
   const looks: PromiseWithResolvers<number>[] = [];
   const look = () => {
     const one = Promise.withResolvers<number>();
     looks.push(one);
     return one.promise;
   };
+  return { looks, look };
+}
+
+test("all who ask at the same time, or soon after, have one look; later ones have a new one", async () => {
+  let now_ms = 0;
+  const { looks, look } = answeredByHand();
   const ask = shared(look, 100, () => now_ms);
   const asked = [ask(), ask()];
   now_ms = 5_000;
@@ -30,12 +36,7 @@ test("all who ask at the same time, or soon after, have one look; later ones hav
 
 test("where an earlier result will do, nobody waits for a newer one, or hears that it failed", async () => {
   let now_ms = 0;
-  const looks: PromiseWithResolvers<number>[] = [];
-  const look = () => {
-    const one = Promise.withResolvers<number>();
-    looks.push(one);
-    return one.promise;
-  };
+  const { looks, look } = answeredByHand();
   const ask = latest(look, 100, () => now_ms);
   const first = ask();
   looks[0]!.resolve(1);

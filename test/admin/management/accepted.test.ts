@@ -49,6 +49,8 @@ const kinds: [says: RegExp, why: string][] = [
   [/is not the beginning of an hour/, ofTheCalendar],
   [/begins at .*, in the future\./, ofTheCalendar],
   [/It needs an end after its beginning/, comparesMembers],
+  [/^'from' must be before 'to'\.$/, comparesMembers],
+  [/^A report of engines spans at most \d+ hours/, comparesMembers],
   [/A report is by one period/, comparesMembers],
   [/^A FOCUS report/, comparesMembers],
   [/^The catalog has no model /, ofTheStore],

@@ -17,25 +17,21 @@ import type { Database } from "../../../src/stores/postgres/database.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { inMoney } from "../../harness/limits.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
 import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, contextFor, inside, newWorld, tokenKeyOf, type World } from "./world.ts";
+import { actingAs, callersIn, contextFor, inside, type OwnWorld, ownWorld, tokenKeyOf } from "./world.ts";
 
 setDefaultTimeout(300_000);
 const page = join(import.meta.dir, "../../../docs/access.md");
 const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/admin/management/access.test.ts";
 const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
 
-let world: World;
+let world: OwnWorld;
 let book: ReturnType<typeof ledger>;
 let requestId: string;
 let operatorId: string;
-let drop: () => Promise<void>;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
-  book = ledger(owned.db, { recovery: "checkpoint" });
+  world = await ownWorld();
+  book = ledger(world.db, { recovery: "checkpoint" });
   const { manage, people, teams, keys } = world;
   await manage.createPlan({ name: "small", week: "0.001" });
   await manage.createPlan({ name: "spare", week: "1" });
@@ -52,7 +48,7 @@ beforeAll(async () => {
   await book.run([asked]);
   await book.run([settleOf(asked, 10)]);
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 const acme = { organization: "acme" };
 const weekOf = (week: number) => inMoney({ week });

@@ -2,18 +2,14 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
-import { actingAs, callersIn, newWorld, tokenKeyOf, tokensOf, type World } from "./world.ts";
+import { actingAs, callersIn, type OwnWorld, ownWorld, tokenKeyOf, tokensOf } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: World;
-let drop: () => Promise<void>;
+let world: OwnWorld;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
+  world = await ownWorld();
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 const as = (who: keyof ReturnType<typeof callersIn>): Management => actingAs(world.db, callersIn(world)[who]);
 /** The code and the words of a refusal; `done` without one. */

@@ -4,21 +4,17 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { requireRole } from "../../../src/admin/http/gate.ts";
 import { perform } from "../../../src/admin/management/verb.ts";
 import { type VerbName, verbNamed } from "../../../src/admin/management/verbs.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
 import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, contextFor, inside, keysOf, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, contextFor, inside, keysOf, type OwnWorld, ownWorld } from "./world.ts";
 
 setDefaultTimeout(300_000);
 const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-let world: World;
+let world: OwnWorld;
 let leasKey: string;
-let drop: () => Promise<void>;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
+  world = await ownWorld();
   const { manage, teams, people } = world;
-  leasKey = (await keysOf(owned.db, people.lea, world.acme, teams.research)).key;
+  leasKey = (await keysOf(world.db, people.lea, world.acme, teams.research)).key;
   const ten = { week: "10" };
   const models = { "acme/*": ten };
   await manage.updateOrganizationLimits({
@@ -34,7 +30,7 @@ beforeAll(async () => {
   for (const person of [people.lea, people.ann])
     await manage.updatePersonLimits({ organization: "acme", person, own: ten, models });
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 /** Lea administers acme and is in `research`; Ann is in it, too. `hers`: it counts for Lea. */
 const subjects = {

@@ -4,19 +4,15 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { inNanos } from "../../harness/limits.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
 import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, inside, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, inside, type OwnWorld, ownWorld, type World } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: World;
-let drop: () => Promise<void>;
+let world: OwnWorld;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
+  world = await ownWorld();
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 /** What is done here is undone afterwards. */
 async function apart(work: (manage: Management, world: World) => Promise<void>): Promise<void> {

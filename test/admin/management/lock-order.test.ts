@@ -6,18 +6,14 @@ import { bare, idOf } from "../../../src/core/store/ids.ts";
 import { people as peopleOf } from "../../../src/stores/postgres/people.ts";
 import { issuer } from "../../harness/members.ts";
 import { until } from "../../harness/until.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
-import { actingAs, callersIn, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: World;
-let drop: () => Promise<void>;
+let world: OwnWorld;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
+  world = await ownWorld();
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 /** Until so many acts wait for locks. */
 const waiting = (acts = 1) =>

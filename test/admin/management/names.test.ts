@@ -2,24 +2,20 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
-import { actingAs, callersIn, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
 
 setDefaultTimeout(120_000);
-let world: World;
+let world: OwnWorld;
 let requestId: string;
-let drop: () => Promise<void>;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
-  const book = ledger(owned.db, { recovery: "checkpoint" });
+  world = await ownWorld();
+  const book = ledger(world.db, { recovery: "checkpoint" });
   const asked = { ...admitOf(world.acme), keyId: world.keys.key };
   requestId = asked.requestId;
   await book.run([asked]);
   await book.run([settleOf(asked, 10)]);
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 test("requests have the names of their key, its person and its team", async () => {
   const { manage, people, keys, teams } = world;

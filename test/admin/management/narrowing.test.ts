@@ -3,19 +3,15 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
 import { nanosOf } from "../../harness/money.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
-import { actingAs, callersIn, newPerson, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, newPerson, type OwnWorld, ownWorld, type World } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: World;
+let world: OwnWorld;
 let book: ReturnType<typeof ledger>;
 let bobs: string;
-let drop: () => Promise<void>;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
-  book = ledger(owned.db, { recovery: "checkpoint" });
+  world = await ownWorld();
+  book = ledger(world.db, { recovery: "checkpoint" });
   const { manage, people, keys, acme, globex, teams } = world;
   bobs = (await manage.createKey({ organization: "acme", name: "bob's", person: people.bob })).id;
   const teamKey = (await manage.createKey({ organization: "acme", name: "agents", team: teams.research })).id;
@@ -34,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await book.close();
-  await drop();
+  await world.drop();
 });
 
 type Filter = NonNullable<Parameters<World["manage"]["reportUsage"]>[0]>;

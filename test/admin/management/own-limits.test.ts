@@ -3,30 +3,26 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SubjectLimitsShown } from "../../../src/admin/management/limit-shape.ts";
 import type { Management } from "../../../src/admin/management/verbs.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
 import { rolledBack } from "../../stores/postgres/rolled-back.ts";
-import { actingAs, callersIn, inside, keysOf, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, inside, keysOf, type OwnWorld, ownWorld, type World } from "./world.ts";
 
 setDefaultTimeout(60_000);
 const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
 const later = new Date(Date.now() + 2 * 86_400_000).toISOString();
-let world: World;
+let world: OwnWorld;
 let leasKey: string;
 let leasToken: string;
-let drop: () => Promise<void>;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
+  world = await ownWorld();
   const { manage, teams, people } = world;
   await manage.updateOrganizationLimits({ organization: "acme", members: { week: "1000", month: "4000" } });
   await manage.updateOrganizationLimits({ organization: "acme", keys: { week: "500" } });
   await manage.updateTeamLimits({ team: teams.research, own: { week: "5000" } });
-  const keys = await keysOf(owned.db, people.lea, world.acme, teams.research);
+  const keys = await keysOf(world.db, people.lea, world.acme, teams.research);
   [leasKey, leasToken] = [keys.key, keys.jwt];
   await manage.updateKeyLimits({ id: leasKey, own: { week: "400" } });
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 /** What counts for somebody, as an administrator reads it. */
 async function counting(manage: Management, person: string) {

@@ -1,17 +1,13 @@
 // What a list of organizations and a key's budget say, whoever asks and whatever was done before.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { openDatabase } from "../../stores/postgres/databases.ts";
-import { actingAs, callersIn, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
 
 setDefaultTimeout(60_000);
-let world: World;
-let drop: () => Promise<void>;
+let world: OwnWorld;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
+  world = await ownWorld();
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 test("filters of organizations count for those who see one alone, too", async () => {
   for (const who of ["organization-admin", "operator organization-admin"] as const) {

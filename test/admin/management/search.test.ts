@@ -3,31 +3,27 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Management } from "../../../src/admin/management/verbs.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { admitOf, settleOf } from "../../core/store/ledger-stores.ts";
-import { openDatabase } from "../../stores/postgres/databases.ts";
 import { listKeys, listOrganizations, listTeams } from "./lists.ts";
-import { actingAs, callersIn, newWorld, type World } from "./world.ts";
+import { actingAs, callersIn, type OwnWorld, ownWorld } from "./world.ts";
 
 setDefaultTimeout(120_000);
-let world: World;
+let world: OwnWorld;
 let requestId: string;
-let drop: () => Promise<void>;
 beforeAll(async () => {
-  const owned = await openDatabase();
-  drop = owned.drop;
-  world = await newWorld(owned.db);
+  world = await ownWorld();
   const { manage, people } = world;
   for (const name of ["reports", "all reports", "Reports of bob"])
     await manage.createKey({ organization: "acme", name });
   await manage.createKey({ organization: "acme", name: "bob's reports", person: people.bob });
   await manage.createKey({ organization: "globex", name: "other reports" });
   await manage.createTeam({ organization: "globex", name: "reporters" });
-  const book = ledger(owned.db, { recovery: "checkpoint" });
+  const book = ledger(world.db, { recovery: "checkpoint" });
   const asked = { ...admitOf(world.acme), keyId: world.keys.key };
   requestId = asked.requestId;
   await book.run([asked]);
   await book.run([settleOf(asked, 10)]);
 });
-afterAll(() => drop());
+afterAll(() => world.drop());
 
 const namesFound = async (manage: Management, input: Parameters<Management["search"]>[0]) =>
   (await manage.search(input)).data.map(({ name }) => name);

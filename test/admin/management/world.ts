@@ -18,6 +18,7 @@ import { plans } from "../../../src/stores/postgres/plans.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { signIns } from "../../../src/stores/postgres/sign-ins.ts";
 import { issuer } from "../../harness/members.ts";
+import { openDatabase } from "../../stores/postgres/databases.ts";
 import { plansNamed } from "./empty-ledger.ts";
 
 const uuid = () => Bun.randomUUIDv7();
@@ -57,6 +58,16 @@ export function nodeOn(db: Database, book = ledger(db, { recovery: "checkpoint" 
     },
     "1.2.3",
   );
+}
+
+/** A world on a database that goes with it. */
+export interface OwnWorld extends World {
+  drop(): Promise<void>;
+}
+
+export async function ownWorld(): Promise<OwnWorld> {
+  const { db, drop } = await openDatabase();
+  return { ...(await newWorld(db)), drop };
 }
 
 export async function newWorld(db: Database): Promise<World> {
