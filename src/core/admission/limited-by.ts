@@ -1,7 +1,7 @@
 /**
  * Decides whose limit a refusal names: the organization's, the team's, the person's or the key's, for all models or some.
- * Of the limits that lack room it is the one whose window resets last, because waiting is in vain until then; between equals the narrowest, which is the
- * easiest to raise: docs/design/usage.md, Budgets. Pure.
+ * It is the limit without room whose window resets last, because waiting is in vain until then; between equals the
+ * narrowest, which is the easiest to raise: docs/design/usage.md, Budgets. Pure.
  */
 import { type Limited, limitedOf, narrowestFirst } from "../store/budget.ts";
 import {
