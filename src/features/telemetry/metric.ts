@@ -14,8 +14,6 @@ export interface MetricRow {
   type: "counter" | "gauge" | "histogram";
   /** A sentence for readers of /metrics. */
   help: string;
-  /** The operator's question that it answers. */
-  question: string;
   labels?: Record<string, LabelBound>;
   /** The bounds of a histogram, ascending. */
   buckets?: readonly number[];

@@ -23,11 +23,11 @@ export type LabelsOf<Name extends MetricName> = Table[Name] extends { labels: in
 
 /** The table in the form of docs/operating.md. */
 export function tableShown(): string {
-  const head = "| metric | type | labels | what it is | what it answers |\n|---|---|---|---|---|\n";
-  const rows = Object.entries<MetricRow>(table).map(([name, { type, labels = {}, across, help, question }]) => {
+  const head = "| metric | type | labels | what it is |\n|---|---|---|---|\n";
+  const rows = Object.entries<MetricRow>(table).map(([name, { type, labels = {}, across, help }]) => {
     const named = Object.keys(labels).map((label) => `\`${label}\``);
     if (across === "worker") named.push("(`worker`)");
-    return `| \`${name}\` | ${type} | ${named.join(", ")} | ${help.replace(/\.$/, "")} | ${question} |\n`;
+    return `| \`${name}\` | ${type} | ${named.join(", ")} | ${help.replace(/\.$/, "")} |\n`;
   });
   return head + rows.join("");
 }

@@ -104,10 +104,11 @@ describe("the table", () => {
 
   test("is that of docs/protocols.md", () => {
     const coded = (text = "") => text.replaceAll(/'([^']+)'/g, "`$1`");
-    const lines = rows.map(
-      ({ path, name, lack, nearest }) => `| \`${path}\` | ${name} | this service ${lack} | ${coded(nearest)} |`,
+    const alike = Object.groupBy(rows, ({ name, lack, nearest }) => `${name} | ${lack} | ${coded(nearest)}`);
+    const lines = Object.entries(alike).map(
+      ([said, ofThem = []]) => `| ${ofThem.map(({ path }) => `\`${path}\``).join(", ")} | ${said} |`,
     );
-    const table = ["| path | of | what is refused with 404 | nearest |", "|---|---|---|---|", ...lines].join("\n");
+    const table = ["| path | of | this service | nearest |", "|---|---|---|---|", ...lines].join("\n");
     const text = readFileSync(page, "utf8");
     const now = text.replace(/\| path \| of \|[^\n]*\n(?:\|[^\n]*\n)*/, `${table}\n`);
     if (process.env.SLUICE_WRITE_DOCS) writeFileSync(page, now);

@@ -13,12 +13,11 @@ const series_max = 9_000_000;
 /** What is counted in no base unit. */
 const nanos = /_(seconds|bytes)$/;
 
-test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, question, buckets }) => {
+test.each(rows)("%s is named as Prometheus wants it", (name, { type, help, buckets }) => {
   expect(name).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)+$/);
   expect(name.endsWith("_total")).toBe(type === "counter");
   expect(name).not.toMatch(/_(count|sum|bucket|ms|milliseconds|minutes|kib|mib|percent)(_total)?$/);
   expect(help).toMatch(/^[A-Z][^\n|]*\.$/);
-  expect(question).toMatch(/^[A-Z][^\n|]*\?$/);
   expect(buckets !== undefined).toBe(type === "histogram");
   if (/_(duration|wait|delay|time|propagation)(_|$)/.test(name)) expect(name).toMatch(/_seconds(_total)?$/);
   if (/memory/.test(name)) expect(name).toMatch(nanos);

@@ -28,6 +28,13 @@ export function table(heading: string): Map<string, string[]> {
   );
 }
 
+/** The verdict of each side, as a cell writes it: that of most sides, and the exceptions behind it by their names. */
+export function verdictsIn(cell: string, sides: readonly string[]): Verdict[] {
+  const [, most = "", exceptions = ""] = /^([^(]*?)(?: \((.*)\))?$/.exec(cell) ?? [];
+  const others = new Map(exceptions.split(", ").map((one) => one.toLowerCase().split(": ") as [string, string]));
+  return sides.map((side) => (others.get(side) ?? most) as Verdict);
+}
+
 /** What becomes of it: seen on the other side, refused by the path of its field, or neither. */
 export function judge(act: () => unknown, [seen, but]: Seen, column: Column): Verdict {
   if (but?.[column] === null) return "–";
