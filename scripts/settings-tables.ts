@@ -70,7 +70,11 @@ function defaultOf(row: Row): string {
 }
 
 function rangeOf(row: Shape): string {
-  if (row.anyOf) return row.anyOf.map(rangeOf).join(", ");
+  if (row.anyOf)
+    return row.anyOf
+      .map(rangeOf)
+      .filter((range) => range !== "")
+      .join(", ");
   if (row.type === "boolean") return "true, false";
   if (row.enum) return row.enum.map((name) => `\`${name}\``).join(", ");
   if (row.minimum !== undefined) return `${row.minimum} to ${row.maximum}`;
@@ -78,13 +82,13 @@ function rangeOf(row: Shape): string {
   return row.maxItems || row.maxProperties ? `at most ${row.maxItems ?? row.maxProperties}` : "";
 }
 
-/** A variable says which setting of the file it overrides. */
+/** A variable of a setting names that setting, whose row says what it is. */
 function aboutOf(name: string, row: Row): string {
   const section = Object.entries<{ properties: Rows }>(sections).find(([, { properties }]) =>
     Object.values(properties).some(({ variable }) => variable === name),
   );
   const setting = Object.entries(section?.[1].properties ?? {}).find(([, { variable }]) => variable === name);
-  const more = section && setting ? ` It overrides \`${section[0]}.${setting[0]}\` of the file.` : "";
+  if (section && setting) return `Overrides [\`${section[0]}.${setting[0]}\`](#${section[0]}) of the file.`;
   const own = row.variable && name !== row.variable ? ` \`${row.variable}\` overrides it.` : "";
-  return `${row.description}${more}${own}`;
+  return `${row.description}${own}`;
 }

@@ -126,7 +126,7 @@ export const identity = group(
     keys_of_leavers: choice(
       ["revoke", "keep"],
       { default: "revoke" },
-      "`revoke`: a person's keys stop when the membership ends, work again if it is regained, and end for good after `confirmed_max_days`. `keep`: the keys stay, and only tokens stop.",
+      "When a membership ends: `revoke` stops the person's keys, which work again if it is regained, and end for good after `confirmed_max_days`; `keep` stops only tokens.",
     ),
     session_idle_h: whole(
       { minimum: 1, maximum: 720, default: 8 },

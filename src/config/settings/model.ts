@@ -37,18 +37,26 @@ const route = group(
     ),
     continue: flag(
       { default: false },
-      "Whether this engine continues a streamed answer that another engine broke off in the middle. It must be vLLM or SGLang, or know their fields `continue_final_message` and `add_generation_prompt`, and speak `openai-chat`. Not for models that reason: a text is continued only if nothing came before it.",
+      "Whether this engine [continues](routing.md#going-on-in-mid-answer) a streamed answer that another engine broke off. It must speak `openai-chat` and know `continue_final_message` and `add_generation_prompt`, as vLLM and SGLang do. Not for models that reason.",
     ),
     context_window: whole(
       { ...tokens, absent: "the model's" },
       "The engine's own context, if it is smaller than the model's.",
     ),
-    concurrent_max: { ...capacity.concurrent_max, absent: "the upstream's" },
-    tokens_in_flight_max: { ...capacity.tokens_in_flight_max, absent: "the upstream's" },
+    concurrent_max: {
+      ...capacity.concurrent_max,
+      absent: "the upstream's",
+      description: "The same limit for this route alone.",
+    },
+    tokens_in_flight_max: {
+      ...capacity.tokens_in_flight_max,
+      absent: "the upstream's",
+      description: "The same limit for this route alone.",
+    },
     instructions: choice(
       ["anywhere", "head"],
       { default: "anywhere" },
-      "Where the engine's chat template accepts system text. With `head` (for templates such as those of Mistral and Gemma), later system text goes into the user's turn, marked as such.",
+      "Where the engine's chat template accepts system text. With `head` (templates of Mistral, Gemma and others), later system text goes into the user's turn, marked as such.",
     ),
   },
   "One engine that serves the model.",
@@ -88,12 +96,12 @@ export const Model = group(
     kind: choice(
       modelKinds,
       { default: "chat" },
-      "What the model is for. `chat`: chat completions, Messages and Responses. `completion`: `POST /v1/completions`. `embedding`: `POST /v1/embeddings`. `rerank`: `POST /v1/rerank` and `/v2/rerank`. Requests of other paths are refused with the path that serves it.",
+      "What the model is for. `chat`: chat completions, Messages and Responses. `completion`: `POST /v1/completions`. `embedding`: `POST /v1/embeddings`. `rerank`: `POST /v1/rerank` and `/v2/rerank`.",
     ),
     aliases: list(
       text(id, ""),
       { maxItems: 64, uniqueItems: true, default: [] },
-      "Other names of the same form that requests may use, such as an earlier id. `GET /v1/models` lists them, and answers repeat them; limits of keys, receipts and reports use the id.",
+      "Other names that requests may use, such as an earlier id. `GET /v1/models` lists them, and answers repeat them; limits, receipts and reports use the id.",
     ),
     deprecated_at: text(
       { ...instant, absent: "`retires_at`" },
@@ -124,13 +132,13 @@ export const Model = group(
     capabilities: list(
       choice(capabilities, {}, ""),
       { maxItems: capabilities.length, uniqueItems: true, default: [] },
-      `What the model can do: any of ${capabilities.map((name) => `\`${name}\``).join(", ")}. \`parallel_tools\` needs \`tools\`. A request that needs another capability is refused with \`unsupported_feature\`.`,
+      `Any of ${capabilities.map((name) => `\`${name}\``).join(", ")}. \`parallel_tools\` needs \`tools\`. A request that needs another capability is refused with \`unsupported_feature\`.`,
     ),
     prices,
     tokenizer: choice(
       tokenizerNames,
       { absent: "estimates" },
-      "The vocabulary and chat template for counting tokens: `o200k_harmony` (OpenAI's gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only). Without it, counts are estimates from the size of the text, corrected by what the engine reports.",
+      "The vocabulary and chat template for counting tokens: `o200k_harmony` (gpt-oss) or `llama3` (Llama 3.1, 3.2 and 3.3 Instruct, text only). Without it, counts are estimates from the size of the text, corrected by the engine's reports.",
     ),
     extra_params: list(
       text(
@@ -141,12 +149,12 @@ export const Model = group(
         "",
       ),
       { maxItems: 64, uniqueItems: true, default: [] },
-      "Fields of the engine, beyond the contract, that requests of chat completions for this model may have, such as `top_k`. They are forwarded unchanged, unchecked and uncounted. Fields that change how much is generated, whose turn it is, the prompt or its template, such as `ignore_eos`, `priority` and `chat_template`, are refused at the start.",
+      "Fields of the engine beyond the contract that chat completions for this model may have, such as `top_k`. They are forwarded unchanged and unchecked. Fields that change how much is generated, the order of requests, or the prompt (`ignore_eos`, `priority`, `chat_template`, …) are refused at the start.",
     ),
     bounds: choice(
       ["specification", "engine"],
       { default: "specification" },
-      "What chat completions for this model may have. `specification`: 1 to 128 tools, 1 to 2,000 messages, 4 stop sequences, names of 64 letters, digits, `_` and `-`. `engine`: what its engine takes, by its dialect ([engines.md](engines.md#dialects)); no tools may be an empty list, and `max` is an effort. At most 4,096 tools, 20,000 messages, 64 stop sequences and names of 256 characters in any case.",
+      "What chat completions may have. `specification`: 1 to 128 tools, 1 to 2,000 messages, 4 stop sequences, names of 64 letters, digits, `_` and `-`. `engine`: what the engine's [dialect](engines.md#dialects) takes, an empty list of tools, and the effort `max`; at most 4,096 tools, 20,000 messages, 64 stop sequences and names of 256 characters.",
     ),
     answer_bytes_max: whole(
       { minimum: 1024, maximum: 1_073_741_824, default: 134_217_728 },

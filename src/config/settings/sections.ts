@@ -36,7 +36,7 @@ const workers: Row<WorkersWanted, "defaulted"> = {
   default: 1,
   variable: "SLUICE_WORKERS",
   description:
-    "How many processes serve: a number, or `auto` for as many as there are cores and memory for ([workers](#workers)). More than one needs Postgres and Redis.",
+    "How many processes serve: a number, or `auto` for one for each core ([workers](#workers)). More than one needs Postgres and Redis.",
 };
 
 const server = group(
@@ -44,7 +44,7 @@ const server = group(
     workers,
     warm_up_ms: whole(
       { minimum: 0, maximum: 60_000, default: 2000, variable: "SLUICE_WARM_UP_MS" },
-      "How long a node may [warm up](#warming-up) with requests to itself, which leave no trace: on Postgres before it is ready, on the embedded database in idle moments. 0: not at all.",
+      "How long a node may [warm up](#warming-up) with requests to itself. 0: not at all.",
     ),
     read_pause_ms_max: whole(
       { minimum: 0, maximum: 100, default: 100 },
@@ -71,7 +71,7 @@ export const calendar = group(
       "The day on which a month begins. In a shorter month it is the last day.",
     ),
   },
-  "By which weeks and months begin of organizations that are created from now on without a time zone. Without it they are counted from the creation, in UTC.",
+  "When weeks and months begin for organizations that are created from now on without a time zone. Without it, they are counted from the creation, in UTC.",
 );
 
 const metering = group(
@@ -82,7 +82,7 @@ const metering = group(
         pattern: "^([A-Z]{3}|credits)$",
         patternErrorMessage: "must be a currency of ISO 4217, such as USD or EUR, or credits",
       },
-      "The one currency of the service: of prices, limits and costs. Needed in a file with `prices`. The database keeps the currency of its first start: another one needs a new database.",
+      "The currency of all prices, limits and costs. Needed in a file with `prices`. The database keeps that of its first start: another one needs a new database.",
     ),
     lease_s: number(
       { minimum: 0.1, maximum: 3600, default: 60 },
@@ -90,17 +90,17 @@ const metering = group(
     ),
     checkpoint_s: number(
       { minimum: 0.02, maximum: 600, default: 2 },
-      "How often a running request saves what it has used. It must be shorter than the lease. If you set only a short lease, it defaults to a third of that.",
+      "How often a running request saves what it has used; shorter than the lease. If only a short lease is set, a third of that.",
     ),
     sweep_s: number({ minimum: 0.02, maximum: 600, default: 5 }, "How often a node looks for lapsed leases."),
     unstreamed_tokens_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 512 },
-      "If a client doesn't stream and its output cap is at most this, the engine isn't asked to stream either. If the client leaves, such an answer may finish, for 10 s at most. 0: the engine always streams.",
+      "If a client doesn't stream and its output cap is at most this, the engine doesn't stream either. If the client leaves, such an answer may finish, for at most 10 s. 0: the engine always streams.",
     ),
     recovery: choice(
       ["checkpoint", "hold"],
       { default: "checkpoint" },
-      "What a dead node's stream is charged: usage up to its last checkpoint, or everything that was held for it. An answer that isn't streamed is charged nothing.",
+      "What a dead node's stream is charged: usage up to its last checkpoint, or everything that was held. Other answers are charged nothing.",
     ),
     end_revoked: flag(
       { default: true },
@@ -144,19 +144,19 @@ const limits = group(
     ),
     memory_bytes: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "When the process has more resident bytes than this ([workers](#workers) have a share each), new inference gets 503 `overloaded`. 0: 85 % of the container's limit, or half of the machine's memory.",
+      "Above this many resident bytes of the node, new inference gets 503 `overloaded`. 0: 85 % of the container's limit, or half of the machine's memory.",
     ),
     in_flight_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "How many bytes of bodies, stored conversations and streams the requests of a node may hold together. Beyond that, requests get 503 `overloaded`. 0: a quarter of `memory_bytes`, and two of the largest bodies at least.",
+      "The most bytes of bodies, stored conversations and streams of a node's requests. Beyond that, requests get 503 `overloaded`. 0: a quarter of `memory_bytes`, and at least two of the largest bodies.",
     ),
     key_in_flight_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 0 },
-      "How many of these bytes the requests of one key may hold. Beyond that, they get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and four of the largest bodies at least.",
+      "The most of these bytes for one key. Beyond that, its requests get 429 `concurrency_limit_exceeded`. 0: an eighth of the node's, and at least four of the largest bodies.",
     ),
     item_cache_bytes_max: whole(
       { minimum: 0, maximum: tebibyte, default: 64 * mebibyte },
-      "How many bytes of memory the messages and tools of recent requests may take in each process, so that what an agent sends again isn't parsed again; a 32nd of `memory_bytes` at most. 0: nothing is kept.",
+      "The memory of each process for messages and tools of recent requests, which then aren't parsed again; at most a 32nd of `memory_bytes`. 0: none.",
     ),
     websocket_frame_bytes_max: whole(
       { minimum: 0, maximum: gibibyte, default: 4 * mebibyte },
@@ -164,12 +164,12 @@ const limits = group(
     ),
     failed_authentications_per_minute: whole(
       { minimum: 1, maximum: 1_000_000, default: 300 },
-      "How many requests without a valid key one client address may send a minute. Beyond that, keys that the node doesn't know get 429.",
+      "The most requests without a valid key from one client address a minute. Beyond that, keys that the node doesn't know get 429.",
     ),
     // Longer than the idle timeout of common balancers, 60 s: the side that sends requests should be the one that closes.
     idle_ms: whole(
       { minimum: 1000, maximum: 255_000, default: 75_000 },
-      "How long a connection may be silent between requests, and how long the head of a further request may take. The first head of a connection has 10 seconds.",
+      "How long a connection may be silent between requests, and how long the head of a further request may take. The first head has 10 seconds.",
     ),
     grant_ms: whole(
       { minimum: 10, maximum: 60_000, default: 3000 },
@@ -177,7 +177,7 @@ const limits = group(
     ),
     first_event_hold_ms: whole(
       { minimum: 0, maximum: 10_000, default: 5000 },
-      "How long a stream waits for the first part of the answer before it sends its status, so that early failures keep a true status.",
+      "How long a stream waits for the first part of the answer before it sends its status, so that early failures have a true status.",
     ),
     heartbeat_ms: whole(
       { minimum: 10, maximum: 10_000, default: 10_000 },
@@ -200,7 +200,7 @@ const messages = group(
   {
     keep_billing_line: flag(
       { default: false },
-      "Whether to keep the line `x-anthropic-billing-header: …` that Claude Code puts at the head of its system text. The line changes with every request, so an engine's prefix cache would miss everything after it. Sluice removes it unless you set this.",
+      "Whether to keep the line `x-anthropic-billing-header: …` at the head of Claude Code's system text. It changes with every request, so an engine's prefix cache would miss everything after it.",
     ),
   },
   "How Sluice serves `/v1/messages`.",
@@ -215,7 +215,7 @@ const responses = group(
     kept_days: whole({ minimum: 1, maximum: 365, default: 30 }, "How long a response is stored."),
     organization_bytes_max: whole(
       { minimum: kibibyte, maximum: tebibyte, default: gibibyte },
-      "How many bytes the responses of one organization may have together. The oldest go first. A single response that is larger isn't stored, and the log says so.",
+      "The most bytes of one organization's responses. The oldest go first; a single larger response isn't stored, and the log says so.",
     ),
   },
   "What Sluice stores for `/v1/responses`.",
@@ -229,15 +229,15 @@ const answers = group(
     ),
     answer_bytes_max: whole(
       { minimum: kibibyte, maximum: 256 * mebibyte, default: 16 * mebibyte },
-      "How large the log of one answer may become. A larger answer isn't kept: it ends if its client leaves, and can't be read again.",
+      "The largest log of one answer. A larger answer isn't kept: it ends if its client leaves, and can't be read again.",
     ),
     organization_bytes_max: whole(
       { minimum: kibibyte, maximum: tebibyte, default: 256 * mebibyte },
-      "How many bytes the logs of one organization may have together. The oldest go first; their keys stay known, and are refused.",
+      "The most bytes of one organization's logs. The oldest go first; their keys stay known, and are refused.",
     ),
     open_max: whole(
       { minimum: 1, maximum: 100_000, default: 1_000 },
-      "How many kept answers a node writes or reads at once. Beyond that, requests get 503 `overloaded`.",
+      "The most kept answers that a node writes or reads at once. Beyond that, requests get 503 `overloaded`.",
     ),
   },
   "What Sluice keeps of answers with an [idempotency key](protocols.md#repeating-a-request), so that they can be read again.",
@@ -258,7 +258,7 @@ const log = group(
     level: choice(
       ["debug", "info", "warn", "error"],
       { default: "info" },
-      "The least severe lines that Sluice writes. Requests are `info`, those that fail with 5xx `error`. Probes and `/metrics` are `debug`, unless they fail with 500.",
+      "The least severe lines to write. Requests are `info`, those that fail with 5xx `error`; probes and `/metrics` are `debug`, unless they fail with 500.",
     ),
     format: choice(
       ["json", "logfmt"],
@@ -277,7 +277,7 @@ const metrics = group(
   {
     organizations_max: whole(
       { minimum: 0, maximum: 1000, default: 0 },
-      "How many organizations `usage_organization_cost` and `usage_organization_requests` show by their ids: the largest of the last hour, and all others together as `other`. Needs `SLUICE_OPERATOR_PORT`, since clients must not read who the others are.",
+      "How many organizations `usage_organization_cost` and `usage_organization_requests` show by id: the largest of the last hour, and all others as `other`. Needs `SLUICE_OPERATOR_PORT`.",
     ),
   },
   "What the metrics have.",
@@ -326,11 +326,11 @@ const telemetry = group(
     sample_ratio: number({ minimum: 0, maximum: 1, default: 0.01 }, "The share of requests that are traced."),
     follow_callers: flag(
       { default: true },
-      "Whether a caller's `traceparent` decides instead. Set it to false if callers that you don't trust could have everything traced; their trace ids stay.",
+      "Whether a caller's `traceparent` decides instead. `false` if untrusted callers could have everything traced; their trace ids stay.",
     ),
     caller_ids: flag(
       { default: false },
-      "Whether spans of a request have `sluice.organization.id`, `sluice.key.id` and, once it is admitted, `sluice.team.id`. Readers of the traces can then tell whose each request is.",
+      "Whether spans have `sluice.organization.id`, `sluice.key.id` and, once admitted, `sluice.team.id`, so that readers of traces can tell whose each request is.",
     ),
     metrics_ms: whole({ minimum: 0, maximum: hour_ms, default: 60_000 }, "How often metrics are sent. 0: never."),
   },

@@ -11,10 +11,9 @@ const day_ms = 24 * hour_ms;
 
 const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   connect_ms: "How long the name, TCP and TLS may take.",
-  first_part_ms:
-    "How long it may then take until the first part of the answer, plus 1 s for each 2,000 tokens of input.",
+  first_part_ms: "The time from then to the first part of the answer, plus 1 s for each 2,000 tokens of input.",
   first_part_spare_ms:
-    "The same while another healthy route of the model is ready, which is then asked instead. Never longer than `first_part_ms`.",
+    "The same while another healthy route of the model is ready, which is then asked instead; at most `first_part_ms`.",
   idle_ms: "The longest silence between two parts of an answer.",
   total_ms: "The longest that a whole answer may take, all attempts together.",
 };
@@ -36,11 +35,11 @@ export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: strin
 export const capacity = {
   concurrent_max: whole(
     { minimum: 1, maximum: 1_000_000, absent: "no limit" },
-    "How many requests **each process** of Sluice may have at the engine at once, or all of them together with `scope: fleet`. Further ones wait: [routing.md](routing.md#when-engines-are-full). Each replica and each address has this limit.",
+    "The most requests that **each process** of Sluice (with `scope: fleet`, all together) may have at the engine at once. Further ones [wait](routing.md#when-engines-are-full). Each replica and address has this limit.",
   ),
   tokens_in_flight_max: whole(
     { minimum: 1, maximum: 1_000_000_000, absent: "no limit" },
-    "How many tokens those requests may have together: their inputs, and at most 1,024 for each answer. Always per process.",
+    "The most tokens of those requests together: their inputs, and at most 1,024 for each answer. Always per process.",
   ),
 };
 
@@ -52,7 +51,7 @@ const tls = group(
     certificate_file: file("The certificate that Sluice shows to the engine, in PEM. Needs `key_file`."),
     key_file: file("Its private key, in PEM."),
   },
-  "For `https`: the authorities that Sluice trusts, and the certificate that it shows. The files are read at the start and on SIGHUP.",
+  "For `https`: trusted authorities, and a client certificate. The files are read at the start and on SIGHUP.",
 );
 
 const headerName = (description: string) =>
@@ -69,13 +68,13 @@ const identityHeaders = group(
     organization: headerName("The header that has the organization's id."),
     plan: headerName("The header that has the name of its plan."),
     session: headerName(
-      "The header that names the conversation, the same for each of its turns and never the client's own name for it: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo. Not sent if nothing identifies the conversation.",
+      "The header with Sluice's id of the conversation, if one is known: `X-Session-ID` for vLLM, `X-Dynamo-Session-ID` for Dynamo.",
     ),
     priority: headerName(
-      "The header that has the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",
+      "The header with the priority of the request's plan, from `priorities`: `X-Vllm-Priority` for vLLM, `x-override-priority` for SGLang.",
     ),
   },
-  "For a scheduler between Sluice and the engines: the headers that say whose a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`; later versions call them `x-gateway-inference-…`.",
+  "Headers that tell a scheduler in front of the engines whose a request is. For llm-d 0.8, `x-llm-d-inference-fairness-id` and `x-llm-d-inference-objective`; later versions call them `x-gateway-inference-…`.",
 );
 
 const rootPath = (path: string, description: string) =>
@@ -111,14 +110,14 @@ export const load = group(
       "An engine is crowded if more requests than this wait in it, or if more than 95 % of its cache is used.",
     ),
   },
-  "Reads from the engine's metrics how busy it is (vLLM, SGLang, llama.cpp with `--metrics`). A crowded engine gets no new requests while another engine of the model is not crowded.",
+  "Reads from the engine's metrics how busy it is (vLLM, SGLang, llama.cpp with `--metrics`). A crowded engine gets no new requests while another one is not crowded.",
 );
 
 export const queue = group(
   {
     length_max: whole(
       { minimum: 0, maximum: 1_000_000, default: 1000 },
-      "How many requests may wait for one engine. An organization may take as many places as are still free. Further requests get 429 `capacity_exceeded`.",
+      "The most requests that may wait for one engine, of which an organization may take as many as are still free. Further ones get 429 `capacity_exceeded`.",
     ),
     wait_ms_max: whole(
       { minimum: 0, maximum: hour_ms, default: 30_000 },
@@ -126,7 +125,7 @@ export const queue = group(
     ),
     reserved_percent: whole(
       { minimum: 0, maximum: 50, default: 0 },
-      "How much of `concurrent_max` and `tokens_in_flight_max` is kept for organizations that use less than that of the engine, so that their requests need not wait. At least one request, unless this is 0.",
+      "The share of `concurrent_max` and `tokens_in_flight_max` that is kept for organizations that use less than that share, so that they need not wait. At least one request, unless this is 0.",
     ),
   },
   "How requests wait when the engine is full. Per process.",
@@ -136,7 +135,7 @@ export const resolve = group(
   {
     interval_ms: whole(
       { minimum: 100, maximum: hour_ms, default: 5000 },
-      "How often the name is resolved. It is resolved sooner if a DNS server of `servers` gives a shorter time to live, but at most once a second.",
+      "How often the name is resolved; sooner if a server of `servers` gives a shorter time to live, but at most once a second.",
     ),
     addresses_max: whole(
       { minimum: 1, maximum: 256, default: 64 },
@@ -145,27 +144,27 @@ export const resolve = group(
     family: choice(
       addressFamilies,
       { default: "all" },
-      "Which addresses are engines. If each engine has an IPv4 and an IPv6 address, choose one family; otherwise each engine counts twice.",
+      "Which addresses are engines. If each engine has both, choose one family, or it counts twice.",
     ),
     servers: list(
       text({ minLength: 1, maxLength: 64 }, ""),
       { maxItems: 8, default: [] },
-      "DNS servers, such as `10.0.0.10`, or `127.0.0.1:8600` for Consul. They are asked for the exact name, instead of the system's resolver with its hosts file and search domains.",
+      "DNS servers to ask for the exact name in place of the system's resolver, such as `10.0.0.10`, or `127.0.0.1:8600` for Consul.",
     ),
   },
-  "For a name in `url` with several addresses, each of them an equal engine, that may change: [routing.md](routing.md#names-with-several-addresses). `{}` uses the defaults. Not with `replicas`.",
+  "For a name in `url` [with several addresses](routing.md#names-with-several-addresses), each of them an equal engine. `{}` uses the defaults. Not with `replicas`.",
 );
 
 export const Upstream = group(
   {
     url: text(
       { isRequired: true, minLength: 1, maxLength: 2048 },
-      "The base URL, `http` or `https`, up to and including `/v1`; without user name, query or fragment. If the URL has no path, `/v1` is added.",
+      "The base URL, `http` or `https`, with its `/v1`, which is added if the URL has no path; without user name, query or fragment.",
     ),
     protocol: choice(
       upstreamProtocols,
       { default: "openai-chat" },
-      "The protocol that the engine speaks: `openai-chat` (asked at `/chat/completions` below the URL), `anthropic-messages` (`/messages`) or `openai-responses` (`/responses`).",
+      "The engine's protocol: `openai-chat` (at `/chat/completions` below the URL), `anthropic-messages` (`/messages`) or `openai-responses` (`/responses`).",
     ),
     dialect,
     dialect_rows: dialectRows,
@@ -179,28 +178,28 @@ export const Upstream = group(
       whole({ minimum: -2_147_483_648, maximum: 2_147_483_647 }, ""),
       "^.{1,64}$",
       { maxProperties: 1000, "x-key": "must be the name of a plan" },
-      "The priority of requests by the name of their plan, in the engine's order: in vLLM the lowest number goes first, in SGLang the highest unless it was started with `--schedule-low-priority-values-first`. Requests of other plans have none. Needs `identity_headers.priority`.",
+      "The priority of requests by the name of their plan, in the engine's order: vLLM serves the lowest number first, SGLang the highest, unless it was started with `--schedule-low-priority-values-first`. Needs `identity_headers.priority`.",
     ),
     tls,
     replicas: list(
       text({ minLength: 1, maxLength: 2048 }, "The base URL of another engine that serves the same."),
       { maxItems: 63 },
-      "Base URLs of further, equal engines. A session stays with one of them: [routing.md](routing.md#sessions-stay-at-home).",
+      "Base URLs of further, equal engines. A [session stays](routing.md#sessions-stay-at-home) with one of them.",
     ),
     resolve,
     cache_salt: flag(
       { default: false },
-      "Whether each organization gets a salt of its own in the engine's prefix cache (vLLM's field `cache_salt`), so that none can tell from response times what another has cached. Not for `anthropic-messages`.",
+      "Whether each organization has its own salt in the engine's prefix cache (vLLM's `cache_salt`), so that none can tell from response times what another has cached. Not for `anthropic-messages`.",
     ),
     reuse: choice(
       reuses,
       { default: "any" },
-      "Whose requests a connection to the engine may carry after its first one: those of the same `organization`, `any`, or `none`, so that each request has a connection of its own. For an engine that you do not trust: [security.md](security.md#answers-that-nobody-asked-for).",
+      "Whose requests a connection to the engine may carry after its first one: those of the same `organization`, of `any`, or `none`. For engines that you [do not trust](security.md#answers-that-nobody-asked-for).",
     ),
     running_usage: choice(
       ["off", "usage", "timings"],
       { default: "off" },
-      "Whether Sluice asks the engine for its counts on every chunk of a stream, so that a client that leaves is charged by the engine's last count: `usage` for vLLM and SGLang (`stream_options.continuous_usage_stats`), `timings` for llama.cpp (`timings_per_token`). The chunks are larger. For `openai-chat` only.",
+      "Whether the engine reports its counts on every chunk of a stream, so that a client that leaves is charged by the engine's last count: `usage` for vLLM and SGLang (`stream_options.continuous_usage_stats`), `timings` for llama.cpp (`timings_per_token`). Chunks become larger. For `openai-chat` only.",
     ),
     check,
     load,
@@ -208,7 +207,7 @@ export const Upstream = group(
     scope: choice(
       ["process", "fleet"],
       { default: "process" },
-      "Whether `concurrent_max` is for each process, so that you divide what the engine can do among all nodes and [workers](#workers), or for the whole fleet, which shares it in Redis: [routing.md](routing.md#one-limit-for-all-nodes). With the embedded database, one process is the fleet. Not with `tokens_in_flight_max`.",
+      "Whether `concurrent_max` is of each process (divide the engine's capacity by all nodes and [workers](#workers)), or of the whole fleet, which [shares it in Redis](routing.md#one-limit-for-all-nodes). Not with `tokens_in_flight_max`.",
     ),
     queue,
     timeouts: timeouts(defaultTimeouts, "How long Sluice waits for the engine, in milliseconds."),

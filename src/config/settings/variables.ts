@@ -52,20 +52,20 @@ export const environment = {
   ),
   REDIS_URL: text(
     { writeOnly: true, problem: address(/^rediss?:\/\/\S+$/i, "redis://host:6379") },
-    "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node. Without Redis, and while it is away, each process keeps its share of the limits a minute in memory: exact for one process, and for several they may be missed by a factor of their number.",
+    "`redis://…` or `rediss://…`, for several nodes on one Postgres; for a cluster, the URL of any node. Without Redis, each process keeps its share of the limits a minute in memory, which is exact only for a single process.",
   ),
   SLUICE_DATA_DIR: text({ default: "./data" }, "The folder of the embedded database."),
   SLUICE_MIGRATE: flag(
     { default: true },
-    "With `false`, `sluice serve` refuses to start on a database that is not migrated, as with `--no-migrate`.",
+    "`false`: as `--no-migrate`, `sluice serve` refuses a database that is not migrated.",
   ),
   SLUICE_WAIT_FOR_DATABASE_MS: whole(
     { minimum: 0, maximum: 31_536_000_000, absent: "as long as it takes" },
-    "How long a start waits for a Postgres that [cannot be reached](operating.md#starting-before-the-database), as with `--wait-for-database`. With 0, it ends at once.",
+    "How long a start [waits for Postgres](operating.md#starting-before-the-database), as with `--wait-for-database`. 0: not at all.",
   ),
   SLUICE_CONFIG: text(
     { absent: "./sluice.yaml, if it exists" },
-    "The configuration file. If you set this variable, the file must exist.",
+    "The configuration file. If set, the file must exist.",
   ),
   SLUICE_UPSTREAM_URL: text(
     {
@@ -90,7 +90,7 @@ export const environment = {
   ),
   SLUICE_OPERATOR_PORT: whole(
     port,
-    "A second port for `/metrics` and for [management](management.md). Without it, metrics are on `PORT`, and management over HTTP is off.",
+    "A second port, for `/metrics` and [management](management.md). Without it, metrics are on `PORT`, and management over HTTP is off.",
   ),
   SLUICE_OPERATOR_HOST: text(
     { default: "127.0.0.1", needs: "SLUICE_OPERATOR_PORT", problem: listening },
@@ -99,7 +99,7 @@ export const environment = {
   SLUICE_OPERATOR_TLS: choice(
     ["on", "proxy", "off"],
     { needs: "SLUICE_OPERATOR_PORT", absent: "off" },
-    "TLS of that second port: `on`, with the certificate of `PORT`; `proxy`, if something in front speaks TLS. With `off`, management is refused from anywhere but the node's own machine.",
+    "TLS of that port: `on`, with the certificate of `PORT`; `proxy`, if something in front speaks TLS; `off`: only the node's own machine may manage it.",
   ),
   SLUICE_OPERATOR_NAMES: list(
     items(
@@ -109,11 +109,11 @@ export const environment = {
       ),
     ),
     { needs: "SLUICE_OPERATOR_PORT" },
-    "Names under which that second port answers, such as `sluice.internal, sluice-1`. It always answers to addresses, `localhost` and `SLUICE_OPERATOR_HOST`; any other `Host` gets 403.",
+    "Host names to which that port answers, such as `sluice.internal, sluice-1`, beside addresses, `localhost` and `SLUICE_OPERATOR_HOST`; any other `Host` gets 403.",
   ),
   SLUICE_CONSOLE_PORT: whole(
     port,
-    "A port of its own for the [console](console.md), where people and operators sign in. With 0 the system chooses one. Needs `identity.console_url` in the file, unless it is for this machine alone. Without it, only a node with the embedded database has a console, for its own machine.",
+    "The port of the [console](console.md); 0: the system chooses one. Needs `identity.console_url`, unless it is for this machine alone. Without it, only a node with the embedded database has a console, for its own machine.",
   ),
   SLUICE_CONSOLE_HOST: text(
     { default: "127.0.0.1", needs: "SLUICE_CONSOLE_PORT", problem: listening },
@@ -122,7 +122,7 @@ export const environment = {
   SLUICE_TRUSTED_PROXIES: list(
     items(form(isNetwork, "must list addresses or networks such as 10.0.0.0/8 or ::1")),
     { default: [] },
-    "Addresses and networks of your proxies, such as `10.0.0.0/8, ::1`. Sluice takes the client's address only from them. Set it behind a load balancer: without it, all clients share the limits of one address.",
+    "Addresses and networks of your proxies, such as `10.0.0.0/8, ::1`, from which Sluice takes the client's address. Set it behind a load balancer; otherwise all clients share the limits of one address.",
   ),
   SLUICE_CLIENT_ADDRESS_HEADER: text(
     {
@@ -130,7 +130,7 @@ export const environment = {
       needs: "SLUICE_TRUSTED_PROXIES",
       problem: form((name) => /^[A-Za-z0-9-]{1,64}$/.test(name), "must name a header such as x-forwarded-for"),
     },
-    "The one header in which these proxies name their client, such as `x-real-ip` or `forwarded`. Each proxy must write it, or append to it: a client that they don't name has no address, and matches no list of [allowed addresses](design/keys.md#from-some-addresses-only).",
+    "The header in which these proxies name their client, such as `x-real-ip` or `forwarded`. A client that they don't name has no address, and matches no list of [allowed addresses](design/keys.md#from-some-addresses-only).",
   ),
   SLUICE_SECRET_KEY: text(
     {
@@ -140,7 +140,7 @@ export const environment = {
           ? null
           : "must be 32 bytes in base64, or two such keys, such as openssl rand -base64 32 prints",
     },
-    "The key that encrypts small secrets in the database, 32 bytes in base64; needed with `identity`. To change it, set two, the new one first: [identity.md](identity.md#the-secret-key).",
+    "32 bytes in base64 that encrypt secrets in the database; needed with `identity`. [How to change it](identity.md#the-secret-key).",
   ),
   SLUICE_TLS_CERTIFICATE_FILE: text(
     { needs: "SLUICE_TLS_KEY_FILE" },
