@@ -24,38 +24,50 @@ test("the command line has the command of every verb", () => {
   expect(words.filter((one) => !there.includes(one))).toEqual([]);
 });
 
+/** Help without the options that the page describes once for all commands. */
+function withoutCommon(help: string): string {
+  return help
+    .replaceAll(/^ {2}(?:-h, --help|--json|-y, --yes|--if-version <n>) .*\n(?: {10,}\S.*\n)*/gm, "")
+    .replaceAll(/^Options:\n(?=\n|$)/gm, "")
+    .replaceAll(/\n{3,}/g, "\n\n")
+    .replace(/^Usage: [a-z ]+( \[options\])?\n\n/, "")
+    .trimEnd();
+}
+
+/** A sentence where nothing but the description is left, otherwise the text as it stands. */
+const blockOf = (help: string) =>
+  help.includes("\n") ? `\`\`\`text\n${help}\n\`\`\`` : `${help[0]!.toUpperCase()}${help.slice(1)}.`;
+
 async function written(): Promise<string> {
   const { typed, services } = shell();
   const sections = ["", ...leaves(commands(services, () => {}))].map(async (name) => {
     const { code, out } = await shell().typed(`${name} --help`.trim());
     expect([name, code]).toEqual([name, 0]);
-    return `## \`sluice${name && ` ${name}`}\`\n\n\`\`\`text\n${out.trimEnd()}\n\`\`\`\n`;
+    return `## \`sluice${name && ` ${name}`}\`\n\n${blockOf(withoutCommon(`${out.trimEnd()}\n`))}\n`;
   });
   expect((await typed("--help")).code).toBe(0);
   return `# The command line
 
-This page is generated from the program's help; \`test/admin/cli/help.test.ts\` keeps it up to date. From source, run
-\`npm run sluice -- …\` instead of \`sluice …\`.
+This page is generated from the program's help. From source, run \`npm run sluice -- …\` instead of \`sluice …\`.
 
-For scripts:
+| option | commands that have it | what it does |
+|---|---|---|
+| \`-h\`, \`--help\` | all | show help |
+| \`--json\` | all that show or change something | print one JSON value and nothing else, and ask nothing. Instants are ISO 8601 in UTC |
+| \`--server URL\` | all that administer | act on another node, through its operator's port ([management.md](management.md)); also \`SLUICE_SERVER\` |
+| \`-y\`, \`--yes\` | those that end something | skip the confirmation prompt |
+| \`--if-version N\` | those that change something with a version | change it only if it still has this version |
 
-- Exit code 0 means success, 1 means failure with a one-line reason on stderr, and 2 means a usage error.
-- With \`--json\`, stdout contains one JSON object or array and nothing else, and no prompt appears. Instants are ISO 8601
-  in UTC.
-- Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), and only \`operator create\` and
+- Exit code 0 means success, 1 failure with a one-line reason on stderr, and 2 a usage error.
+- Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), only \`operator create\` and
   \`operator rotate\` a token (\`token\`), and only once.
 - \`NO_COLOR\` turns colors off. \`SLUICE_DEBUG=1\` adds the stack trace of a failure.
-
-With \`--server URL\` or \`SLUICE_SERVER\`, a command acts on another node, through its operator's port
-([management.md](management.md)). It needs an operator token in \`SLUICE_OPERATOR_TOKEN\`, or in the file that
-\`SLUICE_OPERATOR_TOKEN_FILE\` names, and no database.
-
-Otherwise it finds the data on its own. With \`DATABASE_URL\`, it connects to that database. Otherwise, it uses the data
-folder (\`SLUICE_DATA_DIR\`): through the socket of the server that runs there, which only its owner can open, or, if no
-server runs, by opening the embedded database.
-
-For secret scanners: a key matches \`${keyPattern}\`, and an operator token \`${operatorTokenPattern}\`. Its last six characters are the CRC-32 of the characters before
-them, in base62 (0-9, A-Z, a-z; most significant first).
+- With \`--server\`, a command needs an operator token in \`SLUICE_OPERATOR_TOKEN\`, or in the file that
+  \`SLUICE_OPERATOR_TOKEN_FILE\` names, and no database. Otherwise it connects to \`DATABASE_URL\`, or uses the data folder
+  (\`SLUICE_DATA_DIR\`): through the socket of the server that runs there, which only its owner can open, or by opening
+  the embedded database.
+- For secret scanners: a key matches \`${keyPattern}\`, an operator token \`${operatorTokenPattern}\`. The last six characters
+  are the CRC-32 of those before them, in base62 (0-9, A-Z, a-z; most significant first).
 
 ${(await Promise.all(sections)).join("\n")}`;
 }
