@@ -103,11 +103,11 @@ test("a report of Responses has reasoning beside its output too", () => {
   expect(responses({ usage })?.usage).toMatchObject({ inputTokens: 5, outputTokens: 10, reasoningTokens: 4 });
 });
 
-test("docs/engines.md has a row for each, with its source", () => {
+test("docs/engines.md has a row for each, and says how it is known", () => {
   const page = readFileSync(join(import.meta.dir, "../../../docs/engines.md"), "utf8");
   const section = page.slice(page.indexOf("## What engines report"));
-  for (const { engine, kind, source } of dialectFixtures) {
+  for (const { engine, kind } of dialectFixtures) {
     const row = section.split("\n").find((line) => line.startsWith(`| ${engine} |`));
-    expect(row, engine).toContain(`${kind}: ${source}`);
+    expect(row, engine).toEndWith(`| ${kind} |`);
   }
 });
