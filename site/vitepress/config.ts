@@ -50,6 +50,7 @@ const measured = [
 ];
 const develop = [
   page("Contributing", "/contributing"),
+  page("Recipes", "/contributing-recipes"),
   page("Releasing", "/releasing"),
   page("Changes", "/changelog"),
   page("Design", "/design/"),
