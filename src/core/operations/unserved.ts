@@ -1,7 +1,7 @@
 /**
  * The paths of other APIs that this service does not serve, and what it lacks: the whole surface of the SDKs of OpenAI and
  * Anthropic, and the protocols of Azure, Gemini, Vertex, Bedrock, Ollama, Cohere and the engines themselves. Each refusal
- * names what is nearest, in the protocol that the client speaks. docs/protocols.md has the same table. Pure.
+ * names what is nearest, in the protocol that the client speaks. docs/protocols.md, Paths that are not served, sums it up. Pure.
  */
 
 interface Row {

@@ -24,39 +24,86 @@ test("the command line has the command of every verb", () => {
   expect(words.filter((one) => !there.includes(one))).toEqual([]);
 });
 
-/** Help without the options that the page describes once for all commands. */
-function withoutCommon(help: string): string {
-  return help
-    .replaceAll(/^ {2}(?:-h, --help|--json|-y, --yes|--if-version <n>) .*\n(?: {10,}\S.*\n)*/gm, "")
-    .replaceAll(/^Options:\n(?=\n|$)/gm, "")
-    .replaceAll(/\n{3,}/g, "\n\n")
-    .replace(/^Usage: [a-z ]+( \[options\])?\n\n/, "")
-    .trimEnd();
+/** Arguments and options that mean the same wherever they stand: the page describes each once. */
+const shared: Record<string, string> = {
+  org: "slug or ID of the organization",
+  "--org <org>": "slug or ID of the organization",
+  team: "ID of the team, or with --org its name",
+  person: "ID or verified e-mail address of the person (see: sluice person list)",
+  id: "ID of the key",
+  operator: "name or ID of the operator",
+  upstream: "name of the upstream in the configuration",
+  url: "the server (default: where you signed in last)",
+  "--at <url>": "the server (default: where you signed in last)",
+  "--replica <address>": "only this address of its name (see: sluice upstream list)",
+};
+const everywhere = /^ {2}(?:-h, --help|--json|-y, --yes|--if-version <n>) .*\n(?: {10,}\S.*\n)*/gm;
+
+interface Told {
+  name: string;
+  usage: string;
+  description: string;
+  /** Options, arguments, notes and examples that are told nowhere else on the page. */
+  rest: string;
 }
 
-/** A sentence where nothing but the description is left, otherwise the text as it stands. */
-const blockOf = (help: string) =>
-  help.includes("\n") ? `\`\`\`text\n${help}\n\`\`\`` : `${help[0]!.toUpperCase()}${help.slice(1)}.`;
+function toldBy(name: string, help: string): Told {
+  const [usage = "", description = "", ...paragraphs] = help.split("\n\n");
+  const alone = (line: string) => {
+    const [, subject = "", text = ""] = /^ {2}(\S+(?: <\w+>)?) +(\S.*)$/.exec(line) ?? [];
+    return shared[subject] !== text;
+  };
+  const rest = paragraphs
+    .join("\n\n")
+    .replaceAll(/^Commands:\n( .*\n)+/gm, "")
+    .replaceAll(everywhere, "")
+    .split("\n")
+    .filter(alone)
+    .join("\n")
+    .replaceAll(/^(?:Options|Arguments):\n(?=\n|$)/gm, "")
+    .replaceAll(/\n{3,}/g, "\n\n")
+    .trim();
+  return { name, usage: usage.replace("Usage: ", "").replace(" [options]", ""), description, rest };
+}
+
+/** The commands of a group: a table of all, and what else there is to say of some. */
+function groupOf([group, told]: [string, Told[]]): string {
+  const cell = (text: string) => text.replaceAll("\n", " ").replaceAll("|", "\\|");
+  const rows = told.map(({ usage, description }) => `| \`${cell(usage)}\` | ${cell(description)} |\n`);
+  const details = told.flatMap(({ name, rest }) =>
+    rest === "" ? [] : [`\n### \`sluice ${name}\`\n\n\`\`\`text\n${rest}\n\`\`\`\n`],
+  );
+  return `## ${group}\n\n| command | what it does |\n|---|---|\n${rows.join("")}${details.join("")}`;
+}
 
 async function written(): Promise<string> {
   const { typed, services } = shell();
-  const sections = ["", ...leaves(commands(services, () => {}))].map(async (name) => {
-    const { code, out } = await shell().typed(`${name} --help`.trim());
-    expect([name, code]).toEqual([name, 0]);
-    return `## \`sluice${name && ` ${name}`}\`\n\n${blockOf(withoutCommon(`${out.trimEnd()}\n`))}\n`;
-  });
+  const told = await Promise.all(
+    leaves(commands(services, () => {})).map(async (name) => {
+      const { code, out } = await shell().typed(`${name} --help`);
+      expect([name, code]).toEqual([name, 0]);
+      return toldBy(name, `${out.trimEnd()}\n`);
+    }),
+  );
+  const grouped = Object.groupBy(told, ({ name }) =>
+    name.includes(" ") ? `\`sluice ${name.split(" ")[0]}\`` : "Commands of one word",
+  );
+  const groups = (Object.entries(grouped) as [string, Told[]][]).map(groupOf);
   expect((await typed("--help")).code).toBe(0);
   return `# The command line
 
 This page is generated from the program's help. From source, run \`npm run sluice -- …\` instead of \`sluice …\`.
 
-| option | commands that have it | what it does |
-|---|---|---|
-| \`-h\`, \`--help\` | all | show help |
-| \`--json\` | all that show or change something | print one JSON value and nothing else, and ask nothing. Instants are ISO 8601 in UTC |
-| \`--server URL\` | all that administer | act on another node, through its operator's port ([management.md](management.md)); also \`SLUICE_SERVER\` |
-| \`-y\`, \`--yes\` | those that end something | skip the confirmation prompt |
-| \`--if-version N\` | those that change something with a version | change it only if it still has this version |
+| in many commands | what it is |
+|---|---|
+| \`-h\`, \`--help\` | show help |
+| \`--json\` | print one JSON value and nothing else, and ask nothing. Instants are ISO 8601 in UTC |
+| \`--server URL\` | act on another node, through its operator's port ([management.md](management.md)); also \`SLUICE_SERVER\` |
+| \`-y\`, \`--yes\` | skip the confirmation prompt |
+| \`--if-version N\` | change it only if it still has this version |
+${Object.entries(shared)
+  .map(([subject, text]) => `| \`${subject}\` | ${text} |`)
+  .join("\n")}
 
 - Exit code 0 means success, 1 failure with a one-line reason on stderr, and 2 a usage error.
 - Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), only \`operator create\` and
@@ -69,7 +116,7 @@ This page is generated from the program's help. From source, run \`npm run sluic
 - For secret scanners: a key matches \`${keyPattern}\`, an operator token \`${operatorTokenPattern}\`. The last six characters
   are the CRC-32 of those before them, in base62 (0-9, A-Z, a-z; most significant first).
 
-${(await Promise.all(sections)).join("\n")}`;
+${groups.join("\n")}`;
 }
 
 test("docs/cli.md matches the help of the program", async () => {

@@ -1,9 +1,9 @@
 /**
  * Paths of other APIs: each is refused in words that say what this service lacks, in the form of its own protocol, and never
- * with a hint that would not work. docs/protocols.md has the table.
+ * with a hint that would not work.
  */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unservedApis, unservedAt } from "../../../src/core/operations/unserved.ts";
 import { operations } from "../../../src/node/operations.ts";
@@ -13,9 +13,6 @@ setDefaultTimeout(60_000);
 
 const service = await startService();
 afterAll(() => service.stop());
-
-const page = join(import.meta.dir, "../../../docs/protocols.md");
-const build = "SLUICE_WRITE_DOCS=1 node_modules/.bin/bun test test/core/http/unserved.test.ts";
 
 /** The paths that a package asks for, as its source has them, with `{id}` for what it fills in. */
 function pathsIn(name: string): string[] {
@@ -100,19 +97,6 @@ describe("the table", () => {
       if (name === "Anthropic") expect(nearest).not.toMatch(/chat|responses/);
       if (name === "OpenAI") expect(nearest).not.toContain("/v1/messages");
     }
-  });
-
-  test("is that of docs/protocols.md", () => {
-    const coded = (text = "") => text.replaceAll(/'([^']+)'/g, "`$1`");
-    const alike = Object.groupBy(rows, ({ name, lack, nearest }) => `${name} | ${lack} | ${coded(nearest)}`);
-    const lines = Object.entries(alike).map(
-      ([said, ofThem = []]) => `| ${ofThem.map(({ path }) => `\`${path}\``).join(", ")} | ${said} |`,
-    );
-    const table = ["| path | of | this service | nearest |", "|---|---|---|---|", ...lines].join("\n");
-    const text = readFileSync(page, "utf8");
-    const now = text.replace(/\| path \| of \|[^\n]*\n(?:\|[^\n]*\n)*/, `${table}\n`);
-    if (process.env.SLUICE_WRITE_DOCS) writeFileSync(page, now);
-    else if (text !== now || !text.includes(table)) throw new Error(`docs/protocols.md is out of date: ${build}`);
   });
 });
 
