@@ -28,6 +28,13 @@ export function table(heading: string): Map<string, string[]> {
   );
 }
 
+/** The rows of a table of verdicts: what stands in a row, alone or with others, and the verdict. */
+export function verdictTable(heading: string): Map<string, string> {
+  return new Map(
+    [...table(heading)].flatMap(([what, [cell = ""]]) => what.split("; ").map((one) => [one, cell] as const)),
+  );
+}
+
 /** The verdict of each side, as a cell writes it: that of most sides, and the exceptions behind it by their names. */
 export function verdictsIn(cell: string, sides: readonly string[]): Verdict[] {
   const [, most = "", exceptions = ""] = /^([^(]*?)(?: \((.*)\))?$/.exec(cell) ?? [];
