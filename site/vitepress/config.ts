@@ -22,6 +22,7 @@ const use = [
   page("Simulator", "/simulator"),
 ];
 const administer = [
+  page("Tasks", "/tasks"),
   page("Console", "/console"),
   page("Commands", "/cli"),
   page("Limits", "/limits"),
