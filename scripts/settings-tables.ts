@@ -42,15 +42,11 @@ function groupAt([first = "", ...below]: string[]): Rows {
 }
 
 function table(settings: Rows, head: string): string {
-  const listed = Object.entries(settings).map(([name, row]) => ({
-    name: `\`${name}\``,
-    default: defaultOf(row),
-    range: rangeOf(row),
-    about: aboutOf(name, row),
-  }));
-  const hasRange = listed.some(({ range }) => range !== "");
-  const lines = listed.map((one) => [one.name, one.default, ...(hasRange ? [one.range] : []), one.about]);
-  const heads = [head, "default", ...(hasRange ? ["range"] : []), "what it is"];
+  const lines = Object.entries(settings).map(([name, row]) => {
+    const range = rangeOf(row);
+    return [`\`${name}\``, [defaultOf(row), range && `(${range})`].filter(Boolean).join(" "), aboutOf(name, row)];
+  });
+  const heads = [head, "default", "what it is"];
   return [heads, heads.map(() => "---"), ...lines].map((cells) => `${rowOf(cells)}\n`).join("");
 }
 
@@ -75,7 +71,6 @@ function rangeOf(row: Shape): string {
       .map(rangeOf)
       .filter((range) => range !== "")
       .join(", ");
-  if (row.type === "boolean") return "true, false";
   if (row.enum) return row.enum.map((name) => `\`${name}\``).join(", ");
   if (row.minimum !== undefined) return `${row.minimum} to ${row.maximum}`;
   if (row.type === "array" && row.minItems) return `${row.minItems} to ${row.maxItems}`;

@@ -32,14 +32,14 @@ describe("docs/configuration.md", () => {
     expect(documentation).toBe(withTables(documentation));
     const missing = Object.keys(sections).filter((name) => !documentation.includes(`<!-- settings: ${name} -->`));
     expect(missing).toEqual([]);
-    expect(documentation).toContain("| `PORT` | 8080 | 0 to 65535 |");
-    expect(documentation).toContain("| `heartbeat_ms` | 10000 | 10 to 10000 |");
-    expect(documentation).toContain("| `first_part_ms` | 120000 | 10 to 86400000 |");
+    expect(documentation).toContain("| `PORT` | 8080 (0 to 65535) |");
+    expect(documentation).toContain("| `heartbeat_ms` | 10000 (10 to 10000) |");
+    expect(documentation).toContain("| `first_part_ms` | 120000 (10 to 86400000) |");
   });
 
   test("shows a default that is a list", () => {
     expect(withTables("<!-- settings: identity.issuers --><!-- end -->".replace("--><", "-->\n<"))).toContain(
-      "| `scopes` | `openid`, `profile`, `email`, `offline_access` | 1 to 32 |",
+      "| `scopes` | `openid`, `profile`, `email`, `offline_access` (1 to 32) |",
     );
   });
 
