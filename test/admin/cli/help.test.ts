@@ -24,75 +24,46 @@ test("the command line has the command of every verb", () => {
   expect(words.filter((one) => !there.includes(one))).toEqual([]);
 });
 
-/** Arguments and options that mean the same wherever they stand: the page describes each once. */
-const shared: Record<string, string> = {
-  org: "slug or ID of the organization",
-  "--org <org>": "slug or ID of the organization",
-  team: "ID of the team, or with --org its name",
-  person: "ID or verified e-mail address of the person (see: sluice person list)",
-  id: "ID of the key",
-  operator: "name or ID of the operator",
-  upstream: "name of the upstream in the configuration",
-  url: "the server (default: where you signed in last)",
-  "--at <url>": "the server (default: where you signed in last)",
-  "--replica <address>": "only this address of its name (see: sluice upstream list)",
-};
-const everywhere = /^ {2}(?:-h, --help|--json|-y, --yes|--if-version <n>) .*\n(?: {10,}\S.*\n)*/gm;
+/** Options that the page describes once, since they mean the same in every command that has them. */
+const everywhere = ["--help", "--json", "--yes", "--if-version"];
 
-interface Told {
-  name: string;
-  usage: string;
-  description: string;
-  /** Options, arguments, notes and examples that are told nowhere else on the page. */
-  rest: string;
-}
-
-function toldBy(name: string, help: string): Told {
+/** A command's row: how it is typed, what it does, and its options by their names. */
+function rowOf(help: string): string {
   const [usage = "", description = "", ...paragraphs] = help.split("\n\n");
-  const alone = (line: string) => {
-    const [, subject = "", text = ""] = /^ {2}(\S+(?: <\w+>)?) +(\S.*)$/.exec(line) ?? [];
-    return shared[subject] !== text;
-  };
-  const rest = paragraphs
-    .join("\n\n")
-    .replaceAll(/^Commands:\n( .*\n)+/gm, "")
-    .replaceAll(everywhere, "")
-    .split("\n")
-    .filter(alone)
-    .join("\n")
-    .replaceAll(/^(?:Options|Arguments):\n(?=\n|$)/gm, "")
-    .replaceAll(/\n{3,}/g, "\n\n")
-    .trim();
-  return { name, usage: usage.replace("Usage: ", "").replace(" [options]", ""), description, rest };
-}
-
-/** The commands of a group: a table of all, and what else there is to say of some. */
-function groupOf([group, told]: [string, Told[]]): string {
+  const options = [...paragraphs.join("\n\n").matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: [<[][^>\]]+[>\]])?)(?= {2}|$)/gm)]
+    .map(([, flags]) => flags!)
+    .filter((flags) => !everywhere.includes(flags.split(" ")[0]!));
   const cell = (text: string) => text.replaceAll("\n", " ").replaceAll("|", "\\|");
-  const rows = told.map(({ usage, description }) => `| \`${cell(usage)}\` | ${cell(description)} |\n`);
-  const details = told.flatMap(({ name, rest }) =>
-    rest === "" ? [] : [`\n### \`sluice ${name}\`\n\n\`\`\`text\n${rest}\n\`\`\`\n`],
-  );
-  return `## ${group}\n\n| command | what it does |\n|---|---|\n${rows.join("")}${details.join("")}`;
+  const typed = usage.replace("Usage: ", "").replace(" [options]", "");
+  const named = [`\`${cell(typed)}\``, cell(description), options.map((flags) => `\`${cell(flags)}\``).join(", ")];
+  return `| ${named.join(" | ")} |\n`.replace(/ \| {2}\|\n$/, " | |\n");
 }
 
-async function written(): Promise<string> {
-  const { typed, services } = shell();
-  const told = await Promise.all(
-    leaves(commands(services, () => {})).map(async (name) => {
-      const { code, out } = await shell().typed(`${name} --help`);
+async function helpOf(names: string[]): Promise<{ name: string; help: string }[]> {
+  return Promise.all(
+    names.map(async (name) => {
+      const { code, out } = await shell().typed(`${name} --help`.trim());
       expect([name, code]).toEqual([name, 0]);
-      return toldBy(name, `${out.trimEnd()}\n`);
+      return { name, help: `${out.trimEnd()}\n` };
     }),
   );
+}
+
+const allLeaves = () => leaves(commands(shell().services, () => {}));
+
+async function written(): Promise<string> {
+  const told = (await helpOf(allLeaves())).map(({ name, help }) => ({ name, row: rowOf(help) }));
   const grouped = Object.groupBy(told, ({ name }) =>
     name.includes(" ") ? `\`sluice ${name.split(" ")[0]}\`` : "Commands of one word",
   );
-  const groups = (Object.entries(grouped) as [string, Told[]][]).map(groupOf);
-  expect((await typed("--help")).code).toBe(0);
+  const groups = Object.entries(grouped).map(
+    ([group, rows = []]) =>
+      `## ${group}\n\n| command | what it does | options |\n|---|---|---|\n${rows.map(({ row }) => row).join("")}`,
+  );
   return `# The command line
 
-This page is generated from the program's help. From source, run \`npm run sluice -- …\` instead of \`sluice …\`.
+Every command with its options. \`sluice help COMMAND\` describes them, with notes and examples. This page is generated
+from that help. From source, run \`npm run sluice -- …\` instead of \`sluice …\`.
 
 | in many commands | what it is |
 |---|---|
@@ -101,9 +72,7 @@ This page is generated from the program's help. From source, run \`npm run sluic
 | \`--server URL\` | act on another node, through its operator's port ([management.md](management.md)); also \`SLUICE_SERVER\` |
 | \`-y\`, \`--yes\` | skip the confirmation prompt |
 | \`--if-version N\` | change it only if it still has this version |
-${Object.entries(shared)
-  .map(([subject, text]) => `| \`${subject}\` | ${text} |`)
-  .join("\n")}
+| \`<org>\`, \`<team>\`, \`<person>\`, \`<operator>\` | the slug or name, or the ID; of a person the ID or a verified e-mail address. A team's name needs \`--org\` |
 
 - Exit code 0 means success, 1 failure with a one-line reason on stderr, and 2 a usage error.
 - Only \`key create\` and \`key rotate\` print a key (\`key\` in the JSON), only \`operator create\` and
@@ -137,9 +106,8 @@ test("every command and every option has a description, and examples are command
   const program = commands(services, () => {});
   visit(program);
   const known = leaves(program);
-  const examples = [...(await written()).matchAll(/^ {2}\$ (?:\S+=\S+ )?sluice ([a-z]+(?: [a-z-]+)?)/gm)].map(
-    (found) => found[1]!,
-  );
+  const helps = (await helpOf(["", ...known])).map(({ help }) => help).join("\n");
+  const examples = [...helps.matchAll(/^ {2}\$ (?:\S+=\S+ )?sluice ([a-z]+(?: [a-z-]+)?)/gm)].map((found) => found[1]!);
   expect(examples.length).toBeGreaterThan(5);
   for (const example of examples)
     expect(known.some((name) => example === name || example.startsWith(`${name} `))).toBe(true);

@@ -1,7 +1,5 @@
 /** Engines report in dialects: what each of them says is read as it means it, of a stream and of a reply. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
 import { dialects } from "../../../src/core/protocol/dialects.ts";
@@ -101,13 +99,4 @@ test("what is no count is named as such in every dialect", () => {
 test("a report of Responses has reasoning beside its output too", () => {
   const usage = { input_tokens: 5, output_tokens: 6, total_tokens: 15, output_tokens_details: { reasoning_tokens: 4 } };
   expect(responses({ usage })?.usage).toMatchObject({ inputTokens: 5, outputTokens: 10, reasoningTokens: 4 });
-});
-
-test("docs/engines.md has a row for each, and says how it is known", () => {
-  const page = readFileSync(join(import.meta.dir, "../../../docs/engines.md"), "utf8");
-  const section = page.slice(page.indexOf("## What engines report"));
-  for (const { engine, kind } of dialectFixtures) {
-    const row = section.split("\n").find((line) => line.startsWith(`| ${engine} |`));
-    expect(row, engine).toEndWith(`| ${kind} |`);
-  }
 });

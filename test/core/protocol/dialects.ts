@@ -1,6 +1,6 @@
 /**
- * How engines report, one row for each dialect: the table of docs/engines.md, What engines report. `recorded`: the numbers
- * and fields are those of a published answer; `written`: by what the maker, or the engine's code, says.
+ * How engines report, one row for each dialect (docs/engines.md, What engines report). `recorded`: the numbers and fields
+ * are those of a published answer; `written`: by what the maker, or the engine's code, says.
  */
 import type { Usage } from "../../../src/core/inference/usage.ts";
 

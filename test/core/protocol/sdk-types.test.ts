@@ -12,7 +12,7 @@ import { openaiChatCaller } from "../../../src/core/protocol/openai-chat/codec.t
 import { validateChatRequest } from "../../../src/core/protocol/openai-chat/validate.ts";
 import { openaiResponsesCaller } from "../../../src/core/protocol/openai-responses/codec.ts";
 import { validateResponsesRequest } from "../../../src/core/protocol/openai-responses/validate.ts";
-import { says, table, text, user } from "./losses/probe.ts";
+import { says, text, user } from "./losses/probe.ts";
 import { ask, decoders, upstreams } from "./losses/sides.ts";
 import { type EngineName, engineNames } from "./pairs/wires.ts";
 import { folded } from "./reading.ts";
@@ -171,18 +171,3 @@ test.each(Object.entries(elsewhere) as [File, Record<string, readonly string[]>]
     expect(Object.values(groups).flat().sort()).toEqual(rest);
   },
 );
-
-test("docs/protocols.md names each type that is not carried", () => {
-  const wanted = Object.entries(places).flatMap(([name, { rows }]) => {
-    const ofVerdict = (verdict: string) =>
-      Object.entries(rows as Record<string, { verdict: string }>)
-        .flatMap(([type, row]) => (row.verdict === verdict ? [`\`${type}\``] : []))
-        .join(" ");
-    const cells = [ofVerdict("left out"), ofVerdict("refused")];
-    return cells.every((cell) => cell === "") ? [] : [`| ${name} | ${cells.join(" | ")} |`];
-  });
-  const written = [...table("Every type of the SDKs")].map(
-    ([name, cells]) => `| ${name} | ${cells.slice(0, 2).join(" | ")} |`,
-  );
-  expect(written).toEqual(wanted);
-});
