@@ -25,7 +25,7 @@ export const inferenceMetrics = {
   },
   inference_time_per_output_token_seconds: {
     type: "histogram",
-    help: "Time between two output tokens of a complete stream, after its first part.",
+    help: "Time between two output tokens of a stream.",
     labels: { model },
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5],
   },
@@ -46,29 +46,29 @@ export const inferenceMetrics = {
   },
   upstream_unknown_reasons_total: {
     type: "counter",
-    help: "Answers with a finish reason that Sluice does not know. They count as ended normally; the log has the reason.",
+    help: "Answers with a finish reason that Sluice does not know; they count as ended normally.",
     labels: { upstream },
   },
   upstream_losses_total: {
     type: "counter",
-    help: "Attempts in which the engine was not sent part of the request as the caller wrote it.",
+    help: "Attempts in which the engine was not sent a part of the request.",
     labels: { upstream, loss: bounds.loss },
   },
   upstream_stray_answer_total: {
     type: "counter",
-    help: "Times that an engine sent more than the answer to a request. Its connections are then not reused for an hour.",
+    help: "Times that an engine sent more than the answer to a request.",
     labels: { upstream },
   },
   upstream_routes: {
     type: "gauge",
     across: "worker",
-    help: "Routes by state: closed (healthy), crowded, open (failing), half-open (being retried), resting (full, for the time that it asked for), down (its check fails), unresolved (its name has no known address) or drained.",
+    help: "Routes by state: closed (healthy), crowded, open (failing), half-open (retried), resting (full), down (check fails), unresolved (no address) or drained.",
     labels: { model, upstream, state: bounds.routeState },
   },
   upstream_drained_since_seconds: {
     type: "gauge",
     across: "max",
-    help: "Unix time since which an engine is drained without an end, by address (empty: all addresses).",
+    help: "Unix time since which an engine is drained without an end, by address (empty: all).",
     labels: { upstream, replica },
   },
   upstream_time_to_first_part_seconds: {
@@ -84,29 +84,29 @@ export const inferenceMetrics = {
   },
   upstream_uncharged_tokens_total: {
     type: "counter",
-    help: "Expected input tokens of attempts that nobody was charged for, because they failed or were abandoned.",
+    help: "Expected input tokens of attempts that failed or were abandoned without a charge.",
     labels: { upstream, outcome: bounds.attempt },
   },
   upstream_queue_length: {
     type: "gauge",
-    help: "Requests that wait for room at an engine; one request may wait for several engines.",
+    help: "Requests that wait for room at an engine; one may wait for several.",
     labels: { model, upstream },
   },
   upstream_queue_wait_seconds: {
     type: "histogram",
-    help: "How long requests waited for room at an engine, by outcome: served, left (the client) or full (refused).",
+    help: "Wait for room at an engine, by outcome: served, left (the client) or full (refused).",
     labels: { model, outcome: ["served", "left", "full"] },
     buckets: long_s,
   },
   upstream_slots: {
     type: "gauge",
-    help: "Requests that this process may now have at an engine whose limit the fleet shares (scope: fleet).",
+    help: "Requests that this process may have at an engine whose limit the fleet shares.",
     labels: { upstream },
   },
   upstream_slots_apart: {
     type: "gauge",
     across: "max",
-    help: "Whether (1 or 0) the process keeps to its even share of such a limit, because Redis does not answer.",
+    help: "Whether (1 or 0) the process keeps to its even share of a fleet's limit, without Redis.",
     labels: { upstream },
   },
   upstream_requests_in_flight: {
@@ -116,7 +116,7 @@ export const inferenceMetrics = {
   },
   upstream_tokens_in_flight: {
     type: "gauge",
-    help: "Tokens of the requests that engines are serving now: inputs, and at most 1,024 for each answer.",
+    help: "Tokens of requests that engines are serving now: inputs, and at most 1,024 for each answer.",
     labels: { model, upstream },
   },
   upstream_addresses: {
@@ -127,22 +127,22 @@ export const inferenceMetrics = {
   },
   upstream_resolutions_total: {
     type: "counter",
-    help: "Resolutions of such a name, by outcome: answered, many (more addresses than are used), failed (no name server answered), empty (no address) or own (an address of this machine).",
+    help: "Resolutions of an upstream's name (resolve), by outcome: answered, many (more addresses than are used), failed, empty (no address) or own (an address of this machine).",
     labels: { upstream, outcome: ["answered", "many", "failed", "empty", "own"] },
   },
   upstream_replica_attempts_total: {
     type: "counter",
-    help: "Attempts at each address of such a name, by how they ended. An address that is gone has no series.",
+    help: "Attempts at each address of a resolved upstream, by how they ended.",
     labels: { upstream, replica, outcome: bounds.attempt },
   },
   upstream_replica_routes: {
     type: "gauge",
-    help: "Routes to each address of such a name, by state.",
+    help: "Routes to each address of a resolved upstream, by state.",
     labels: { upstream, replica, state: bounds.routeState },
   },
   upstream_replica_requests_in_flight: {
     type: "gauge",
-    help: "Requests that each address of such a name is serving now.",
+    help: "Requests that each address of a resolved upstream is serving now.",
     labels: { upstream, replica },
   },
 } as const satisfies MetricTable;

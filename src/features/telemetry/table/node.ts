@@ -12,7 +12,7 @@ export const nodeMetrics = {
   },
   store_statement_failures_total: {
     type: "counter",
-    help: "Statements and commands that failed, by cause: the connection, or the statement.",
+    help: "Failed statements and commands, by cause: the connection, or the statement.",
     labels: { store, fault: ["connection", "statement"] },
   },
   store_connections: {
@@ -43,7 +43,7 @@ export const nodeMetrics = {
   database_oldest_snapshot_transactions: {
     type: "gauge",
     across: "max",
-    help: "Transactions that began after the oldest one that still runs or reads; vacuum keeps the rows that died since then.",
+    help: "Transactions that began after the oldest one that still runs; vacuum keeps rows that died since.",
   },
   database_dead_rows: {
     type: "gauge",
@@ -64,7 +64,7 @@ export const nodeMetrics = {
   upstream_read_pause_seconds: {
     type: "gauge",
     across: "worker",
-    help: "How long a busy process pauses the socket of an engine after each read of a stream.",
+    help: "Pause of a busy process after each read of a stream from an engine.",
   },
   process_memory_bytes: {
     type: "gauge",
@@ -100,18 +100,18 @@ export const nodeMetrics = {
   node_workers: {
     type: "gauge",
     across: "max",
-    help: "Processes that serve: those that are wanted, and those that do. Both 1 on a node without workers.",
+    help: "Processes that serve: wanted, and serving.",
     labels: { state: ["wanted", "serving"] },
   },
   node_worker_deaths_total: {
     type: "counter",
     across: "max",
-    help: "Workers that ended unasked, and were replaced, since the node began.",
+    help: "Workers that ended unasked, and were replaced.",
   },
   configuration_info: {
     type: "gauge",
     across: "max",
-    help: "The configuration in force, by its hash; /readyz?verbose has it too. Always 1.",
+    help: "The configuration in force, by its hash. Always 1.",
     labels: { hash: 1 },
   },
   build_info: {

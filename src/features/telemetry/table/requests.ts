@@ -24,19 +24,19 @@ export const requestMetrics = {
   },
   http_open_websockets: {
     type: "gauge",
-    help: "WebSockets that are open now. Each response on one is an open request too.",
+    help: "Open WebSockets. Each response on one is an open request too.",
   },
   http_open_websockets_max: {
     type: "gauge",
-    help: "WebSockets that the node may have at once. A client beyond them gets 426, and uses POST.",
+    help: "WebSockets that the node may have; further clients get 426, and use POST.",
   },
   http_kept_answers: {
     type: "gauge",
-    help: "Kept answers (of idempotency keys and background responses) that the node writes or reads now.",
+    help: "Kept answers that the node writes or reads now.",
   },
   http_kept_answers_max: {
     type: "gauge",
-    help: "Kept answers that the node may write or read at once: `answers.open_max`. A request beyond them gets 503.",
+    help: "Kept answers that the node may write or read at once; further requests get 503.",
   },
   http_kept_bytes_total: {
     type: "counter",
@@ -44,7 +44,7 @@ export const requestMetrics = {
   },
   http_answers_unkept_total: {
     type: "counter",
-    help: "Answers that could not be kept: larger than `answers.answer_bytes_max`, or their store was away or lost them. Their clients got them.",
+    help: "Answers that were delivered but could not be kept: too large, or their store was away.",
     labels: { why: ["size", "store"] },
   },
   http_replays_total: {
@@ -57,7 +57,7 @@ export const requestMetrics = {
   },
   http_shed_total: {
     type: "counter",
-    help: "Requests refused because something is full: the memory of a key, of the node or of the process, or descriptors.",
+    help: "Requests refused because memory (of a key, the node or the process) or descriptors are full.",
     labels: { full: ["key", "node", "process", "descriptors"] },
   },
   authentication_failures_total: {
@@ -71,12 +71,12 @@ export const requestMetrics = {
   },
   authentication_existing_secrets: {
     type: "gauge",
-    help: "API keys that the node knows to exist, so that their first use waits for no look-up.",
+    help: "API keys that the node knows to exist; their first use waits for no look-up.",
     across: "max",
   },
   key_revocation_propagation_seconds: {
     type: "histogram",
-    help: "Time from a change of a key or organization, such as a revocation, until this node knows of it.",
+    help: "Time from a change of a key or organization until this node knows of it.",
     buckets: [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
   },
   admission_decisions_total: {

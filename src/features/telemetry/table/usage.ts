@@ -8,23 +8,23 @@ export const organizations_max = 1000;
 export const usageMetrics = {
   usage_cost_total: {
     type: "counter",
-    help: "Approximate cost of requests that this node has settled, in the service's currency: charged, or uncharged because no limit had room. Reports have the exact sums.",
+    help: "Approximate cost of settled requests, in the service's currency, charged or uncharged.",
     labels: { class: ["charged", "uncharged"] },
   },
   usage_organization_cost: {
     type: "gauge",
-    help: "Approximate cost of an organization's requests that ended on this node in the last hour, in the service's currency: the largest ones, and the others together.",
+    help: "Approximate cost of an organization's requests that ended on this node in the last hour: the largest, and the others together.",
     labels: { organization: organizations_max },
   },
   usage_organization_requests: {
     type: "gauge",
-    help: "The number of those requests.",
+    help: "Requests of an organization that ended on this node in the last hour.",
     labels: { organization: organizations_max },
   },
   usage_subjects_near_limit: {
     type: "gauge",
     across: "max",
-    help: "Organizations, teams, people and keys that have used at least this percentage of the limit of a window, as of the last minute.",
+    help: "Organizations, teams, people and keys that have used at least this percentage of a window's limit.",
     labels: { subject: Object.keys(standingSubjects), percent: nearShares.map(String) },
   },
   usage_holds: {
@@ -37,21 +37,21 @@ export const usageMetrics = {
   },
   usage_recovered_total: {
     type: "counter",
-    help: "Lapsed holds of dead nodes that this node has settled: streams at their last checkpoint, others at 0.",
+    help: "Lapsed holds of dead nodes that this node has settled.",
   },
   usage_settled_late_total: {
     type: "counter",
-    help: "Requests that another node had recovered, and of which this node has booked the rest.",
+    help: "Requests recovered by another node, of which this node booked the rest.",
   },
   usage_reports_rejected_total: {
     type: "counter",
-    help: "Token reports of engines that were not taken as they are, by half (input or output) and kind.",
+    help: "Token reports of engines that were not believed, by half (input or output) and kind.",
     labels: { upstream: bounds.upstream, half: ["input", "output"], kind: 16 },
   },
   usage_report_divergence: {
     type: "gauge",
     across: "worker",
-    help: "Output tokens that engines reported divided by those that Sluice counted, over the last 256 complete answers.",
+    help: "Output tokens that engines reported divided by Sluice's count, over the last 256 complete answers.",
     labels: { model: bounds.model, statistic: ["p50", "p99"] },
   },
   usage_receipts_lost_total: {
@@ -61,16 +61,16 @@ export const usageMetrics = {
   usage_ledger_mismatch: {
     type: "gauge",
     across: "max",
-    help: "Totals of recent windows that differ from the sum of their records, at the last hourly check.",
+    help: "Totals of recent windows that differ from their records, at the last hourly check.",
   },
   usage_seals_behind: {
     type: "gauge",
     across: "max",
-    help: "Ended windows that the last hourly check could not seal: they differ, or a request that began in them still runs.",
+    help: "Ended windows that the last hourly check could not seal.",
   },
   usage_partitions_ahead: {
     type: "gauge",
     across: "max",
-    help: "Coming months that have a partition for their records, at the last hourly upkeep; 6 at best.",
+    help: "Coming months that have a partition for records; 6 at best.",
   },
 } as const satisfies MetricTable;
