@@ -1,4 +1,4 @@
-/** Asks an engine all that an upstream's rows depend on: docs/engines.md, Asked, not believed. */
+/** Asks an engine all that an upstream's rows depend on: docs/engines.md, Checking an engine. */
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { client as newClient } from "../../core/upstream/http1/client.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
