@@ -13,7 +13,6 @@ const start = [
   page("Your first request", "/first-request"),
   page("Tour for developers", "/tour/developer"),
   page("Tour for operators", "/tour/operator"),
-  page("Tour for contributors", "/tour/contributor"),
 ];
 const use = [
   page("Clients", "/clients"),
