@@ -27,7 +27,7 @@ const more = [
   "/api/inference.html",
   "/api/schemas.html",
   "/management-api/keys.html",
-  "/decisions/",
+  "/decisions.html",
   "/design/usage.html",
   "/nowhere.html",
 ];

@@ -13,7 +13,7 @@ import {
   text,
   uuid,
 } from "drizzle-orm/pg-core";
-import type { Settle } from "../../src/core/store/ledger.ts";
+import type { Settle, StoppingLimit } from "../../src/core/store/ledger.ts";
 import { instant, limits, nanos, tokenCounts } from "./columns.ts";
 
 /** The subjects that the ledger counts: teams, people, and keys that are in a team, limited or a person's. */
@@ -143,7 +143,7 @@ export const usageRecord = pgTable(
     admittedAt: instant("admitted_at").notNull(),
     endedAt: instant("ended_at").notNull(),
     outcome: text("outcome").notNull(),
-    stoppedBy: text("stopped_by"),
+    stoppedBy: jsonb("stopped_by").$type<StoppingLimit>(),
     errorCode: text("error_code"),
     recovered: boolean("recovered").notNull(),
     ...tokenCounts,

@@ -1,7 +1,7 @@
 // The folder from which VitePress builds the site: the documents of this repository with links that lead within the site,
 // pages of both contracts, and the configuration in `site`.
 
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { type Contract, type Page, pagesOf } from "./contract.ts";
 
@@ -54,8 +54,6 @@ export function pageText(from: string, text: string, pages: ReadonlyMap<string, 
             return `${image}[${words}](${path}${anchor === undefined ? "" : `#${anchor}`})`;
           }
           if (downloads.includes(file)) return `[${words}](/files/${file})`;
-          if (file === "docs/decisions")
-            return `[${words}](${posix.relative(posix.dirname(page), "decisions/index.md")})`;
           return words.includes("`") || words === file ? words : `${words} (\`${file}\`)`;
         }),
   );
@@ -70,10 +68,8 @@ export function assemble(): void {
   cpSync("scripts/site/anchor.ts", join(folder, ".vitepress/anchor.ts"));
   const pages = pagePaths();
   for (const [path, page] of pages) {
-    const kept = path.startsWith("docs/decisions/") ? "---\nsearch: false\n---\n\n" : "";
-    put(page, kept + pageText(path, readFileSync(path, "utf8"), pages));
+    put(page, pageText(path, readFileSync(path, "utf8"), pages));
   }
-  put("decisions/index.md", decisions());
   const contracts = {
     client: contractPages("contract/openapi.json", "api"),
     management: contractPages("contract/management.json", "management-api"),
@@ -100,17 +96,4 @@ function contractPages(file: string, place: string): { text: string; link: strin
     put(path, path.endsWith("/index.md") ? text + download : text);
   }
   return pages.map(({ path, title }) => ({ text: title, link: `/${path.replace(/(index)?\.md$/, "")}` }));
-}
-
-function decisions(): string {
-  const names = readdirSync("docs/decisions")
-    .filter((name) => name.endsWith(".md"))
-    .sort()
-    .reverse();
-  const rows = names.map((name) => {
-    const title = /^# (.+)$/m.exec(readFileSync(join("docs/decisions", name), "utf8"))?.[1] ?? name;
-    return `- [${title}](${name})`;
-  });
-  if (existsSync("docs/decisions/README.md")) throw new Error("docs/decisions has a list of its own now: use it.");
-  return `---\nsearch: false\n---\n\n# Decisions\n\nDated records of single choices: what was decided, the alternatives, the measurements. A later record can change an earlier one. The rules that hold today are in [the design](../design/index.md).\n\n${rows.join("\n")}\n`;
 }

@@ -13,7 +13,6 @@ const start = [
   page("Your first request", "/first-request"),
   page("Tour for developers", "/tour/developer"),
   page("Tour for operators", "/tour/operator"),
-  page("Tour for contributors", "/tour/contributor"),
 ];
 const use = [
   page("Clients", "/clients"),
@@ -55,7 +54,7 @@ const develop = [
   page("Releasing", "/releasing"),
   page("Changes", "/changelog"),
   page("Design", "/design/"),
-  page("Decisions", "/decisions/"),
+  page("Decisions", "/decisions"),
 ];
 
 /** The name of a row needs no name of its own: an empty cell of the head is no heading for a screen reader. */
@@ -108,11 +107,6 @@ export default defineConfig({
     search: {
       provider: "local",
       options: {
-        // The records of decisions say why, in words that every other page has too: they would come before the answer.
-        _render: (source, env, markdown) => {
-          const html = markdown.render(source, env);
-          return env.frontmatter?.search === false ? "" : html;
-        },
         miniSearch: {
           options: {
             // It runs in the browser too, where only its own text is known. Words of a question are on every page.
@@ -129,7 +123,7 @@ export default defineConfig({
             prefix: true,
             boost: { title: 4, titles: 2, text: 1 },
             // Pages that explain come before those that list.
-            boostDocument: (page) => (/^\/(api|management-api|design|changelog)\b/.test(page) ? 0.3 : 1),
+            boostDocument: (page) => (/^\/(api|management-api|design|decisions|changelog)\b/.test(page) ? 0.3 : 1),
           },
         },
       },

@@ -11,7 +11,7 @@ export interface Block {
 }
 
 const own = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "proof/README.md"];
-const docs = [...new Bun.Glob("docs/**/*.md").scanSync()].filter((page) => !page.startsWith("docs/decisions/"));
+const docs = [...new Bun.Glob("docs/**/*.md").scanSync()];
 export const pages = [...own, ...docs.sort()];
 
 /** Every block between fences, in any language. */

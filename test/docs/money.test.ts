@@ -11,7 +11,6 @@ const pages = ["README.md", "contract/*.json", "docs/*.md", "docs/tour/*.md", "d
 const allowed = [
   /UTF-16 code units?/gi,
   /code units?/gi,
-  /2026-11-25-units-by-kind\.md/g,
   /systemd units?/gi,
   /\bThe unit (listens|runs)\b/g,
   /\bWe ran the unit under systemd\b/g,

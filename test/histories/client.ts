@@ -174,6 +174,7 @@ export async function request(
         return {
           ...{ grant, rates, signal },
           permits: (tokens) => reservation.permits(tokens),
+          stoppingLimit: () => reservation.stoppingLimit(),
           progress: (...usage) => reservation.progress(...usage),
           restart: () => reservation.restart(),
           assertHeld: () => reservation.assertHeld(),

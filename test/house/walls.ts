@@ -1,6 +1,6 @@
 // The walls of the house (docs/design/architecture.md, Modules).
 // Each function answers with what breaks its wall, and says what to do instead. A wall in the way of a better plan
-// is moved here, by a decision record in docs/decisions, never passed by an exception.
+// is moved here, with its reason in docs/decisions.md, never passed by an exception.
 
 import { codeOf, headOf, importsOf, packageOf, resolved, type Tree } from "./source.ts";
 

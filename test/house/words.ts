@@ -2,7 +2,7 @@
 
 import { commentsOf, lineAt, type Tree } from "./source.ts";
 
-/** Words that only this project used, for a file or anything declared (docs/decisions/2026-11-22-names.md, docs/decisions/2026-11-23-words.md). */
+/** Words that only this project used, for a file or anything declared (docs/decisions.md). */
 const privateWords: Record<string, string> = {
   acting: "context",
   building: "context",

@@ -361,6 +361,22 @@ export const budgets: Mutant[] = [
     rule,
   },
   {
+    name: "an answer is said to be stopped by a limit that has room sooner",
+    file: "src/core/admission/limited-by.ts",
+    find: "(one.resetAt > last.resetAt ? one : last)",
+    replace: "(one.resetAt < last.resetAt ? one : last)",
+    caughtBy: [said],
+    rule,
+  },
+  {
+    name: "a growth that finds no room names limits that have some",
+    file: "db/migrations/0001_baseline/ledger_admissions.sql",
+    find: "bounds[counters[i]] - used[counters[i]] - held[counters[i]] < more",
+    replace: "bounds[counters[i]] is not null",
+    caughtBy: [forModels],
+    rule: modelRule,
+  },
+  {
     name: "a key's refusal takes the hint of room from its organization",
     file: "src/core/admission/ample.ts",
     find: "(!this.#isOld(key.at_ms) && key.subjects",

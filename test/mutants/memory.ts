@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts";
 const budget = "test/core/http/memory.test.ts";
 const held = "test/attacks/held-bodies.test.ts";
 const rule = "docs/design/service.md, Memory in flight";
+const collectedRule = "docs/design/runtime.md, Memory";
 
 const ownBytes = "test/core/body/own-bytes.test.ts";
 const ownRule = "docs/design/service.md, The caller's own bytes";
@@ -17,7 +18,7 @@ export const memory: Mutant[] = [
     find: "collect: fullGC",
     replace: "collect: () => Bun.gc(false)",
     caughtBy: ["test/core/http/collector.test.ts"],
-    rule,
+    rule: collectedRule,
   },
   {
     name: "a stream holds its body to the end",
@@ -41,7 +42,7 @@ export const memory: Mutant[] = [
     find: "if (open > open_max) collector.collectNew();",
     replace: "void collector.collectNew;",
     caughtBy: ["test/core/http/garbage.test.ts"],
-    rule,
+    rule: collectedRule,
   },
   {
     name: "what is given back is heard of twice",
@@ -57,7 +58,7 @@ export const memory: Mutant[] = [
     find: "if (bytes >= large_bytes) left_bytes",
     replace: "left_bytes",
     caughtBy: ["test/core/http/garbage.test.ts"],
-    rule,
+    rule: collectedRule,
   },
   {
     name: "a node with many open requests is stopped for what small requests left",
@@ -65,7 +66,7 @@ export const memory: Mutant[] = [
     find: "open <= open_max && ",
     replace: "",
     caughtBy: ["test/core/http/garbage.test.ts"],
-    rule,
+    rule: collectedRule,
   },
   {
     name: "what long streams leave is not collected",
@@ -73,7 +74,7 @@ export const memory: Mutant[] = [
     find: "      old += 1;\n",
     replace: "",
     caughtBy: ["test/core/http/garbage.test.ts"],
-    rule,
+    rule: collectedRule,
   },
   {
     name: "a node whose streams end quickly stops for each thousand of them",
@@ -81,7 +82,7 @@ export const memory: Mutant[] = [
     find: " && now_ms() >= rested_ms",
     replace: "",
     caughtBy: ["test/core/http/garbage.test.ts"],
-    rule,
+    rule: collectedRule,
   },
   {
     name: "every large body is collected at once, however long it takes",
@@ -89,7 +90,7 @@ export const memory: Mutant[] = [
     find: "if (mayCollect()) collectNow();",
     replace: "if (bytes > 0) collectNow();",
     caughtBy: ["test/core/http/garbage.test.ts"],
-    rule,
+    rule: collectedRule,
   },
   {
     name: "a string is cut between the halves of a character",

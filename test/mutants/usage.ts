@@ -274,7 +274,7 @@ export const usage: Mutant[] = [
   {
     name: "an answer that a window cut does not say so in its record",
     file: "src/core/usage/meter.ts",
-    find: '          this.#stoppedBy = "usage_window";\n          this.#isCompleted = true;\n',
+    find: "          this.#stoppedBy = hold.stoppingLimit();\n          this.#isCompleted = true;\n",
     replace: "          this.#isCompleted = true;\n",
     caughtBy: [meter],
     rule: "docs/design/usage.md, Growth",

@@ -262,6 +262,25 @@ create function usage_write_holds(
     where g.nanos is not null;
   end $$;
 
+-- The limits that do not leave a hold so many nanos more, for its node to name one: whose, the kind of the window, when it ends,
+-- and the pattern of one for models. `before` are the counters as they were before any moved to the past.
+create function usage_full_limits(
+  request uuid, more bigint, before integer[], counters integer[], first integer, spare integer,
+  bounds bigint[], used bigint[], held bigint[], book usage_book
+)
+  returns text
+  language sql stable
+  as $$
+    select string_agg(concat(',[', case n.id when h.key_id then 0 when h.team_id then 2 when h.organization_id then 3 else 1 end,
+        ',', n.kind, ',', usage_ms((array[h.session_ends_at, h.week_ends_at, h.month_ends_at, h.month_ends_at])[n.kind + 1]),
+        ',' || to_json(n.models)::text, ']'), '' order by i)
+    from generate_series(first, cardinality(counters) - spare) i
+    cross join lateral (select (before[i] - 1) % 4 as kind, book.models[(before[i] + 3) / 4] as models,
+      coalesce(book.parent_ids[(before[i] + 3) / 4], book.subjects[(before[i] + 3) / 4]) as id) n
+    cross join usage_hold h
+    where h.request_id = request and bounds[counters[i]] - used[counters[i]] - held[counters[i]] < more
+  $$;
+
 -- Raises holds to a new total, or to as much of it as there is room for; lowers them to that where there is less: where a
 -- limit was lowered, nanos that are held beyond the least are given back; but not by a command that comes twice or was
 -- overtaken, since its node forwards by the answer that it got.
@@ -298,10 +317,7 @@ create function usage_grow(
       end if;
       if not step.is_in_force then
         located := usage_locate(step.request_id, counters, used, held, book);
-        counters := located.counters;
-        used := located.used;
-        held := located.held;
-        book := located.book;
+        counters := located.counters; used := located.used; held := located.held; book := located.book;
         bounds := usage_past_bounds(bounds, step.counters, counters, limits, step.plan, step.extra, book);
       end if;
       room := case when step.first = 4 and not step.is_extra then 0 end;
@@ -312,7 +328,8 @@ create function usage_grow(
         case when step.number > step.growth then least(step.nanos_total_min, step.held) else step.held end,
         least(greatest(step.nanos_total, step.held), step.held + room));
       if granted < step.nanos_total_min then
-        answers := concat(answers, ',[', step.position, ',"full"]');
+        answers := concat(answers, ',[', step.position, ',"full"', usage_full_limits(step.request_id,
+          step.nanos_total_min - step.held, step.counters, counters, step.first, step.spare, bounds, used, held, book), ']');
         continue;
       end if;
       if granted <> step.held then

@@ -29,7 +29,7 @@ create type usage_settle_command as (
   plan integer,
   input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, usage_source text, searches integer,
-  nanos bigint, outcome text, stopped_by text, error_code text,
+  nanos bigint, outcome text, stopped_by jsonb, error_code text,
   upstream text, attempts integer, tried jsonb, first_part_ms bigint, report_rejected jsonb
 );
 
@@ -41,7 +41,8 @@ create type usage_settle_command as (
 -- windows and held, how many run, and the pattern of one for models. The organization is its number in the batch, whose
 -- answer lists them once: when the three windows begin and end, what is used of the four kinds, whether there is extra
 -- usage, and its cap. An admission that was granted before has its own there.
--- Behind what it saw, one that was refused has the zone of its organization's calendar, where there is one.
+-- Behind what it saw, one that was refused has the zone of its organization's calendar, where there is one. A growth for which
+-- there is no room has the limits that leave none.
 
 -- Milliseconds since 1970, of which the node makes an instant.
 create function usage_ms(at timestamptz) returns bigint

@@ -186,7 +186,8 @@ create table usage_record (
   admitted_at timestamptz not null,
   ended_at timestamptz not null,
   outcome text not null,
-  stopped_by text,
+  -- The limit that ended a running answer: whose, the window, and the pattern of one for models.
+  stopped_by jsonb,
   error_code text,
   recovered boolean not null,
   input_tokens bigint not null,

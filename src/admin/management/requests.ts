@@ -246,7 +246,7 @@ function requestFacts(request: Request): Facts {
     ["model", request.model],
     ["outcome", [request.outcome, request.errorCode].filter(Boolean).join(": ")],
     ...(request.refusal ? refusalFacts(request.refusal, request.limitedBy) : []),
-    ["stopped by", request.stoppedBy],
+    ["stopped by", request.stoppedBy && `a usage limit of the ${request.limitedBy}${forModels(request.limitedModels)}`],
     ["recovered", request.recovered ? "yes, from its last checkpoint" : null],
     [
       "settled late",
@@ -266,6 +266,8 @@ function requestFacts(request: Request): Facts {
     }),
   ];
 }
+
+const forModels = (pattern: string | null) => (pattern === null ? "" : ` for ${pattern}`);
 
 /** A receipt is exact: `$0.00021 (0.000213440 USD)`. */
 const exactly = (money: Request["cost"]["held"]) => `${inWords(money)} (${money.amount} ${money.currency})`;

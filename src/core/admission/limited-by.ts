@@ -7,7 +7,10 @@ import { type Limited, limitedOf, narrowestFirst } from "../store/budget.ts";
 import {
   type AdmitAnswer,
   type ExtraReading,
+  type FullLimit,
+  type Granted,
   type Shortage,
+  type StoppingLimit,
   type SubjectReading,
   type WindowKind,
   type WindowReadings,
@@ -58,6 +61,27 @@ export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimi
   return below.reduce<WholeLimit | null>((least, one) => (least && least.value <= one.value ? least : one), null);
 }
 
+/** The one that ends a running answer: of the limits without room the one that resets last, between equals the narrowest. */
+export function stoppingLimit(full: readonly FullLimit[]): StoppingLimit {
+  const [first, ...others] = full.toSorted(narrowestFirst);
+  if (!first) return { limitedBy: "organization", window: "extra" };
+  const last = others.reduce((last, one) => (one.resetAt > last.resetAt ? one : last), first);
+  return { ...limitedOf(last), window: last.window };
+}
+
+/** The limit that left a grant the least room, between equals the narrowest. */
+export function tightestLimit({ windows, subjects, source }: Granted): StoppingLimit {
+  const rooms = [
+    ...limitsOf({ subjects }),
+    ...(source === "plan" ? [{ limitedBy: "organization" as const, windows }] : []),
+  ].flatMap((one) =>
+    windowKinds.map((window) => ({ ...limitedOf(one), window, room: roomIn(one.windows[window], true) })),
+  );
+  const extra = { limitedBy: "organization", window: "extra", room: Number.MAX_SAFE_INTEGER } as const;
+  const { room: _, ...least } = rooms.reduce((least, one) => (one.room < least.room ? one : least), rooms[0] ?? extra);
+  return least;
+}
+
 /** The nanos that extra usage could still take. */
 export function extraAvailable({ enabled, capNanos, used, held }: ExtraReading): number {
   return enabled ? Math.max(0, (capNanos ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
@@ -71,7 +95,11 @@ export function crowdedBy(answer: Pick<Shortage, "subjects">): (Limited & Subjec
 }
 
 /** The subjects beside the organization, the narrowest first. */
-function limitsOf({ subjects = [] }: Pick<Shortage, "subjects">): (Limited & SubjectReading)[] {
+function limitsOf({
+  subjects = [],
+}: {
+  subjects?: readonly SubjectReading[] | undefined;
+}): (Limited & SubjectReading)[] {
   return subjects.map((one) => ({ ...one, limitedBy: one.subject })).sort(narrowestFirst);
 }
 

@@ -3,7 +3,14 @@
  * sliding rates (rates.ts), and its end, which is sent to the ledger once.
  */
 import { promptTokens, type Usage } from "../inference/usage.ts";
-import { type Granted, nanos_max, type RequestFacts, type Settle, type SettleAnswer } from "../store/ledger.ts";
+import {
+  type Granted,
+  nanos_max,
+  type RequestFacts,
+  type Settle,
+  type SettleAnswer,
+  type StoppingLimit,
+} from "../store/ledger.ts";
 import type { RateReadings, RateTaken } from "../store/rates.ts";
 import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
@@ -11,6 +18,7 @@ import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits } from "./followed-limits.ts";
 import { bookable, type HoldPlan, promptNanos, whole } from "./hold.ts";
 import { Lease } from "./lease.ts";
+import { tightestLimit } from "./limited-by.ts";
 import { Room } from "./room.ts";
 
 export type Settlement = Pick<
@@ -30,6 +38,8 @@ export interface Reservation {
    * or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean>;
+  /** The limit that leaves no room for more output; until one does, the limit that left the least at the grant. */
+  stoppingLimit(): StoppingLimit;
   /** Records the usage so far. If it was delivered, the next checkpoint has it. */
   progress(usage: Usage, isDelivered: boolean): void;
   /** Discards the usage so far, because the answer begins again. */
@@ -86,6 +96,10 @@ export class HeldReservation implements Reservation {
 
   permits(outputTokens: number): true | Promise<boolean> {
     return this.#room.permits(outputTokens);
+  }
+
+  stoppingLimit(): StoppingLimit {
+    return this.#room.fullBy ?? tightestLimit(this.#parts.grant);
   }
 
   progress(usage: Usage, isDelivered: boolean): void {

@@ -4,11 +4,12 @@
  * changed, it is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
  */
 import { costOf, tokensFor } from "../inference/money.ts";
-import { type Granted, type GrowAnswer, nanos_max, type RequestFacts } from "../store/ledger.ts";
+import { type Granted, type GrowAnswer, nanos_max, type RequestFacts, type StoppingLimit } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits, Limits } from "./followed-limits.ts";
 import { type HoldPlan, stepTokens, whole } from "./hold.ts";
 import type { Lease } from "./lease.ts";
+import { stoppingLimit } from "./limited-by.ts";
 
 export interface RoomParts {
   batcher: Batcher;
@@ -36,6 +37,8 @@ export class Room {
   #growing: Promise<void> | null = null;
   /** There was no room to grow ahead of need. The growth is requested once more when the tokens are there. */
   #full = false;
+  /** The limit that left no room for the last growth that was of no use. */
+  #fullBy: StoppingLimit | null = null;
 
   constructor(parts: RoomParts, lease: Lease) {
     this.#parts = parts;
@@ -44,6 +47,10 @@ export class Room {
     this.#heldNanos = parts.grant.nanos;
     this.#covered = this.#coveredTokens();
     this.#reviewed = parts.limits.first;
+  }
+
+  get fullBy(): StoppingLimit | null {
+    return this.#fullBy;
   }
 
   /** See Reservation.permits. */
@@ -96,6 +103,7 @@ export class Room {
   /** `least` is the number of tokens that it must cover to be of use. */
   async #grow(least: number): Promise<void> {
     await this.#ask(this.#nanosFor(Math.max(this.#target(), least)), this.#nanosFor(least), (answer) => {
+      if (answer.answer === "full") this.#fullBy = stoppingLimit(answer.limits);
       if (answer.answer === "full" || answer.nanos <= this.#heldNanos) this.#full = true;
       else this.#holds(answer.nanos);
     });

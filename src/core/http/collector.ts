@@ -1,4 +1,4 @@
-/** The runtime's garbage collector, as far as the node uses it. Rule: docs/design/service.md, Memory in flight. */
+/** The runtime's garbage collector, as far as the node uses it. Rule: docs/design/runtime.md, Memory. */
 import { fullGC } from "bun:jsc";
 
 export interface Collector {

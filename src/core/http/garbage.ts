@@ -2,7 +2,7 @@
  * Collects the garbage of large bodies and long streams. The runtime collects only when as much again has been
  * allocated as is in use, which may be never, so it is asked to when there is much to find. A collection stops the node
  * for some milliseconds, more if much is in use, so collections have a budget of time, which a burst of large bodies
- * may use up and which fills up slowly. Rule: docs/design/service.md, Memory in flight.
+ * may use up and which fills up slowly. Rule: docs/design/runtime.md, Memory.
  */
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 import type { Collector } from "./collector.ts";

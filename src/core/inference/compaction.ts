@@ -7,7 +7,7 @@ import { mediaOf } from "./media.ts";
 import type { InferenceRequest, InputPart, Turn, UserTurn } from "./request.ts";
 import { headInstructions, isCall } from "./turns.ts";
 
-/** The instruction that asks the model for a summary: docs/decisions/2026-11-23-compaction.md. */
+/** The instruction that asks the model for a summary: docs/design/protocols.md, Compaction. */
 const instruction = `Stop here: do not go on with the task and call no tools. This conversation is about to be replaced by what you write now, so write down everything that is needed to go on without it, under these headings:
 
 Goal: what the user wants, and every constraint and preference that still holds.

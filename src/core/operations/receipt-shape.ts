@@ -54,7 +54,9 @@ export const RequestReceipt = Type.Object(
     stopped_by: nullable(Type.Literal("usage_window")),
     error_code: nullable(Type.String()),
     limited_by: nullable(
-      oneOf(["organization", "team", "person", "key"], { description: "Whose limit a refused request met." }),
+      oneOf(["organization", "team", "person", "key"], {
+        description: "Whose limit refused the request, or stopped its answer.",
+      }),
     ),
     limited_models: nullable(
       Type.String({ description: "The models that the limit is for: a model, or `prefix/*`. Null: all of them." }),

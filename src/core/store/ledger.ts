@@ -6,7 +6,7 @@
  */
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
-import type { LimitedBy } from "./budget.ts";
+import type { Limited, LimitedBy } from "./budget.ts";
 import type { Lost } from "./lost.ts";
 import type { ReportQuery, UsageReport } from "./report.ts";
 
@@ -148,7 +148,7 @@ export interface Settle extends RequestFacts {
   /** The price of usage and searches, as it was at admission. The ledger charges the part that fits under every limit. */
   nanos: number;
   outcome: Outcome;
-  stoppedBy: "usage_window" | null;
+  stoppedBy: StoppingLimit | null;
   errorCode: string | null;
   /** Facts for operators: the upstream that served, the number of attempts, and the time of the first part. */
   route: {
@@ -212,7 +212,18 @@ export interface Shortage {
   zone?: string;
   at: Date;
 }
-export type GrowAnswer = { answer: "granted"; nanos: number } | { answer: "full" } | { answer: "gone" };
+/** A limit that ends a running answer, because it leaves no room for more of it. */
+export interface StoppingLimit extends Limited {
+  window: WindowKind | "extra";
+}
+export interface FullLimit extends StoppingLimit {
+  resetAt: Date;
+}
+export type GrowAnswer =
+  | { answer: "granted"; nanos: number }
+  /** `limits`: those that leave no room; none where the extra usage that pays was ended. */
+  | { answer: "full"; limits: readonly FullLimit[] }
+  | { answer: "gone" };
 export type CheckpointAnswer = { answer: "extended" } | { answer: "gone" };
 export type SettleAnswer =
   | { answer: "settled"; charged: number; uncharged: number }
@@ -369,7 +380,7 @@ export interface Receipt {
   createdAt: Date;
   endedAt: Date | null;
   outcome: Outcome | "running";
-  stoppedBy: "usage_window" | null;
+  stoppedBy: StoppingLimit | null;
   errorCode: string | null;
   recovered: boolean;
   /**

@@ -44,7 +44,7 @@ export type Together = (work: () => void) => void;
 
 /**
  * Runs the work that one poll brings together, in a turn of its own. For sockets, because code that has just run costs less the
- * next time (docs/decisions/2026-11-22-bodies-and-streams.md); for messages of a thread, see there.
+ * next time (docs/design/runtime.md, Towards engines); for messages of a thread, see there.
  */
 export function together(): Together {
   const { soon } = turns();

@@ -8,6 +8,7 @@ import { asFault, type Fault } from "../inference/fault.ts";
 import { withOverflow } from "../inference/overflow.ts";
 import { isTerminal } from "../inference/terminal.ts";
 import { noUsage, type RejectedReport, type Usage } from "../inference/usage.ts";
+import type { StoppingLimit } from "../store/ledger.ts";
 import { Tally, type TallyParts } from "./tally.ts";
 
 type Batch = readonly InferenceEvent[];
@@ -17,8 +18,8 @@ type EndEvent = Extract<InferenceEvent, { type: "response-end" }>;
 export interface Ending {
   usage: Usage;
   outcome: "completed" | "cancelled" | "failed";
-  /** Set if a usage window's end cut the answer short. */
-  stoppedBy: "usage_window" | null;
+  /** The limit of a usage window that cut the answer short. */
+  stoppedBy: StoppingLimit | null;
   errorCode: string | null;
   /** The engine's report if it is not believed. */
   reportRejected: RejectedReport | null;
@@ -27,7 +28,7 @@ export interface Ending {
 }
 
 /** The part of a reservation that the meter needs. */
-export type Hold = Pick<Reservation, "permits" | "progress" | "restart" | "assertHeld" | "signal">;
+export type Hold = Pick<Reservation, "permits" | "stoppingLimit" | "progress" | "restart" | "assertHeld" | "signal">;
 
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
@@ -88,7 +89,7 @@ export class Meter {
         const room = batch.some(isDelta) ? hold.permits(count.outputTokensWith(batch)) : true;
         if (room !== true && !(await room)) {
           const fits = await fitting(batch, hold, count);
-          this.#stoppedBy = "usage_window";
+          this.#stoppedBy = hold.stoppingLimit();
           this.#isCompleted = true;
           yield believed(fits, count);
           await count.counted();
@@ -154,7 +155,7 @@ export class Meter {
     const { windowTokens = null } = this.#metering;
     this.#isCompleted = true;
     if (windowTokens !== null && end.reason === "length" && this.#count.usage().outputTokens >= windowTokens)
-      this.#stoppedBy = "usage_window";
+      this.#stoppedBy = this.#metering.hold.stoppingLimit();
   }
 
   /**

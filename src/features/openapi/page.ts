@@ -2,7 +2,7 @@
  * Serves /docs: Scalar, through @elysiajs/swagger, renders our document in the reader's browser without a request to any
  * other host. The script comes from this binary. The fonts and the request proxy of its maker are off, and the policy of the
  * page would refuse them. The plugin's own OpenAPI (3.0, from routes) is not exposed. See
- * docs/decisions/2026-11-21-documentation-page.md.
+ * docs/design/service.md, The contract.
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";

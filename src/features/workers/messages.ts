@@ -1,6 +1,6 @@
 /**
  * WORKERS: one node as several processes that share its ports, and the supervisor that starts, watches and replaces
- * them. Why: docs/decisions/2026-11-22-workers.md. This file has their messages, over the channel that a process has to
+ * them. Why: docs/design/service.md, Workers. This file has their messages, over the channel that a process has to
  * its parent. Pure.
  */
 

@@ -13,6 +13,7 @@ import {
   type BillingSource,
   type Command,
   type ExtraReading,
+  type FullLimit,
   type SubjectReading,
   type WindowKind,
   type WindowReading,
@@ -53,7 +54,12 @@ type Admitted = [
   subjects: Subject[] | null,
   ...rest: Grant | [zone?: string],
 ];
-type Row = [position: number, word: string, ...Admitted] | [position: number, word: string, nanos: number];
+/** A limit that leaves no room: whose, the window by its number, when it ends, and a pattern. */
+type Full = [whose: number, kind: number, endsAt_ms: number, models?: string];
+type Row =
+  | [position: number, word: string, ...Admitted]
+  | [position: number, word: string, nanos: number]
+  | [position: number, word: string, ...Full[]];
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
 export interface Answered {
@@ -79,9 +85,8 @@ function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[
     case "admit":
       return admitAnswer(command, word, rest as unknown as Admitted, organizations, at);
     case "grow":
-      return word === "granted"
-        ? { answer: word, nanos: exact(rest[0] as number) }
-        : { answer: word === "full" ? word : "gone" };
+      if (word === "full") return { answer: word, limits: (rest as unknown as Full[]).map(fullLimit) };
+      return word === "granted" ? { answer: word, nanos: exact(rest[0] as number) } : { answer: "gone" };
     case "checkpoint":
       return { answer: word === "extended" ? word : "gone" };
     case "settle": {
@@ -90,6 +95,16 @@ function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[
       return { answer: word, charged, uncharged: command.nanos - charged };
     }
   }
+}
+
+function fullLimit([whose, kind, endsAt_ms, models]: Full): FullLimit {
+  const window = kind === 3 ? "extra" : windowKinds[kind]!;
+  return {
+    limitedBy: subjectNames[whose]!,
+    ...(models !== undefined && { models }),
+    window,
+    resetAt: new Date(endsAt_ms),
+  };
 }
 
 function admitAnswer(command: Admit, word: string, admitted: Admitted, organizations: Batch[2], at: Date): AdmitAnswer {

@@ -72,7 +72,7 @@ function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): 
     case "settle": {
       const { limits, searches, nanos, outcome, stoppedBy, errorCode, route, reportRejected } = command;
       const charge = `${facts(command)},${numberOf(limits)},${usage(command.usage)},${field(searches)},${nanos}`;
-      const end = `${outcome},${field(stoppedBy)},${field(errorCode)}`;
+      const end = `${outcome},${field(stoppedBy && JSON.stringify(stoppedBy))},${field(errorCode)}`;
       return `${charge},${end},${routeFields(route)},${field(reportRejected && JSON.stringify(reportRejected))}`;
     }
   }

@@ -100,7 +100,7 @@ function recordReceipt(row: RecordRow): Receipt {
     ...shared(row),
     endedAt: row.endedAt,
     outcome: row.outcome as Outcome,
-    stoppedBy: row.stoppedBy as "usage_window" | null,
+    stoppedBy: row.stoppedBy,
     errorCode: row.errorCode,
     recovered: row.recovered,
     usage: usageOf(row, row.outputTokens),

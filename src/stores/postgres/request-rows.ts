@@ -2,7 +2,7 @@
 
 import type { ListedOutcome, ListedRequest } from "../../admin/store/request-list.ts";
 import { idOf } from "../../core/store/ids.ts";
-import type { Operation } from "../../core/store/ledger.ts";
+import type { Operation, StoppingLimit } from "../../core/store/ledger.ts";
 import { type LateEntry, tokensWithLate } from "./ledger-late.ts";
 
 /** The columns of the three tables, each of which has some of them, the person of the key, and the names. */
@@ -20,7 +20,7 @@ export interface RequestRow {
   stream: boolean | null;
   outcome: string;
   error_code: string | null;
-  stopped_by: string | null;
+  stopped_by: StoppingLimit | null;
   recovered: boolean;
   upstream: string | null;
   attempts: number | null;
@@ -46,7 +46,7 @@ export function listedRecord(row: RequestRow): ListedRequest {
     teamId: row.team_id === null ? null : idOf(row.team_id, "team_"),
     outcome: row.outcome as ListedOutcome,
     errorCode: row.error_code,
-    stoppedBy: row.stopped_by,
+    stoppedBy: row.stopped_by && "usage_window",
     recovered: row.recovered,
     upstream: row.upstream,
     attempts: row.attempts,

@@ -1,12 +1,14 @@
 /** Whose limit a refusal names: one that lacks room, of these the one that resets last, of equals the narrowest. */
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/ample.ts";
-import { limiterOf } from "../../../src/core/admission/limited-by.ts";
+import { limiterOf, stoppingLimit, tightestLimit } from "../../../src/core/admission/limited-by.ts";
 import { refusalOf } from "../../../src/core/admission/refusal.ts";
 import { moneyOf, moneyWords } from "../../../src/core/inference/money.ts";
 import type {
   AdmitAnswer,
   ExtraReading,
+  FullLimit,
+  Granted,
   SubjectReading,
   WindowKind,
   WindowReadings,
@@ -181,4 +183,31 @@ test("the hint of ample room looks at the key's own limits, and a key's refusal 
   now_ms = 5_001;
   grant("key_2");
   expect([isAmple("key_1", 10), isAmple("key_2", 10)]).toEqual([false, true]);
+});
+
+test("a running answer is stopped by the limit that resets last, between equals by the narrowest", () => {
+  const full = (limitedBy: FullLimit["limitedBy"], window: WindowKind, models?: string): FullLimit => ({
+    ...{ limitedBy, window, resetAt: resets[window] },
+    ...(models !== undefined && { models }),
+  });
+  const [ofTeam, ofKey] = [full("team", "month"), full("key", "session")];
+  expect(stoppingLimit([ofKey, ofTeam])).toEqual({ limitedBy: "team", window: "month" });
+  const equals = [full("organization", "week"), full("person", "week"), full("person", "week", "acme/*")];
+  expect(stoppingLimit(equals)).toEqual({ limitedBy: "person", window: "week", models: "acme/*" });
+  // The extra usage that paid was ended.
+  expect(stoppingLimit([])).toEqual({ limitedBy: "organization", window: "extra" });
+});
+
+test("before any growth was refused it is the limit that left the grant the least room", () => {
+  const granted = (organization: Totals, subjects: SubjectReading[], source: Granted["source"] = "plan"): Granted => ({
+    ...{ nanos: 10, outputTokens: 1, source, windows: windows(organization), subjects, at },
+  });
+  const [key, person] = [own("key", { week: [100, 40, 20] }), own("person", { month: [90, 50, 0] })];
+  expect(tightestLimit(granted({ session: [99, 0, 0] }, [person, key]))).toEqual({ limitedBy: "key", window: "week" });
+  expect(tightestLimit(granted({ session: [39, 0, 0] }, [key]))).toEqual({
+    limitedBy: "organization",
+    window: "session",
+  });
+  expect(tightestLimit(granted({ session: [5, 5, 0] }, [key], "extra"))).toEqual({ limitedBy: "key", window: "week" });
+  expect(tightestLimit(granted({ session: [5, 5, 0] }, [], "extra"))).toMatchObject({ window: "extra" });
 });

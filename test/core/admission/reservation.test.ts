@@ -272,7 +272,7 @@ describe("the hold", () => {
     await clock.advance(10);
     expect(await over).toBe(false);
     await Promise.all([
-      reservation.settle({ ...ending, nanos: 300 + 50_000, stoppedBy: "usage_window" }),
+      reservation.settle({ ...ending, nanos: 300 + 50_000, stoppedBy: reservation.stoppingLimit() }),
       clock.advance(10),
     ]);
     expect([...ledger.model.records.values()]).toMatchObject([{ charged: 50_300, uncharged: 0 }]);

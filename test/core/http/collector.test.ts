@@ -1,4 +1,4 @@
-/** What the node asks of the runtime's collector is done. Rule: docs/design/service.md, Memory in flight. */
+/** What the node asks of the runtime's collector is done. Rule: docs/design/runtime.md, Memory. */
 import { fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { runtimeCollector } from "../../../src/core/http/collector.ts";

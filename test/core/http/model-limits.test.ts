@@ -4,7 +4,7 @@ import { bare } from "../../../src/core/store/ids.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { limitModels } from "../../core/store/model-limits.ts";
-import { model, plainModel, startService } from "../../harness/engine.ts";
+import { model, plainModel, says, startService } from "../../harness/engine.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { newKey, newOrganization } from "../../harness/organizations.ts";
 import { endedReceipt, requestIdOf } from "../../harness/receipts.ts";
@@ -94,7 +94,24 @@ test("a limit for models that is set while a request runs ends it where the limi
   await limitModels(db, await uuidOf(organization), await uuidOf(organization), prefixOf(model), { session: 30_000 });
   await whole;
   const receipt = await endedReceipt(service, id, { key });
-  expect(receipt).toMatchObject({ stopped_by: "usage_window" });
+  const named = { stopped_by: "usage_window", limited_models: prefixOf(model) };
+  expect(receipt).toMatchObject({ ...named, limited_by: "organization" });
   expect(nanosOf(receipt.cost.charged)).toBeLessThanOrEqual(30_000);
   expect(await get("/v1/service/usage", key)).toMatchObject({ models: { [prefixOf(model)]: { session: {} } } });
+});
+
+test("a whole answer that a limit for models cuts short names it in its receipt", async () => {
+  const organization = await newOrganization(service, "wide");
+  const { id, key } = await newKey(service, organization);
+  await limitModels(db, await uuidOf(organization), bare(id, "key_"), prefixOf(model), { week: 400_000 });
+  const cut = await service.post(
+    "/v1/chat/completions",
+    { model, messages: says("tokens=16000"), max_tokens: 16_000 },
+    { key },
+  );
+  expect(await cut.json()).toMatchObject({ choices: [{ finish_reason: "length" }] });
+  const receipt = await endedReceipt(service, requestIdOf(cut), { key });
+  expect(receipt).toMatchObject({ stopped_by: "usage_window", limited_by: "key", limited_models: prefixOf(model) });
+  const { stdout } = await service.cli("request", "show", requestIdOf(cut));
+  expect(stdout).toContain(`a usage limit of the key for ${prefixOf(model)}`);
 });

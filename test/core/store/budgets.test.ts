@@ -134,7 +134,10 @@ for (const name of databaseKinds(import.meta.path)) {
         number: 1,
         limits: unlimited,
       } as const;
-      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 2_000, nanosTotal_min: 1_600 })).toEqual({ answer: "full" });
+      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 2_000, nanosTotal_min: 1_600 })).toMatchObject({
+        answer: "full",
+        limits: [{ limitedBy: "key", window: "session" }],
+      });
       await limit(organization, key, { session: 1_800 });
       expect(await run<GrowAnswer>({ ...grow, nanosTotal: 2_000, nanosTotal_min: 1_600 })).toEqual({
         answer: "granted",

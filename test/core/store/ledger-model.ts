@@ -2,6 +2,7 @@
 // against under a virtual clock. One command at a time, no batching, no cleverness.
 
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
+import { type Limited, limitedOf } from "../../../src/core/store/budget.ts";
 import type {
   Admit,
   Answer,
@@ -9,6 +10,7 @@ import type {
   Checkpoint,
   ClockRange,
   Command,
+  FullLimit,
   Grow,
   RequestFacts,
   Settle,
@@ -312,11 +314,23 @@ export class LedgerModel {
     const wanted = Math.min(Math.max(grow.nanosTotal, hold.nanos), hold.nanos + allowed);
     const least = grow.number > hold.growth ? Math.min(grow.nanosTotal_min, hold.nanos) : hold.nanos;
     const nanos = Math.max(wanted, least);
-    if (nanos < grow.nanosTotal_min) return { answer: "full" };
+    if (nanos < grow.nanosTotal_min)
+      return { answer: "full", limits: this.#full(hold, grow.limits, grow.nanosTotal_min - hold.nanos) };
     hold.growth = Math.max(hold.growth, grow.number);
     for (const window of this.#billed(hold)) window.total.held += nanos - hold.nanos;
     hold.nanos = nanos;
     return { answer: "granted", nanos };
+  }
+
+  /** Those that leave a hold less than `least` more. */
+  #full(hold: Hold, limits: UsageLimits, least: number): FullLimit[] {
+    const organization = { limitedBy: "organization" } as const;
+    const whose = new Map<Window, Limited>(Object.values(hold.windows).map((window) => [window, organization]));
+    for (const { subject, windows } of hold.own)
+      for (const window of windows) whose.set(window, limitedOf({ ...subject, limitedBy: subject.subject }));
+    return this.#billed(hold)
+      .filter((window) => this.#limit(hold, limits, window) - window.total.used - window.total.held < least)
+      .map((window) => ({ ...whose.get(window)!, window: window.kind, resetAt: new Date(window.endsAt_ms) }));
   }
 
   #checkpoint(checkpoint: Checkpoint): Answer {

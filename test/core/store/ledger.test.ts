@@ -334,7 +334,10 @@ for (const name of databaseKinds(import.meta.path)) {
       expect(await grow(2000, 2000)).toEqual({ answer: "granted", nanos: 2000 });
       expect(await grow(4000, 2100)).toEqual({ answer: "granted", nanos: 3000 });
       expect(await grow(4000, 2100)).toEqual({ answer: "granted", nanos: 3000 });
-      expect(await grow(4000, 3001)).toEqual({ answer: "full" });
+      expect(await grow(4000, 3001)).toMatchObject({
+        answer: "full",
+        limits: [{ limitedBy: "organization", window: "week" }],
+      });
       expect((await book.windows(organization, limits)).week).toMatchObject({ held: 3000 });
       await run(settleOf(command, 2500));
       expect((await book.windows(organization, limits)).week).toMatchObject({ used: 2500, held: 0 });

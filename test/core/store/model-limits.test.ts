@@ -146,7 +146,10 @@ for (const name of databaseKinds(import.meta.path)) {
       await limit(at, "person", "acme/large", { session: 2_200 });
       const { requestId, organizationId } = command;
       const grow = { verb: "grow", requestId, organizationId, number: 1, limits: unlimited } as const;
-      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 1_500, nanosTotal_min: 1_300 })).toEqual({ answer: "full" });
+      expect(await run<GrowAnswer>({ ...grow, nanosTotal: 1_500, nanosTotal_min: 1_300 })).toMatchObject({
+        answer: "full",
+        limits: [{ limitedBy: "person", models: "acme/large", window: "session" }],
+      });
       expect(await run<GrowAnswer>({ ...grow, nanosTotal: 1_500, nanosTotal_min: 1_100 })).toEqual({
         answer: "granted",
         nanos: 1_200,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
-import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Answer, Command, Ledger, WindowKind } from "../../../src/core/store/ledger.ts";
 import { not_limited } from "../../../src/core/store/over-plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -35,6 +35,10 @@ for (const name of databaseKinds(import.meta.path))
       const amounts = { limits: plan, nanosTotal, nanosTotal_min: nanosTotal };
       return { verb: "grow", requestId, organizationId: organization, number: 1, ...amounts } as const;
     };
+    const fullBy = (window: WindowKind) => ({
+      answer: "full",
+      limits: [{ limitedBy: "organization", window, resetAt: expect.any(Date) }],
+    });
 
     beforeAll(async () => {
       ({ store, book } = await openLedger(name));
@@ -67,11 +71,11 @@ for (const name of databaseKinds(import.meta.path))
       expect((await standings(store.db).standings([organization])).get(organization)).toMatchObject({
         ...{ concurrentRequests: 9, windows: { session: { limit: 4_000 }, week: { limit: 3_000 } } },
       });
-      expect(await run(grown(commands[0]!, 1_500))).toEqual({ answer: "full" });
+      expect(await run(grown(commands[0]!, 1_500))).toMatchObject(fullBy("week"));
       // A window is never charged past the limit in force.
       expect(await run(settleOf({ ...commands[0]!, limits: plan }, 5_000))).toMatchObject({ charged: 1_000 });
       await set({ week: 6_000 });
-      expect(await run(grown(commands[2]!, 1_500))).toEqual({ answer: "full" });
+      expect(await run(grown(commands[2]!, 1_500))).toMatchObject(fullBy("session"));
       await set({ session: not_limited, week: 6_000 });
       expect(await run(grown(commands[2]!, 1_500))).toEqual({ answer: "granted", nanos: 1_500 });
       expect(await run(settleOf({ ...commands[2]!, limits: plan }, 1_500))).toMatchObject({ charged: 1_500 });

@@ -69,7 +69,9 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(await grow(1_000_000, 10)).toEqual([{ answer: "granted", nanos }]);
     expect(await grow(nanos - 5, 10)).toEqual([{ answer: "granted", nanos: nanos - 5 }]);
     expect(await grow(5, 10)).toEqual([{ answer: "granted", nanos: 10 }]);
-    expect(await grow(5, 11)).toEqual([{ answer: "full" }]);
+    expect(await grow(5, 11)).toMatchObject([
+      { answer: "full", limits: [{ limitedBy: "organization", window: "session" }] },
+    ]);
 
     await published.publish([named("test", 7)], 0);
     await store.setClock(new Date(Date.now() + hour_ms));

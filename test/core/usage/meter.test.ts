@@ -4,6 +4,7 @@ import { compact } from "../../../src/core/inference/compact.ts";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
 import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
+import type { StoppingLimit } from "../../../src/core/store/ledger.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
 import { type Ending, type Hold, Meter } from "../../../src/core/usage/meter.ts";
 import { outputCalibration, type RouteCalibration } from "../../../src/core/usage/output-calibration.ts";
@@ -27,6 +28,8 @@ const reported = (inputTokens: number, outputTokens: number): InferenceEvent => 
     source: "reported",
   },
 });
+
+const weekly: StoppingLimit = { limitedBy: "team", models: "acme/*", window: "week" };
 
 async function run(
   batches: InferenceEvent[][],
@@ -59,6 +62,7 @@ async function run(
     events: upstream(),
     hold: {
       permits: () => true,
+      stoppingLimit: () => weekly,
       progress: (usage) => void progress.push(usage),
       restart() {
         restarts += 1;
@@ -172,7 +176,7 @@ describe("the meter", () => {
       const permits = (tokens: number) => (tokens <= 1 ? true : Promise.resolve(false));
       const { settled, out } = await run([...produced, [close, end]], { stream, hold: { permits } });
       expect(out.at(-1)).toEqual({ type: "response-end", reason: "length" });
-      expect(settled[0]).toMatchObject({ outcome: "completed", stoppedBy: "usage_window", usage: { outputTokens: 1 } });
+      expect(settled[0]).toMatchObject({ outcome: "completed", stoppedBy: weekly, usage: { outputTokens: 1 } });
     });
 
     test("what an engine said that failed is not counted for the next, whose end is the answer's", async () => {
@@ -217,7 +221,7 @@ describe("the meter", () => {
     expect(out.filter((event) => event.type === "part-delta")).toHaveLength(2);
     expect(out.at(-1)).toEqual({ type: "response-end", reason: "length" });
     expect(grammarProblem(out)).toBeNull();
-    expect(settled[0]).toMatchObject({ outcome: "completed", stoppedBy: "usage_window", usage: { outputTokens: 2 } });
+    expect(settled[0]).toMatchObject({ outcome: "completed", stoppedBy: weekly, usage: { outputTokens: 2 } });
     expect(upstreamClosed).toBe(true);
   });
 
@@ -233,7 +237,7 @@ describe("the meter", () => {
       expect(out.filter((event) => event.type === "part-delta")).toHaveLength(3);
       expect(out.at(-1)).toEqual({ type: "response-end", reason: "length" });
       expect(grammarProblem(out)).toBeNull();
-      expect(settled[0]).toMatchObject({ stoppedBy: "usage_window", usage: { outputTokens: 3 } });
+      expect(settled[0]).toMatchObject({ stoppedBy: weekly, usage: { outputTokens: 3 } });
     }
   });
 
@@ -257,7 +261,7 @@ describe("the meter", () => {
     ];
     const stopped = async (batches: InferenceEvent[][], windowTokens?: number) =>
       (await run(batches, compact({ windowTokens }))).settled[0]?.stoppedBy;
-    expect(await stopped(whole(300, "length"), 300)).toBe("usage_window");
+    expect(await stopped(whole(300, "length"), 300)).toBe(weekly);
     expect(await stopped(whole(300, "stop"), 300)).toBeNull();
     expect(await stopped(whole(200, "length"), 300)).toBeNull();
     expect(await stopped(whole(300, "length"))).toBeNull();
@@ -441,7 +445,7 @@ describe("what a tokenizer counts", () => {
     const { counting } = tokenizer(Promise.resolve(33), Promise.resolve(4));
     const permits = (tokens: number) => (tokens <= 3 ? true : Promise.resolve(false));
     const { out, settled } = await run([[start, text, ...words, close, end]], { counting, hold: { permits } });
-    expect(settled[0]).toMatchObject({ stoppedBy: "usage_window", usage: { inputTokens: 33, outputTokens: 4 } });
+    expect(settled[0]).toMatchObject({ stoppedBy: weekly, usage: { inputTokens: 33, outputTokens: 4 } });
     expect(out.at(-2)).toMatchObject({ type: "usage", usage: { outputTokens: 4 } });
   });
 });

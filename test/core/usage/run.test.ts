@@ -103,6 +103,7 @@ function bench(
           rates: { requests: null, tokens: null },
           signal: lost,
           permits: () => true,
+          stoppingLimit: () => ({ limitedBy: "organization", window: "week" }),
           progress() {},
           restart() {},
           assertHeld: () => lost.throwIfAborted(),

@@ -1,7 +1,7 @@
 /**
  * An HTTP/1.1 client for engines, over sockets of our own. Whether a request may be sent again depends on whether its
  * connection was made or reused, and on how far it got; `fetch` tells neither:
- * docs/decisions/2026-11-22-upstream-client.md.
+ * docs/design/runtime.md, Towards engines.
  */
 import type { Signal } from "../../time/cancellation.ts";
 import { repeating } from "../../time/repeating.ts";

@@ -1,6 +1,6 @@
 /**
  * Reads one HTTP/1.1 response from bytes as they arrive. The result is the same however they are cut. It is strict, and
- * bounded in everything but the body: docs/decisions/2026-11-22-upstream-client.md. Pure.
+ * bounded in everything but the body: docs/design/runtime.md, Towards engines. Pure.
  */
 import { fieldsOf, headOf, MalformedResponse, type ResponseHead } from "./head.ts";
 

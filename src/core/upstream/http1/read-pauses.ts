@@ -1,7 +1,7 @@
 /**
  * The pauses of all sockets of engines: while the process is busy, what a socket receives waits a little, so that tokens
  * share a wake, a read and a write. Sockets whose pauses end at about the same time share a timer, and are read in one
- * poll: docs/decisions/2026-11-25-pauses-under-load.md.
+ * poll: docs/performance.md, Pauses under load.
  */
 import { readFileSync } from "node:fs";
 import { type Clock, idleClock } from "../../time/clock.ts";

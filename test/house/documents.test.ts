@@ -1,0 +1,26 @@
+/** All documents together have at most so many words (sizes.json), so that a new page takes the place of an old one. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import sizes from "./sizes.json";
+
+/** Markdown files of the repository, generated pages too. The changelog grows with each version and is not counted. */
+const documents = Bun.spawnSync(["git", "ls-files", "*.md"])
+  .stdout.toString()
+  .split("\n")
+  .filter((path) => path !== "" && path !== "CHANGELOG.md");
+
+const wordsIn = (text: string) => text.split(/\s+/).filter((word) => word !== "").length;
+
+test("all documents have at most the words of the limit, and the limit is near", () => {
+  const found = documents.map((path) => [path, wordsIn(readFileSync(path, "utf8"))] as const);
+  const all = found.reduce((sum, [, words]) => sum + words, 0);
+  const longest = found.toSorted(([, one], [, other]) => other - one).slice(0, 5);
+  console.log(`words: ${all}; the longest: ${longest.map(([path, words]) => `${path} ${words}`).join(", ")}`);
+  expect(documents.length).toBeGreaterThan(30);
+  expect(all).toBeLessThanOrEqual(sizes.documents_words);
+  expect(sizes.documents_words - all).toBeLessThan(3000);
+});
+
+test("a word is what stands between blanks, as `wc -w` counts", () => {
+  expect(wordsIn("# A head\n\n| one | `two three` |\n")).toBe(9);
+});
