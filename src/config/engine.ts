@@ -56,7 +56,7 @@ export async function probeEngine(
   if ("problem" in checked) throw new Error(`The engine's URL ${checked.problem}.`);
   const ask = asker(key, fetch, protocol);
   const root = checked.url.replace(/\/v1$/, "");
-  const tried: Answer[] = [];
+  const tried: EngineReply[] = [];
   const found = async (url: string, body: unknown, models: EngineModel[]): Promise<Engine> => ({
     url,
     models: await detailed(models, root, ask),
@@ -76,13 +76,13 @@ export async function probeEngine(
   throw new Error(complaint(checked.url, tried, key !== null));
 }
 
-export interface Answer {
+export interface EngineReply {
   /** Null if nothing answered. */
   status: number | null;
   body: unknown;
 }
 
-export type Ask = (url: string, body?: Record<string, unknown>) => Promise<Answer>;
+export type Ask = (url: string, body?: Record<string, unknown>) => Promise<EngineReply>;
 
 /** `answer_ms`: a model may be loaded first. */
 export function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol, answer_ms = list_ms): Ask {
@@ -130,7 +130,7 @@ export function notReady(status: number | null): string | null {
   return status === 503 || status === 429 ? `answered ${status}: it still loads its model, or is overloaded` : null;
 }
 
-function complaint(url: string, tried: Answer[], withKey: boolean): string {
+function complaint(url: string, tried: EngineReply[], withKey: boolean): string {
   const statuses = tried.map((answer) => answer.status);
   if (statuses[0] === null) return `Nothing answers at ${url}. Start the engine, or correct the URL.`;
   if (statuses.some((status) => status === 401 || status === 403)) {
@@ -219,7 +219,7 @@ function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
   const inputs = record(entry.architecture).input_modalities;
   const reads = (kind: string) => Array.isArray(inputs) && inputs.includes(kind);
   const has = (...names: string[]) => names.some((name) => parameters.includes(name));
-  return listed({
+  return setFlags({
     tools: has("tools"),
     parallel_tools: has("tools") && has("parallel_tool_calls"),
     vision: reads("image"),
@@ -231,7 +231,7 @@ function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
   });
 }
 
-function listed(flags: Record<Capability, boolean>): Capability[] {
+function setFlags(flags: Record<Capability, boolean>): Capability[] {
   return (Object.keys(flags) as Capability[]).filter((name) => flags[name]);
 }
 
@@ -265,7 +265,7 @@ function withProps(model: EngineModel, props: Record<string, unknown>): EngineMo
   const contextTokens = firstCount(record(props.default_generation_settings).n_ctx) ?? model.contextTokens;
   if (Object.keys(template).length === 0) return { ...model, contextTokens };
   const tools = template.supports_tools === true || template.supports_tool_calls === true;
-  const capabilities = listed({
+  const capabilities = setFlags({
     tools,
     parallel_tools: tools && template.supports_parallel_tool_calls === true,
     vision: modalities.vision === true,
@@ -297,7 +297,7 @@ function withShow(model: EngineModel, show: Record<string, unknown>): EngineMode
     files: false,
     audio_input: capabilities.includes("audio"),
   };
-  return { ...model, kind, contextTokens, capabilities: listed(flags) };
+  return { ...model, kind, contextTokens, capabilities: setFlags(flags) };
 }
 
 function firstCount(...candidates: unknown[]): number | null {

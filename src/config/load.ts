@@ -17,14 +17,18 @@ import { type ReadFile, reasonOf } from "./source.ts";
 import { tlsOf } from "./tls.ts";
 import { whyNoWorkers } from "./workers.ts";
 
-export interface Sources {
+export interface ConfigurationSources {
   env: Environment;
   readFile: ReadFile;
   /** The simulator's base URL, up to and with `/v1`, or null while it has not been started (see `withSimulatorAt`). */
   simulatorUrl: string | null;
 }
 
-export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Configuration | ConfigurationError {
+export function loadConfiguration({
+  env,
+  readFile,
+  simulatorUrl,
+}: ConfigurationSources): Configuration | ConfigurationError {
   const environment = readEnvironment(env, readFile);
   const source = readSource(environment.environment, readFile);
   if ("problems" in environment || "problems" in source) {

@@ -13,7 +13,7 @@ import { verbNamed } from "../admin/management/verbs.ts";
 import type { Shape } from "../core/schema/shape.ts";
 import type { Path } from "../core/schema/walk.ts";
 import { reportOffences } from "./diagnose.ts";
-import { ConfigurationError, type Place, Problems } from "./problem.ts";
+import { ConfigurationError, type FilePosition, Problems } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
 /** Large enough for ten thousand keys with all their fields. */
@@ -61,7 +61,7 @@ export function readOrganizationsFile(bytes: Uint8Array, path: string): Organiza
   const value = yaml && withoutMargins(yaml.value);
   if (yaml) reportOffences(OrganizationsFile as Shape, { ...yaml, value }, problems);
   if (problems.any || !yaml || !Check(OrganizationsFile, value)) throw new ConfigurationError(problems.lines());
-  const placeOf = (at: Path): Place | null => {
+  const placeOf = (at: Path): FilePosition | null => {
     const { place, namePlace } = yaml.locate(at);
     return namePlace ?? place;
   };

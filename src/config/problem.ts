@@ -3,7 +3,7 @@ import { plain } from "../core/inference/plain-text.ts";
 import type { Path } from "../core/schema/walk.ts";
 
 /** A place in a file. Lines and columns count from 1. */
-export interface Place {
+export interface FilePosition {
   line: number;
   column: number;
 }
@@ -27,7 +27,7 @@ export class ConfigurationError extends Error {
 /** Gathers the problems of one file. */
 export class Problems {
   readonly #file: string;
-  readonly #found: { place: Place | null; text: string }[] = [];
+  readonly #found: { place: FilePosition | null; text: string }[] = [];
   #count = 0;
 
   constructor(file: string) {
@@ -39,7 +39,7 @@ export class Problems {
   }
 
   /** An empty path is the file as a whole. */
-  add(path: Path, message: string, place: Place | null): void {
+  add(path: Path, message: string, place: FilePosition | null): void {
     this.#count += 1;
     if (this.#found.length >= problems_kept_max) return;
     this.#found.push({ place, text: path.length > 0 ? `${fieldOf(path)}: ${message}` : message });
@@ -53,7 +53,7 @@ export class Problems {
   }
 
   /** `file:line:column`, which terminals and editors open. */
-  #at(place: Place | null): string {
+  #at(place: FilePosition | null): string {
     return place ? `${this.#file}:${place.line}:${place.column}` : this.#file;
   }
 }
@@ -68,6 +68,6 @@ export function shortened(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
-function order(place: Place | null): number {
+function order(place: FilePosition | null): number {
   return place ? place.line * 1e6 + place.column : 0;
 }

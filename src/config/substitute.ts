@@ -5,7 +5,7 @@
 import { secretText } from "./secret.ts";
 import type { ReadFile } from "./source.ts";
 
-export interface Sources {
+export interface SubstituteSources {
   environment: Readonly<Record<string, string | undefined>>;
   readFile: ReadFile;
 }
@@ -16,7 +16,7 @@ interface Substituted {
   problems: string[];
 }
 
-export function substitute(text: string, { environment, readFile }: Sources): Substituted {
+export function substitute(text: string, { environment, readFile }: SubstituteSources): Substituted {
   const problems: string[] = [];
   const result = text.replaceAll(/\$\$\{|\$\{([^{}]*)(\}?)/g, (match, name: string | undefined, end: string) => {
     if (match === "$${") return "${";

@@ -20,20 +20,20 @@ export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: S
   return null;
 }
 
-export interface Room {
+export interface MachineRoom {
   /** The cores that this process may use at once. */
   cores: number;
   /** The memory that all workers may take together. */
   memory_bytes: number;
 }
 
-export function workersIn(wanted: WorkersWanted, { cores, memory_bytes }: Room): number {
+export function workersIn(wanted: WorkersWanted, { cores, memory_bytes }: MachineRoom): number {
   if (wanted !== "auto") return wanted;
   return Math.max(1, Math.min(cores, Math.floor(memory_bytes / worker_bytes_min), workers_max));
 }
 
 /** A message if each worker would have too little memory, or null. */
-export function tooSmall(workers: number, { memory_bytes }: Room): string | null {
+export function tooSmall(workers: number, { memory_bytes }: MachineRoom): string | null {
   const each = memory_bytes / workers;
   if (workers === 1 || each >= worker_bytes_min) return null;
   const MiB = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MiB`;

@@ -11,9 +11,9 @@ import {
   type YAMLError,
 } from "yaml";
 import type { Path } from "../core/schema/walk.ts";
-import type { Place, Problems } from "./problem.ts";
+import type { FilePosition, Problems } from "./problem.ts";
 import { file_bytes_max, utf8Text } from "./source.ts";
-import { type Sources, substitute } from "./substitute.ts";
+import { type SubstituteSources, substitute } from "./substitute.ts";
 import { syntaxMessage } from "./syntax.ts";
 
 /** sluice.yaml needs seven levels; many more are an attack on the stack. */
@@ -22,9 +22,9 @@ const depth_max = 64;
 /** The node at a path. An alias is resolved, but keeps its own place. */
 interface Location {
   node: Node | null;
-  place: Place | null;
+  place: FilePosition | null;
   /** The place of its name, if it has one. */
-  namePlace: Place | null;
+  namePlace: FilePosition | null;
 }
 
 export interface YamlFile {
@@ -38,7 +38,7 @@ export interface YamlFile {
 
 export function readYaml(
   bytes: Uint8Array,
-  sources: Sources,
+  sources: SubstituteSources,
   problems: Problems,
   bytes_max = file_bytes_max,
 ): YamlFile | null {
@@ -55,12 +55,12 @@ export function readYaml(
     uniqueKeys: false,
     logLevel: "error",
   });
-  const placeAt = (offset: number): Place => {
+  const placeAt = (offset: number): FilePosition => {
     const { line, col } = counter.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
   // One mistake causes further errors, so only the first of a line is reported, on five lines at most.
-  const firsts = new Map<number, [YAMLError, Place]>();
+  const firsts = new Map<number, [YAMLError, FilePosition]>();
   for (const error of document.errors.toSorted((one, other) => one.pos[0] - other.pos[0])) {
     const place = placeAt(error.pos[0]);
     if (!firsts.has(place.line)) firsts.set(place.line, [error, place]);
@@ -81,14 +81,14 @@ function decoded(bytes: Uint8Array, bytes_max: number): string | { problem: stri
 
 /** Reads each node once. An alias is its anchor's own value, so aliases of aliases cost no more than their text. */
 class Reader {
-  readonly #sources: Sources;
+  readonly #sources: SubstituteSources;
   readonly #problems: Problems;
-  readonly #placeOf: (node: Node | null) => Place | null;
+  readonly #placeOf: (node: Node | null) => FilePosition | null;
   /** The latest anchor of each name. */
   readonly #anchors = new Map<string, { node: Node; value: unknown }>();
   readonly #targets = new Map<Node, Node>();
 
-  constructor(sources: Sources, problems: Problems, placeOf: (node: Node | null) => Place | null) {
+  constructor(sources: SubstituteSources, problems: Problems, placeOf: (node: Node | null) => FilePosition | null) {
     this.#sources = sources;
     this.#problems = problems;
     this.#placeOf = placeOf;
@@ -109,7 +109,7 @@ class Reader {
     }
     // An object without a prototype treats `__proto__` like any other name.
     const fields: Record<string, unknown> = this.#anchored(node, Object.create(null));
-    const names = new Map<string, Place | null>();
+    const names = new Map<string, FilePosition | null>();
     for (const pair of node.items as Pair<Node, Node | null>[]) {
       const name = this.#name(pair, path, names);
       if (name !== null) fields[name] = this.value(pair.value, [...path, name]);
@@ -133,7 +133,7 @@ class Reader {
   }
 
   /** The name, or null after reporting that it is not text or occurs twice. */
-  #name({ key }: Pair<Node>, path: Path, names: Map<string, Place | null>): string | null {
+  #name({ key }: Pair<Node>, path: Path, names: Map<string, FilePosition | null>): string | null {
     const name = nameOf(key);
     const place = this.#placeOf(key);
     const first = names.get(name ?? "");

@@ -21,7 +21,7 @@ import type { Database } from "../stores/postgres/database.ts";
 import { sealingOf } from "./sealing.ts";
 import { trying } from "./trying.ts";
 
-interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
+interface AdministrationDependencies extends Pick<ManagementOptions, "ledger" | "refused"> {
   database: Database;
   catalog: ManagementOptions["catalog"];
   configuration?: ManagementOptions["configuration"];
@@ -46,7 +46,7 @@ export interface Administering {
 }
 
 /** `version`: the version of the contract. */
-export function administering(parts: Parts, version: string): Administering {
+export function administering(parts: AdministrationDependencies, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const reading = administration(database);
   const now_ms = () => performance.now();

@@ -12,7 +12,7 @@ import { existingSecretsIn } from "../stores/postgres/existing-secrets.ts";
 import { revocations } from "../stores/postgres/revocations.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 
-interface Parts {
+interface AuthenticationDependencies {
   metrics: Metrics;
   /** Null if nobody can sign in through an issuer. */
   people: IdentityParts | null;
@@ -24,7 +24,7 @@ export type Authentication = Awaited<ReturnType<typeof startAuthentication>>;
 
 export async function startAuthentication(
   { serving, settings, outage }: Foundation,
-  { metrics, people, patience }: Parts,
+  { metrics, people, patience }: AuthenticationDependencies,
 ) {
   await using ending = new AsyncDisposableStack();
   const { database } = serving;

@@ -30,14 +30,14 @@ interface Listening {
 
 const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 
-interface Parts {
+interface ConsoleDependencies {
   people: IdentityParts | null;
   files: ConsoleFiles;
 }
 
 export function startConsole(
   { serving, settings, outage }: Foundation,
-  { people, files, typedToken }: Parts & Pick<Administering, "typedToken">,
+  { people, files, typedToken }: ConsoleDependencies & Pick<Administering, "typedToken">,
 ) {
   const { database, configuration } = serving;
   const ending = new AsyncDisposableStack();

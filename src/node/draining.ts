@@ -4,7 +4,7 @@ import type { Clock } from "../core/time/clock.ts";
 import { repeating } from "../core/time/repeating.ts";
 import { disposable } from "./foundation.ts";
 
-interface Parts {
+interface DrainingDependencies {
   store: DrainStore;
   /** Called after each reading. */
   read(all: readonly Drain[]): void;
@@ -16,7 +16,7 @@ interface Parts {
 const every_ms = 1_000;
 
 /** Rejects if the store is away: a node that has just started must send no request to a drained engine. */
-export async function followDrains({ store, read, failed, clock }: Parts): Promise<AsyncDisposable> {
+export async function followDrains({ store, read, failed, clock }: DrainingDependencies): Promise<AsyncDisposable> {
   await using ending = new AsyncDisposableStack();
   const look = async () => read(await store.listDrains());
   const lookAgain = () => look().catch(failed);

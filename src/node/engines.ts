@@ -49,7 +49,7 @@ export interface Engines extends AsyncDisposable {
   addresses(): [upstream: string, addresses: number][];
 }
 
-interface Parts {
+interface EnginesDependencies {
   configuration(): Configuration;
   log: Log;
   /** Called for each resolution of an upstream's name. */
@@ -74,7 +74,7 @@ export function engines({
   strayed,
   late,
   slots = null,
-}: Parts): Engines {
+}: EnginesDependencies): Engines {
   const ending = new AsyncDisposableStack();
   const now_ms = () => performance.now();
   const configured = () => configuration().upstreams;

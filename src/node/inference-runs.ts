@@ -20,7 +20,7 @@ import type { Engines } from "./engines.ts";
 import { lossLog } from "./loss-log.ts";
 import { seldom } from "./seldom.ts";
 
-interface Parts {
+interface InferenceDependencies {
   admission: Admission;
   counter: TokenCounter;
   inputEstimate: InputEstimate;
@@ -34,7 +34,7 @@ interface Parts {
   log: Log;
 }
 
-export function inferenceRuns(parts: Parts): Runs {
+export function inferenceRuns(parts: InferenceDependencies): Runs {
   const { admission, counter, inputEstimate, outputCalibration, engines, metrics, traces, log } = parts;
   const attempted = attemptRecord(parts, seldom(hour_ms, idleClock()));
   const attemptsParts: AttemptsParts = {
@@ -112,7 +112,10 @@ function nameShown(field: string): string {
  * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an attempt.
  * A word that nobody knows is counted each time, and logged once an hour. So are fields of an answer that are left out.
  */
-function attemptRecord({ metrics, log }: Parts, isDue: (thing: string) => boolean): (attempt: Attempted) => void {
+function attemptRecord(
+  { metrics, log }: InferenceDependencies,
+  isDue: (thing: string) => boolean,
+): (attempt: Attempted) => void {
   return ({ model, route, end }) => {
     const { name: upstream, address: replica } = route.upstream;
     metrics.attempt(upstream, end.kind);

@@ -51,7 +51,7 @@ import { startWarmNode } from "./warm-node.ts";
 const existing_ms = 2_000;
 
 /** The parts of a node from which the operations and the administration are made. */
-interface Parts {
+interface NodeParts {
   telemetry: Telemetry;
   admitting: Admitting;
   authentication: Authentication;
@@ -134,7 +134,7 @@ export async function startNode(foundation: Foundation) {
   return disposable(node, ending);
 }
 
-async function startParts(foundation: Foundation, ending: AsyncDisposableStack): Promise<Parts> {
+async function startParts(foundation: Foundation, ending: AsyncDisposableStack): Promise<NodeParts> {
   const { serving, settings, log, outage } = foundation;
   const { configuration, database } = serving;
   const telemetry = ending.use(await startTelemetry(foundation));
@@ -193,7 +193,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
 
 function startReadiness(
   { serving, log }: Foundation,
-  { lifecycle, stores, engines }: Pick<Parts, "lifecycle" | "stores" | "engines">,
+  { lifecycle, stores, engines }: Pick<NodeParts, "lifecycle" | "stores" | "engines">,
 ): Readiness {
   const { configuration, database, member } = serving;
   const checks = [
@@ -213,7 +213,7 @@ function startReadiness(
   });
 }
 
-function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): NodeDependencies {
+function dependenciesOf({ serving, settings, log }: Foundation, parts: NodeParts): NodeDependencies {
   const { configuration, member } = serving;
   const { lifecycle, bounds, stores, engines } = parts;
   const { metrics, traces } = parts.telemetry;
@@ -258,7 +258,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): N
     unread: unreadBodies(unreadLimits(settings.limits.body_bytes_max)),
     readiness: parts.readiness.results,
     routes: member ? member.routes : async () => engines.routes(),
-    letsGo: member ? member.letsGo : () => false,
+    shedsConnection: member ? member.shedsConnection : () => false,
     configurationHash: configuration.hash,
     documentation: documentation(contract, () => configuration.current().catalog, serving.contractVersion),
     lifecycle,
@@ -268,7 +268,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): N
   };
 }
 
-function administrationOf({ serving, settings }: Foundation, parts: Parts): Administering {
+function administrationOf({ serving, settings }: Foundation, parts: NodeParts): Administering {
   const { stores } = parts;
   const { publishing } = parts.admitting;
   const { configuration, database, contractVersion } = serving;

@@ -35,7 +35,7 @@ export async function opened({ open, wait_ms, stopping, configuration, member }:
   while (true) {
     try {
       const database = await Promise.race([open(), stopped]);
-      waiting?.over(database !== null);
+      waiting?.ended(database !== null);
       return database && { database, waiting };
     } catch (error) {
       const why = whyAway(error);

@@ -46,14 +46,14 @@ export interface Reported {
   metrics: Pick<Metrics, "sum" | "buckets">;
 }
 
-interface Parts extends Reported {
+interface ReportingDependencies extends Reported {
   store: Omit<FleetReports, "processes">;
   /** Called once for each outage, however long it lasts. */
   failed(cause: unknown): void;
   clock?: Clock;
 }
 
-export function startReporting(parts: Parts): AsyncDisposable {
+export function startReporting(parts: ReportingDependencies): AsyncDisposable {
   const { store, identity, member, failed, clock = alignedClock() } = parts;
   const ending = new AsyncDisposableStack();
   const read = reporter(parts, clock);

@@ -19,7 +19,7 @@ import { ConfigurationError } from "../config/problem.ts";
 import { type Reloadable, reloadable } from "../config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
 import { fileAge_ms, type ReadFile, readFileBounded } from "../config/source.ts";
-import { type Room, workersIn } from "../config/workers.ts";
+import { type MachineRoom, workersIn } from "../config/workers.ts";
 import type { Simulator } from "../features/simulator/server.ts";
 import type { Member } from "../features/workers/member.ts";
 import type { Database } from "../stores/postgres/database.ts";
@@ -221,7 +221,7 @@ async function loader(environment: NodeJS.ProcessEnv, readFile: ReadFile) {
 }
 
 /** The memory and cores that the workers of a node may take together. */
-function roomHere({ limits }: Configuration): Room {
+function roomHere({ limits }: Configuration): MachineRoom {
   return { cores: coresOf(), memory_bytes: limits.memory_bytes || memoryMarkBytes() };
 }
 

@@ -1,7 +1,7 @@
 /** Wires a node of several workers: the supervisor with real processes, its log, its signals. */
 
 import type { Configuration } from "../config/configuration.ts";
-import { type Room, tooSmall } from "../config/workers.ts";
+import { type MachineRoom, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
 import { type Log, logTo } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
@@ -14,7 +14,7 @@ import { newIdentity } from "./reporting.ts";
 
 interface Supervising {
   workers: number;
-  room: Room;
+  room: MachineRoom;
   configuration: Configuration;
   /** The command that starts a worker, without its number. */
   command: readonly string[];

@@ -9,13 +9,13 @@ import type { Database } from "../stores/postgres/database.ts";
 import { people } from "../stores/postgres/people.ts";
 import { newestSecret } from "../stores/postgres/secrets.ts";
 
-interface Parts {
+interface TryingDependencies {
   database: Database;
   authenticateSecret: Authenticator["authenticateSecret"];
   contextFor(who: { caller: Caller; address: string; repeatKey: null }): ManagementContext;
 }
 
-export function trying({ database, authenticateSecret, contextFor }: Parts): Trying {
+export function trying({ database, authenticateSecret, contextFor }: TryingDependencies): Trying {
   return {
     async principalFor(caller, keyId, address) {
       const context = contextFor({ caller, address, repeatKey: null });

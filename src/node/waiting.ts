@@ -25,7 +25,7 @@ const logged_every_ms = 30_000;
 export interface Waiting extends WaitingPorts {
   /** An attempt has failed. `why` is a predicate of the database, for anybody. */
   failed(why: string, error: Error): void;
-  over(isOpen: boolean): void;
+  ended(isOpen: boolean): void;
 }
 
 /** Throws if it cannot listen. */
@@ -42,7 +42,7 @@ export function beginWaiting(configuration: Configuration, member: Member | null
       problem = `the database ${why}; this node waits for it`;
       if (isDue(why)) log.event("warn", "database_awaited", { url: ports.url, waited_s: waited_s(), cause: message });
     },
-    over(isOpen) {
+    ended(isOpen) {
       problem = "the database was reached; this node begins to serve";
       if (isOpen) log.event("info", "database_reached", { waited_s: waited_s() });
       else log.event("info", "stopped");
@@ -67,7 +67,7 @@ function listening(configuration: Configuration, member: Member | null, log: Log
     lifecycle: life,
     traces: null,
     // Every connection is closed with its answer, so that clients reach the node itself as soon as it serves.
-    letsGo: () => true,
+    shedsConnection: () => true,
     metrics: { request() {} },
     log,
     newId: () => Bun.randomUUIDv7("buffer").toHex(),

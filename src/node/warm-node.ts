@@ -64,7 +64,7 @@ interface WarmParts {
 type Shared =
   | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
   | ("kept" | "responses")
-  | ("readiness" | "routes" | "letsGo");
+  | ("readiness" | "routes" | "shedsConnection");
 
 const answer_bytes_max = 1024 * 1024;
 

@@ -6,7 +6,7 @@
 import { costOf } from "../core/inference/money.ts";
 import type { Credential } from "../core/store/directory.ts";
 import { idOf } from "../core/store/ids.ts";
-import type { Admit, AdmitAnswer, Answer, Command, Ledger, WindowKind } from "../core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } from "../core/store/ledger.ts";
 import { yieldToEventLoop } from "../core/time/turns.ts";
 
 /** A batch takes a turn of the event loop, so that commands gather in the next one. */
@@ -15,7 +15,7 @@ export const grantAll: Ledger["run"] = async (commands) => {
   return commands.map(answerTo);
 };
 
-function answerTo(command: Command): Answer {
+function answerTo(command: Command): LedgerAnswer {
   switch (command.verb) {
     case "admit":
       return granted(command);

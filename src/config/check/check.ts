@@ -4,11 +4,11 @@ import { client as newClient } from "../../core/upstream/http1/client.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
 import { asking } from "./asking.ts";
 import { engineQuestions } from "./engine-questions.ts";
-import type { Judged, Question, Verdict } from "./question.ts";
+import type { CheckQuestion, Judged, Verdict } from "./question.ts";
 import { textQuestions } from "./text-questions.ts";
 import { toolQuestions } from "./tool-questions.ts";
 
-export const questions: readonly Question[] = [...textQuestions, ...toolQuestions, ...engineQuestions];
+export const questions: readonly CheckQuestion[] = [...textQuestions, ...toolQuestions, ...engineQuestions];
 
 export interface Finding extends Judged {
   question: string;

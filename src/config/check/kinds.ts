@@ -1,6 +1,6 @@
 /** Finds what a model of an engine is for, by its answers to one short request of each kind. */
 import type { ModelKind } from "../../core/inference/model.ts";
-import type { Answer, Ask } from "../engine.ts";
+import type { Ask, EngineReply } from "../engine.ts";
 import { record } from "../record.ts";
 import { type Finding, verdictsOf } from "./check.ts";
 import { type Judged, no, unknown, yes } from "./question.ts";
@@ -118,7 +118,7 @@ const failing = 500;
 /** The status of a server that has no such path, or was not started for it. */
 const lacking = 501;
 
-function judgedBy({ status, body }: Answer, saw: KindQuestion["saw"]): Judged {
+function judgedBy({ status, body }: EngineReply, saw: KindQuestion["saw"]): Judged {
   if (status === null) return unknown("no answer");
   if (status === failing) return no("fails (500), twice");
   if (status === lacking || (status >= 400 && status < 500 && !passing.has(status))) return no(`refused (${status})`);

@@ -11,7 +11,7 @@ export interface Judged {
   saw: string;
 }
 
-export interface Question {
+export interface CheckQuestion {
   name: string;
   /** The end of a sentence that is true if the verdict is yes: the engine … */
   does: string;

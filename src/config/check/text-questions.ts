@@ -1,7 +1,7 @@
 /** Questions about texts: streams, counts, caps, stop sequences, forms of answers, pictures. */
 import { samplingFields } from "../../core/protocol/engine-fields.ts";
 import { type Asking, callsOf, type Heard, says, textOf } from "./asking.ts";
-import { type Judged, no, type Question, taken, unanswered, unknown, yes } from "./question.ts";
+import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
 const chat = ["openai-chat"] as const;
 
@@ -10,14 +10,14 @@ const helloStreamed = (engine: Asking) => engine.once("hello, streamed", () => e
 export const counting = says("Count.");
 const counted = (engine: Asking) => engine.once("count", () => engine.put({ turns: [counting] }));
 
-const text: Question = {
+const text: CheckQuestion = {
   name: "text",
   does: "answers",
   isShort: true,
   ask: async (engine) => taken(await hello(engine)),
 };
 
-const stream: Question = {
+const stream: CheckQuestion = {
   name: "stream",
   does: "streams its answers",
   ask: async (engine) => {
@@ -27,7 +27,7 @@ const stream: Question = {
   },
 };
 
-const reports = (name: string, does: string, heardOf: (engine: Asking) => Promise<Heard>): Question => ({
+const reports = (name: string, does: string, heardOf: (engine: Asking) => Promise<Heard>): CheckQuestion => ({
   name,
   does,
   ask: async (engine) => {
@@ -38,7 +38,7 @@ const reports = (name: string, does: string, heardOf: (engine: Asking) => Promis
   },
 });
 
-const running = (form: "usage" | "timings", does: string): Question => ({
+const running = (form: "usage" | "timings", does: string): CheckQuestion => ({
   name: `running_usage_${form}`,
   does,
   protocols: chat,
@@ -63,7 +63,7 @@ async function capped(engine: Asking, cap: "max_tokens" | "max_completion_tokens
   return isEnded ? yes("the answer ends there") : unknown("the answer ended by itself");
 }
 
-const cap = (name: "max_tokens" | "max_completion_tokens"): Question => ({
+const cap = (name: "max_tokens" | "max_completion_tokens"): CheckQuestion => ({
   name: `cap_${name}`,
   does: `ends an answer at ${name}`,
   protocols: chat,
@@ -72,7 +72,7 @@ const cap = (name: "max_tokens" | "max_completion_tokens"): Question => ({
   ask: (engine) => capped(engine, name),
 });
 
-const stop: Question = {
+const stop: CheckQuestion = {
   name: "stop",
   does: "ends an answer before a stop sequence",
   protocols: ["openai-chat", "anthropic-messages"],
@@ -91,7 +91,7 @@ const stop: Question = {
   },
 };
 
-const stops: Question = {
+const stops: CheckQuestion = {
   name: "stops",
   does: "takes more than four stop sequences",
   protocols: chat,
@@ -106,7 +106,7 @@ const stops: Question = {
 
 /** An engine that refuses a value of the wrong kind reads the field. One that ignores the field does not. */
 const sampling = samplingFields.map(
-  (name): Question => ({
+  (name): CheckQuestion => ({
     name: `field_${name}`,
     does: `reads ${name}`,
     protocols: chat,
@@ -124,7 +124,7 @@ const sampling = samplingFields.map(
   }),
 );
 
-const effort = (level: "low" | "max"): Question => ({
+const effort = (level: "low" | "max"): CheckQuestion => ({
   name: `effort_${level}`,
   does: `takes the effort ${level}`,
   expects: (dialect) => (dialect.effort[level] === null ? "unknown" : "yes"),
@@ -143,7 +143,7 @@ const schema = {
   additionalProperties: false,
 };
 
-const form = (name: string, does: string, wanted: "json_schema" | "json_object"): Question => ({
+const form = (name: string, does: string, wanted: "json_schema" | "json_object"): CheckQuestion => ({
   name,
   does,
   isShort: true,
@@ -166,7 +166,7 @@ const form = (name: string, does: string, wanted: "json_schema" | "json_object")
   },
 });
 
-const logprobs: Question = {
+const logprobs: CheckQuestion = {
   name: "logprobs",
   does: "gives log probabilities",
   protocols: ["openai-chat", "openai-responses"],
@@ -185,7 +185,7 @@ const picture =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mNoIAAYRhWMKhhVMFIVAABC" +
   "AAAfN5c2AAAAAABJRU5ErkJggg==";
 
-const image: Question = {
+const image: CheckQuestion = {
   name: "picture",
   does: "reads a picture",
   isShort: true,
@@ -204,7 +204,7 @@ const image: Question = {
   },
 };
 
-const instructions: Question = {
+const instructions: CheckQuestion = {
   name: "instructions_inside",
   does: "takes instructions in the middle of a conversation",
   ask: async (engine) => {
@@ -220,7 +220,7 @@ const instructions: Question = {
   },
 };
 
-const continued: Question = {
+const continued: CheckQuestion = {
   name: "conversation",
   does: "takes a conversation of several turns",
   ask: async (engine) => {
@@ -230,7 +230,7 @@ const continued: Question = {
   },
 };
 
-export const textQuestions: readonly Question[] = [
+export const textQuestions: readonly CheckQuestion[] = [
   text,
   stream,
   continued,

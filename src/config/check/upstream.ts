@@ -111,7 +111,7 @@ function modelAsked(asked: UpstreamAsked, listed: readonly EngineModel[]): strin
   return chosen;
 }
 
-interface Parts {
+interface CheckedUpstream {
   asked: UpstreamAsked;
   dialect: Dialect;
   found: DialectName | null;
@@ -120,7 +120,7 @@ interface Parts {
   findings: readonly Finding[];
 }
 
-function ofUpstream({ asked, dialect, found, findings }: Parts): Addition[] {
+function ofUpstream({ asked, dialect, found, findings }: CheckedUpstream): Addition[] {
   const entry: Record<string, unknown> | undefined = asked.file?.upstreams?.[asked.name];
   if (!entry) return [];
   const path = ["upstreams", asked.name];
@@ -135,7 +135,7 @@ function missing(path: Addition["path"], entry: unknown, rows: object): Addition
   return Object.entries(rows).flatMap(([name, value]) => (name in entry ? [] : [{ path, name, value }]));
 }
 
-function ofModels(parts: Parts): Addition[] {
+function ofModels(parts: CheckedUpstream): Addition[] {
   const { asked, model, findings } = parts;
   if (!asked.file?.upstreams?.[asked.name]) return [];
   const entries = asked.file.models;
@@ -178,7 +178,7 @@ function lacking(path: Addition["path"], name: string, old: readonly string[] | 
 }
 
 /** All models of the engine, or the one that was asked, as `sluice init` writes them. */
-function written({ asked, listed, model, findings }: Parts, into: "models" | null): Addition {
+function written({ asked, listed, model, findings }: CheckedUpstream, into: "models" | null): Addition {
   const { name, nowSeconds, configuration } = asked;
   const { protocol } = upstreamNamed(name, configuration);
   const unlisted: EngineModel = {
@@ -199,7 +199,10 @@ function written({ asked, listed, model, findings }: Parts, into: "models" | nul
   return { path: [into], name: null, value: value[0], block: block.map((line) => line.slice(2)) };
 }
 
-function* notesOn({ asked, listed, model, findings }: Parts, said: DialectName | undefined): Generator<string> {
+function* notesOn(
+  { asked, listed, model, findings }: CheckedUpstream,
+  said: DialectName | undefined,
+): Generator<string> {
   const { dialect: signs } = listed;
   if (isContradicted(said, signs)) yield `sluice.yaml says dialect: ${said}, and the engine's signs say ${signs}.`;
   const refused = capabilitiesOf(verdictsOf(findings), "no");

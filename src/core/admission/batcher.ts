@@ -6,7 +6,7 @@
  * take, and queue.ts keeps it from holding up the others.
  */
 import { Fault } from "../inference/fault.ts";
-import type { Answer, AnswerOf, Command, Ledger } from "../store/ledger.ts";
+import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item } from "./queue.ts";
 
@@ -180,7 +180,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));
       }
-      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      const { promise, resolve, reject } = Promise.withResolvers<LedgerAnswer>();
       const item: Item = {
         command,
         resolve,

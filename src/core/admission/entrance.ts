@@ -18,7 +18,7 @@ import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
 import { wordsFor } from "./limit-words.ts";
-import { refusalOf } from "./refusal.ts";
+import { admissionRefusal } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
 export interface EntranceSettings {
@@ -133,7 +133,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
       const least = inputNanos + costOf(outputTokens_min, model.prices.output);
-      const refusal = refusalOf(answer, least, wordsFor(entry, money));
+      const refusal = admissionRefusal(answer, least, wordsFor(entry, money));
       const { limit: limited } = refusal.details;
       if (limited?.models !== undefined) ample.keyRefused(keyId, model.id);
       else if (limited && limited.limitedBy !== "organization") ample.keyRefused(keyId);

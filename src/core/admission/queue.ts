@@ -3,11 +3,11 @@
  * must not hold up the others: commands that failed together are sent again in quarters, and so on until each is alone.
  * Pure.
  */
-import type { Answer, Command } from "../store/ledger.ts";
+import type { Command, LedgerAnswer } from "../store/ledger.ts";
 
 export interface Item {
   command: Command;
-  resolve(answer: Answer): void;
+  resolve(answer: LedgerAnswer): void;
   reject(error: unknown): void;
   cancelDeadline: (() => void) | null;
   done: boolean;

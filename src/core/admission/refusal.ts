@@ -32,7 +32,7 @@ import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } fro
 import { beyondWholeLimit } from "./whole-limit.ts";
 
 /** `leastNanos`: the least that the request must hold to start. */
-export function refusalOf(
+export function admissionRefusal(
   answer: Exclude<AdmitAnswer, { answer: "granted" }>,
   leastNanos: number,
   words: RefusalWords,

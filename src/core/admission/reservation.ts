@@ -11,7 +11,7 @@ import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits } from "./followed-limits.ts";
 import { bookable, type HoldPlan, promptNanos, whole } from "./hold.ts";
 import { Lease } from "./lease.ts";
-import { Room } from "./room.ts";
+import { HoldRoom } from "./room.ts";
 
 export type Settlement = Pick<
   Settle,
@@ -63,13 +63,13 @@ const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
-  readonly #room: Room;
+  readonly #room: HoldRoom;
   #settled: Promise<void> | null = null;
 
   constructor(parts: ReservationParts) {
     this.#parts = parts;
     this.#lease = new Lease(parts);
-    this.#room = new Room(parts, this.#lease);
+    this.#room = new HoldRoom(parts, this.#lease);
   }
 
   get grant(): Granted {

@@ -22,7 +22,7 @@ export interface RoomParts {
 const beyondCapTokens = 256;
 
 /** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
-export class Room {
+export class HoldRoom {
   readonly #parts: RoomParts;
   readonly #lease: Lease;
   #promptNanos: number;

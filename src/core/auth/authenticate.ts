@@ -160,7 +160,7 @@ export function authenticator(options: {
   /** A promise only where the directory has to be asked. */
   function verdictOn(hash: string, key: Uint8Array, address: string): Verdict | Promise<Verdict> {
     const now = now_ms();
-    return remembered.verdict(hash, now) ?? answered(lookUp(hash, key, now, address), limits.lookup_ms());
+    return remembered.verdict(hash, now) ?? verdictWithin(lookUp(hash, key, now, address), limits.lookup_ms());
   }
 
   function verdictOnKey(headers: HeaderSource, address: string): Verdict | Promise<Verdict> {
@@ -235,7 +235,7 @@ export function requireScope(principal: Principal, scope: Scope): void {
 }
 
 /** Waits for a look-up as long as a request can. A failure or a time-out is an outage of the store. */
-async function answered(answer: Promise<Verdict>, wait_ms: number): Promise<Verdict> {
+async function verdictWithin(answer: Promise<Verdict>, wait_ms: number): Promise<Verdict> {
   try {
     return await within(answer, wait_ms, "the directory of keys");
   } catch (cause) {

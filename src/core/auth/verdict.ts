@@ -39,7 +39,7 @@ export type Verdict =
   | { principal: Principal; admits?: (address: string) => boolean; isToNote?: true }
   | { refusal: keyof typeof suspensions; ids: Ids }
   | { refusal: keyof typeof refusals; ids: Ids | null };
-export type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
+export type CredentialRefusal = Extract<Verdict, { refusal: string }>["refusal"];
 
 /** The settings for the keys of people. */
 export interface PeoplePolicy {
@@ -135,7 +135,7 @@ function keyOf({ key, person }: Credential): Credential["key"] {
   };
 }
 
-function refusalOf(credential: Credential, policy: PeoplePolicy | null): Refusal | null {
+function refusalOf(credential: Credential, policy: PeoplePolicy | null): CredentialRefusal | null {
   const { key, secret, ends, organization, readAt } = credential;
   const over = (deadline: Date | null) => deadline !== null && readAt.getTime() >= deadline.getTime();
   if (key.revokedAt) return "revoked";
@@ -149,7 +149,10 @@ function refusalOf(credential: Credential, policy: PeoplePolicy | null): Refusal
   return organization.status === "active" ? null : "suspended";
 }
 
-function refusalByPerson({ person, secret, readAt }: Credential, policy: PeoplePolicy | null): Refusal | null {
+function refusalByPerson(
+  { person, secret, readAt }: Credential,
+  policy: PeoplePolicy | null,
+): CredentialRefusal | null {
   if (!person) return null;
   const { kind, suspendedAt, notBefore, rights } = person;
   if (suspendedAt) return "person_suspended";
@@ -196,11 +199,11 @@ export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): 
 }
 
 /** Whether running requests end too. If the key has only expired, they began in time and go on. */
-export function endsWhatRuns(refusal: Refusal): boolean {
+export function endsWhatRuns(refusal: CredentialRefusal): boolean {
   return ending.has(refusal);
 }
 
-const ending: ReadonlySet<Refusal> = new Set<Refusal>([
+const ending: ReadonlySet<CredentialRefusal> = new Set<CredentialRefusal>([
   "revoked",
   "replaced",
   "suspended",

@@ -3,7 +3,7 @@
  * parsed, and put in then. Whatever is unusual about a body, all of it is parsed instead, so its outcome is the same.
  * Rules: docs/design/service.md, Items that were seen before.
  */
-import type { CachedItem, ItemCache, ItemShape, Place } from "./item-cache.ts";
+import type { CachedItem, ItemCache, ItemShape, ListPosition } from "./item-cache.ts";
 import { closingBrace, closingBracket, colon, comma, digitZero, isBlank, openingBracket } from "./json-bytes.ts";
 
 /** Smaller items are parsed as quickly. */
@@ -24,9 +24,9 @@ interface List {
   seed: number;
   /** The index of the item that is read. */
   index: number;
-  head: Place;
+  head: ListPosition;
   /** The place of the item that is expected, because it followed the one before it the last time. */
-  expected: Place | null;
+  expected: ListPosition | null;
 }
 
 interface Item {
@@ -171,7 +171,7 @@ export class BodyItems {
     list: List,
     { from, to, hash }: { from: number; to: number; hash: number },
     cached: CachedItem,
-    place: Place | null,
+    place: ListPosition | null,
   ): void {
     const { shape, value } = cached;
     this.#cache.use(cached);
@@ -250,7 +250,7 @@ export class BodyItems {
     const body = this.#body;
     if (!body || !this.#cache.hasRoomFor(bytes.length)) return;
     let list: List | null = null;
-    let place: Place | null = null;
+    let place: ListPosition | null = null;
     for (const item of this.#items) {
       if (item.list !== list) {
         list = item.list;

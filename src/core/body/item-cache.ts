@@ -15,7 +15,7 @@ export interface ItemShape {
 /** It was valid in its list. Requests share the value: nobody may change it. */
 export class CachedItem {
   /** Its place in the list that was read last. */
-  place: Place | null = null;
+  place: ListPosition | null = null;
   generation = 0;
 
   constructor(
@@ -36,14 +36,14 @@ export class CachedItem {
 }
 
 /** A place in a list. One item may have several. */
-export class Place {
-  next: Place | null = null;
+export class ListPosition {
+  next: ListPosition | null = null;
 
   constructor(readonly item: CachedItem) {}
 
   /** The place after this one, which is taken by that item from now on. */
-  followedBy(item: CachedItem): Place {
-    if (this.next?.item !== item) this.next = new Place(item);
+  followedBy(item: CachedItem): ListPosition {
+    if (this.next?.item !== item) this.next = new ListPosition(item);
     item.place = this.next;
     return this.next;
   }
@@ -108,14 +108,14 @@ export class ItemCache {
   }
 
   /** The place before the first item of a list. */
-  head(owner: string, hash: number): Place {
+  head(owner: string, hash: number): ListPosition {
     const found = this.#recent.get(hash) ?? this.#older.get(hash);
     if (found?.owner === owner && found.value === null) {
       this.use(found);
       return found.place!;
     }
     const head = new CachedItem(owner, hash, none, null, { values: 0, members: 0, depth: 0 });
-    head.place = new Place(head);
+    head.place = new ListPosition(head);
     return this.#put(head).place!;
   }
 

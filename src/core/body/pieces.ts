@@ -8,7 +8,7 @@ export interface ReadingBounds {
 }
 
 /** `whole`: read to its end. `broken_off`: the client left. `stopped`: the signal was aborted. */
-export type Reading = "whole" | "too_large" | "late" | "broken_off" | "stopped";
+export type ReadOutcome = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
 /** The next piece is read when this one is done. A Fault that it throws ends the reading. */
 export type TakePiece = (piece: Uint8Array) => void | Promise<void>;
@@ -19,11 +19,11 @@ export async function readPieces(
   bounds: ReadingBounds,
   take: TakePiece,
   signal?: Signal,
-): Promise<Reading> {
+): Promise<ReadOutcome> {
   if (signal?.aborted) return "stopped";
   const reader = body.getReader();
-  let ended: Reading = "whole";
-  const end = (how: Reading) => {
+  let ended: ReadOutcome = "whole";
+  const end = (how: ReadOutcome) => {
     ended = how;
     reader.cancel().catch(() => {});
   };
@@ -66,7 +66,7 @@ export async function readPieces(
  * The same for a body whose announced size is within bounds and small: the runtime gathers it, in one piece and without
  * a stream.
  */
-export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<Reading> {
+export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<ReadOutcome> {
   const reading = request.bytes();
   const arrived = Bun.peek(reading);
   const whole = arrived instanceof Uint8Array ? arrived : await inTime(reading, ms);

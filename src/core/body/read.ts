@@ -45,12 +45,12 @@ interface Reading {
 }
 
 /** Called with the bytes that a body will hold, before it does. A Fault that it throws refuses the request. */
-export type Hold = (bytes: number) => void;
+export type HoldBytes = (bytes: number) => void;
 
 export async function readJson(
   request: Request,
   limits: BodyLimits,
-  hold: Hold,
+  hold: HoldBytes,
   { pause = yieldFor, hasDigest = false, items = null }: Reading = {},
 ): Promise<ReadBody> {
   const unscanned_bytes = unscannedBytes(limits);
@@ -81,7 +81,7 @@ function unscannedBytes({ body_values_max, body_members_max, body_names_max }: S
 export async function readJsonBytes(
   request: Request,
   limits: BodyLimits,
-  hold: Hold,
+  hold: HoldBytes,
   pause: Pause = yieldFor,
 ): Promise<Uint8Array> {
   return (await readBody(request, { limits, hold, pause, unscanned_bytes: 0, items: null })).bytes;
@@ -89,7 +89,7 @@ export async function readJsonBytes(
 
 interface ReadingOf extends Required<Pick<Reading, "pause" | "items">> {
   limits: BodyLimits;
-  hold: Hold;
+  hold: HoldBytes;
   /** A body up to this size is not scanned: it is too small to exceed a limit. */
   unscanned_bytes: number;
 }
@@ -143,7 +143,7 @@ function requireJson(contentType: string | null): void {
 }
 
 /** 0 if it was not announced. */
-function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: Hold): number {
+function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: HoldBytes): number {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
   hold(announced);

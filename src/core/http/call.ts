@@ -37,7 +37,7 @@ interface CallNotes {
 }
 
 /** The connection of a request. */
-export interface Connection {
+export interface ClientConnection {
   /** The client's address, as far as the proxies in front are trusted (client-address.ts). */
   address(): string;
   /** Whether the peer is on this machine. */
@@ -77,7 +77,7 @@ export class Call implements Caller {
     readonly request: Request,
     /** The path as routed, for logs and metrics (`/v1/models/{id}`). */
     readonly route: string,
-    readonly connection: Connection,
+    readonly connection: ClientConnection,
   ) {
     this.client = connection.address();
   }

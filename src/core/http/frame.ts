@@ -6,11 +6,11 @@
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
-import type { Place } from "../time/present.ts";
+import type { PresentEntry } from "../time/present.ts";
 import type { RequestTrace, Traces } from "../usage/traces.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
 import type { Bounds } from "./bounds.ts";
-import { Call, type Connection } from "./call.ts";
+import { Call, type ClientConnection } from "./call.ts";
 import { json } from "./json.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -28,7 +28,7 @@ export interface FrameDependencies {
   /**
    * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer.
    */
-  letsGo(): boolean;
+  shedsConnection(): boolean;
   metrics: Pick<Observer, "request">;
   log: Pick<Log, "request" | "event">;
   /** 32 hex digits of a UUIDv7. */
@@ -36,7 +36,7 @@ export interface FrameDependencies {
 }
 
 /** An answer is complete, or a stream that continues after its head was sent. */
-export type Answer = Response | StreamedAnswer;
+export type HttpAnswer = Response | StreamedAnswer;
 
 export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
 
@@ -49,15 +49,15 @@ export interface Framed {
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
   /** Called with a fault before it becomes the answer. */
   failed?(call: Call, fault: Fault): void;
-  work(call: Call): Answer | Promise<Answer>;
+  work(call: Call): HttpAnswer | Promise<HttpAnswer>;
 }
 
-export type Serve = (request: Request, connection: Connection) => Promise<Response>;
+export type Serve = (request: Request, connection: ClientConnection) => Promise<Response>;
 
 /** A request that is open, and its place among the others. */
 interface Open {
   call: Call;
-  place: Place<Call>;
+  place: PresentEntry<Call>;
 }
 
 export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
@@ -79,7 +79,7 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
       ended(dependencies, open, response.status);
     }
     // So no connection is left that the end of the node could cut, and workers that share a port have equally many.
-    if (dependencies.lifecycle.draining || dependencies.letsGo()) response.headers.set("connection", "close");
+    if (dependencies.lifecycle.draining || dependencies.shedsConnection()) response.headers.set("connection", "close");
     for (const name in call.headers) response.headers.set(name, call.headers[name]!);
     // This is the answer to a HEAD too: the runtime leaves out its body, and sends the length of GET's.
     return identified(response, call.requestId);

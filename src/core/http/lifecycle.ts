@@ -1,7 +1,7 @@
 /** The requests that are open, and whether new ones are accepted. Both have one owner, so that a drain can be exact. */
 import { Fault } from "../inference/fault.ts";
 import { within } from "../time/deadline.ts";
-import { type Place, Present } from "../time/present.ts";
+import { Present, type PresentEntry } from "../time/present.ts";
 import type { Call } from "./call.ts";
 
 export interface Lifecycle {
@@ -11,8 +11,8 @@ export interface Lifecycle {
   readonly streamCount: number;
   /** Whether a request without a large body waits for the start of its answer. */
   smallWait(): boolean;
-  enter(call: Call): Place<Call>;
-  leave(place: Place<Call>): void;
+  enter(call: Call): PresentEntry<Call>;
+  leave(place: PresentEntry<Call>): void;
   /** The node is not ready from now on. Requests that still arrive are served. */
   startDraining(): void;
   /**

@@ -96,7 +96,7 @@ export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">
   const middle = turns.slice(compaction.notice ? head + 1 : head, -1);
   const weights = new Map(middle.map((turn) => [turn, weightOf(turn)]));
   const whole = sumOf(middle, weights);
-  const kept = answered(withoutOldest(middle, compaction.summary, weights, whole - share * whole));
+  const kept = withoutOrphanResults(withoutOldest(middle, compaction.summary, weights, whole - share * whole));
   if (kept.length === middle.length || kept.every((turn) => turn === compaction.summary)) return 1;
   compaction.leftOutTurns += middle.length - kept.length;
   compaction.notice = noticeTurn(compaction.leftOutTurns);
@@ -126,7 +126,7 @@ function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: We
 }
 
 /** The turns without results whose calls were left out. */
-function answered(turns: readonly Turn[]): Turn[] {
+function withoutOrphanResults(turns: readonly Turn[]): Turn[] {
   const called = new Set<string>();
   return turns.filter((turn) => {
     if (turn.role === "tool") return called.has(turn.callId);

@@ -94,7 +94,7 @@ export interface Passed {
   /** The texts, which a tokenizer may count; none once the input was let go. */
   texts(): readonly string[];
   /** Frees the input, which will not be sent again. */
-  letGo(): void;
+  release(): void;
 }
 
 interface Compaction {

@@ -3,7 +3,7 @@
  * and sent. A failure before the first part is thrown, so that it has its true status.
  */
 import type { Call } from "../http/call.ts";
-import type { Answer } from "../http/frame.ts";
+import type { HttpAnswer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
 import { sseAnswer } from "../http/stream.ts";
 import { collect, type Result } from "../inference/result.ts";
@@ -22,7 +22,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   adapter: Adapter<Wire, Reply>,
   prepared: Prepared<Wire>,
   { run, sink }: { run: Run; sink: AnswerSink | null },
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { operation } = adapter;
   const headers = {
     ...admittedHeaders(operation, run),
@@ -33,7 +33,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   return prepared.request.stream ? streamed(answering) : whole(answering);
 }
 
-async function whole<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<Answer> {
+async function whole<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<HttpAnswer> {
   const result = await collect(answering.events);
   const size = sizeOf(result);
   await yieldFor(size);
@@ -42,7 +42,9 @@ async function whole<Wire extends InferenceWire, Reply>(answering: Answering<Wir
   return json(200, reply, answering.headers);
 }
 
-export async function streamed<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<Answer> {
+export async function streamed<Wire extends InferenceWire, Reply>(
+  answering: Answering<Wire, Reply>,
+): Promise<HttpAnswer> {
   const save = saverOf(answering);
   const { rest, options } = encoding(answering, save);
   return sseAnswer(await begun(answering, rest, save !== null), options);

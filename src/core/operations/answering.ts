@@ -2,7 +2,7 @@
 import type { Call } from "../http/call.ts";
 import { giveBackBody } from "../http/shed.ts";
 import { endsAfter, type Primed, primed, type SseOptions } from "../http/stream.ts";
-import { isLetGo } from "../inference/let-go.ts";
+import { isEmptied } from "../inference/empty-request.ts";
 import type { Result } from "../inference/result.ts";
 import type { Run, RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
@@ -81,7 +81,7 @@ export async function begun<Wire extends InferenceWire, Reply>(
 ): Promise<Primed> {
   const stream = await primed(rest, limits.first_event_hold_ms);
   // A stored answer has to be complete.
-  if (!isSaved && isLetGo(prepared.request)) giveBackBody(call);
+  if (!isSaved && isEmptied(prepared.request)) giveBackBody(call);
   return stream;
 }
 

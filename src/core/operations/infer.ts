@@ -4,7 +4,7 @@
  */
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
-import type { Answer } from "../http/frame.ts";
+import type { HttpAnswer } from "../http/frame.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { started } from "./admitted.ts";
 import { answer } from "./answer.ts";
@@ -19,7 +19,7 @@ export function infer<Wire extends InferenceWire, Reply>(
   call: Call,
   input: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { principal } = input;
   const sink = sinkOf(dependencies, call, input, adapter);
   return prepare(dependencies, call, input, adapter, sink).then((prepared) =>
@@ -51,7 +51,7 @@ async function run<Wire extends InferenceWire, Reply>(
   call: Call,
   { principal, prepared, sink }: { principal: Principal; prepared: Prepared<Wire>; sink: AnswerSink | null },
   adapter: Adapter<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   // An answer that is kept goes on without its client.
   if (!sink) call.watchClient();
   const kept = { isRepeatable: sink?.isRepeatable ?? false, fetched: sink?.fetched ?? null };

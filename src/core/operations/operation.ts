@@ -6,7 +6,7 @@
 import type { Static, TObject, TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
-import type { Answer } from "../http/frame.ts";
+import type { HttpAnswer } from "../http/frame.ts";
 import type { Fault, FaultCode } from "../inference/fault.ts";
 import type { Model, ModelKind } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
@@ -77,7 +77,7 @@ interface Declared<
     dependencies: Dependencies,
     call: Call,
     input: Input<Required, Params, Query, Headers, Body>,
-  ): Answer | Promise<Answer>;
+  ): HttpAnswer | Promise<HttpAnswer>;
 }
 
 /** The input of a handler, which is checked before it is called. */

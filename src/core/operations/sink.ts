@@ -4,7 +4,7 @@
  */
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
-import type { Answer } from "../http/frame.ts";
+import type { HttpAnswer } from "../http/frame.ts";
 import type { Operation } from "../store/ledger.ts";
 import type { Fetched } from "../usage/meter.ts";
 import type { Run } from "../usage/run.ts";
@@ -40,7 +40,7 @@ export interface AnswerSink {
   /** Called when the run has begun. */
   follows(run: Run): void;
   /** Answers with the events of the run, and keeps the answer. */
-  answer<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<Answer>;
+  answer<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<HttpAnswer>;
 }
 
 export interface EarlierAnswer {
@@ -48,7 +48,7 @@ export interface EarlierAnswer {
   answer<Wire extends InferenceWire, Reply>(
     repeat: { principal: Principal; wire: Wire },
     adapter: Adapter<Wire, Reply>,
-  ): Promise<Answer>;
+  ): Promise<HttpAnswer>;
 }
 
 /** Keeps nothing: each answer goes to its connection alone. */

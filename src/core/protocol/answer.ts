@@ -12,7 +12,7 @@ import { isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
 /** One answer under way: it begins once, and nothing comes after its end. */
-export abstract class Answer {
+export abstract class BaseAnswerDecoder {
   protected readonly identity: ResponseIdentity;
   protected readonly dialect: Dialect;
   protected readonly reason: FinishReason;
@@ -75,10 +75,10 @@ export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
 
 /** Reads the events of a stream as JSON, and passes them to its answer. */
 export class StreamDecoder implements EngineDecoder {
-  readonly #answer: Answer;
+  readonly #answer: BaseAnswerDecoder;
   readonly #characters = new WholeCharacters();
 
-  constructor(answer: Answer) {
+  constructor(answer: BaseAnswerDecoder) {
     this.#answer = answer;
   }
 

@@ -87,12 +87,12 @@ export interface EngineBounds {
 }
 
 /** The path of a field, from the object that it is in. A number is a place in a list. */
-export type Path = readonly (string | number)[];
+export type FieldPath = readonly (string | number)[];
 
 /** Where the counts of an answer stand in a reply or a chunk. */
 export interface UsageRow {
   /** The places of the usage object. The first object that is there holds. */
-  objects: readonly Path[];
+  objects: readonly FieldPath[];
   /** Fields beside the usage object that have counts of their own. */
   beside: readonly string[];
   chat: CountPlaces;
@@ -106,7 +106,7 @@ export interface UsageRow {
  * a path that begins with `usage` begins at the usage object.
  */
 export type CountPlaces = Readonly<
-  Record<"prompt" | "cached" | "written" | "output" | "reasoning", readonly (readonly Path[])[]>
+  Record<"prompt" | "cached" | "written" | "output" | "reasoning", readonly (readonly FieldPath[])[]>
 >;
 
 /** Texts of an engine's refusals, and what they mean. */

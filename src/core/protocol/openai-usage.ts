@@ -2,7 +2,7 @@
  * Reads the usage that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts,
  * which are rows of their dialect (docs/engines.md, What engines report).
  */
-import type { CountPlaces, Path, UsageRow } from "./dialect.ts";
+import type { CountPlaces, FieldPath, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject } from "./json.ts";
 import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
@@ -25,7 +25,7 @@ export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlac
 }
 
 /** The value at the first of the places that has one. The values of a place with several paths are added up. */
-function countAt(report: JsonObject, places: readonly (readonly Path[])[]): unknown {
+function countAt(report: JsonObject, places: readonly (readonly FieldPath[])[]): unknown {
   for (const paths of places) {
     const values = paths.map((path) => plainCount(valueAt(report, path)));
     if (values.length > 1 && !values.every(isCount)) continue;
@@ -35,7 +35,7 @@ function countAt(report: JsonObject, places: readonly (readonly Path[])[]): unkn
   return undefined;
 }
 
-function valueAt(object: JsonObject, path: Path): unknown {
+function valueAt(object: JsonObject, path: FieldPath): unknown {
   let value: unknown = object;
   for (const step of path) {
     if (typeof step === "number" ? !Array.isArray(value) : !isObject(value)) return undefined;

@@ -3,7 +3,7 @@ import { endpointOf } from "../upstream/target.ts";
 import { admits, type Breaker, begun, checked, closed, type End, ended, isWell } from "./breaker.ts";
 import type { Route } from "./catalog.ts";
 import { endpointIn, engineIn, identityOf, isSame } from "./choose.ts";
-import { isFarBeyond, type Pace, paced } from "./pace.ts";
+import { isFarBeyond, paced, type RoutePace } from "./pace.ts";
 
 export interface Health {
   /** The routes that may be tried. If none may, all of them, so that a model never loses every route. */
@@ -31,7 +31,7 @@ export type RouteState = Breaker["state"] | "crowded" | "resting" | "down" | "un
 export function health(): Health {
   // A breaker without failures is not kept, so that the map holds only routes that fail or have failed.
   const ill = new Map<string, Breaker>();
-  const paces = new Map<string, Pace>();
+  const paces = new Map<string, RoutePace>();
   const down = new Set<string>();
   const crowded = new Set<string>();
   const of = (route: Route) => ill.get(identityOf(route)) ?? closed;

@@ -4,7 +4,7 @@ import { type Repeating, repeating } from "../time/repeating.ts";
 import { isOwnName } from "../upstream/http1/address.ts";
 import type { Resolve } from "../upstream/resolve.ts";
 import type { Resolving, Upstream } from "../upstream/target.ts";
-import { answered, failed, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
+import { afterAnswer, afterFailure, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
 
 export interface NamesParts {
   resolve: Resolve;
@@ -88,10 +88,10 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
       const answer = await resolve(host, how(name));
       ttl_ms = answer.ttl_ms;
       const { addresses_max } = how(name);
-      name.state = answered(before, answer, { addresses_max, isOwn: isOwnName(host) }, now_ms());
+      name.state = afterAnswer(before, answer, { addresses_max, isOwn: isOwnName(host) }, now_ms());
     } catch (thrown) {
       cause = thrown;
-      name.state = failed(before);
+      name.state = afterFailure(before);
     }
     name.next_ms = now_ms() + wait_ms(name.state, ttl_ms, how(name).interval_ms);
     // A reload may have removed the name meanwhile.

@@ -1,6 +1,6 @@
 /** Compares how soon a route begins to answer with its peers. Pure. */
 
-export interface Pace {
+export interface RoutePace {
   /** A moving mean of the milliseconds until the first part, beyond what the request's size explains. */
   mean_ms: number;
   count: number;
@@ -13,7 +13,7 @@ const count_min = 10;
 const factor = 4;
 const floor_ms = 2_000;
 
-export function paced(pace: Pace | undefined, taken_ms: number): Pace {
+export function paced(pace: RoutePace | undefined, taken_ms: number): RoutePace {
   if (!pace) return { mean_ms: taken_ms, count: 1 };
   // The first measurements make a plain mean.
   const part = Math.max(share, 1 / (pace.count + 1));
@@ -21,7 +21,7 @@ export function paced(pace: Pace | undefined, taken_ms: number): Pace {
 }
 
 /** Reports whether a route is slow. Without enough measurements of its peers, no route is. */
-export function isFarBeyond(taken_ms: number, peers: readonly Pace[]): boolean {
+export function isFarBeyond(taken_ms: number, peers: readonly RoutePace[]): boolean {
   const known = peers.filter(({ count }) => count >= count_min);
   if (known.length === 0) return false;
   const slowest_ms = Math.max(...known.map(({ mean_ms }) => mean_ms));

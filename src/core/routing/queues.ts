@@ -9,7 +9,7 @@ import type { Route } from "./catalog.ts";
 import { engineIn, engineOf, identityOf } from "./choose.ts";
 import type { Claim } from "./fair-queue.ts";
 import type { Sharing } from "./sharing.ts";
-import { type Room, Slots } from "./slots.ts";
+import { type Load, Slots } from "./slots.ts";
 
 /** A slot at an engine, taken by a request. */
 export interface Slot {
@@ -119,7 +119,7 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
         organizationId,
         tokens,
         share,
-        served(from: Slots, room: Room) {
+        served(from: Slots, room: Load) {
           const { route } = spots.get(from)!;
           leaveAll(from);
           resolve({ route, release: () => from.end(claim, room, now_ms()) });

@@ -4,7 +4,7 @@
  * a state and an answer give the next state.
  */
 import { isOwnAddress } from "../upstream/http1/address.ts";
-import type { Answer } from "../upstream/resolve.ts";
+import type { ResolvedAddresses } from "../upstream/resolve.ts";
 
 export interface Resolution {
   /** The addresses in force, in order. */
@@ -35,9 +35,9 @@ export interface Rules {
   isOwn: boolean;
 }
 
-export function answered(before: Resolution, answer: Answer, rules: Rules, now_ms: number): Resolution {
+export function afterAnswer(before: Resolution, answer: ResolvedAddresses, rules: Rules, now_ms: number): Resolution {
   const found = foundIn(before, answer);
-  if (found.length === 0 && answer.failedFamily !== null) return failed(before);
+  if (found.length === 0 && answer.failedFamily !== null) return afterFailure(before);
   const allowed = rules.isOwn ? found : found.filter((address) => !isOwnAddress(address));
   const isRefused = allowed.length < found.length;
   if (allowed.length === 0) {
@@ -54,12 +54,12 @@ export function answered(before: Resolution, answer: Answer, rules: Rules, now_m
   };
 }
 
-export function failed(before: Resolution): Resolution {
+export function afterFailure(before: Resolution): Resolution {
   return { ...before, problem: "failed" };
 }
 
 /** The addresses of the answer, once each and in order, and the earlier ones of a family whose look-up failed. */
-function foundIn(before: Resolution, { addresses, failedFamily }: Answer): string[] {
+function foundIn(before: Resolution, { addresses, failedFamily }: ResolvedAddresses): string[] {
   const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === failedFamily);
   return [...new Set([...addresses, ...kept])].sort();
 }

@@ -5,7 +5,7 @@
  * store was silent from before: then it keeps its even share of what it held. Pure: instants are arguments.
  */
 import {
-  type Parts,
+  type SlotCounts,
   type SlotsAsked,
   type SlotsGranted,
   slots_fence_ms,
@@ -14,16 +14,16 @@ import {
 
 /** The requests of the process at the engine at this moment. */
 export interface Use {
-  running: Parts;
-  waiting: Parts;
+  running: SlotCounts;
+  waiting: SlotCounts;
   /** The sum of the weights of the organizations that wait. */
   weight: number;
 }
 
-const none: Parts = { common: 0, reserved: 0 };
+const none: SlotCounts = { common: 0, reserved: 0 };
 
 export class Share {
-  limits: Parts;
+  limits: SlotCounts;
   readonly #name: string;
   #number = 0;
   #held = none;
@@ -40,13 +40,13 @@ export class Share {
   /** The store was seen to be silent while the slots were still this process's own. */
   #isApart = false;
 
-  constructor(name: string, limits: Parts) {
+  constructor(name: string, limits: SlotCounts) {
     this.#name = name;
     this.limits = limits;
   }
 
   /** The most requests that may be in each part now, for one more to begin. */
-  most(now_ms: number): Parts {
+  most(now_ms: number): SlotCounts {
     const { common, reserved } = this.#kept(now_ms);
     return { common: Math.min(common, this.limits.common), reserved: Math.min(reserved, this.limits.reserved) };
   }
@@ -65,7 +65,7 @@ export class Share {
     return { name: this.#name, number: this.#number, limits, held: this.#held, wanted, weight: Math.max(1, weight) };
   }
 
-  answered({ held, target, processes, isShort }: SlotsGranted, { running }: Use): void {
+  granted({ held, target, processes, isShort }: SlotsGranted, { running }: Use): void {
     this.#renewed_ms = this.#asked_ms;
     this.#isApart = false;
     this.#target = target;
@@ -81,14 +81,14 @@ export class Share {
   }
 
   /** A request has ended. Returns whether there is something to give back that another process waits for. */
-  ended(running: Parts): boolean {
+  ended(running: SlotCounts): boolean {
     const before = this.#held;
     this.#held = smaller(before, larger(running, this.#target));
     if (!this.#isShort) return false;
     return this.#held.common < before.common || this.#held.reserved < before.reserved;
   }
 
-  #kept(now_ms: number): Parts {
+  #kept(now_ms: number): SlotCounts {
     if (!this.isApart(now_ms)) return this.#held;
     if (!this.#isApart || now_ms - this.#failed_ms >= slots_fence_ms) return none;
     const even = (limit: number) => Math.floor(limit / this.processes);
@@ -96,10 +96,10 @@ export class Share {
   }
 }
 
-function larger(one: Parts, other: Parts): Parts {
+function larger(one: SlotCounts, other: SlotCounts): SlotCounts {
   return { common: Math.max(one.common, other.common), reserved: Math.max(one.reserved, other.reserved) };
 }
 
-function smaller(one: Parts, other: Parts): Parts {
+function smaller(one: SlotCounts, other: SlotCounts): SlotCounts {
   return { common: Math.min(one.common, other.common), reserved: Math.min(one.reserved, other.reserved) };
 }

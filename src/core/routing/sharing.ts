@@ -116,7 +116,7 @@ class Exchanges {
     this.#share.limits = slots.limits;
     try {
       const granted = await store.exchange(engine, this.#share.ask(slots.use, clock.now_ms()));
-      this.#share.answered(granted, slots.use);
+      this.#share.granted(granted, slots.use);
     } catch {
       this.#share.failed(clock.now_ms());
     }

@@ -3,18 +3,18 @@
  * reserved for organizations that have little in flight, and who waits. If the fleet shares the limit, this process has
  * a part of it. Pure: instants are arguments.
  */
-import type { Parts } from "../store/engine-slots.ts";
+import type { SlotCounts } from "../store/engine-slots.ts";
 import type { Capacity } from "../upstream/target.ts";
 import { type Claim, FairQueue, type Ticket } from "./fair-queue.ts";
 import type { Use } from "./share.ts";
 
 /** A request that waits. `served` is called once, when it has a slot. */
 export interface Queued extends Claim {
-  served(from: Slots, room: Room): void;
+  served(from: Slots, room: Load): void;
 }
 
 /** The requests and tokens in flight in one part of an engine's capacity. */
-export interface Room {
+export interface Load {
   requests: number;
   tokens: number;
 }
@@ -22,7 +22,7 @@ export interface Room {
 /** The slots of this process in a limit that the fleet shares. */
 export interface Shared {
   /** The most requests in each part. */
-  most(): Parts;
+  most(): SlotCounts;
   /** Whether the store that the fleet shares it by does not answer. */
   isApart(): boolean;
   processes(): number;
@@ -36,8 +36,8 @@ const pace_share = 0.1;
 
 export class Slots {
   #capacity: Capacity;
-  readonly common: Room = { requests: 0, tokens: 0 };
-  readonly reserved: Room = { requests: 0, tokens: 0 };
+  readonly common: Load = { requests: 0, tokens: 0 };
+  readonly reserved: Load = { requests: 0, tokens: 0 };
   readonly #queue = new FairQueue<Queued>();
   /** A moving mean of the milliseconds between two ends of requests while others wait. */
   #interval_ms: number | null = null;
@@ -82,12 +82,12 @@ export class Slots {
   }
 
   /** Both parts of the whole limit of requests. */
-  get limits(): Parts {
+  get limits(): SlotCounts {
     const whole = this.#capacity.concurrent_max ?? 0;
     return { common: this.#part(whole, false, 1), reserved: this.#part(whole, true, 1) };
   }
 
-  get running(): Parts {
+  get running(): SlotCounts {
     return { common: this.common.requests, reserved: this.reserved.requests };
   }
 
@@ -108,20 +108,20 @@ export class Slots {
   /**
    * The part in which a request may start at once without passing a request whose turn it is; null if there is none.
    */
-  roomFor(claim: Claim): Room | null {
+  roomFor(claim: Claim): Load | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
     if (!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()) return null;
     return this.#fits(this.reserved, claim) ? this.reserved : null;
   }
 
-  begin(claim: Claim, room: Room): void {
+  begin(claim: Claim, room: Load): void {
     room.requests += 1;
     room.tokens += claim.tokens;
     this.#queue.begun(claim.organizationId);
   }
 
   /** Ends a request that was started in this part. */
-  end(claim: Claim, room: Room, now_ms: number): void {
+  end(claim: Claim, room: Load, now_ms: number): void {
     if (this.#queue.length > 0) {
       this.#interval_ms = this.#meanWith(now_ms - this.#last_ms);
       this.#last_ms = now_ms;
@@ -183,14 +183,14 @@ export class Slots {
     }
   }
 
-  #served(ticket: Ticket<Queued>, room: Room): void {
+  #served(ticket: Ticket<Queued>, room: Load): void {
     const one = ticket.spot.value;
     this.#queue.take(ticket);
     this.begin(one, room);
     one.served(this, room);
   }
 
-  #fits(room: Room, { tokens }: Claim): boolean {
+  #fits(room: Load, { tokens }: Claim): boolean {
     const { concurrent_max, tokens_in_flight_max } = this.capacity;
     const isReserved = room === this.reserved;
     const requests_max = concurrent_max === null ? null : this.#requestsMost(concurrent_max, isReserved);

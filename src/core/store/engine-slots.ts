@@ -4,7 +4,7 @@
  */
 
 /** A count for each part of a limit: the common one, and the one that is kept for quiet organizations. */
-export interface Parts {
+export interface SlotCounts {
   common: number;
   reserved: number;
 }
@@ -16,20 +16,20 @@ export interface SlotsAsked {
   /** It rises with each exchange of the name, so that a late one changes nothing. */
   number: number;
   /** The limit as this process has it configured. The smallest of the fleet holds. */
-  limits: Parts;
+  limits: SlotCounts;
   /** The process begins nothing beyond these until it has the answer. */
-  held: Parts;
+  held: SlotCounts;
   /** The requests that run, and those that wait. */
-  wanted: Parts;
+  wanted: SlotCounts;
   /** The sum of the weights of the organizations that wait; at least 1. */
   weight: number;
 }
 
 export interface SlotsGranted {
   /** The process holds these now; never fewer than it reported as held. */
-  held: Parts;
+  held: SlotCounts;
   /** The slots that it should hold. It gives back the rest as soon as its requests end. */
-  target: Parts;
+  target: SlotCounts;
   /** The number of processes that share the limit. */
   processes: number;
   /** Whether another process has fewer than it should. */

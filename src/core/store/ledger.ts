@@ -230,11 +230,11 @@ export type AnswerOf<C extends Command> = C extends Admit
     : C extends Checkpoint
       ? CheckpointAnswer
       : SettleAnswer;
-export type Answer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
+export type LedgerAnswer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
 
 export interface Ledger {
   /** One transaction; resolves when it is durable. Commands of one request id are carried out in order. */
-  run(commands: readonly Command[]): Promise<Answer[]>;
+  run(commands: readonly Command[]): Promise<LedgerAnswer[]>;
   /**
    * Settles holds whose lease has lapsed, at most `limit`, marked `recovered`. It settles none if the store's clock
    * reads something that it may not. Leases that end later than they could, because the clock was set back, are

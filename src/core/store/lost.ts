@@ -11,7 +11,7 @@ export interface Confirmed {
 }
 
 /** A server of the store, and its timeline: a replica that takes over begins another one. */
-export interface Place {
+export interface StoreServer {
   server: string;
   timeline: number;
 }
@@ -20,18 +20,21 @@ export interface Look {
   /** The identity of the database, the same in all its copies. */
   ledgerId: string;
   /** Null if the server does not say. */
-  place: Place | null;
+  place: StoreServer | null;
   /** Where the database was last seen, if it has moved since and nobody has recorded that. */
-  movedFrom: Place | null;
+  movedFrom: StoreServer | null;
   /** Whether the store has the requested record; true if none was requested. */
   has: boolean;
 }
 
-export interface LostReceipts {
+export interface LostRecords {
   /** One short statement. */
   look(requestId: string | null): Promise<Look>;
   /** Returns the receipts that the store does not have and that nobody had recorded as lost. They are recorded now. */
-  compare(confirmed: readonly Confirmed[], place: Place | null): Promise<{ absent: Confirmed[]; noted: Confirmed[] }>;
+  compare(
+    confirmed: readonly Confirmed[],
+    place: StoreServer | null,
+  ): Promise<{ absent: Confirmed[]; noted: Confirmed[] }>;
 }
 
 /** A memory beside the store. It may lose entries. */

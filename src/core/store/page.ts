@@ -7,7 +7,7 @@ export interface Page {
 }
 /** Only what has used this percentage of a window's limit, or more. */
 export interface OverShare {
-  over?: number | undefined;
+  overPercent?: number | undefined;
 }
 export interface PageOf<Item> {
   items: Item[];

@@ -173,7 +173,7 @@ export function tightestOf(counts: readonly RateCount[], subjects: readonly Rate
   return tightest(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
 }
 
-export function refusalOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateRefused {
+export function rateRefusal(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateRefused {
   const readings = counts.map((count, place) => readingsOf(count, subjects[place]!.limits));
   let last = { retry_ms: -1, place: 0, limit: "requests" as RateLimitName };
   for (const [place, count] of counts.entries()) {

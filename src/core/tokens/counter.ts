@@ -7,11 +7,11 @@ import { compact } from "../inference/compact.ts";
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import type { Examined, ExamineRequest } from "./examine.ts";
 
-export interface Question {
+export interface WorkerQuestion {
   number: number;
   asked: ExamineRequest;
 }
-export type Answer = { number: number; examined: Examined } | { number: number; refused: Refused };
+export type WorkerAnswer = { number: number; examined: Examined } | { number: number; refused: Refused };
 interface Refused {
   code: FaultCode;
   message: string;
@@ -28,9 +28,9 @@ export interface TokenCounter {
 /** The part of a Worker that is used. */
 export interface Thread {
   /** Posts a question. The transferred buffers belong to the worker from then on. */
-  postMessage(question: Question, transfer: ArrayBuffer[]): void;
+  postMessage(question: WorkerQuestion, transfer: ArrayBuffer[]): void;
   terminate(): void;
-  onmessage: ((event: { data: Answer }) => void) | null;
+  onmessage: ((event: { data: WorkerAnswer }) => void) | null;
   onerror: ((event: { message?: string; preventDefault?(): void }) => void) | null;
 }
 
@@ -93,7 +93,7 @@ export function tokenCounter(
     return one;
   }
 
-  function settle({ resolve, reject }: Job, answer: Answer): void {
+  function settle({ resolve, reject }: Job, answer: WorkerAnswer): void {
     if ("examined" in answer) {
       resolve(answer.examined);
     } else {

@@ -53,7 +53,7 @@ export interface Examined {
 }
 
 /** The form in which an answer is sent to the worker. */
-export interface Answer {
+export interface AnswerToCount {
   model: string;
   parts: readonly AnswerPart[];
 }
@@ -118,7 +118,7 @@ async function examineChat({ body, tokenizers }: ExamineRequest, vocabularies: V
 }
 
 async function examineAnswer({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
-  const { model, parts } = parseJsonBody(body) as unknown as Answer;
+  const { model, parts } = parseJsonBody(body) as unknown as AnswerToCount;
   const name = tokenizers[model];
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
   const count = await vocabularies[name]();

@@ -8,7 +8,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { within } from "../time/deadline.ts";
 import type { TokenCounter } from "./counter.ts";
-import type { Answer } from "./examine.ts";
+import type { AnswerToCount } from "./examine.ts";
 import { isTokenizer } from "./tokenizers.ts";
 
 /** A prompt to count: a request, and its body's size. */
@@ -79,7 +79,7 @@ export function answerCount(
   settings: PromptCountSettings = promptCountSettings,
 ): CountAnswer {
   async function counted(model: PromptRequest["model"], parts: readonly AnswerPart[]): Promise<AnswerCounted> {
-    const answer: Answer = { model: model.id, parts };
+    const answer: AnswerToCount = { model: model.id, parts };
     const body = new TextEncoder().encode(JSON.stringify(answer));
     const tokenizers = { [model.id]: tokenizerOf(model) ?? "" };
     const { textTokens, reasoningTokens = 0 } = await counter.examine({

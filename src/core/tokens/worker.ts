@@ -3,25 +3,25 @@
 import { fullGC } from "bun:jsc";
 import { compact } from "../inference/compact.ts";
 import { asFault } from "../inference/fault.ts";
-import type { Answer, Question } from "./counter.ts";
+import type { WorkerAnswer, WorkerQuestion } from "./counter.ts";
 import { type ExamineRequest, examine } from "./examine.ts";
 import { vocabularies } from "./vocabularies.ts";
 
 declare const self: {
-  onmessage: ((event: { data: Question }) => void) | null;
-  postMessage(answer: Answer): void;
+  onmessage: ((event: { data: WorkerQuestion }) => void) | null;
+  postMessage(answer: WorkerAnswer): void;
 };
 
 const known = vocabularies();
 
 self.onmessage = ({ data: { number, asked } }) => {
-  void answered(number, asked).then((answer) => self.postMessage(answer));
+  void answerTo(number, asked).then((answer) => self.postMessage(answer));
 };
 
 /** Garbage of a larger body is collected before the next one, while the worker serves nobody. */
 const large_bytes = 2 * 1024 * 1024;
 
-async function answered(number: number, asked: ExamineRequest): Promise<Answer> {
+async function answerTo(number: number, asked: ExamineRequest): Promise<WorkerAnswer> {
   const bytes = asked.body.byteLength;
   try {
     return { number, examined: await examine(asked, known) };

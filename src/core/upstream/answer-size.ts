@@ -4,7 +4,7 @@
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
-import { answer_bytes_max, type Hold } from "./engine-json.ts";
+import { answer_bytes_max, type HoldBytes } from "./engine-json.ts";
 
 /** The code units of all parts together. Everything that keeps a whole answer is bounded by it. */
 const text_max = answer_bytes_max;
@@ -18,7 +18,7 @@ const logprob_bytes = 256;
 const free_bytes = 64 * 1024;
 
 /** Reports the size if it is large, or was. */
-export function whereMuch(hold: Hold): Hold {
+export function whereMuch(hold: HoldBytes): HoldBytes {
   let told_bytes = 0;
   return (bytes) => {
     if (bytes <= free_bytes && told_bytes === 0) return;

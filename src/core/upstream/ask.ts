@@ -24,15 +24,15 @@ import {
   tooSlow,
 } from "./attempt.ts";
 import { CallArguments } from "./call-arguments.ts";
-import { type Hold, readJson } from "./engine-json.ts";
+import { type HoldBytes, readJson } from "./engine-json.ts";
 import { type Reply, read_bytes_max } from "./http1/exchange.ts";
-import { refusalOf } from "./refused.ts";
+import { engineRefusal } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** Whether an engine streams is read off its answer, whatever it was asked. */
-export interface Question extends Sending {
+export interface EngineQuestion extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
   /** Aborted when the caller gives up. Its reason (a Fault) ends the stream. */
@@ -63,7 +63,7 @@ export interface Patience {
   spare: { after_ms: number; isAsked(): boolean } | null;
 }
 
-export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
+export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEvent[], void, void> {
   const { codec, identity, signal, patience } = question;
   const work = signal.child();
   const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
@@ -86,14 +86,14 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const line = { connect_ms, connected, signal: work };
     let reply = await send(question, line);
     answer.reply = reply;
-    let refusal = reply.status === 200 ? null : await refusalOf(reply, question);
+    let refusal = reply.status === 200 ? null : await engineRefusal(reply, question);
     if (refusal?.lesser) {
       const { lesser } = refusal;
       question.lost?.("refused");
       question.refuses?.(lesser);
       reply = await send({ ...question, dialect: lesser, own: null }, line);
       answer.reply = reply;
-      refusal = reply.status === 200 ? null : await refusalOf(reply, { ...question, dialect: lesser });
+      refusal = reply.status === 200 ? null : await engineRefusal(reply, { ...question, dialect: lesser });
     }
     if (refusal) {
       told(refusal.end);
@@ -145,7 +145,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
 /** No answer has more names of fields in the log. */
 const leftOut_max = 16;
 
-function contextOf({ request, dialect }: Question, leftOut: Set<string>): AnswerContext {
+function contextOf({ request, dialect }: EngineQuestion, leftOut: Set<string>): AnswerContext {
   return {
     model: request.model,
     outputTokens_max: request.outputTokens_max,
@@ -209,7 +209,7 @@ interface ReaderParts {
 }
 
 /** The reader of an answer that is read as it arrives; null if it is read whole. */
-function readerOf(question: Question, contentType: string, context: AnswerContext): AnswerReader | null {
+function readerOf(question: EngineQuestion, contentType: string, context: AnswerContext): AnswerReader | null {
   const { codec, identity, stream } = question;
   if (contentType.includes("text/event-stream") && (stream || !codec.response.reader))
     return new StreamReader(codec.stream.decoder(identity, context));
@@ -220,7 +220,7 @@ function readerOf(question: Question, contentType: string, context: AnswerContex
  * An answer that is read as it arrives, read by read (null: there is no more). What one read brought leaves in one batch: events that travel
  * together cost a tenth.
  */
-function reading(question: Question, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
+function reading(question: EngineQuestion, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
   const { patience, gather_ms = 0 } = question;
   const hold = holding(question);
   const size = new AnswerSize(gather_ms > 0);
@@ -258,7 +258,7 @@ function reading(question: Question, stream: AnswerReader, { answer, report, dog
 }
 
 /** Throws NoRoom. */
-function holding({ hold }: Question): Hold {
+function holding({ hold }: EngineQuestion): HoldBytes {
   return whereMuch((bytes) => {
     try {
       hold?.(bytes);

@@ -29,7 +29,7 @@ export const answerLimits: ShapeLimits = {
 export const unseen_bytes = 16 * 1024;
 
 /** Called with the bytes of an answer that will be held, before they are. Throws to end the request. */
-export type Hold = (bytes: number) => void;
+export type HoldBytes = (bytes: number) => void;
 
 export interface EngineJson {
   value: unknown;
@@ -37,7 +37,7 @@ export interface EngineJson {
 }
 
 /** A whole answer that arrives in pieces. */
-export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hold): Promise<EngineJson> {
+export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: HoldBytes): Promise<EngineJson> {
   const body = new Gathering(announcedBytes(reply), release);
   let scan: BodyScan | null = null;
   for (;;) {

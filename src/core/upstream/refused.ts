@@ -13,17 +13,17 @@ import type { Sending } from "./send.ts";
 /** The limit of what is read. */
 const refusal_bytes_max = 64 * 1024;
 
-export interface Refusal {
+export interface EngineRefusal {
   fault: Fault;
   end: AttemptEnd;
   /** The dialect in which the engine may take the request after all: it refused a field that only helps. */
   lesser: Dialect | null;
 }
 
-export async function refusalOf(
+export async function engineRefusal(
   reply: Reply,
   { codec, request, dialect = dialects.generic }: Pick<Sending, "codec" | "request" | "dialect">,
-): Promise<Refusal> {
+): Promise<EngineRefusal> {
   const { status } = reply;
   const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
   // An engine's proxy answers in HTML; then the status says enough.

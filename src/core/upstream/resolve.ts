@@ -3,7 +3,7 @@ import { lookup, Resolver } from "node:dns/promises";
 import type { AddressFamily, Resolving } from "./target.ts";
 
 /** Empty if the name has no address. */
-export interface Answer {
+export interface ResolvedAddresses {
   addresses: string[];
   /** How long the answer is valid; null if unknown. */
   ttl_ms: number | null;
@@ -12,14 +12,14 @@ export interface Answer {
 }
 
 /** Throws if the look-up failed: no server answered, or the server reported a failure. */
-export type Resolve = (host: string, how: Pick<Resolving, "family" | "servers">) => Promise<Answer>;
+export type Resolve = (host: string, how: Pick<Resolving, "family" | "servers">) => Promise<ResolvedAddresses>;
 
 export const resolve: Resolve = (host, how) => (how.servers.length > 0 ? asked(host, how) : looked(host, how));
 
 const familyNumbers = { all: 0, ipv4: 4, ipv6: 6 } as const;
 
 /** Resolves with the system's hosts file, search domains and servers. The answer has no time to live. */
-async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<Answer> {
+async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<ResolvedAddresses> {
   try {
     const found = await lookup(host, { all: true, family: familyNumbers[family] });
     return { addresses: found.map(({ address }) => address), ttl_ms: null, failedFamily: null };
@@ -34,7 +34,7 @@ const tries = 2;
 
 type Family = Exclude<AddressFamily, "all">;
 
-async function asked(host: string, { family, servers }: Parameters<Resolve>[1]): Promise<Answer> {
+async function asked(host: string, { family, servers }: Parameters<Resolve>[1]): Promise<ResolvedAddresses> {
   // A new resolver is made each time, because one would answer from its cache for as long as an answer is valid, even
   // for an hour.
   const resolver = new Resolver({ timeout: answer_ms, tries });

@@ -23,7 +23,7 @@ import {
   isReadAsProduced,
 } from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
 import type { LesserDialects } from "./lesser-dialects.ts";
 import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
 
@@ -35,7 +35,7 @@ export interface AttemptsParts extends RouteOrderParts {
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
   /** Called once an attempt for each kind of thing that its engine is not sent as the caller wrote it. */
-  lost(lost: Lost): void;
+  lost(lost: LostField): void;
   lesser: LesserDialects;
   /** The total lateness of this process until now (time/lateness.ts). */
   late_ms(): number;
@@ -55,7 +55,7 @@ export interface Attempted {
 }
 
 /** A kind of thing that an engine was not sent as the caller wrote it. */
-export interface Lost {
+export interface LostField {
   /** The public model id. */
   model: string;
   route: Route;
@@ -93,7 +93,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #wake: (() => void) | null = null;
 
   /** `progress` continues the progress of an earlier request. */
-  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = nowhereYet()) {
+  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = initialProgress()) {
     this.#parts = parts;
     this.#attemptRequest = attemptRequest;
     this.#engineRequest = engineRequestOf(attemptRequest, parts.settings());

@@ -8,7 +8,7 @@ import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
@@ -26,7 +26,7 @@ const half = 0.5;
 export type Open = (attemptRequest: AttemptRequest, progress?: EngineProgress) => EngineAnswer;
 
 export class Compacting implements EngineAnswer, EngineEvents {
-  readonly progress = nowhereYet();
+  readonly progress = initialProgress();
   readonly #open: Open;
   readonly #attemptRequest: AttemptRequest;
   #events: EngineEvents;

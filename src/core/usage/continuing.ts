@@ -9,7 +9,7 @@ import { nextAfter } from "../routing/after.ts";
 import type { Route } from "../routing/catalog.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Open } from "./compacting.ts";
-import { type EngineAnswer, type EngineEvents, nowhereYet } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, initialProgress } from "./engine-answer.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
@@ -52,7 +52,7 @@ export function mayGoOn(asked: Pick<ForEngines, "model" | "request" | "fetched">
 }
 
 export class Continuing implements EngineAnswer, EngineEvents {
-  readonly progress = { ...nowhereYet(), isNeededToTheEnd: true };
+  readonly progress = { ...initialProgress(), isNeededToTheEnd: true };
   readonly #open: Open;
   readonly #attemptRequest: AttemptRequest;
   readonly #said = new Said();

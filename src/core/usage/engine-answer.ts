@@ -44,7 +44,7 @@ export interface EngineProgress {
   windowTokens: number | null;
 }
 
-export function nowhereYet(): EngineProgress {
+export function initialProgress(): EngineProgress {
   return {
     route: null,
     isAtEngine: false,

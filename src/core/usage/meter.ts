@@ -27,11 +27,11 @@ export interface Ending {
 }
 
 /** The part of a reservation that the meter needs. */
-export type Hold = Pick<Reservation, "permits" | "progress" | "restart" | "assertHeld" | "signal">;
+export type MeteredHold = Pick<Reservation, "permits" | "progress" | "restart" | "assertHeld" | "signal">;
 
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
-  hold: Hold;
+  hold: MeteredHold;
   /**
    * Whether the answer is delivered as it arrives. Otherwise nothing is delivered before its end, and it may begin again:
    * if the node dies before that, nothing is charged.
@@ -205,7 +205,7 @@ function believed(batch: Batch, count: Tally): Batch {
 }
 
 /** The events of a batch for which there is still room, so that a window is used to its end. They are counted here. */
-async function fitting(batch: Batch, hold: Hold, count: Tally): Promise<InferenceEvent[]> {
+async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {
     if (isTerminal(event)) break;

@@ -4,8 +4,8 @@
  * the last of them. If the store lacks one, or runs elsewhere, all of them are looked up, and those that other nodes
  * kept too (docs/design/metering.md, A store that wakes up in the past).
  */
-import type { Answer, Command, Ledger } from "../store/ledger.ts";
-import type { Confirmed, Look, LostReceipts, Place, ReceiptMemory } from "../store/lost.ts";
+import type { Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
+import type { Confirmed, Look, LostRecords, ReceiptMemory, StoreServer } from "../store/lost.ts";
 import { repeating } from "../time/repeating.ts";
 import { RecentReceipts } from "./recent-receipts.ts";
 
@@ -18,13 +18,13 @@ export interface ReceiptWatch {
 }
 
 export interface Moved {
-  from: Place;
-  to: Place;
+  from: StoreServer;
+  to: StoreServer;
 }
 
 export interface ReceiptWatchParts {
   ledger: Pick<Ledger, "run">;
-  store: LostReceipts;
+  store: LostRecords;
   memory: ReceiptMemory | null;
   /** Called when the store runs on another server or timeline than before. */
   moved: (moved: Moved) => void;
@@ -48,7 +48,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   /** Whether the receipts that were kept beside the store have still to be compared. */
   let mustRecall = false;
   let isAway = false;
-  let place: Place | null = null;
+  let place: StoreServer | null = null;
   let ledgerId: string | null = null;
   const rounds = repeating(round, { first: 0, every: parts.every_ms ?? every_ms });
 
@@ -72,7 +72,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   }
 
   /** The earlier place of the store, if this node or an earlier one saw it elsewhere. */
-  function movement(seen: Look): Place | null {
+  function movement(seen: Look): StoreServer | null {
     if (place && seen.place && !isSame(place, seen.place)) return place;
     return seen.movedFrom;
   }
@@ -125,7 +125,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   };
 }
 
-function confirmedOf(commands: readonly Command[], answers: readonly Answer[]): Confirmed[] {
+function confirmedOf(commands: readonly Command[], answers: readonly LedgerAnswer[]): Confirmed[] {
   return commands.flatMap(({ verb, requestId, organizationId }, position) => {
     const answer = answers[position]!;
     if (verb !== "settle") return [];
@@ -135,4 +135,4 @@ function confirmedOf(commands: readonly Command[], answers: readonly Answer[]): 
   });
 }
 
-const isSame = (one: Place, other: Place) => one.server === other.server && one.timeline === other.timeline;
+const isSame = (one: StoreServer, other: StoreServer) => one.server === other.server && one.timeline === other.timeline;

@@ -6,8 +6,8 @@
 import type { Admitting, Entrance, Entry } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
+import { emptyRequest } from "../inference/empty-request.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
-import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
 import { noUsage, promptTokens } from "../inference/usage.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
@@ -238,7 +238,7 @@ class GrantedRun implements Run {
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
-        if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) letGo(asked.request);
+        if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) emptyRequest(asked.request);
       },
       over: () => this.#settle(),
     };

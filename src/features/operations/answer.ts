@@ -1,5 +1,5 @@
 /** The answer of a passed operation: whole if it is small, else passed on as it arrives. */
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { jsonBytes, jsonStream } from "../../core/http/json.ts";
 import { primed, type SseOptions, type StreamedAnswer, type StreamOwner, sseAnswer } from "../../core/http/stream.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
@@ -18,7 +18,7 @@ export async function streamedAnswer(
   options: Pick<SseOptions, "encoder" | "headers">,
   { first_event_hold_ms, heartbeat_ms }: { first_event_hold_ms: number; heartbeat_ms: number },
   begun: () => void,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const stream = await primed(run.events, first_event_hold_ms);
   begun();
   return sseAnswer(stream, { ...options, heartbeat_ms });
@@ -30,7 +30,7 @@ export async function wholeAnswer(
   around: Around,
   headers: Record<string, string>,
   begun: () => void,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const writer = new Writer(around);
   while (writer.bytes <= held_bytes_max || writer.isOver) {
     const { done, value } = await run.events.next();

@@ -25,7 +25,7 @@ const embeddings: Passing<EmbeddingsRequest> = {
   kind: "embedding",
   idPrefix: "embd-",
   inputs: ({ input }) => inputsOf(input),
-  texts: ({ input }) => listed(input).filter((one) => typeof one === "string"),
+  texts: ({ input }) => inputList(input).filter((one) => typeof one === "string"),
   codecOf: (held, answer_bytes_max) => {
     const codec = engineCodec(engine, held, answer_bytes_max);
     return () => codec;
@@ -47,7 +47,7 @@ export const createEmbeddings = passed(embeddings, {
     "Turns texts, or lists of token ids, into vectors. The vectors are those of the model's engine, digit for digit. A request for a model of another kind is refused with `unsupported_feature`.",
   request: EmbeddingsRequest,
   violation: ({ input }) => (input === undefined || input === null ? null : wrongInput(input)),
-  answered: "The vectors, one for each input, with the input's number as `index`.",
+  returns: "The vectors, one for each input, with the input's number as `index`.",
   answer: {
     schema: EmbeddingList,
     example: {
@@ -72,7 +72,7 @@ export const createEmbeddings = passed(embeddings, {
 type Input = EmbeddingsRequest["input"];
 
 function inputsOf(input: Input): Inputs {
-  const lists = listed(input);
+  const lists = inputList(input);
   const isText = typeof lists[0] === "string";
   let largest = 0;
   let tokens = 0;
@@ -87,7 +87,7 @@ function inputsOf(input: Input): Inputs {
   };
 }
 
-function listed(input: Input): readonly (string | readonly number[])[] {
+function inputList(input: Input): readonly (string | readonly number[])[] {
   return typeof input === "string" || isIds(input) ? [input] : input;
 }
 
@@ -141,7 +141,7 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
     complete(items) {
       if (items !== count) throw new UnreadableAnswer("the answer has another number of vectors than inputs");
     },
-    report: (members) => inputReport(members.get("usage"), listed(input)),
+    report: (members) => inputReport(members.get("usage"), inputList(input)),
   };
 }
 

@@ -24,7 +24,7 @@ export class HeldWire<Wire> {
     this.#wire = wire;
   }
 
-  get isLetGo(): boolean {
+  get isReleased(): boolean {
     return this.#wire === null;
   }
 
@@ -33,7 +33,7 @@ export class HeldWire<Wire> {
     throw new Error("the request was let go, and is needed again");
   }
 
-  letGo(): void {
+  release(): void {
     this.#wire = null;
   }
 }

@@ -3,7 +3,7 @@ import type { TSchema } from "typebox";
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { JsonBody } from "../../core/body/read.ts";
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { giveBackBody } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { admittedHeaders, started } from "../../core/operations/admitted.ts";
@@ -32,7 +32,7 @@ interface Description {
   violation?(body: JsonObject): Violation | null;
   /** The rules between fields, beyond the schema. */
   rules?: Rules<Record<string, unknown>>;
-  answered: string;
+  returns: string;
   answer: Content;
   /** The answer as a stream, if there is such. */
   streamed?: Content;
@@ -40,7 +40,7 @@ interface Description {
 }
 
 export function passed<Wire extends PassedWire>(passing: Passing<Wire>, described: Description): Operation {
-  const { operationId, path, summary, description, request, answered, answer, streamed, examples } = described;
+  const { operationId, path, summary, description, request, returns, answer, streamed, examples } = described;
   const checked = contract(request, { topLevel: "closed" });
   return operation({
     operationId,
@@ -60,7 +60,7 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
       },
     }),
     success: {
-      description: answered,
+      description: returns,
       headers: [...inferenceHeaderNames, ...limitHeaderNames],
       content: { [jsonType]: answer, ...(streamed && { "text/event-stream": streamed }) },
     },
@@ -78,7 +78,7 @@ function pass<Wire extends PassedWire>(
   call: Call,
   { principal, body }: { principal: Principal; body: JsonBody<Wire> },
   passing: Passing<Wire>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   refuseKey(call, passing);
   const prepared = preparePassed(dependencies, call, { principal, body }, passing);
   const { identity, inputTokensExpected, request } = prepared;

@@ -87,7 +87,7 @@ function passedOf<Wire extends PassedWire>(
     largestTokens,
     ...(ids && { exactTokens: ids.tokens }),
     ...(searches !== undefined && { searches }),
-    texts: () => (held.isLetGo ? [] : texts(held.wire)),
-    letGo: () => held.letGo(),
+    texts: () => (held.isReleased ? [] : texts(held.wire)),
+    release: () => held.release(),
   };
 }

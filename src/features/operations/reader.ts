@@ -14,7 +14,7 @@ export const held_bytes_max = 1024 * 1024;
 /** The most that is read at once. */
 const read_bytes = 256 * 1024;
 
-export interface Reading {
+export interface AnswerReading {
   identity: ResponseIdentity;
   checking: Checking;
   /** The largest answer. */
@@ -23,12 +23,12 @@ export interface Reading {
 }
 
 export class PassedReader implements AnswerReader {
-  readonly #reading: Reading;
+  readonly #reading: AnswerReading;
   readonly #sieve: Sieve;
   #bytes = 0;
   #isBegun = false;
 
-  constructor(reading: Reading) {
+  constructor(reading: AnswerReading) {
     this.#reading = reading;
     this.#sieve = new Sieve(reading.checking, reading.leftOut);
   }

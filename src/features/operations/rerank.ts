@@ -45,7 +45,7 @@ const described = {
   description:
     "Ranks documents by how well they answer a query. The scores are those of the model's engine, digit for digit: engines differ in their range. A request for a model of another kind is refused with `unsupported_feature`.",
   request: RerankRequest,
-  answered: "The documents by their numbers, the best first.",
+  returns: "The documents by their numbers, the best first.",
   answer: {
     schema: RerankResult,
     example: {

@@ -1,5 +1,5 @@
 /** Answers a request whose answer is kept: to its client, to its log, or in the background. */
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { endsAfter } from "../../core/http/stream.ts";
 import { collect } from "../../core/inference/result.ts";
 import type { InferenceWire } from "../../core/operations/adapter.ts";
@@ -13,7 +13,7 @@ import { keptWhole } from "./whole.ts";
 export async function keptAnswer<Wire extends InferenceWire, Reply>(
   keeping: Keeping,
   asked: Answering<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { call, headers, prepared, adapter } = asked;
   const { request, wire, identity } = prepared;
   const response = (keeping.isBackground && adapter.background?.begun(wire, identity)) || null;

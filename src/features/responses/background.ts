@@ -3,7 +3,7 @@
  * responses). Its state is a row of the database, so that any node can answer with it, and cancel it.
  */
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import { asFault, type Fault } from "../../core/inference/fault.ts";
@@ -23,7 +23,7 @@ export function inBackground(
   begun: object,
   headers: Record<string, string>,
   work: () => Promise<void>,
-): Answer {
+): HttpAnswer {
   return {
     open(owner) {
       call.connection.keepOpen(false);

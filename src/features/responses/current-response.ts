@@ -6,9 +6,9 @@ import type { ResponseObject } from "../../core/protocol/openai-responses/contra
 import { encodeFailure } from "../../core/protocol/openai-responses/fault.ts";
 import { passed } from "../../core/time/clock.ts";
 import {
-  abandoned,
   answerLost,
   available,
+  freeAbandoned,
   isUngranted,
   type KeepingNeeds,
   poll_ms,
@@ -103,7 +103,7 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     // A response that fails gives up its claim with its end, unless it was charged.
     if (response && now.state === "ended") throw answerLost();
     if (response) continue;
-    if (await available(needs, isAbandoned(needs, now))) await abandoned(needs, now);
+    if (await available(needs, isAbandoned(needs, now))) await freeAbandoned(needs, now);
     if (call.request.signal.aborted) call.leave();
     call.signal.throwIfAborted();
     await passed(needs.kept.clock, poll_ms);

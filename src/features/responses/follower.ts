@@ -9,10 +9,9 @@ import type { ResponseObject } from "../../core/protocol/openai-responses/contra
 import { passed } from "../../core/time/clock.ts";
 import { endedAsGone } from "./current-response.ts";
 import {
-  abandoned,
-  answered,
   answerLost,
   available,
+  freeAbandoned,
   goesOn,
   isUngranted,
   type KeepingNeeds,
@@ -20,6 +19,7 @@ import {
   poll_ms,
   settled_ms_max,
   textOf,
+  withinClaimTime,
 } from "./needs.ts";
 import type { LogEntry, LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
@@ -117,7 +117,7 @@ export class Follower {
   async bury(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
-    if (!kept?.response) return abandoned(this.#needs, this.#kept);
+    if (!kept?.response) return freeAbandoned(this.#needs, this.#kept);
     // Its node had stored the response, and died before it was charged: the response stays, and the key is free.
     if (kept.state === "ended") return void (await available(this.#needs, answers.abandon(kept.requestId)));
     const begun = JSON.parse(kept.response) as ResponseObject;
@@ -135,8 +135,9 @@ export class Follower {
     try {
       for (;;) {
         const entry = { text: ending.end(fault, requestId), isEnd: true };
-        const appended = await answered(clock, logs.append(this.#kept, this.#next, entry));
-        const entries = appended === "appended" ? [entry] : await answered(clock, logs.read(this.#kept, this.#next));
+        const appended = await withinClaimTime(clock, logs.append(this.#kept, this.#next, entry));
+        const entries =
+          appended === "appended" ? [entry] : await withinClaimTime(clock, logs.read(this.#kept, this.#next));
         if (entries === "lost" || entries.length === 0) break;
         this.#next += entries.length;
         text += textOf(entries);

@@ -12,7 +12,15 @@ import type { Run } from "../../core/usage/run.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
-import { answered, answerLost, available, type KeepingNeeds, type LogHead, poll_ms, unavailable } from "./needs.ts";
+import {
+  answerLost,
+  available,
+  type KeepingNeeds,
+  type LogHead,
+  poll_ms,
+  unavailable,
+  withinClaimTime,
+} from "./needs.ts";
 import type { OpenAnswer, Unkept } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
@@ -113,7 +121,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
       (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;
     for (let time = 1; ; time++) {
       try {
-        return await answered(clock, isEnd());
+        return await withinClaimTime(clock, isEnd());
       } catch (cause) {
         this.#failed(cause);
         if (time === ends_max) return false;
@@ -260,7 +268,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
    */
   async #free(): Promise<void> {
     const { answers, logs, clock } = this.#needs.kept;
-    if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());
+    if (this.isRepeatable) await withinClaimTime(clock, this.#run?.confirmed() ?? Promise.resolve());
     const isCharged = this.#mayBeFree && (await this.#isCharged());
     if (this.#begun) {
       const fault = this.#failure ?? asFault(this.#call.signal.reason);
@@ -277,7 +285,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   async #isCharged(): Promise<boolean> {
     const { kept, ledger } = this.#needs;
-    const receipt = await answered(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
+    const receipt = await withinClaimTime(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
     return receipt !== null && receipt.nanos.charged > 0;
   }
 
@@ -313,7 +321,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   async #ended(state: "ended" | "lost", bytes: number): Promise<void> {
     const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
-    await answered(this.#needs.kept.clock, work).catch(this.#failed);
+    await withinClaimTime(this.#needs.kept.clock, work).catch(this.#failed);
   }
 
   readonly #failed = (cause: unknown): void => {

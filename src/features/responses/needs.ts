@@ -47,21 +47,21 @@ export function answerLost(): Fault {
 }
 
 /** Throws if the store does not answer in time. */
-export function answered<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {
+export function withinClaimTime<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {
   return within(work, claim_ms_max, "the store of answers", undefined, clock);
 }
 
 /** Waits for the stores. Throws the fault that a client gets while they are away. */
 export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, work: Promise<Value>): Promise<Value> {
   try {
-    return await answered(kept.clock, work);
+    return await withinClaimTime(kept.clock, work);
   } catch (cause) {
     throw unavailable(cause);
   }
 }
 
 /** Frees the key that a node left behind. Throws if that node is there again, and has a grant by now. */
-export async function abandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
+export async function freeAbandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
   if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
 }
 

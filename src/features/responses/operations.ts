@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { maySee, type Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import { reserve } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -113,7 +113,7 @@ async function followedResponse(
   principal: Principal,
   id: string,
   after: number,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   call.watchClient();
   const kept = await keptResponse(dependencies, principal, id);
   if (!kept && !(await foundResponse(dependencies, call, principal, id))) throw notFound();

@@ -1,7 +1,7 @@
 /** The parts of a node that kept answers need, and their limits. */
 
 import type { Clock } from "../../core/time/clock.ts";
-import type { Room } from "./room.ts";
+import type { StorageRoom } from "./room.ts";
 import type { AnswerLogs } from "./store/answer-log.ts";
 import type { KeptAnswers } from "./store/kept.ts";
 
@@ -14,7 +14,7 @@ export interface KeptParts {
   clock: Clock;
   /** The answers that this node keeps and that have not ended. */
   open: Set<OpenAnswer>;
-  room: Pick<Room, "ask">;
+  room: Pick<StorageRoom, "ask">;
   metrics: KeptMetrics;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json, jsonText } from "../../core/http/json.ts";
 import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
 import { asFault } from "../../core/inference/fault.ts";
@@ -22,7 +22,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   call: Call,
   { principal, earlier, wire }: { principal: Principal; earlier: Follower | EarlierResponse; wire: Wire },
   { operation, idPrefix, codec }: Adapter<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   call.watchClient();
   dependencies.kept.metrics.replayed();
   noteReplay(dependencies, call, principal, { operation, replayOf: earlier.name.requestId });

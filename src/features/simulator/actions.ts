@@ -2,8 +2,8 @@
 import { type Chunk, type ChunkOptions, chunks } from "./chunks.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import { errorBody } from "./errors.ts";
-import type { Answer } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import type { SimulatedAnswer } from "./parts.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 
 export type Action =
   /** Written when its tokens are due. With `early`, written with the head of the answer. */
@@ -15,7 +15,7 @@ export type Action =
 
 /** `sendsHead` writes something harmless at once, because Bun holds the head of a response back until its first byte. */
 export function* streamActions(
-  answer: Answer,
+  answer: SimulatedAnswer,
   options: ChunkOptions,
   directives: Directives,
   sendsHead: boolean,
@@ -38,7 +38,7 @@ export function* streamActions(
 }
 
 /** The actions of a body that is not streamed. If it is to break off, half of it is sent first. */
-export function* wholeActions(body: string, answer: Answer, directives: Directives): Generator<Action> {
+export function* wholeActions(body: string, answer: SimulatedAnswer, directives: Directives): Generator<Action> {
   const tokens = answer.usage.completion_tokens;
   const fault = faultsIn(directives)[0];
   const sent = fault === undefined ? body : body.slice(0, body.length / 2);
@@ -64,7 +64,7 @@ function faultsIn(directives: Directives): Fault[] {
 }
 
 /** A fault that is set beyond the end of a short answer comes just before its end. */
-function isDue(after: number, made: number, chunk: Chunk, answer: Answer): boolean {
+function isDue(after: number, made: number, chunk: Chunk, answer: SimulatedAnswer): boolean {
   if (made >= after || made + chunk.tokens > after) return true;
   return chunk.tokens === 0 && made >= answer.usage.completion_tokens;
 }
@@ -74,7 +74,10 @@ function* faultActions(kind: Fault["kind"], directives: Directives): Generator<A
   else if (kind === "malformed")
     yield* frameActions('{"id":"chatcmpl-sim","choices":[{"index":0,"delta":{"con', 0, directives.quirks);
   else {
-    const error = errorBody(new Refusal(500, "Simulator: an error in the stream, as asked."), directives.quirks);
+    const error = errorBody(
+      new SimulatorRefusal(500, "Simulator: an error in the stream, as asked."),
+      directives.quirks,
+    );
     yield* frameActions(JSON.stringify(error), 0, directives.quirks);
     if (!directives.flags.has("no-done")) yield* frameActions("[DONE]", 0, directives.quirks);
   }

@@ -5,12 +5,12 @@
 import { callsFor } from "./calls.ts";
 import type { AnswerInput, Conversation } from "./conversation.ts";
 import type { Directives } from "./directives.ts";
-import { type Answer, type Choice, capped, type Part, usageOf } from "./parts.ts";
+import { type Choice, capped, type Part, type SimulatedAnswer, usageOf } from "./parts.ts";
 import type { ChatRequest } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { filler, type Random, random, shortened, thinking, tokens } from "./text.ts";
 
-export function answerTo(input: AnswerInput): Answer {
+export function answerTo(input: AnswerInput): SimulatedAnswer {
   const { request, conversation, directives } = input;
   const choices = Array.from({ length: request.choices }, (_, index) => choiceFor(input, index));
   return { choices, usage: usageOf(choices, conversation.prompt_tokens, directives.numbers.cached ?? 0) };

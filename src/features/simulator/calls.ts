@@ -2,7 +2,7 @@
 import type { AnswerInput } from "./conversation.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import type { Part } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import type { Tool } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { hash, type Random, tokens } from "./text.ts";
@@ -58,7 +58,11 @@ function toolsCalled({ request, conversation, directives }: AnswerInput): ToolCa
     const tool = allowed.find((each) => each.name === name);
     if (tool) return { tool, args };
     const names = allowed.map((each) => each.name).join(", ");
-    throw new Refusal(400, `Simulator: there is no tool “${name}” to call. Known are: ${names}.`, "unknown_tool");
+    throw new SimulatorRefusal(
+      400,
+      `Simulator: there is no tool “${name}” to call. Known are: ${names}.`,
+      "unknown_tool",
+    );
   });
   const pool = named.length > 0 ? named : allowed.map((tool): ToolCall => ({ tool, args: null }));
   return Array.from({ length: Math.max(1, count) }, (_, index) => pool[index % pool.length]!);

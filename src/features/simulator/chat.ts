@@ -8,9 +8,9 @@ import { beginningIn, restOf } from "./continued.ts";
 import { readConversation } from "./conversation.ts";
 import { type Directives, parseDirectives } from "./directives.ts";
 import { faultResponse } from "./errors.ts";
-import { dueAt, generatedBy, type Pace, pacedBody } from "./paced-body.ts";
-import type { Answer } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import { dueAt, generatedBy, pacedBody, type TokenPace } from "./paced-body.ts";
+import type { SimulatedAnswer } from "./parts.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import { type ChatRequest, readRequest } from "./request.ts";
 import type { Watch } from "./watch.ts";
 
@@ -31,7 +31,7 @@ interface Call {
   clock: Clock;
   watch: Watch | undefined;
   directives: Directives;
-  pace: Pace;
+  pace: TokenPace;
 }
 
 /** Another form of the same: its requests as those of chat, and the chunks and answers of chat as its own. */
@@ -61,7 +61,7 @@ export async function chatIn(
   const text = await request.text();
   watch?.body(text);
   const body = parsed(text);
-  if (body === undefined) throw new Refusal(400, "Simulator: the body is not JSON.", "invalid_json");
+  if (body === undefined) throw new SimulatorRefusal(400, "Simulator: the body is not JSON.", "invalid_json");
   const wholeRequest = readRequest(form ? form.asked(body) : body);
   const begun = wholeRequest.continues ? beginningIn(wholeRequest) : null;
   const chatRequest = begun?.request ?? wholeRequest;
@@ -71,7 +71,7 @@ export async function chatIn(
     request.headers.get("x-simulator") ?? "",
     conversation.directives,
   );
-  const pace: Pace = {
+  const pace: TokenPace = {
     start_ms,
     first_ms: directives.numbers.ttft ?? options.ttft_ms ?? 0,
     tokens_per_second: directives.numbers.tps ?? options.tokens_per_second ?? 0,
@@ -106,13 +106,13 @@ function shapeOf(chatRequest: ChatRequest, directives: Directives, seed: number)
   };
 }
 
-function streamed(call: Call, answer: Answer, shape: ChunkOptions): Response {
+function streamed(call: Call, answer: SimulatedAnswer, shape: ChunkOptions): Response {
   const { directives, pace } = call;
   const holdsBack = pace.first_ms > 0 || directives.flags.has("stall") || directives.numbers["stall-after"] === 0;
   return pacedResponse(call, streamActions(answer, shape, directives, holdsBack), "text/event-stream; charset=utf-8");
 }
 
-async function unstreamed(call: Call, answer: Answer, shape: ChunkOptions): Promise<Response> {
+async function unstreamed(call: Call, answer: SimulatedAnswer, shape: ChunkOptions): Promise<Response> {
   const { directives, pace, watch, request } = call;
   const json = JSON.stringify(completion(answer, shape, !directives.flags.has("no-usage")));
   const text = shape.written?.(json) ?? json;

@@ -1,7 +1,7 @@
 /** Writes an answer as chat completion chunks, with the requested quirks. */
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
-import type { Answer, Choice, Part, Usage } from "./parts.ts";
+import type { Choice, Part, SimulatedAnswer, Usage } from "./parts.ts";
 
 /** `json` is the chunk as it is sent, and `tokens` the number of its output tokens. */
 export interface Chunk {
@@ -26,7 +26,7 @@ export interface ChunkOptions {
   written?: (json: string) => string;
 }
 
-export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk> {
+export function* chunks(answer: SimulatedAnswer, options: ChunkOptions): Generator<Chunk> {
   const { quirks } = options;
   const { id, created_s: created, model } = options;
   const envelope = { id, object: "chat.completion.chunk", created, model };

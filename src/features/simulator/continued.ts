@@ -1,6 +1,6 @@
 /** Continues an answer from its beginning, as engines do with `continue_final_message`. */
-import { type Answer, type Choice, capped, type Part, partTokens, usageOf } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import { type Choice, capped, type Part, partTokens, type SimulatedAnswer, usageOf } from "./parts.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import type { ChatRequest } from "./request.ts";
 import { inputTokens } from "./text.ts";
 
@@ -8,13 +8,17 @@ import { inputTokens } from "./text.ts";
 export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; beginning: string } {
   const last = chatRequest.messages.at(-1);
   if (last?.role !== "assistant")
-    throw new Refusal(400, "Simulator: continue_final_message needs a last message of the assistant.", "invalid_value");
+    throw new SimulatorRefusal(
+      400,
+      "Simulator: continue_final_message needs a last message of the assistant.",
+      "invalid_value",
+    );
   const messages = chatRequest.messages.slice(0, -1);
   return { request: { ...chatRequest, messages, tokens_max: Number.POSITIVE_INFINITY }, beginning: last.text };
 }
 
 /** The rest of an answer whose text begins like this, up to a limit of tokens; all of it if it begins otherwise. */
-export function restOf({ choices, usage }: Answer, beginning: string, tokens_max: number): Answer {
+export function restOf({ choices, usage }: SimulatedAnswer, beginning: string, tokens_max: number): SimulatedAnswer {
   const rest = choices.map((choice): Choice => {
     const all = choice.parts.map((part) => partAfter(part, beginning));
     const parts = capped(all, tokens_max);

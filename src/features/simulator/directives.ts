@@ -3,7 +3,7 @@
  * of its last user message (so that they pass through a gateway) or in the header `x-simulator`; the simulator's options have
  * them for every request. A test compares docs/simulator.md with the tables of this file.
  */
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 
 interface DirectiveRule {
   /** An example, with its value. */
@@ -189,16 +189,16 @@ function numberOf(value: string, rule: DirectiveRule): number {
   return number;
 }
 
-function misused(rule: DirectiveRule): Refusal {
+function misused(rule: DirectiveRule): SimulatorRefusal {
   const range = rule.max === undefined ? "" : `, with a value from ${rule.min ?? 0} to ${rule.max}`;
-  return new Refusal(
+  return new SimulatorRefusal(
     400,
     `Simulator: this directive is written ${rule.form}${range}: ${rule.means}.`,
     "invalid_directive",
   );
 }
 
-function unknown(what: string, name: string, names: string[]): Refusal {
+function unknown(what: string, name: string, names: string[]): SimulatorRefusal {
   const message = `Simulator: there is no ${what} “${name.slice(0, 80)}”. Known are: ${names.join(", ")}.`;
-  return new Refusal(400, message, `unknown_${what}`);
+  return new SimulatorRefusal(400, message, `unknown_${what}`);
 }

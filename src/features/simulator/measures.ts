@@ -3,7 +3,7 @@ import { type ChatOptions, clientLeft, headers, parsed, waitUntil } from "./chat
 import type { Clock } from "./clock.ts";
 import { parseDirectives, separated } from "./directives.ts";
 import { faultResponse } from "./errors.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import { hash, inputTokens } from "./text.ts";
 import type { Watch } from "./watch.ts";
 
@@ -25,7 +25,7 @@ export function measured(measure: (body: Json) => Measure) {
     watch?.body(text);
     const body = parsed(text);
     if (typeof body !== "object" || body === null || Array.isArray(body))
-      throw new Refusal(400, "Simulator: the body is not a JSON object.", "invalid_json");
+      throw new SimulatorRefusal(400, "Simulator: the body is not a JSON object.", "invalid_json");
     const { words, prompt_tokens, answer } = measure(body as Json);
     const sources = [options.directives ?? "", request.headers.get("x-simulator") ?? "", separated(words).directives];
     const directives = parseDirectives(...sources);
@@ -134,6 +134,6 @@ function isIds(value: unknown): value is number[] {
   return Array.isArray(value) && typeof value[0] === "number";
 }
 
-function wrong(param: string, words: string): Refusal {
-  return new Refusal(400, `Simulator: '${param}' ${words}.`, "invalid_value", param);
+function wrong(param: string, words: string): SimulatorRefusal {
+  return new SimulatorRefusal(400, `Simulator: '${param}' ${words}.`, "invalid_value", param);
 }

@@ -3,7 +3,7 @@ import type { Action } from "./actions.ts";
 import type { Clock } from "./clock.ts";
 import type { Ending, Watch } from "./watch.ts";
 
-export interface Pace {
+export interface TokenPace {
   /** The moment of the request, by `performance.now`. */
   start_ms: number;
   /** The time from the request to the first token. */
@@ -13,13 +13,13 @@ export interface Pace {
 }
 
 /** The moment at which the token number `count` is due. */
-export function dueAt(pace: Pace, count: number): number {
+export function dueAt(pace: TokenPace, count: number): number {
   const gap_ms = pace.tokens_per_second > 0 ? 1000 / pace.tokens_per_second : 0;
   return pace.start_ms + pace.first_ms + Math.max(0, count - 1) * gap_ms;
 }
 
 /** The number of tokens that were due by now. */
-export function generatedBy(pace: Pace, now_ms: number, total: number): number {
+export function generatedBy(pace: TokenPace, now_ms: number, total: number): number {
   if (now_ms < pace.start_ms + pace.first_ms) return 0;
   if (pace.tokens_per_second <= 0) return total;
   const since_ms = now_ms - pace.start_ms - pace.first_ms;
@@ -35,7 +35,12 @@ const write_length_max = 16 * 1024;
 /** The time for written data to leave before the connection is broken. */
 const cut_pause_ms = 20;
 
-export function pacedBody(actions: Iterator<Action>, pace: Pace, clock: Clock, watch?: Watch): ReadableStream<Written> {
+export function pacedBody(
+  actions: Iterator<Action>,
+  pace: TokenPace,
+  clock: Clock,
+  watch?: Watch,
+): ReadableStream<Written> {
   let over = false;
   let made = 0;
   let wake: (() => void) | null = null;

@@ -1,6 +1,6 @@
 /** An answer of the simulator: its choices, with their parts and tokens. */
 
-export interface Answer {
+export interface SimulatedAnswer {
   choices: Choice[];
   usage: Usage;
 }

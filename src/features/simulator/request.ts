@@ -1,5 +1,5 @@
 /** Reads a chat completion request as engines do: fields that are used are checked, and unknown ones are ignored. */
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 
 export interface ChatRequest {
   model: string;
@@ -188,6 +188,11 @@ function strings(value: unknown, name: string): string[] {
   throw wrong(name, "must be a string or an array of strings");
 }
 
-function wrong(param: string, what: string): Refusal {
-  return new Refusal(400, `Simulator: ${param === "" ? "" : `${param} `}${what}.`, "invalid_value", param || null);
+function wrong(param: string, what: string): SimulatorRefusal {
+  return new SimulatorRefusal(
+    400,
+    `Simulator: ${param === "" ? "" : `${param} `}${what}.`,
+    "invalid_value",
+    param || null,
+  );
 }

@@ -10,7 +10,7 @@ import { completions } from "./completions.ts";
 import { parseDirectives } from "./directives.ts";
 import { errorResponse } from "./errors.ts";
 import { embeddings, measured, rerank } from "./measures.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import type { Watch } from "./watch.ts";
 
 export interface SimulatorOptions extends ChatOptions {
@@ -49,8 +49,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     maxRequestBodySize: body_bytes_max,
     // The default of ten seconds would cut a stream that is silent on purpose.
     idleTimeout: 0,
-    fetch: (request) => answered(request, options, clock),
-    error: () => errorResponse(new Refusal(500, "Simulator: a defect of the simulator."), null),
+    fetch: (request) => respond(request, options, clock),
+    error: () => errorResponse(new SimulatorRefusal(500, "Simulator: a defect of the simulator."), null),
   });
   return {
     url: `http://${hostname}:${server.port}/v1`,
@@ -59,7 +59,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   };
 }
 
-async function answered(request: Request, options: SimulatorOptions, clock: Clock): Promise<Response> {
+async function respond(request: Request, options: SimulatorOptions, clock: Clock): Promise<Response> {
   const { path } = targetOf(request.url);
   if (path === "/health") return Response.json({ status: "ok", engine: "Sluice simulator" });
   const watch = options.watch?.(request, path);
@@ -68,8 +68,8 @@ async function answered(request: Request, options: SimulatorOptions, clock: Cloc
     response = await routed(path, request, options, clock, watch);
   } catch (error) {
     watch?.ended(request.signal.aborted ? "client-left" : "complete");
-    const defect = () => new Refusal(500, `Simulator: a defect of the simulator: ${error}`);
-    response = errorResponse(error instanceof Refusal ? error : defect(), null);
+    const defect = () => new SimulatorRefusal(500, `Simulator: a defect of the simulator: ${error}`);
+    response = errorResponse(error instanceof SimulatorRefusal ? error : defect(), null);
   }
   watch?.status(response.status);
   return response;
@@ -90,15 +90,15 @@ async function routed(
   watch: Watch | undefined,
 ): Promise<Response> {
   if (options.key !== undefined && request.headers.get("authorization") !== `Bearer ${options.key}`) {
-    throw new Refusal(401, "Simulator: this key is not the one that was set.", "invalid_api_key");
+    throw new SimulatorRefusal(401, "Simulator: this key is not the one that was set.", "invalid_api_key");
   }
   const made = answers[path];
   if (made) {
     if (request.method === "POST") return made(request, options, clock, watch);
-    throw new Refusal(405, "Simulator: this path takes POST.", "method_not_allowed");
+    throw new SimulatorRefusal(405, "Simulator: this path takes POST.", "method_not_allowed");
   }
   const body = modelsBody(path, options);
-  if (body === null) throw new Refusal(404, "Simulator: there is nothing at this path.", "unknown_url");
+  if (body === null) throw new SimulatorRefusal(404, "Simulator: there is nothing at this path.", "unknown_url");
   watch?.ended("complete");
   return Response.json(body);
 }

@@ -17,7 +17,7 @@ import type { Ended } from "../../core/usage/run.ts";
 import { unchargedAttempts } from "../../core/usage/uncharged.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
-import { type Instruments, instruments, type Reading } from "./registry.ts";
+import { type Instruments, instruments, type MetricReading } from "./registry.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
 
 export interface Metrics extends Observer, StoreWatcher {
@@ -106,7 +106,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       observe("http_request_duration_seconds", { route }, seconds, traceId);
     },
     inference(ended, traceId) {
-      answered({ inc, observe }, ended, traceId);
+      recordRun({ inc, observe }, ended, traceId);
       const { model, upstream, divergence, reportRejected } = ended;
       if (upstream !== null)
         for (const [of, field] of tokenClasses)
@@ -151,7 +151,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     routes(views) {
       const each = <Name extends NameOf<"gauge">>(name: Name, of: (view: RouteView) => [LabelsOf<Name>, number]) =>
         read(name, (() =>
-          views().map((view) => of({ ...view, upstream: named(view.upstream) }))) as () => Reading<Name>);
+          views().map((view) => of({ ...view, upstream: named(view.upstream) }))) as () => MetricReading<Name>);
       each("upstream_routes", ({ model, upstream, state }) => [{ model, upstream, state }, 1]);
       each("upstream_requests_in_flight", ({ model, upstream, requests }) => [{ model, upstream }, requests]);
       each("upstream_queue_length", ({ model, upstream, waiting }) => [{ model, upstream }, waiting]);
@@ -220,7 +220,7 @@ function drainedSince(
 }
 
 /** Records the answer of a run that has ended. */
-function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
+function recordRun({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
   const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
   inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
   for (const [of, field] of tokenClasses) inc("inference_tokens_total", { model, class: of }, usage[field]);

@@ -45,7 +45,7 @@ export interface Member {
   routes(): Promise<WorkerRoute[]>;
   node(): NodeState;
   /** Whether the connection of this answer should be closed, so that its client may connect to another worker. */
-  letsGo(): boolean;
+  shedsConnection(): boolean;
   onReload(reload: () => void): void;
   /** Proposes a new configuration: all workers take it, or none does. */
   agree(problems: readonly string[]): Promise<readonly string[]>;
@@ -127,7 +127,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
     metrics: async (format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],
     node: () => node,
-    letsGo() {
+    shedsConnection() {
       if (surplus === 0) return false;
       surplus -= 1;
       return true;

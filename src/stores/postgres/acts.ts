@@ -12,10 +12,10 @@ import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Database, Transaction } from "./database.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
-export function act<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  return plainly(db.transaction(work));
+export function transact<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return unwrapErrors(db.transaction(work));
 }
 
 /** The instant of an act, the same for all rows that it writes. */
@@ -24,7 +24,7 @@ export async function storeNow(tx: Pick<Transaction, "query">): Promise<Date> {
   return row!.at;
 }
 
-export interface Act {
+export interface NewAuditEntry {
   actor: string;
   action: string;
   /** The UUID of the organization concerned; null if there is none. */
@@ -37,7 +37,7 @@ export interface Act {
  * The last statement of a transaction: from here to its commit, no other act can be recorded. So entries are in the
  * order of their commits, without gaps, however many sessions write.
  */
-export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> {
+export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditEntry): Promise<void> {
   const { action, owner, subject } = act;
   const [head] = await tx.query<{ number: number; hash: Uint8Array; address: string | null }>(
     `select number, hash, nullif(current_setting('${address_setting}', true), '') as address from audit_head for update`,
@@ -127,7 +127,9 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<NamedE
   );
   const order = query.order === "oldest" ? asc(auditEntry.number) : desc(auditEntry.number);
   const columns = { ...getTableColumns(auditEntry), ...names };
-  const rows = await plainly(db.drizzle.select(columns).from(auditEntry).where(wanted).orderBy(order).limit(limit));
+  const rows = await unwrapErrors(
+    db.drizzle.select(columns).from(auditEntry).where(wanted).orderBy(order).limit(limit),
+  );
   return rows.map(
     ({ id: _, organizationId, hash, ...rest }): NamedEntry => ({
       ...rest,
@@ -164,7 +166,7 @@ const aboutPlan = (name: string) =>
   );
 
 export async function readAuditHead(db: Database): Promise<AuditHead> {
-  const [head] = await plainly(db.drizzle.select().from(auditHead));
+  const [head] = await unwrapErrors(db.drizzle.select().from(auditHead));
   return { number: head!.number, hash: head!.hash.toHex() };
 }
 

@@ -7,11 +7,11 @@ import type postgres from "postgres";
 import { DatabaseError } from "./database-error.ts";
 import { type Security, securityOf } from "./tls.ts";
 
-export type Place = { host: string; port: number; label: string } | { path: string; label: string };
+export type ServerAddress = { host: string; port: number; label: string } | { path: string; label: string };
 
 export interface Address {
   /** The servers, in the order in which they are tried. */
-  places: Place[];
+  places: ServerAddress[];
   security: Security;
   /** The user and the database, with the driver's names. */
   login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "target_session_attrs">;

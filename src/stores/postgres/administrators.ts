@@ -1,6 +1,6 @@
 /** Administrators of the service over SQL, and the rule that no act takes the last one away. */
 import type { AdministratorsOutlook } from "../../admin/store/administrators.ts";
-import { act } from "./acts.ts";
+import { transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { inForce } from "./memberships.ts";
 
@@ -26,7 +26,7 @@ export async function keepingAdministrator<Row, Answer>(
   work: (tx: Transaction, row: Row) => Promise<Answer>,
 ): Promise<Answer | "last_admin"> {
   try {
-    return await act(db, async (tx) => {
+    return await transact(db, async (tx) => {
       await lockAdministrators(tx);
       // From here on the issuer gives this row nothing that the look does not see.
       const row = await lock(tx);

@@ -26,7 +26,7 @@ export async function rollUp(db: Database): Promise<void> {
   await onOneNode(db, "usage_audit", readRecords);
 }
 
-export async function audit(db: Database): Promise<Audit> {
+export async function checkBooks(db: Database): Promise<Audit> {
   const differences = (await onOneNode(db, "usage_audit", (lane) => compare(db, lane), { wait_ms })) ?? [];
   const [found] = await db.query<{ differing: number; unsealed: number }>(
     "select differing, unsealed from usage_audit",

@@ -5,7 +5,7 @@
  * version the caller has read nothing that could be overwritten unseen.
  */
 import type { Stale, VersionedChange } from "../../core/store/change.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
@@ -73,7 +73,7 @@ export async function change<
       await (kind.announce?.(tx, row) ?? announceChange(tx, id, made.secretHash));
       unsummed = made.unsummed ?? [];
       const { action, details, owner = kind.owner(row) } = made;
-      await audit(tx, at, { actor, action, owner, subject: id, details });
+      await appendAuditEntry(tx, at, { actor, action, owner, subject: id, details });
       return made.gone ?? kind.read(tx, row);
     },
   );
@@ -103,5 +103,5 @@ function plainTransaction<Locked, Answer>(
   lock: (tx: Transaction) => Promise<Locked>,
   work: (tx: Transaction, row: Locked) => Promise<Answer>,
 ): Promise<Answer> {
-  return act(db, async (tx) => work(tx, await lock(tx)));
+  return transact(db, async (tx) => work(tx, await lock(tx)));
 }

@@ -15,7 +15,7 @@ import { dialled } from "./dial.ts";
 import { parameter, parsers } from "./values.ts";
 
 /** Statements are sent in the order of the calls. */
-export interface Connection extends Session {
+export interface DatabaseConnection extends Session {
   /** Returns the name of the last command. */
   exec(text: string): Promise<string>;
   /** The statements that wait for an answer. */
@@ -45,7 +45,7 @@ export interface Dialing {
 }
 
 /** Connects with the first statement. All errors are DatabaseErrors. */
-export function connectionTo(dialing: Dialing): Connection {
+export function connectionTo(dialing: Dialing): DatabaseConnection {
   const { watcher } = dialing;
   const state = { isLost: false, isEnded: false, hasAnswered: false, statement_ms: dialing.statement_ms };
   watcher.opened("postgres");

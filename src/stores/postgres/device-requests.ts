@@ -7,7 +7,7 @@ import type {
   DeviceRequests,
   PendingDevice,
 } from "../../features/identity/store/device-requests.ts";
-import { act } from "./acts.ts";
+import { transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 
 const waits = "decision is null and expires_at > store_now()";
@@ -51,7 +51,7 @@ export function deviceRequests(db: Database): DeviceRequests {
 
     deny: (userHash) => decided("decision = 'denied'", [userHash]),
 
-    poll: (deviceHash) => act(db, (tx) => poll(tx, deviceHash)),
+    poll: (deviceHash) => transact(db, (tx) => poll(tx, deviceHash)),
 
     async forget() {
       const rows = await db.query(

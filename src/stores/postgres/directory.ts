@@ -18,7 +18,7 @@ import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
 const ofMember = alias(usageSubject, "of_member");
@@ -94,7 +94,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
 
   return {
     async credential(keyHash) {
-      const [row] = await plainly(find.execute({ hash: keyHash }));
+      const [row] = await unwrapErrors(find.execute({ hash: keyHash }));
       if (!row) return null;
       const { key, secret, ends, readAt, hand, rule } = row;
       const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });

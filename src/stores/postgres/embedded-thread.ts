@@ -13,14 +13,14 @@ type Work =
   | ({ ask: "run" } & Statement)
   | { ask: "exec"; text: string }
   | { ask: "close" };
-export type Question = Work & { number: number };
+export type ThreadQuestion = Work & { number: number };
 
 /** `code` is a SQLSTATE, or one of DatabaseError's. */
 export interface Failure {
   message: string;
   code: string;
 }
-export type Answer =
+export type ThreadMessage =
   | { number: number; value: unknown }
   | { number: number; failure: Failure }
   /** A notification, which is no answer to a question. */
@@ -56,7 +56,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
     if (waiting.size === 0) worker.unref();
     how(one);
   }
-  function take(data: Answer): void {
+  function take(data: ThreadMessage): void {
     if ("channel" in data) notify(data.channel, data.payload);
     else if ("failure" in data) {
       settle(data.number, (one) => one.reject(new DatabaseError(data.failure.message, data.failure.code)));
@@ -66,7 +66,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   // delivers no other, and code that gets an answer may wait for the next one in a loop of its own, as
   // `expect().rejects` of its test runner does.
   const soon = together();
-  worker.onmessage = ({ data }: MessageEvent<Answer>) => soon(() => take(data));
+  worker.onmessage = ({ data }: MessageEvent<ThreadMessage>) => soon(() => take(data));
   const lost = (why: string) => {
     for (const number of [...waiting.keys()]) settle(number, (one) => one.reject(new DatabaseError(why, "XX000")));
   };
@@ -79,7 +79,7 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
     const number = questions++;
     if (waiting.size === 0) worker.ref();
     waiting.set(number, { resolve, reject });
-    worker.postMessage({ ...work, number } satisfies Question);
+    worker.postMessage({ ...work, number } satisfies ThreadQuestion);
     return promise;
   }
 

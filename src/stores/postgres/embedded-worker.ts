@@ -7,13 +7,13 @@ import { fullGC } from "bun:jsc";
 import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseError } from "./database-error.ts";
 import { openFiles } from "./embedded-files.ts";
-import type { Answer, Failure, Question, Statement } from "./embedded-thread.ts";
+import type { Failure, Statement, ThreadMessage, ThreadQuestion } from "./embedded-thread.ts";
 import { loadEngine } from "./engine.ts";
 import { parsers } from "./values.ts";
 
 declare const self: {
-  onmessage: ((event: { data: Question }) => void) | null;
-  postMessage(answer: Answer): void;
+  onmessage: ((event: { data: ThreadQuestion }) => void) | null;
+  postMessage(answer: ThreadMessage): void;
 };
 
 function main(): void {
@@ -23,7 +23,7 @@ function main(): void {
   let pglite: PGlite | undefined;
   let last: Promise<void> = Promise.resolve();
 
-  async function answered({ number, ...question }: Question): Promise<Answer> {
+  async function answerTo({ number, ...question }: ThreadQuestion): Promise<ThreadMessage> {
     try {
       if (question.ask === "open") {
         pglite = await openFiles(await engine, question.folder, question.maySeed);
@@ -45,7 +45,7 @@ function main(): void {
 
   self.onmessage = ({ data }) => {
     last = last.then(async () => {
-      const answer = await answered(data);
+      const answer = await answerTo(data);
       self.postMessage(answer);
       carried += sizeOf(data, answer);
       if (carried < carried_max) return;
@@ -61,7 +61,7 @@ function main(): void {
  */
 const carried_max = 16 * 1024 * 1024;
 
-function sizeOf(question: Question, answer: Answer): number {
+function sizeOf(question: ThreadQuestion, answer: ThreadMessage): number {
   if (question.ask !== "run") return 0;
   let size = lengthOf(question.params);
   if ("value" in answer) for (const row of answer.value as object[]) size += lengthOf(Object.values(row));

@@ -8,7 +8,7 @@ import { apiKey, organization, person } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, audit, detailsOf, repeated, storeNow, unrepeated } from "./acts.ts";
+import { appendAuditEntry, detailsOf, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { budgetShown, saysAny, setTeam } from "./budgets.ts";
 import { type Changeable, change } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
@@ -16,7 +16,7 @@ import type { Database, Transaction } from "./database.ts";
 import { keyLife } from "./key-life.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { idIn, type KeyRow, pageOf, plainly, shownId } from "./rows.ts";
+import { idIn, type KeyRow, pageOf, shownId, unwrapErrors } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
 import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
@@ -27,7 +27,7 @@ type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | 
 export function keys(db: Database): Pick<Administration, Verbs> {
   return {
     createKey: (input) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const at = await storeNow(tx);
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
@@ -71,11 +71,11 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           secret: masked(input.secret),
         };
         await announceChange(tx, input.id, input.secret.hash);
-        await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
+        await appendAuditEntry(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, teamId, personId, after, limit, kind = "key", over, ...life }) {
+    async pageKeys({ organizationId, teamId, personId, after, limit, kind = "key", overPercent: over, ...life }) {
       const { state, unusedFor_ms, endsWithin_ms } = life;
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
@@ -93,12 +93,12 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         .where(wanted)
         .orderBy(apiKey.id)
         .limit(limit + 1);
-      return pageOf(await plainly(page), limit);
+      return pageOf(await unwrapErrors(page), limit);
     },
 
     async findKey(id) {
       const uuid = uuidOf(id, "key_");
-      return uuid === null ? null : plainly(readKey(db, uuid));
+      return uuid === null ? null : unwrapErrors(readKey(db, uuid));
     },
 
     updateKey: ({ id, actor, version }, patch) =>

@@ -9,10 +9,10 @@ import { idOf } from "../../core/store/ids.ts";
 import {
   type Admit,
   type AdmitAnswer,
-  type Answer,
   type BillingSource,
   type Command,
   type ExtraReading,
+  type LedgerAnswer,
   type SubjectReading,
   type WindowKind,
   type WindowReading,
@@ -58,7 +58,7 @@ type Batch = [at_ms: number, locks_us: number, organizations: (Organization | nu
 
 export interface Answered {
   /** The answers, each in its command's place. */
-  answers: Answer[];
+  answers: LedgerAnswer[];
   /** How long the batch waited for the locks of its organizations. */
   locks_ms: number;
 }
@@ -66,15 +66,15 @@ export interface Answered {
 export function decodeAnswers(commands: readonly Command[], text: string): Answered {
   const [at_ms, locks_us, organizations, ...rows] = JSON.parse(text) as Batch;
   const at = new Date(at_ms);
-  const answers = new Array<Answer | undefined>(commands.length);
+  const answers = new Array<LedgerAnswer | undefined>(commands.length);
   for (const row of rows) answers[row[0]] = decoded(commands[row[0]]!, row, organizations, at);
   for (let position = 0; position < commands.length; position++) {
     if (!answers[position]) throw new Error(`the ledger left command ${position} of a batch without an answer`);
   }
-  return { answers: answers as Answer[], locks_ms: locks_us / 1000 };
+  return { answers: answers as LedgerAnswer[], locks_ms: locks_us / 1000 };
 }
 
-function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[2], at: Date): Answer {
+function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[2], at: Date): LedgerAnswer {
   switch (command.verb) {
     case "admit":
       return admitAnswer(command, word, rest as unknown as Admitted, organizations, at);

@@ -4,7 +4,7 @@
  */
 import type { Usage } from "../../core/inference/usage.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
-import type { Answer, Command, Settle } from "../../core/store/ledger.ts";
+import type { Command, LedgerAnswer, Settle } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 import { encodeBatch } from "./ledger-batch.ts";
 
@@ -16,7 +16,7 @@ interface LateRow {
 }
 
 /** The positions of a batch's settlements that may be late: only one that found a record can be. */
-export function lateIn(commands: readonly Command[], answers: readonly Answer[]): number[] {
+export function lateIn(commands: readonly Command[], answers: readonly LedgerAnswer[]): number[] {
   const positions: number[] = [];
   for (let at = 0; at < commands.length; at++) if (mayBeLate(commands[at]!, answers[at]!)) positions.push(at);
   return positions;
@@ -29,9 +29,9 @@ export function lateIn(commands: readonly Command[], answers: readonly Answer[])
 export async function settledLate(
   db: Pick<Database, "query">,
   commands: readonly Command[],
-  answers: readonly Answer[],
+  answers: readonly LedgerAnswer[],
   positions: readonly number[],
-): Promise<Answer[]> {
+): Promise<LedgerAnswer[]> {
   const [organizations, , , , settles] = encodeBatch(positions.map((at) => commands[at]!));
   const rows = await db.query<LateRow>(settling, [organizations, settles]);
   const booked = answers.slice();
@@ -43,7 +43,7 @@ export async function settledLate(
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
 /** Without nanos, nothing is lacking. A request that can be repeated costs nothing if its node is gone. */
-function mayBeLate(command: Command, { answer }: Answer): command is Settle {
+function mayBeLate(command: Command, { answer }: LedgerAnswer): command is Settle {
   return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 import { type LateEntry, lateEntries, tokensWithLate } from "./ledger-late.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
 /** The person of its key, as `personOfKey` says. */
 type OfPerson = { personId: string | null };
@@ -57,11 +57,11 @@ export function receipts(db: Pick<Database, "drizzle" | "query">) {
       organization: organizationId === null ? null : bare(organizationId, "org_"),
     };
     const from = organizationId === null ? any : own;
-    const record = async () => (await plainly(from.records.execute(names))).map(recordReceipt)[0];
-    const hold = async () => (await plainly(from.holds.execute(names))).map(holdReceipt)[0];
+    const record = async () => (await unwrapErrors(from.records.execute(names))).map(recordReceipt)[0];
+    const hold = async () => (await unwrapErrors(from.holds.execute(names))).map(holdReceipt)[0];
     // A request that neither look-up finds may have been settled between the two; its record exists by now.
     const found = (await record()) ?? (await hold()) ?? (await record());
-    const [note] = await plainly(notes.execute(names));
+    const [note] = await unwrapErrors(notes.execute(names));
     if (found) {
       const late = found.recovered ? (await lateEntries(db, [requestId])).get(requestId) : undefined;
       return { ...(late ? withLate(found, late) : found), detached: note?.detached ?? false };

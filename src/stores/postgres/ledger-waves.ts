@@ -1,12 +1,12 @@
 /** A batch names a request once, so commands of one request are sent one after another, in their order. Pure. */
-import type { Answer, Command } from "../../core/store/ledger.ts";
+import type { Command, LedgerAnswer } from "../../core/store/ledger.ts";
 
 /** All answers, each in its command's place. */
 export async function inWaves(
   commands: readonly Command[],
-  batch: (commands: readonly Command[]) => Promise<Answer[]>,
-): Promise<Answer[]> {
-  const answers = new Array<Answer>(commands.length);
+  batch: (commands: readonly Command[]) => Promise<LedgerAnswer[]>,
+): Promise<LedgerAnswer[]> {
+  const answers = new Array<LedgerAnswer>(commands.length);
   for (const wave of waves(commands)) {
     const some = await batch(wave.map((position) => commands[position]!));
     for (const [index, position] of wave.entries()) answers[position] = some[index]!;

@@ -7,10 +7,17 @@ import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
 import { type Calendar, inProportion, weekDays } from "../../core/store/calendar.ts";
 import { bare } from "../../core/store/ids.ts";
-import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
+import type {
+  Command,
+  Ledger,
+  LedgerAnswer,
+  UsageLimits,
+  WindowKind,
+  WindowReadings,
+} from "../../core/store/ledger.ts";
 import { overPlan } from "../../core/store/over-plan.ts";
 import { storeNow } from "./acts.ts";
-import { audit, rollUp, sealed } from "./audit.ts";
+import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
 import { check } from "./full-check.ts";
@@ -24,7 +31,7 @@ import { inWaves } from "./ledger-waves.ts";
 import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
 import { report } from "./report.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 import { budgetsNow } from "./standing.ts";
 
 export interface LedgerSettings {
@@ -43,7 +50,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   const call = db.kind === "postgres" ? durableBatchCall : batchCall;
   const answer_ms = settings.answer_ms ?? 5_000;
 
-  async function batch(commands: readonly Command[]): Promise<Answer[]> {
+  async function batch(commands: readonly Command[]): Promise<LedgerAnswer[]> {
     try {
       return await send(commands);
     } catch (error) {
@@ -56,7 +63,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     }
   }
 
-  async function send(commands: readonly Command[]): Promise<Answer[]> {
+  async function send(commands: readonly Command[]): Promise<LedgerAnswer[]> {
     const { answers, locks_ms } = await lanes.use((lane) =>
       answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
     );
@@ -73,7 +80,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     .where(eq(usageWindowNow.organizationId, sql.placeholder("organization")))
     .prepare("windows_now");
   async function now(organizationId: string) {
-    const rows = await plainly(windowsNow.execute({ organization: bare(organizationId, "org_") }));
+    const rows = await unwrapErrors(windowsNow.execute({ organization: bare(organizationId, "org_") }));
     if (rows.length === 0) throw new Error(`there is no organization ${organizationId}`);
     return rows;
   }
@@ -96,7 +103,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     receipt: find,
     receiptOfAny: (requestId) => find(null, requestId),
     rollUp: () => rollUp(db),
-    audit: () => audit(db),
+    audit: () => checkBooks(db),
     check: (isFull = false) => check(db, isFull),
     sealed: () => sealed(db),
     lost: () => lostOf(db),

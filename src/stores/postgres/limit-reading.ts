@@ -36,7 +36,7 @@ function budgetFrom(limits: readonly (number | null)[] | null): Budget {
 }
 
 /** The subjects of an organization, `$1`, that are not gone. */
-const listed: Record<StandingSubject, string> = {
+const listedSubjects: Record<StandingSubject, string> = {
   organization: "select o.id, o.id as counted_id, o.slug as name, o.version from organization o where o.id = $1",
   team: `select t.id, t.id as counted_id, t.name, t.version from team t
     where t.organization_id = $1 and t.removed_at is null`,
@@ -48,8 +48,8 @@ const listed: Record<StandingSubject, string> = {
 };
 
 /** Any subject by its ID, also a key that a list leaves out and a person without a membership. */
-const named: Record<StandingSubject, string> = {
-  ...listed,
+const namedSubjects: Record<StandingSubject, string> = {
+  ...listedSubjects,
   person: `select p.id, usage_member($1, p.id) as counted_id, coalesce(p.name, p.email) as name, p.version from person p
     where true`,
   key: "select k.id, k.id as counted_id, k.name, k.version from api_key k where k.organization_id = $1",
@@ -71,7 +71,7 @@ const selected = (subjects: string, subject: StandingSubject) =>
 export async function readLimits(db: Statements, subject: LimitSubject): Promise<SubjectLimits | null> {
   const id = uuidOfLimitSubject(subject);
   if (id === null) return null;
-  const one = selected(`select * from (${named[subject.subject]}) s where s.id = $2`, subject.subject);
+  const one = selected(`select * from (${namedSubjects[subject.subject]}) s where s.id = $2`, subject.subject);
   const rows = await db.query<SubjectRow>(one, [bare(subject.organizationId, "org_"), id]);
   return (await limitsFrom(db, subject, rows))[0] ?? null;
 }
@@ -83,7 +83,7 @@ export async function readPage(
   { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<SubjectLimits[]> {
   const last = after === undefined ? null : uuidOf(after, idPrefixes[subject]);
-  const page = `select * from (${listed[subject]}) s where ($2::uuid is null or s.id > $2) order by s.id limit $3`;
+  const page = `select * from (${listedSubjects[subject]}) s where ($2::uuid is null or s.id > $2) order by s.id limit $3`;
   const rows = await db.query<SubjectRow>(selected(page, subject), [bare(organizationId, "org_"), last, limit]);
   return limitsFrom(db, { subject, organizationId }, rows);
 }

@@ -23,16 +23,16 @@ import { arrayOf, writeValue } from "./own-value.ts";
 import { limitedPerson } from "./people-administration.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 import { changeableTeam } from "./teams.ts";
 
 /** `actingOn`: the same database, for an act that locks this person and may be held to the rule of one's own limits. */
 export function limitValues(db: Database, actingOn: (person: string) => Database = () => db): LimitAdministration {
   return {
-    limitsOf: (subject) => plainly(readLimits(db, subject)),
+    limitsOf: (subject) => unwrapErrors(readLimits(db, subject)),
 
     async pageLimits({ organizationId, of, after, limit }) {
-      const found = await plainly(readPage(db, { subject: of, organizationId }, { after, limit: limit + 1 }));
+      const found = await unwrapErrors(readPage(db, { subject: of, organizationId }, { after, limit: limit + 1 }));
       return { items: found.slice(0, limit), hasMore: found.length > limit };
     },
 

@@ -3,11 +3,11 @@
  * own `listen` reuses the connection that it has lost; connection.ts says why that must not happen.
  */
 import { gathered } from "../../core/time/repeating.ts";
-import type { Connection } from "./connection.ts";
+import type { DatabaseConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
 
 export interface ListenerOptions {
-  make(hooks: { lost(): void; notified(channel: string, payload: string): void }): Connection;
+  make(hooks: { lost(): void; notified(channel: string, payload: string): void }): DatabaseConnection;
   /** The wait between attempts to reconnect. */
   retry_ms: number;
 }
@@ -25,7 +25,7 @@ interface Subscription {
 
 export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
   const subscriptions = new Set<Subscription>();
-  let connection: Connection | null = null;
+  let connection: DatabaseConnection | null = null;
   const again = gathered(async () => {
     try {
       for (const one of [...subscriptions]) await subscribe(one);

@@ -11,7 +11,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseError } from "./database-error.ts";
 
-export interface Hold {
+export interface FolderLock {
   /** Releases the lock. Calling it again has no effect. */
   release(): void;
 }
@@ -24,7 +24,7 @@ interface Holder {
 }
 
 /** Throws DatabaseError `in_use`, which names the holder, if another process, or this one, has the folder open. */
-export function holdFolder(folder: string): Hold {
+export function holdFolder(folder: string): FolderLock {
   const holderFile = join(folder, "holder.json");
   const file = locked(folder, holderFile);
   const holder: Holder = {

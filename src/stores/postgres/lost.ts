@@ -1,12 +1,12 @@
 /** Confirmed records that are gone, over SQL. */
 import { bare } from "../../core/store/ids.ts";
-import type { Confirmed, Look, Lost, LostReceipts, Place } from "../../core/store/lost.ts";
+import type { Confirmed, Look, Lost, LostRecords, StoreServer } from "../../core/store/lost.ts";
 import type { Database } from "./database.ts";
 
 /** The receipts that one statement looks for. */
 const compared_max = 1_000;
 
-export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
+export function lostReceipts(db: Pick<Database, "query">): LostRecords {
   return {
     look: (requestId) => look(db, requestId),
     async compare(confirmed, place) {
@@ -50,7 +50,7 @@ async function look(db: Pick<Database, "query">, requestId: string | null): Prom
   };
 }
 
-const placeOf = (server: string | null, timeline: number | null): Place | null =>
+const placeOf = (server: string | null, timeline: number | null): StoreServer | null =>
   server === null || timeline === null ? null : { server, timeline };
 
 const lookSql = `

@@ -3,18 +3,18 @@ import { asc, eq } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
 import type { Plan as KnownPlan, PlanAdministration } from "../../admin/store/plan.ts";
 import type { PlanLimits, PlanUse } from "../../core/store/plan.ts";
-import { act, amountWritten, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { amountWritten, appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
 export function managedPlans(db: Database): PlanAdministration {
   return {
-    listPlans: () => plainly(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
+    listPlans: () => unwrapErrors(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
 
     createPlan: (made, actor, repeat) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const before = await repeated(tx, repeat, actor, made.name);
         if (before) return before;
         await lockPlans(tx);
@@ -28,7 +28,7 @@ export function managedPlans(db: Database): PlanAdministration {
         await tx.drizzle.insert(plan).values(row);
         await plansChanged(tx);
         const details = { source: row.source, limits: planLimitsWritten(made), before: null };
-        await audit(tx, at, { actor, action: "plan.create", owner: null, subject: made.name, details });
+        await appendAuditEntry(tx, at, { actor, action: "plan.create", owner: null, subject: made.name, details });
         return row;
       }),
 

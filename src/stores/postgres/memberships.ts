@@ -118,7 +118,7 @@ export async function applyRules(
   for (const row of before) {
     if (row.endedAt !== null || wanted.has(row.organizationId)) continue;
     await tx.drizzle.update(membership).set({ endedAt: at }).where(eq(membership.id, row.id));
-    result.lost.push(listed(row));
+    result.lost.push(auditDetails(row));
     if (row.organizationId) result.organizations.push(row.organizationId);
   }
   const returned: string[] = [];
@@ -141,7 +141,7 @@ export async function applyRules(
       await tx.drizzle
         .insert(membership)
         .values({ personId: id, ...values, source: "rule", createdAt: at, createdBy: "service" });
-    result.given.push(listed(values));
+    result.given.push(auditDetails(values));
     if (organizationId) result.organizations.push(organizationId);
   }
   // Before the keys, as for a change of one of them: nobody waits in a ring.
@@ -151,9 +151,9 @@ export async function applyRules(
 }
 
 type Values = Pick<MembershipRow, "organizationId" | "teamId" | "role" | "scopes" | "models">;
-const hasValues = (row: MembershipRow, values: Values) => isDeepStrictEqual(listed(row), listed(values));
+const hasValues = (row: MembershipRow, values: Values) => isDeepStrictEqual(auditDetails(row), auditDetails(values));
 
-export function listed({ organizationId, teamId, role, scopes, models }: Values): Record<string, unknown> {
+export function auditDetails({ organizationId, teamId, role, scopes, models }: Values): Record<string, unknown> {
   return {
     ...(organizationId === null ? {} : { organization_id: idOf(organizationId, "org_") }),
     role,

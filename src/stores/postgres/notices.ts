@@ -6,7 +6,7 @@ import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { NoticeKind, NoticeQueue } from "../../core/store/notice.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
 import { standingSubjects } from "../../core/store/standing.ts";
-import { act, audit, detailsOf, storeNow } from "./acts.ts";
+import { appendAuditEntry, detailsOf, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { openedSecret, sealSecrets, storedSecret } from "./hook-secrets.ts";
 import { expiresAt } from "./key-life.ts";
@@ -40,7 +40,7 @@ export function noticeHooks(db: Database, sealing: Sealing | null = null): Notic
     },
     noticeHook: (organizationId) => read(db, bare(organizationId, "org_")),
     setNoticeHook: (organizationId, { url, shares, keyExpiryDays }, { secret, renews }, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const owner = bare(organizationId, "org_");
         await lockOwner(tx, owner);
         const before = await read(tx, owner);
@@ -54,21 +54,21 @@ export function noticeHooks(db: Database, sealing: Sealing | null = null): Notic
         );
         const hook = (await read(tx, owner))!;
         const isNewSecret = renews || before === null;
-        const details = { ...listed(hook), new_secret: isNewSecret, before: before && listed(before) };
-        await audit(tx, at, { actor, action: "notice.set", owner, subject: organizationId, details });
+        const details = { ...auditDetails(hook), new_secret: isNewSecret, before: before && auditDetails(before) };
+        await appendAuditEntry(tx, at, { actor, action: "notice.set", owner, subject: organizationId, details });
         return { hook, isNewSecret };
       }),
     removeNoticeHook: (organizationId, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const owner = bare(organizationId, "org_");
         await lockOwner(tx, owner);
         const before = await read(tx, owner);
         if (!before) return null;
         await tx.query("delete from notice where organization_id = $1 and next_attempt_at is not null", [owner]);
         await tx.query("delete from notice_hook where organization_id = $1", [owner]);
-        const details = { before: listed(before) };
+        const details = { before: auditDetails(before) };
         const at = await storeNow(tx);
-        await audit(tx, at, { actor, action: "notice.remove", owner, subject: organizationId, details });
+        await appendAuditEntry(tx, at, { actor, action: "notice.remove", owner, subject: organizationId, details });
         return before;
       }),
   };
@@ -212,4 +212,5 @@ async function read(db: Pick<Database, "query">, owner: string): Promise<Notices
 }
 
 /** For the audit log, which nobody can delete: what a URL has that may be a secret is left out. */
-const listed = ({ url, shares, keyExpiryDays }: Notices) => detailsOf({ url: maskedUrl(url), shares, keyExpiryDays });
+const auditDetails = ({ url, shares, keyExpiryDays }: Notices) =>
+  detailsOf({ url: maskedUrl(url), shares, keyExpiryDays });

@@ -4,13 +4,13 @@ import { operator, operatorSecret } from "../../../db/schema.ts";
 import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { FoundOperator, Operator } from "../../features/identity/store/operators.ts";
-import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { batched } from "./batched.ts";
 import type { Changeable } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
-import { idIn, type OperatorRow, pageOf, plainly } from "./rows.ts";
+import { idIn, type OperatorRow, pageOf, unwrapErrors } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
 /** `lastUsedAt` is exact to this, so that most look-ups write nothing. */
@@ -19,10 +19,10 @@ const used_minutes = 1;
 export function operators(db: Database): OperatorAdministration {
   const find = batched<Presented, FoundOperator>(nameOf, (presented) => findByTokens(db, presented));
   return {
-    operatorOf: (tokenHash, address) => plainly(find({ tokenHash, address })),
+    operatorOf: (tokenHash, address) => unwrapErrors(find({ tokenHash, address })),
 
     createOperator: (input) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
         const at = await storeNow(tx);
@@ -41,7 +41,7 @@ export function operators(db: Database): OperatorAdministration {
         await operatorSecrets.add(tx, id, input.secret, at);
         const rights = { role, organization_id: input.organizationId, expires_at: expiresAt };
         const details = { name, ...rights, secret: masked(input.secret) };
-        await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details });
+        await appendAuditEntry(tx, at, { actor, action: "operator.create", owner, subject: input.id, details });
         return (await read(tx, eq(operator.id, id)))!;
       }),
 
@@ -53,12 +53,12 @@ export function operators(db: Database): OperatorAdministration {
         .where(beyond)
         .orderBy(operator.id)
         .limit(limit + 1);
-      return pageOf(await plainly(page), limit);
+      return pageOf(await unwrapErrors(page), limit);
     },
 
     async findOperator(nameOrId) {
       const uuid = uuidOf(nameOrId, "op_");
-      return plainly(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
+      return unwrapErrors(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
     },
 
     rotateOperator: (rotation) => operatorCredentials.rotate(db, changeableOperator, rotation),

@@ -6,7 +6,7 @@ import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import type { Changeable } from "./change.ts";
 import type { Transaction } from "./database.ts";
-import { idIn, type OrganizationRow, plainly } from "./rows.ts";
+import { idIn, type OrganizationRow, unwrapErrors } from "./rows.ts";
 
 /** A row of usage_anchor. */
 interface AnchorRow {
@@ -53,7 +53,7 @@ export async function readOrganizations(
   limit?: number,
 ): Promise<Organization[]> {
   const reading = of.drizzle.select(columns).from(organization).where(wanted).orderBy(organization.id);
-  const rows = await plainly(limit === undefined ? reading : reading.limit(limit));
+  const rows = await unwrapErrors(limit === undefined ? reading : reading.limit(limit));
   return rows.map(({ now, next, ...row }) => ({ ...row, ...countedBy(row.anchorAt, now, next) }));
 }
 

@@ -5,14 +5,14 @@ import { saysAny } from "./budgets.ts";
 import type { Transaction } from "./database.ts";
 
 /** Whose it is, by its UUID in the ledger, and who sets it. */
-export interface Place {
+export interface LimitOwner {
   subject: string;
   owner: string;
   at: Date;
   actor: string;
 }
 
-export interface Value {
+export interface LimitValue {
   kind: "own" | "keys" | "members" | "raise";
   models: string;
   /** Null: there is none any more. */
@@ -24,8 +24,8 @@ export const arrayOf = (budget: Budget): (number | null)[] => budgetNames.map((n
 
 export async function writeValue(
   tx: Pick<Transaction, "query">,
-  { subject, owner, at, actor }: Place,
-  { kind, models, to }: Value,
+  { subject, owner, at, actor }: LimitOwner,
+  { kind, models, to }: LimitValue,
 ): Promise<void> {
   await tx.query("delete from limit_value where subject_id = $1 and kind = $2 and models = $3", [
     subject,
@@ -46,5 +46,5 @@ const inserting = `insert into limit_value (subject_id, organization_id, kind, m
 const raisingUntil = "update organization set raised_until = greatest(raised_until, $2::timestamptz) where id = $1";
 
 /** The own limits of a team or a key that is made in the same transaction. */
-export const writeOwn = (tx: Pick<Transaction, "query">, place: Place, own: Budget): Promise<void> =>
+export const writeOwn = (tx: Pick<Transaction, "query">, place: LimitOwner, own: Budget): Promise<void> =>
   writeValue(tx, place, { kind: "own", models: "", to: own });

@@ -7,16 +7,16 @@
 import type { AuditEntry, AuditHead } from "../../admin/store/administration.ts";
 import { auditShown, chainBeginning, chainBreak } from "../../admin/store/audit-chain.ts";
 import type { LedgerDifference } from "../../core/store/ledger.ts";
-import { act, audit, listAudit, storeNow } from "./acts.ts";
+import { appendAuditEntry, listAudit, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
-import { inPieces, type Pace } from "./pieces.ts";
+import { inPieces, type PieceTimes } from "./pieces.ts";
 
 const action = "usage.seal";
 /** Records are kept for this many months. Those of later months must all be there. */
 const months_kept = 13;
 const entries_max = 1_000;
 /** On the embedded database requests wait behind a statement. */
-const sealing: Pace = { quick_ms: 20, slow_ms: 80 };
+const sealing: PieceTimes = { quick_ms: 20, slow_ms: 80 };
 
 /** The sums of an entry over the records whose ids are of one month. */
 interface Sum {
@@ -46,13 +46,13 @@ export async function sealRecords(db: Database): Promise<void> {
   const [span] = await db.query<Span>(spanOf);
   const pass = await passOver(db, span!, sealing);
   if (Object.keys(pass.months).length === 0) return;
-  await act(db, async (tx) => {
+  await transact(db, async (tx) => {
     const [now] = await tx.query<Span>(`${spanOf} for update`);
     if (now!.since !== span!.since) return;
     await tx.query("update usage_audit set sealed_until = $1", [span!.until]);
     const details = pass as unknown as Record<string, unknown>;
     const subject = `${pass.from}-${pass.until}`;
-    await audit(tx, await storeNow(tx), { actor: "service", action, owner: null, subject, details });
+    await appendAuditEntry(tx, await storeNow(tx), { actor: "service", action, owner: null, subject, details });
   });
 }
 
@@ -62,7 +62,7 @@ const spanOf = "select sealed_until as since, read_until as until from usage_aud
 async function passOver(
   db: Pick<Transaction, "query">,
   span: Span,
-  pace: Pace,
+  pace: PieceTimes,
   ended: string | null = null,
 ): Promise<Pass> {
   const sums = new Map<string, { records: number; nanos: number; hasher: Bun.CryptoHasher }>();
@@ -89,7 +89,7 @@ async function passOver(
 }
 
 /** Compares the records with the entries of the chain that vouch for them, and finds where the chain itself is broken. */
-export async function passDifferences(db: Database, pace: Pace): Promise<LedgerDifference[]> {
+export async function passDifferences(db: Database, pace: PieceTimes): Promise<LedgerDifference[]> {
   const [now] = await db.query<{ sealed: number; kept: string }>(
     `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as kept
      from usage_audit`,

@@ -8,11 +8,11 @@ import type { KnownPerson } from "../../features/identity/store/people.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { inForce, isIn, listed, resolved, revokeKeys } from "./memberships.ts";
+import { auditDetails, inForce, isIn, resolved, revokeKeys } from "./memberships.ts";
 import { people } from "./people.ts";
 import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
-import { pageOf, plainly } from "./rows.ts";
+import { pageOf, unwrapErrors } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 export function peopleAdministration(db: Database): PeopleAdministration {
@@ -24,7 +24,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
         .where(wantedBy(db, query))
         .orderBy(person.id)
         .limit(query.limit + 1);
-      return pageOf(await plainly(page), query.limit);
+      return pageOf(await unwrapErrors(page), query.limit);
     },
 
     suspendPerson: (id, actor, version) =>
@@ -59,11 +59,11 @@ export function peopleAdministration(db: Database): PeopleAdministration {
           .select()
           .from(membership)
           .where(isIn(row.id, organizationId, "hand"));
-        if (before && isDeepStrictEqual(listed(before), listed(values))) return null;
+        if (before && isDeepStrictEqual(auditDetails(before), auditDetails(values))) return null;
         if (before) await tx.drizzle.delete(membership).where(eq(membership.id, before.id));
         const given = { personId: row.id, ...values, source: "hand" as const, createdAt: at, createdBy: actor };
         await tx.drizzle.insert(membership).values(given);
-        const details = { ...listed(values), ...(before ? { before: listed(before) } : {}) };
+        const details = { ...auditDetails(values), ...(before ? { before: auditDetails(before) } : {}) };
         const unsummed = await refreshPerson(tx, organizationId ? [organizationId] : [], row.id);
         return { action: "membership.give", details, owner: organizationId, unsummed };
       }),
@@ -77,14 +77,14 @@ export function peopleAdministration(db: Database): PeopleAdministration {
           .returning();
         if (!gone) return "no_membership";
         const unsummed = await refreshPerson(tx, owner ? [owner] : [], row.id);
-        return { action: "membership.take", details: listed(gone), owner, unsummed };
+        return { action: "membership.take", details: auditDetails(gone), owner, unsummed };
       }),
   };
 }
 
 function wantedBy(
   db: Database,
-  { after, organizationId, teamId, search, suspended, byHand, over }: PersonQuery,
+  { after, organizationId, teamId, search, suspended, byHand, overPercent: over }: PersonQuery,
 ): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>

@@ -3,7 +3,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { person } from "../../../db/schema.ts";
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Confirmation, KnownPerson, People } from "../../features/identity/store/people.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { lockAdministrators } from "./administrators.ts";
 import { batched } from "./batched.ts";
 import { sumAll } from "./budgets.ts";
@@ -12,7 +12,7 @@ import { applyRules } from "./memberships.ts";
 import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 import { tokenKey } from "./token-key.ts";
 
 export function people(db: Database): People {
@@ -27,10 +27,10 @@ export function people(db: Database): People {
   return {
     async findPerson(id) {
       const uuid = uuidOf(id, "per_");
-      return uuid === null ? null : plainly(find(uuid));
+      return uuid === null ? null : unwrapErrors(find(uuid));
     },
 
-    personOf: (issuer, subject) => plainly(readPerson(db, isSubject(issuer, subject))),
+    personOf: (issuer, subject) => unwrapErrors(readPerson(db, isSubject(issuer, subject))),
 
     async confirm(confirmation) {
       let unsummed: string[] = [];
@@ -51,13 +51,13 @@ export function people(db: Database): People {
             lost: changes?.lost ?? [],
           };
           const action = isNew ? "person.create" : "person.memberships";
-          await audit(tx, now, { actor: "service", action, owner: null, subject: found.id, details });
+          await appendAuditEntry(tx, now, { actor: "service", action, owner: null, subject: found.id, details });
         }
         return { ...found, isNew, missing: rules?.missing ?? [] };
       };
-      const answer = await act(db, (tx) => confirming(tx, false)).catch((thrown) => {
+      const answer = await transact(db, (tx) => confirming(tx, false)).catch((thrown) => {
         if (!(thrown instanceof AdministratorLost)) throw thrown;
-        return act(db, async (tx) => {
+        return transact(db, async (tx) => {
           await lockAdministrators(tx);
           return confirming(tx, true);
         });
@@ -67,19 +67,19 @@ export function people(db: Database): People {
     },
 
     endIssued: (id, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const row = await lockPerson(tx, id);
         if (!row) return;
         const at = await storeNow(tx);
         await tx.drizzle.update(person).set({ notBefore: at }).where(eq(person.id, row.id));
         await announceChange(tx, id);
-        await audit(tx, at, { actor, action: "person.end_issued", owner: null, subject: id, details: {} });
+        await appendAuditEntry(tx, at, { actor, action: "person.end_issued", owner: null, subject: id, details: {} });
       }),
 
-    deleteVisitors: () => act(db, deleteVisitors),
+    deleteVisitors: () => transact(db, deleteVisitors),
 
     async tokenKey(input) {
-      const found = await act(db, (tx) => tokenKey(tx, input));
+      const found = await transact(db, (tx) => tokenKey(tx, input));
       await sumAll(db, found?.unsummed ?? []);
       return found && { id: found.id, secretHash: found.secretHash };
     },
@@ -160,7 +160,7 @@ async function deleteVisitors(tx: Transaction): Promise<number> {
   const at = await storeNow(tx);
   for (const { id } of gone) {
     const subject = idOf(id, "per_");
-    await audit(tx, at, { actor: "service", action: "person.delete", owner: null, subject, details: {} });
+    await appendAuditEntry(tx, at, { actor: "service", action: "person.delete", owner: null, subject, details: {} });
   }
   return gone.length;
 }

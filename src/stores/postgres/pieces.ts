@@ -4,7 +4,7 @@
  */
 import { DatabaseError } from "./database-error.ts";
 
-export interface Pace {
+export interface PieceTimes {
   quick_ms: number;
   slow_ms: number;
 }
@@ -18,7 +18,7 @@ const transactions_max = 100_000;
  */
 export async function inPieces<Piece>(
   span: { since: number; until: number },
-  { quick_ms, slow_ms }: Pace,
+  { quick_ms, slow_ms }: PieceTimes,
   read: (since: number, until: number) => Promise<Piece>,
   take: (piece: Piece) => void = () => {},
 ): Promise<void> {

@@ -3,18 +3,18 @@ import { isDeepStrictEqual } from "node:util";
 import { and, eq, getTableColumns, inArray, notInArray, sql } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
 import type { Plan, PlanStore } from "../../core/store/plan.ts";
-import { audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { lockPlans, planLimitsWritten, plansChanged } from "./managed-plans.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
 const { source: _, version: __, changedAt: ___, ...limits } = getTableColumns(plan);
 
 export function plans(db: Database): PlanStore {
   return {
-    inForce: () => plainly(db.drizzle.select(limits).from(plan)),
-    publish: (of, fileAge_ms) => plainly(db.transaction((tx) => publish(tx, of, fileAge_ms))),
-    taken: (names) => plainly(takenOf(db, names)),
+    inForce: () => unwrapErrors(db.drizzle.select(limits).from(plan)),
+    publish: (of, fileAge_ms) => unwrapErrors(db.transaction((tx) => publish(tx, of, fileAge_ms))),
+    taken: (names) => unwrapErrors(takenOf(db, names)),
   };
 }
 
@@ -60,12 +60,17 @@ async function auditFile(
   for (const one of changed) {
     const was = before.get(one.name);
     const details = { source: "file", limits: planLimitsWritten(one), before: was ? planLimitsWritten(was) : null };
-    await audit(tx, at, { ...common, action: was ? "plan.update" : "plan.create", subject: one.name, details });
+    await appendAuditEntry(tx, at, {
+      ...common,
+      action: was ? "plan.update" : "plan.create",
+      subject: one.name,
+      details,
+    });
   }
   for (const [name, was] of before) {
     if (names.includes(name)) continue;
     const details = { source: "file", limits: null, before: planLimitsWritten(was) };
-    await audit(tx, at, { ...common, action: "plan.remove", subject: name, details });
+    await appendAuditEntry(tx, at, { ...common, action: "plan.remove", subject: name, details });
   }
 }
 

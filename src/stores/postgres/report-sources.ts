@@ -16,7 +16,7 @@ export interface Rolled {
   isTotalled: boolean;
 }
 
-export interface Sources {
+export interface ReportSources {
   /** `others`: the ranges to subtract from the sum of all months of a key, if that is read in place of `ranges`; else null. */
   total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
   rollUps: RollUps;
@@ -64,7 +64,7 @@ const end = new Date("9999-01-01T00:00:00Z");
  * total counts if all days that it has are in the span: so that of this month does, although the month goes on.
  * `months`: how many have roll-ups.
  */
-export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): Sources {
+export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): ReportSources {
   const { from, to, by } = query;
   const kind = totalFor(query);
   if (kind === null)

@@ -15,7 +15,7 @@ import {
 } from "../../core/store/report.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
-import { isByDays, type Range, type Rolled, type Sources, sourcesOf, totalFor } from "./report-sources.ts";
+import { isByDays, type Range, type ReportSources, type Rolled, sourcesOf, totalFor } from "./report-sources.ts";
 
 const statement_ms = 60_000;
 /** 100,000 groups, without a temporary file. */
@@ -129,7 +129,7 @@ async function rolledMonths(tx: Transaction): Promise<number> {
  * Each source is summed by itself, so that the server can read the larger one in parallel; by person, it is summed by
  * key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
  */
-function statementOf(query: ReportQuery, sources: Sources): { text: string; values: unknown[] } {
+function statementOf(query: ReportQuery, sources: ReportSources): { text: string; values: unknown[] } {
   const { from, to, by, rows_max, largest, groups_max } = query;
   const values: unknown[] = [];
   const value = (one: unknown) => `$${values.push(one)}`;

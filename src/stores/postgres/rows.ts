@@ -16,7 +16,7 @@ export const idIn = <Uuid extends Column>(column: Uuid, prefix: IdPrefix) =>
 export const shownId = (column: string, prefix: IdPrefix) => `'${prefix}' || replace(${column}::text, '-', '')`;
 
 /** Drizzle puts every parameter into its error's message, which a log would show. The error inside says enough. */
-export async function plainly<T>(work: Promise<T>): Promise<T> {
+export async function unwrapErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

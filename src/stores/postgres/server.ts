@@ -5,7 +5,7 @@
  */
 import { nobody, type StoreWatcher } from "../../core/store/watcher.ts";
 import { type Address, addressOf } from "./address.ts";
-import { type Connection, connectionTo, type Dialing } from "./connection.ts";
+import { connectionTo, type DatabaseConnection, type Dialing } from "./connection.ts";
 import { answeredWithin, type Database, inTransaction, statementsOn, type Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { listenerOn } from "./listener.ts";
@@ -76,7 +76,7 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
     make: (lost) => dial({ lost }),
   });
   const listener = listenerOn({ make: dial, retry_ms: limits.listen_retry_ms });
-  const lanes = new Set<Connection>();
+  const lanes = new Set<DatabaseConnection>();
   let closed: Promise<void> | undefined;
 
   const base = statementsOn("postgres", {
@@ -88,7 +88,7 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
     transaction: (work, { statement_ms } = {}) =>
       pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
     async lane(settings = {}) {
-      let own: Connection | undefined;
+      let own: DatabaseConnection | undefined;
       const current = () => {
         if (own && !own.isLost()) return own;
         if (own) lanes.delete(own);
@@ -126,7 +126,7 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
 }
 
 async function transaction<T>(
-  connection: Connection,
+  connection: DatabaseConnection,
   work: (tx: Transaction) => Promise<T>,
   statement_ms: number | null,
 ): Promise<T> {

@@ -8,7 +8,7 @@ import type { TeamAdministration } from "../../admin/store/administration.ts";
 import type { StoredTeam } from "../../admin/store/team.ts";
 import { type Budget, noBudget } from "../../core/store/budget.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { budgetShown, setTeam } from "./budgets.ts";
 import { type Changeable, change, changeAnyVersion } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -16,7 +16,7 @@ import { countInPerson } from "./members.ts";
 import { writeOwn } from "./own-value.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { idIn, pageOf, plainly } from "./rows.ts";
+import { idIn, pageOf, unwrapErrors } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 /** Teams whole, with the slugs of their organizations and how many keys each has. */
@@ -35,7 +35,7 @@ const teamsIn = (db: Pick<Transaction, "drizzle">) =>
 export function teams(db: Database): TeamAdministration {
   return {
     createTeam: (input) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const owner = bare(input.organizationId, "org_");
         const id = bare(input.id, "team_");
         const before = await repeated(tx, input.repeat, input.actor, input.id);
@@ -51,17 +51,17 @@ export function teams(db: Database): TeamAdministration {
         await setTeam(tx, { id, owner, team: null });
         await limitNew(tx, { subject: id, owner, at, actor }, limits);
         const details = { name, limits: budgetShown(limits) };
-        await audit(tx, at, { actor, action: "team.create", owner, subject: input.id, details });
+        await appendAuditEntry(tx, at, { actor, action: "team.create", owner, subject: input.id, details });
         return (await readTeam(tx, id))!;
       }),
 
     async listTeams(organizationId) {
       const owner = uuidOf(organizationId, "org_");
       if (owner === null) return [];
-      return plainly(teamsIn(db).where(isThere(owner)).orderBy(team.id));
+      return unwrapErrors(teamsIn(db).where(isThere(owner)).orderBy(team.id));
     },
 
-    async pageTeams({ organizationId, after, limit, over }) {
+    async pageTeams({ organizationId, after, limit, overPercent: over }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         isThere(owner),
@@ -72,12 +72,12 @@ export function teams(db: Database): TeamAdministration {
         .where(wanted)
         .orderBy(team.id)
         .limit(limit + 1);
-      return pageOf(await plainly(page), limit);
+      return pageOf(await unwrapErrors(page), limit);
     },
 
     async findTeam(id) {
       const uuid = uuidOf(id, "team_");
-      return uuid === null ? null : plainly(readTeam(db, uuid));
+      return uuid === null ? null : unwrapErrors(readTeam(db, uuid));
     },
 
     updateTeam: (input, patch) =>

@@ -111,7 +111,7 @@ export async function secured(socket: Socket, host: string, security: Security):
 }
 
 /** The connection was lost while TLS began, as that to a proxy is whose server does not run yet. */
-export class Lost extends Error {}
+export class LostConnection extends Error {}
 
 async function ended(socket: Socket): Promise<never> {
   const code = await once(socket, "close").then(
@@ -119,7 +119,7 @@ async function ended(socket: Socket): Promise<never> {
     (error: NodeJS.ErrnoException) => error.code,
   );
   const why = `broke off while TLS began${code ? ` (${code})` : ""}`;
-  throw code?.startsWith("ERR_") ? new Error(why) : new Lost(why);
+  throw code?.startsWith("ERR_") ? new Error(why) : new LostConnection(why);
 }
 
 /** The reason not to trust the server, or null. */

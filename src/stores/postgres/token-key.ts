@@ -4,7 +4,7 @@ import { apiKey } from "../../../db/schema.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { People, TokenKey } from "../../features/identity/store/people.ts";
-import { audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow } from "./acts.ts";
 import type { Transaction } from "./database.ts";
 import { followMembership, teamOfMember } from "./members.ts";
 import { organizationNamed } from "./memberships.ts";
@@ -69,6 +69,6 @@ async function makeTokenKey(
   await countNewKey(tx, { id, owner, teamId, person, at });
   await announceChange(tx, keyId, secret.hash);
   const details = { kind: "jwt", person_id: idOf(person, "per_"), ...(teamId === null ? {} : { team_id: teamId }) };
-  await audit(tx, at, { actor: "service", action: "key.create", owner, subject: keyId, details });
+  await appendAuditEntry(tx, at, { actor: "service", action: "key.create", owner, subject: keyId, details });
   return id;
 }

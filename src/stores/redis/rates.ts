@@ -16,8 +16,8 @@ import {
   type RateSubject,
   type Rates,
   type RateTaken,
+  rateRefusal,
   readingsOf,
-  refusalOf,
   tightestOf,
 } from "../../core/store/rates.ts";
 import { within } from "../../core/time/deadline.ts";
@@ -99,7 +99,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
       const reply = await ask(organizationId, subjects, request);
       const [taken, , replies] = reply;
       const counts = replies.map(countOf);
-      if (taken !== 1) return refusalOf(counts, subjects);
+      if (taken !== 1) return rateRefusal(counts, subjects);
       return new Taken(waiting, request, reply, tightestOf(counts, subjects));
     },
     async read(organizationId, subjects) {

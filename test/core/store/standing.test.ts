@@ -117,7 +117,7 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     }
     await (await use(organization, await newKey(organization, {}, team), 999)).settle();
     const over = (percent: number, page: { limit: number; after?: string } = { limit: 100 }) =>
-      acts.pageKeys({ ...page, over: percent, organizationId: organization });
+      acts.pageKeys({ ...page, overPercent: percent, organizationId: organization });
     const ids = async (percent: number) => (await over(percent)).items.map(({ id }) => id);
     expect(await ids(80)).toEqual(keys.slice(1));
     expect(await ids(81)).toEqual(keys.slice(3));
@@ -126,12 +126,13 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect([first.items.map(({ id }) => id), first.hasMore]).toEqual([keys.slice(1, 3), true]);
     const rest = await over(80, { limit: 2, after: keys[2]! });
     expect([rest.items.map(({ id }) => id), rest.hasMore]).toEqual([keys.slice(3), false]);
-    const teams = (percent: number) => acts.pageTeams({ limit: 100, over: percent, organizationId: organization });
+    const teams = (percent: number) =>
+      acts.pageTeams({ limit: 100, overPercent: percent, organizationId: organization });
     expect((await teams(99)).items.map(({ id }) => id)).toEqual([team]);
     expect((await teams(100)).items).toEqual([]);
     // 4,399 of 10,000.
     const owners = async (percent: number) =>
-      (await acts.pageOrganizations({ limit: 100, over: percent })).items.map(({ id }) => id);
+      (await acts.pageOrganizations({ limit: 100, overPercent: percent })).items.map(({ id }) => id);
     expect(await owners(43)).toEqual([organization]);
     expect(await owners(44)).toEqual([]);
   });
@@ -159,9 +160,9 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     await limitModels(store.db, owner, owner, pattern, { month: 2_000 });
     await (await use(organization, near, 960)).settle();
     await (await use(organization, key, 850)).settle();
-    const { items } = await acts.pageKeys({ limit: 100, over: 80, organizationId: organization });
+    const { items } = await acts.pageKeys({ limit: 100, overPercent: 80, organizationId: organization });
     expect(items.map(({ id }) => id)).toEqual([key, near]);
-    const { items: owners } = await acts.pageOrganizations({ limit: 100, over: 90 });
+    const { items: owners } = await acts.pageOrganizations({ limit: 100, overPercent: 90 });
     expect(owners.map(({ id }) => id)).toEqual([organization]);
     const [first] = await acts.nearest("organization", 1);
     expect(first).toMatchObject({ id: organization, models: pattern });

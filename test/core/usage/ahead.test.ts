@@ -1,7 +1,7 @@
 /** An engine that is asked ahead of the grant: it works at once, what it says waits, and whoever does not read it ends it. */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
-import { type EngineAnswer, nowhereYet, started } from "../../../src/core/usage/engine-answer.ts";
+import { type EngineAnswer, initialProgress, started } from "../../../src/core/usage/engine-answer.ts";
 
 function opened() {
   const seen: string[] = [];
@@ -18,7 +18,7 @@ function opened() {
   return {
     seen,
     opened: {
-      progress: nowhereYet(),
+      progress: initialProgress(),
       events: events(),
     } satisfies EngineAnswer,
   };

@@ -25,7 +25,7 @@ import type {
   ToolResultBlockParam,
   UserContentBlock,
 } from "./contract.ts";
-import { addInput, addInputs, assistantParts, MessagesNeeds, type Path, textParts } from "./decode-blocks.ts";
+import { addInput, addInputs, assistantParts, type MakePath, MessagesNeeds, textParts } from "./decode-blocks.ts";
 import { withNative } from "./native.ts";
 import { changesIn, definedBy, toolsInForce } from "./tool-changes.ts";
 import { asFunction, callableTools } from "./tools.ts";
@@ -160,7 +160,7 @@ function userTurns(content: string | readonly UserContentBlock[], messageAt: num
   return { results, parts };
 }
 
-function resultTurn(block: ToolResultBlockParam, path: Path, needs: MessagesNeeds): ToolTurn {
+function resultTurn(block: ToolResultBlockParam, path: MakePath, needs: MessagesNeeds): ToolTurn {
   needs.add("call or result", path);
   const { content } = block;
   const turn: ToolTurn = { role: "tool", callId: block.tool_use_id, parts: [] };

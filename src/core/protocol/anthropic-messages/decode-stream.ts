@@ -3,7 +3,7 @@
  * and one with a reason is whole, even without `message_stop`. Pings, and unknown events and blocks, are skipped.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
-import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
+import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
@@ -48,7 +48,7 @@ function isNamelessCall(block: unknown): boolean {
 }
 
 /** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder extends Answer {
+class AnswerDecoder extends BaseAnswerDecoder {
   readonly #parts: AnswerParts;
   #values: ReportedValues | undefined;
   #stopSequence: string | undefined;

@@ -10,12 +10,12 @@ import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
 import { encodeTurns, textBlocks } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
-import { refusalOf } from "./request-refusal.ts";
+import { unsupportedByMessages } from "./request-refusal.ts";
 import { stripped } from "./strips.ts";
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const { dialect = dialects.generic } = ask;
-  const refusal = refusalOf(request, dialect);
+  const refusal = unsupportedByMessages(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);

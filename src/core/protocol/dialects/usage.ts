@@ -1,7 +1,7 @@
 /** The places of counts, as far as engines are known to use them: docs/engines.md, What engines report. */
-import type { CountPlaces, Path, UsageRow } from "../dialect.ts";
+import type { CountPlaces, FieldPath, UsageRow } from "../dialect.ts";
 
-const at = (path: string): Path => path.split(".");
+const at = (path: string): FieldPath => path.split(".");
 const one = (...paths: string[]) => paths.map((path) => [at(path)]);
 
 /** The places under the protocol's own names of input and output: `prompt` of `prompt_tokens`. */

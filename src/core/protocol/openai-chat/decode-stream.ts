@@ -4,7 +4,7 @@
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
-import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
+import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { statusWithin } from "../error-status.ts";
@@ -31,7 +31,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, context:
 type TextKind = "text" | "refusal" | "reasoning";
 
 /** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder extends Answer {
+class AnswerDecoder extends BaseAnswerDecoder {
   readonly #carried: CarriedOut;
   /** Made for the first call. */
   #tools: ToolCallAssembly | null = null;

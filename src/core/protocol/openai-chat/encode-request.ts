@@ -13,13 +13,13 @@ import { mended } from "../tool-schema.ts";
 import { foreignNeed } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
-export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
+export function unsupportedByChat(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   return foreignNeed(request, "openai-chat") ?? beyondBounds(request, dialect);
 }
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Record<string, unknown> {
   const { dialect = dialects.generic } = ask;
-  const refusal = refusalOf(request, dialect);
+  const refusal = unsupportedByChat(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { tools, choice, named, parallel } = allowedTools(request, dialect);

@@ -7,7 +7,7 @@ import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { compactRemainder, encodeCompacted, encodeCompaction } from "./encode-compaction.ts";
 import { compactionEncoder } from "./encode-compaction-stream.ts";
-import { encodeRequest, refusalOf } from "./encode-request.ts";
+import { encodeRequest, unsupportedByResponses } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
@@ -38,7 +38,7 @@ export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedRespons
 export const openaiResponsesUpstream: UpstreamCodec = {
   path: "/responses",
   headers: bearer,
-  request: { encode: encodeRequest, refusal: refusalOf, forms: responsesForms },
+  request: { encode: encodeRequest, refusal: unsupportedByResponses, forms: responsesForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

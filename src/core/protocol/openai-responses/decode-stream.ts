@@ -3,7 +3,7 @@
  * `response.incomplete` was cut. Unknown events are skipped.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
+import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -31,7 +31,7 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, context:
 const beginnings: readonly string[] = ["response.created", "response.in_progress", "response.queued"];
 
 /** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder extends Answer {
+class AnswerDecoder extends BaseAnswerDecoder {
   readonly #outputTokens_max: number;
   readonly #parts: AnswerParts;
 

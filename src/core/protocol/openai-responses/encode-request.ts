@@ -17,7 +17,7 @@ import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../uns
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 
-export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
+export function unsupportedByResponses(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   const { sampling, stop, stopParam = "stop", turns } = request;
   if (stop.length > 0) return unsupportedByEngine("stop sequences", stopParam);
   if (sampling.topK !== undefined) return unsupportedByEngine("top_k", "top_k");
@@ -32,7 +32,7 @@ const hasAudio = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const { dialect = dialects.generic } = ask;
-  const refusal = refusalOf(request, dialect);
+  const refusal = unsupportedByResponses(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);

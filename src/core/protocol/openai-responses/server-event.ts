@@ -35,7 +35,7 @@ function withField(event: string, name: string, value: string | Record<string, s
   return `${event.slice(0, -1)},"${name}":${JSON.stringify(value)}}`;
 }
 
-export interface Refusal {
+export interface RefusalEvent {
   status: number;
   /** The body of the same refusal over HTTP. */
   error: JsonObject;
@@ -44,7 +44,7 @@ export interface Refusal {
 }
 
 /** Codex reads `status`, `error` and `headers`; the type of OpenAI's SDK has the code, the message and the field beside. */
-export function errorEvent({ status, error, headers }: Refusal, streamId: string | null = null): string {
+export function errorEvent({ status, error, headers }: RefusalEvent, streamId: string | null = null): string {
   const { code = null, message = "", param = null } = error;
   const event = { type: "error", status, error, headers, code, message, param, sequence_number: 0 };
   return inLane(JSON.stringify(event), streamId);

@@ -10,7 +10,7 @@ import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";
 import type { SocketCalls } from "./socket-calls.ts";
 
 /** The reason why an exchange has no answer, or only a part of one. */
-export class ConnectionLost extends Error {
+export class EngineConnection extends Error {
   override readonly name = "ConnectionLost";
   /**
    * Whether the connection had served before and closed before the first byte of this answer. The engine may not have
@@ -189,7 +189,7 @@ export class Connection implements Line, PausedLine {
   }
 
   #lost(cause: unknown): void {
-    this.#end(new ConnectionLost(cause, this.#served > 0 && this.#exchange?.isBegun === false));
+    this.#end(new EngineConnection(cause, this.#served > 0 && this.#exchange?.isBegun === false));
   }
 
   /** Bytes arrived while no request was outstanding. Whatever they are, they would be taken for the next answer. */

@@ -4,7 +4,7 @@
  */
 import type { Standing } from "../../../core/auth/standing.ts";
 import type { Principal } from "../../../core/auth/verdict.ts";
-import type { Call, Connection } from "../../../core/http/call.ts";
+import type { Call, ClientConnection } from "../../../core/http/call.ts";
 import { type CloseReason, closeReasons, type Socket, type SocketOwner } from "../../../core/http/socket.ts";
 import type { Retiring } from "../../../core/http/sockets.ts";
 import { Fault } from "../../../core/inference/fault.ts";
@@ -41,7 +41,7 @@ export class ResponsesConnection implements SocketOwner, Retiring {
   readonly #state: SocketState;
   /** The headers of each request, which are those of the upgrade. */
   readonly #headers: Headers;
-  readonly #connection: Connection;
+  readonly #connection: ClientConnection;
   readonly #running = new Set<AbortController>();
   #socket: Socket | null = null;
   #place: Disposable | null = null;

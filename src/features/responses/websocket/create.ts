@@ -4,7 +4,7 @@
  */
 import type { JsonBody } from "../../../core/body/read.ts";
 import type { Call } from "../../../core/http/call.ts";
-import type { Answer } from "../../../core/http/frame.ts";
+import type { HttpAnswer } from "../../../core/http/frame.ts";
 import type { InferenceEvent } from "../../../core/inference/event.ts";
 import { Fault } from "../../../core/inference/fault.ts";
 import type { Adapter } from "../../../core/operations/adapter.ts";
@@ -101,7 +101,7 @@ export class Create implements Disposable {
     dependencies: ResponsesDependencies,
     call: Call,
     input: InferenceInput<ResponsesRequest>,
-  ): Promise<Answer> {
+  ): Promise<HttpAnswer> {
     call.watchClient();
     await this.#turn(call);
     const adapter = this.#adapter(dependencies);
@@ -169,7 +169,7 @@ async function unanswered(
   call: Call,
   input: InferenceInput<ResponsesRequest>,
   adapter: Adapter<ResponsesRequest, ResponseObject>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const prepared = await prepare(dependencies, call, input, adapter, null);
   const { limits } = dependencies;
   return streamed({ call, adapter, prepared, events: emptyAnswer(prepared.identity), headers: {}, limits });

@@ -5,13 +5,13 @@ import type { InferenceRequest } from "./request.ts";
  * Empties the conversation and the tools in place, because several objects refer to them until the answer's end.
  * docs/design/service.md, Memory in flight.
  */
-export function letGo({ turns, tools, passed }: InferenceRequest): void {
-  passed?.letGo();
+export function emptyRequest({ turns, tools, passed }: InferenceRequest): void {
+  passed?.release();
   turns.length = 0;
   tools.length = 0;
 }
 
 /** Reports whether the request was emptied: a request always has a conversation. */
-export function isLetGo({ turns }: InferenceRequest): boolean {
+export function isEmptied({ turns }: InferenceRequest): boolean {
   return turns.length === 0;
 }
