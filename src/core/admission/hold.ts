@@ -9,7 +9,7 @@ import { nanos_max } from "../store/ledger.ts";
 export const stepTokens = 4096;
 const leastTokens = 256;
 
-/** The tokens of one request stay below this, and its nanos below `nanos_max`, whatever anybody reports. */
+/** A request's tokens stay below this, and its nanos below `nanos_max`, whatever an engine reports. */
 const tokens_max = 1e8;
 
 export interface HoldPlan {
@@ -20,7 +20,7 @@ export interface HoldPlan {
   outputTokensCap: number;
 }
 
-/** The input at the highest input price, and one output step. */
+/** The hold of a request: the input at the highest input price, and one step of output. */
 export function holdFor(inputTokens: number, model: Model, request: InferenceRequest): HoldPlan {
   const { prices } = model;
   const searches = request.passed?.searches ?? 0;
@@ -34,7 +34,7 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
       costOf(whole(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
       nanos_max,
     ),
-    // A whole answer that is passed on cannot grow its hold.
+    // The hold of an unstreamed answer that is passed on cannot grow, so it covers the whole answer.
     outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
     outputTokens_min: Math.min(outputTokensCap, leastTokens),
     outputTokensCap,

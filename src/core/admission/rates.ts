@@ -40,7 +40,8 @@ export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency:
 }
 
 /**
- * Takes from the rates; null if none limits the request. Throws the Fault of a refusal, or 503 if no store can count.
+ * Takes from the rates; null if no rate limits the request. Throws the Fault of a refusal, or `storage_unavailable`
+ * (503) if no store can count.
  */
 async function taking(rates: Rates, entry: Entry, money: MoneyWords): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
@@ -79,8 +80,8 @@ function subjectsOf({ plan, principal, model }: Entry): readonly RateSubject[] {
 const none: readonly RateSubject[] = [];
 
 /**
- * The tokens that a request may need: its input and an output step, as it will be held; and the least that a hold
- * starts with.
+ * The tokens that a request may need: its input and an output step, as much as it will hold; and the least with which a
+ * hold starts.
  */
 function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokens_min"> {
   const { outputTokens, outputTokens_min } = holdFor(inputTokens, model, request);

@@ -31,7 +31,7 @@ import {
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
-/** `leastNanos`: the least that the request must hold to start. */
+/** The fault of a refused admission. `leastNanos`: the least that the request must hold to start. */
 export function admissionRefusal(
   answer: Exclude<AdmitAnswer, { answer: "granted" }>,
   leastNanos: number,
@@ -64,7 +64,7 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
   return headers;
 }
 
-/** The readings of the organization, even if a key or team was the limit: headers describe its account. */
+/** The organization's readings, from which headers are made even if the limit of a key or team refused the request. */
 interface Account extends Pick<Shortage, "windows" | "zone"> {
   words: RefusalWords;
 }
@@ -83,7 +83,8 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
     const met = metLimit(short[0] ?? window, shortage, leastNanos, window.resetAt);
     return usageLimitReached(problem, { window, resets, met }, shortage, account);
   }
-  // No reset of the plan's own windows makes room; that of the extra usage does, which is the month's.
+  // The plan's own windows are too small for the request even when they are empty; only the month's reset, with its
+  // extra usage, can make room.
   const whole = `${who}'s whole ${words.inWords(infinite(windows[tooSmall].limit))} ${spanNames[tooSmall]}`;
   const extraState = `the ${who} ${statesOf([extraLimit(extra)], words)}`;
   const problem = `${needs(leastNanos, words)}, more than the ${whole}, and ${extraState}`;
@@ -92,7 +93,7 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
   return usageLimitReached(problem, { window, resets: "Its extra usage", met }, shortage, account);
 }
 
-/** Settled use leaves too little, and extra usage cannot take the request, until `until.window` resets. */
+/** The fault if settled use leaves too little and extra usage cannot take the request, until `until.window` resets. */
 function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string; met: LimitMet },
@@ -191,7 +192,10 @@ function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.e
 const statesOf = (limits: readonly NamedLimit[], money: MoneyWords) =>
   limits.map((limit) => stateOf(limit, money)).join(", and ");
 
-/** `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests hold $3.00`. */
+/**
+ * The state of a limit in words: `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests
+ * hold $3.00`.
+ */
 function stateOf(limit: NamedLimit, { inWords }: MoneyWords): string {
   const left = leftOf(limit);
   const whole = `its ${inWords(limit.limit ?? 0)}${forModels(limit)} ${spanNames[limit.kind]}`;
@@ -211,7 +215,7 @@ function lessHelps({ windows, extra }: Shortage): boolean {
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
 }
 
-/** The room that settled use leaves; below zero after a plan became smaller. */
+/** The room that settled use leaves; negative if the limit was lowered below it. */
 function room({ limit, used }: Pick<NamedLimit, "limit" | "used">): number {
   return infinite(limit) - used;
 }

@@ -20,14 +20,14 @@ export type Settlement = Pick<
 
 export interface Reservation {
   readonly grant: Granted;
-  /** The readings of the sliding rates, without this request. */
+  /** The readings of the sliding rates before this request took from them. */
   readonly rates: RateReadings;
   /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
   readonly signal: Signal;
   /**
-   * Says whether so many output tokens in all may leave: true at once while they are held, else a promise that waits for
-   * the hold to grow. False: a usage window is at its end, and generation ends with the protocol's length reason. Throws,
-   * or rejects with, the signal's Fault.
+   * Whether this many output tokens in all may be delivered: true at once while they are held, else a promise that
+   * waits for the hold to grow. False: a usage window is used up, and generation ends with the protocol's length
+   * reason. Throws, or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean>;
   /** Records the usage so far. If it was delivered, the next checkpoint has it. */
@@ -51,7 +51,7 @@ export interface ReservationParts {
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
-  /** The amount that the request took of sliding rates; null if none limits it. */
+  /** The amount that the request took from sliding rates; null if none limits it. */
   taken: RateTaken | null;
   /** Called once, when the ledger has confirmed the settlement. */
   settled?: (answer: SettleAnswer, requestId: string) => void;
@@ -59,7 +59,7 @@ export interface ReservationParts {
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
-/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;

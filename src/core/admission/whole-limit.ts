@@ -1,6 +1,6 @@
 /**
- * The refusal of a request that can never pass: the least that it must hold is above a whole limit, so that no reset
- * helps and waiting is in vain. It says which limit that is, whose, its size, and what was asked for. Rules:
+ * The refusal of a request that can never pass: the least that it must hold is more than a whole limit, so that waiting
+ * is in vain. It says which limit that is, whose, its size, and what was asked for. Rules:
  * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
@@ -22,13 +22,13 @@ import {
 
 export interface WholeLimit extends Limited {
   limit: WindowKind | "tokens_per_minute";
-  /** Nanos of a window, or tokens of a minute. */
+  /** The limit's size: nanos of a window, or tokens of a minute. */
   value: number;
   /** The extra usage that relieves the organization's windows; absent for every other limit. */
   extra?: { enabled: boolean; capNanos: number | null; available: number };
 }
 
-/** `needed` is counted in what the limit counts. */
+/** The fault. `needed` is in the unit of the limit, nanos or tokens. */
 export function beyondWholeLimit(whole: WholeLimit, needed: number, words: RefusalWords): Fault {
   const { limit, value, extra } = whole;
   const { plan, currency, inWords } = words;

@@ -1,4 +1,4 @@
-/** The connection that a request came on: its address, and the runtime's timeout of it. */
+/** The connection on which a request came: its address, and the runtime's timeout for it. */
 import type { Bounds } from "./bounds.ts";
 import type { ClientConnection } from "./call.ts";
 import { isLoopback } from "./client-address.ts";

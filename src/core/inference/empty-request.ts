@@ -1,4 +1,3 @@
-/** Frees the memory of a request that will not be sent again. */
 import type { InferenceRequest } from "./request.ts";
 
 /**
@@ -11,7 +10,7 @@ export function emptyRequest({ turns, tools, passed }: InferenceRequest): void {
   tools.length = 0;
 }
 
-/** Reports whether the request was emptied: a request always has a conversation. */
+/** Whether the request was emptied. One that was not always has turns. */
 export function isEmptied({ turns }: InferenceRequest): boolean {
   return turns.length === 0;
 }

@@ -1,6 +1,6 @@
 /**
  * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
- * and sent. A failure before the first part is thrown, so that it has its true status.
+ * and sent. A failure before the first part of the answer is thrown, so that its status can still be sent.
  */
 import type { Call } from "../http/call.ts";
 import type { HttpAnswer } from "../http/frame.ts";

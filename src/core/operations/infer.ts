@@ -1,6 +1,6 @@
 /**
- * The path of every inference request, whatever its protocol; the adapter has the differences. The frame that made the
- * call ends everything that begins here, however the request ends.
+ * The path of every inference request; the adapter has the differences between protocols. The frame that made the call
+ * ends everything that begins here, however the request ends.
  */
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
@@ -13,7 +13,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { type InferenceInput, prepare } from "./prepare.ts";
 import type { AnswerSink } from "./sink.ts";
 
-/** An async function keeps its arguments in memory until it ends, so the parsed body must not be one. */
+/** Not async: an async function keeps its arguments, here the parsed body, in memory until it ends. */
 export function infer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
@@ -29,7 +29,7 @@ export function infer<Wire extends InferenceWire, Reply>(
   );
 }
 
-/** Null if the answer is not kept, as for most requests. */
+/** The sink that keeps the answer; null if it is not kept, as for most requests. */
 function sinkOf<Wire extends InferenceWire, Reply>(
   { sinks }: Dependencies,
   call: Call,

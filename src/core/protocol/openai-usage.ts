@@ -6,7 +6,7 @@ import type { CountPlaces, FieldPath, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject } from "./json.ts";
 import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
-/** The report in a whole reply or in a chunk. A 0 is a count; a report without both input and output is none. */
+/** The report in a complete reply or in a chunk; null if it has neither input nor output. A 0 is a count. */
 export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlaces): Report | null {
   let usage: unknown;
   for (const path of row.objects) if (!isObject(usage)) usage = valueAt(wire, path);
@@ -45,8 +45,8 @@ function valueAt(object: JsonObject, path: FieldPath): unknown {
 }
 
 /**
- * Adds the cached tokens to the prompt where they are proved to be beside it: there are more of them than it has, or the total
- * is larger by exactly them.
+ * Adds the cached tokens to the prompt where the numbers prove that it does not include them: there are more of them
+ * than the prompt has, or the total is larger by exactly them.
  */
 function withCached(values: ReportedValues, total: unknown): ReportedValues {
   const { prompt, output, cached = 0, written = 0, reasoning } = values;

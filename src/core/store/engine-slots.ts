@@ -3,7 +3,9 @@
  * renews them by exchanges, and begins no more requests than it holds: docs/routing.md, One limit for all nodes.
  */
 
-/** A count for each part of a limit: the common one, and the one that is kept for quiet organizations. */
+/**
+ * A number of requests in each part of a limit: the common part, and the one that is reserved for quiet organizations.
+ */
 export interface SlotCounts {
   common: number;
   reserved: number;
@@ -11,7 +13,7 @@ export interface SlotCounts {
 
 /** The request of one process in an exchange. */
 export interface SlotsAsked {
-  /** The name of this process's share, never used again. */
+  /** The name of this process's share, which is used once. */
   name: string;
   /** It rises with each exchange of the name, so that a late one changes nothing. */
   number: number;

@@ -1,4 +1,4 @@
-/** Anthropic Messages, both ways. */
+/** The codec of Anthropic Messages, for callers and for engines. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { endsBy } from "../frame-writer.ts";
 import type { Message, MessagesRequest } from "./contract.ts";

@@ -23,7 +23,10 @@ import { imageKindOf } from "./images.ts";
 import { withNative } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
-/** Also collects features that only engines that speak Messages have: for each, the first field that asks for it. */
+/**
+ * The capabilities that a request needs, and the features that only engines of Messages have: for each, the first field
+ * that asks for it.
+ */
 export class MessagesNeeds extends Needs {
   readonly native: NativeNeed[] = [];
 
@@ -46,7 +49,7 @@ export function textParts(content: string | readonly TextBlockParam[]): TextPart
   return typeof content === "string" ? [{ kind: "text", text: content }] : content.map(textPart);
 }
 
-/** A path is made only if it is needed: most parts are texts, which need none. */
+/** Makes a field's path. Called only when the path is needed: most parts are texts, which need none. */
 export type MakePath = () => string;
 
 /** Appends a block of a user's message or of a tool result to `parts`. */

@@ -47,7 +47,7 @@ function isNamelessCall(block: unknown): boolean {
   return isObject(block) && block.type === "tool_use" && textOf(block.name) === "";
 }
 
-/** A class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class AnswerDecoder extends BaseAnswerDecoder {
   readonly #parts: AnswerParts;
   #values: ReportedValues | undefined;
@@ -110,7 +110,7 @@ class AnswerDecoder extends BaseAnswerDecoder {
     return usageEvents(early);
   }
 
-  /** `isWhole`: the answer has ended, even if the engine gave no reason. */
+  /** Ends the answer. `isWhole`: the answer is complete even if the engine gave no reason for its end. */
   #stop(isWhole = false): InferenceEvent[] {
     const { known, unknown } = this.reason;
     if (known === null && unknown === undefined && !isWhole) return this.fail(answerCutShort("stop_reason"));

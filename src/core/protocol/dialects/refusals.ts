@@ -1,4 +1,4 @@
-/** The texts of refusals, as far as engines are known to use them: docs/engines.md, What engines say. */
+/** Patterns of error messages that engines are known to send: docs/engines.md, What engines say. */
 import type { Refusals } from "../dialect.ts";
 
 export const anyRefusals: Refusals = {
@@ -9,7 +9,7 @@ export const anyRefusals: Refusals = {
     // LiteLLM, Bedrock, z.ai, DashScope, Moonshot, Copilot.
     /ContextWindowExceeded|input is too long|prompt exceeds max length|range of input length should be/i,
     /exceeded model token limit|prompt token count of \d+ exceeds/i,
-    // llama.cpp, of an embedding, with 500.
+    // llama.cpp, for an embedding, with status 500.
     /input \(\d+ tokens\) is too large to proc/i,
   ],
   inputTokens: [

@@ -1,4 +1,4 @@
-/** OpenAI chat completions, both ways. */
+/** The codec of OpenAI chat completions, for callers and for engines. */
 import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { endsBy } from "../frame-writer.ts";
@@ -18,7 +18,7 @@ export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion
   fault: { encode: encodeFault },
 };
 
-/** The answer needs the names of the custom tools, to write their calls. */
+/** The part that the answer needs: the names of the custom tools, whose calls are written differently. */
 function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
   return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
 }

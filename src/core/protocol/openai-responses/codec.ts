@@ -1,4 +1,4 @@
-/** OpenAI Responses, both ways. */
+/** The codec of OpenAI Responses, for callers and for engines. */
 import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { WrittenStream } from "./broken-stream.ts";
@@ -28,7 +28,7 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
   fault: { encode: encodeFault },
 };
 
-/** The codec of `/v1/responses/compact`: a compaction with an answer in a form of its own. It is never streamed. */
+/** The codec of `/v1/responses/compact`: a compaction, whose answer has a form of its own and is never streamed. */
 export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
   ...openaiResponsesCaller,
   request: { decode: decodeRequest, remainder: compactRemainder },

@@ -1,7 +1,7 @@
 /**
- * Writes a request for an engine that speaks Responses. A feature that would change the answer, and that the protocol cannot
- * express, is refused by name. One that only tunes the answer (`seed`) is left out. There are no nulls, the engine stores
- * nothing, and equal requests have equal bytes.
+ * Writes a request for an engine that speaks Responses. A feature that would change the answer and that the protocol
+ * cannot express is refused with its name; one that only tunes the answer (`seed`) is left out. The body has no nulls,
+ * the engine is told to store nothing, and equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, InputPart, OutputFormat, Reasoning, Tool, Turn } from "../../inference/request.ts";
@@ -85,7 +85,7 @@ function encodeTools(tools: readonly Tool[], dialect: Dialect): Readonly<JsonObj
   return out;
 }
 
-/** A custom tool, and one of a namespace, cannot be chosen by a plain name. */
+/** Whether the tool is a plain function: a custom tool or one of a namespace cannot be chosen by a plain name. */
 function isFunction({ native }: Tool): boolean {
   return (wireOf(native)?.type ?? "function") === "function";
 }
@@ -117,7 +117,7 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
 }
 
-/** The object of a Responses caller, or else a level that all engines know. */
+/** The `reasoning` object of a Responses caller, or else an effort that all engines know. */
 function encodeReasoning(reasoning: Reasoning, dialect: Dialect): JsonObject | undefined {
   const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };
