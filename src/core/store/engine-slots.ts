@@ -15,37 +15,37 @@ export interface SlotCounts {
 export interface SlotsAsked {
   /** The name of this process's share, which is used once. */
   name: string;
-  /** It rises with each exchange of the name, so that a late one changes nothing. */
+  /** The number of the exchange, which rises with each of this name, so that a late one changes nothing. */
   number: number;
-  /** The limit as this process has it configured. The smallest of the fleet holds. */
+  /** The limit that this process has configured. The smallest of the fleet's applies. */
   limits: SlotCounts;
-  /** The process begins nothing beyond these until it has the answer. */
+  /** The slots that the process holds; it begins nothing beyond them until it has the answer. */
   held: SlotCounts;
-  /** The requests that run, and those that wait. */
+  /** The running and the waiting requests of the process. */
   wanted: SlotCounts;
-  /** The sum of the weights of the organizations that wait; at least 1. */
+  /** The sum of the weights of the organizations with waiting requests; at least 1. */
   weight: number;
 }
 
 export interface SlotsGranted {
-  /** The process holds these now; never fewer than it reported as held. */
+  /** The slots that the process holds now; never fewer than it reported as held. */
   held: SlotCounts;
-  /** The slots that it should hold. It gives back the rest as soon as its requests end. */
+  /** The slots that the process should hold. It gives back the rest as soon as its requests end. */
   target: SlotCounts;
   /** The number of processes that share the limit. */
   processes: number;
-  /** Whether another process has fewer than it should. */
+  /** Whether another process has fewer slots than it should. */
   isShort: boolean;
 }
 
 export interface EngineSlots {
   /** Rejects if the store is away, or if the exchange came too late. */
   exchange(engine: string, asked: SlotsAsked): Promise<SlotsGranted>;
-  /** Gives everything back. */
+  /** Gives back all slots. */
   leave(engine: string, name: string): Promise<void>;
 }
 
-/** The store gives the slots of a process to others if it has not heard from it for so long. */
+/** After so long without an exchange, the store gives the slots of a process to others. */
 export const slots_lease_ms = 3_000;
-/** A process begins nothing this long after it began its last exchange that was answered. */
+/** A process begins no request later than this after the start of its last exchange that was answered. */
 export const slots_fence_ms = 2_000;

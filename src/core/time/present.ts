@@ -1,7 +1,7 @@
 /**
- * The current members where many come and go, instead of a Set. When a Set grows, its old table stays behind with all
- * its members and points to the next one. Once a full collection has found a table, the quick ones find all that
- * follow, so members that have left are kept until the next full collection: docs/design/runtime.md, Bun as a server.
+ * A set whose members come and go often, in place of a Set. When a Set grows, its old table stays behind with all its
+ * members and points to the next one. Once a full collection has found a table, the quick ones find all that follow, so
+ * members that have left are kept until the next full collection: docs/design/runtime.md, Bun as a server.
  */
 export class Present<Member> {
   readonly #places: PresentEntry<Member>[] = [];
@@ -31,7 +31,7 @@ export class Present<Member> {
   }
 }
 
-/** A member's place, from `enter` to `leave`. */
+/** A member's entry, from `enter` to `leave`. */
 export interface PresentEntry<Member> {
   readonly member: Member;
   at: number;

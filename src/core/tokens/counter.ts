@@ -20,7 +20,10 @@ interface Refused {
 }
 
 export interface TokenCounter {
-  /** The body's memory is transferred to the worker. Throws the Fault of the body's first offence, or `overloaded`. */
+  /**
+   * Examines a body, whose memory is transferred to the worker. Throws the Fault of the body's first offence, or
+   * `overloaded`.
+   */
   examine(asked: ExamineRequest): Promise<Examined>;
   stop(): void;
 }
@@ -36,7 +39,7 @@ export interface Thread {
 
 export interface CounterSettings {
   workers_max: number;
-  /** The bodies that may wait, and their bytes. Beyond that, a request is refused as `overloaded`. */
+  /** The most bodies that may wait, and their bytes. Further requests are refused as `overloaded`. */
   waiting_max: number;
   waiting_bytes_max: number;
   /** How long a worker may take for one body, its own start included. */
@@ -64,7 +67,7 @@ interface Crew {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** `failed` is called with the reason why a worker was given up. */
+/** The counter. `failed` is called with the reason why a worker was given up. */
 export function tokenCounter(
   startThread: () => Thread,
   failed: (cause: unknown) => void,

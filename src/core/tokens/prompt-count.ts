@@ -1,6 +1,6 @@
 /**
- * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, for a
- * settlement of what no engine reported. Nobody waits for it long, and it may fail: then the estimate is charged.
+ * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, to settle
+ * a request whose engine reported nothing. Nobody waits for it long, and it may fail: then the estimate is charged.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { mediaOf } from "../inference/media.ts";
@@ -18,7 +18,7 @@ export interface PromptRequest {
   model: { id: string; tokenizer?: string | undefined };
 }
 
-/** Null at once if it cannot be counted. */
+/** Counts a prompt. Returns null at once if it cannot be counted. */
 export type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
 
 export interface AnswerCounted {
@@ -36,7 +36,7 @@ export interface PromptCountSettings {
 
 export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
 
-/** Reports whether the model's tokenizer is known, and the body small enough to be worth it. */
+/** Whether the model's tokenizer is known, and the body small enough to be worth counting. */
 export function isCountable(
   { model, inputBytes }: Omit<PromptRequest, "request">,
   { body_bytes_max }: PromptCountSettings = promptCountSettings,
@@ -73,7 +73,7 @@ export function promptCount(
   };
 }
 
-/** Rejects if the model's tokenizer is not known. */
+/** A function that counts answers. It rejects if the model's tokenizer is not known. */
 export function answerCount(
   counter: Pick<TokenCounter, "examine">,
   settings: PromptCountSettings = promptCountSettings,

@@ -1,4 +1,4 @@
-/** The worker: one body after another, each answered by its number. It is an entry point (scripts/build.ts). */
+/** The worker's entry point (scripts/build.ts): examines one body after another, and answers each with its number. */
 
 import { fullGC } from "bun:jsc";
 import { compact } from "../inference/compact.ts";
@@ -18,7 +18,7 @@ self.onmessage = ({ data: { number, asked } }) => {
   void answerTo(number, asked).then((answer) => self.postMessage(answer));
 };
 
-/** Garbage of a larger body is collected before the next one, while the worker serves nobody. */
+/** After a body larger than this, garbage is collected before the next one. */
 const large_bytes = 2 * 1024 * 1024;
 
 async function answerTo(number: number, asked: ExamineRequest): Promise<WorkerAnswer> {

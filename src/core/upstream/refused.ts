@@ -1,4 +1,4 @@
-/** The refusal of an engine. */
+/** Reads an engine's refusal, and makes it a fault. */
 import { Fault } from "../inference/fault.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { dialects } from "../protocol/dialects.ts";
@@ -10,13 +10,16 @@ import { parseLarge } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
 import type { Sending } from "./send.ts";
 
-/** The limit of what is read. */
+/** The most bytes of a refusal that are read. */
 const refusal_bytes_max = 64 * 1024;
 
 export interface EngineRefusal {
   fault: Fault;
   end: AttemptEnd;
-  /** The dialect in which the engine may take the request after all: it refused a field that only helps. */
+  /**
+   * The dialect in which the engine may accept the request after all, because it refused only a field that is not
+   * essential; else null.
+   */
   lesser: Dialect | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Turns the bytes of a streamed answer into events, however they are cut. Frames that differ in their delta alone take
- * a shorter way.
+ * Turns the bytes of a streamed answer into events, however they are cut. Frames that differ only in their delta take a
+ * shorter way.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { AnswerReader, EngineDecoder } from "../protocol/codec.ts";

@@ -10,7 +10,7 @@ import { Connection, type Owner } from "./connection.ts";
 export interface Origin {
   host: string;
   port: number;
-  /** The address of the host, if it is resolved already. Null: the name has no address. */
+  /** The address of the host, if it was resolved before. Null: the name has no address. */
   address?: string | null;
   /** Null if the connection has no TLS. */
   tls: TlsSettings | null;
@@ -22,7 +22,7 @@ export interface TlsSettings {
   certificate: { cert: string; key: string } | null;
 }
 
-/** The connection could not be made, so nothing was sent. */
+/** Thrown if the connection could not be made. Nothing was sent. */
 export class ConnectFailed extends Error {
   override readonly name = "ConnectFailed";
   readonly isTimeout: boolean;
@@ -35,13 +35,13 @@ export class ConnectFailed extends Error {
 
 export interface Dialing {
   origin: Origin;
-  /** The time for the name, TCP and TLS together. */
+  /** The time for name resolution, TCP and TLS together. */
   connect_ms: number;
   signal: Signal;
   line: Owner;
 }
 
-/** Throws ConnectFailed, or the signal's reason. */
+/** Opens a connection. Throws ConnectFailed, or the signal's reason. */
 export async function dial({ origin, connect_ms, signal, line }: Dialing): Promise<Connection> {
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
@@ -54,7 +54,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   try {
     return await Promise.race([opening, over.promise]);
   } catch (cause) {
-    // If the connection is still made later, it is closed at once.
+    // If the connection is made after that, it is closed at once.
     isGivenUp = true;
     opening.then((late) => late.close()).catch(() => {});
     if (signal.aborted || cause instanceof ConnectFailed) throw cause;
@@ -88,8 +88,8 @@ type Resolve = (host: string) => Promise<string[]>;
 const resolved: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /**
- * A name may not resolve to this machine unless it stands for it: otherwise the owner of the name would decide what is
- * called here.
+ * The addresses of a host. A name that does not stand for this machine must not resolve to it: otherwise the owner of
+ * the name would decide which local service is called.
  */
 export async function addressesOf(host: string, resolve: Resolve = resolved): Promise<string[]> {
   if (isIP(host)) return [host];
@@ -112,7 +112,7 @@ function connected(address: string, origin: Origin, line: Owner): Promise<Connec
   return promise;
 }
 
-/** The receiver of a socket's events: its connection, or before that the code that waits for one. */
+/** The receiver of a socket's events: its connection, or the code that still waits for one. */
 type Peer = Connection | Greeting;
 
 /** All sockets share these handlers, and differ in their data. */
@@ -132,7 +132,7 @@ const handlers: SocketHandler<Peer> = {
   connectError: ({ data }, cause) => data.closed(cause),
 };
 
-/** A socket on its way to a connection. */
+/** A socket whose connection is being made. */
 class Greeting {
   readonly #origin: Origin;
   readonly #line: Owner;
@@ -151,7 +151,7 @@ class Greeting {
     if (!this.#origin.tls) this.#ready(new Connection(socket, this.#line));
   }
 
-  /** Bun has compared the name, too. */
+  /** The TLS handshake is done. Bun has compared the name, too. */
   shaken(socket: Socket<Peer>, failure: unknown): void {
     if (!this.#origin.tls) return;
     if (failure === null) {
@@ -166,7 +166,7 @@ class Greeting {
     this.#failed(cause ?? new Error("the connection closed before it was ready"));
   }
 
-  // No request is waiting yet.
+  // No request has been sent, so nothing waits for bytes.
   received(): void {}
   drained(): void {}
   ended(): void {}
