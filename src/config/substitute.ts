@@ -1,6 +1,6 @@
 /**
- * `${NAME}` in a string of sluice.yaml stands for an environment variable, `${file:PATH}` for the text of a file; `$${`
- * stands for `${` itself.
+ * Replaces references in the strings of sluice.yaml: `${NAME}` by an environment variable, `${file:PATH}` by the text
+ * of a file, and `$${` by `${` itself.
  */
 import { secretText } from "./secret.ts";
 import type { ReadFile } from "./source.ts";
@@ -12,7 +12,7 @@ export interface SubstituteSources {
 
 interface Substituted {
   text: string;
-  /** Problems are a sentence each. They name variables and files, never their contents. */
+  /** The problems, a sentence each. They name variables and files, never their contents. */
   problems: string[];
 }
 

@@ -1,4 +1,4 @@
-/** Parses the bytes of a file into plain values, each with its position and how it was written. */
+/** Parses the bytes of a file into plain values, and keeps the position and the original text of each. */
 import {
   isAlias,
   isMap,
@@ -16,14 +16,14 @@ import { file_bytes_max, utf8Text } from "./source.ts";
 import { type SubstituteSources, substitute } from "./substitute.ts";
 import { syntaxMessage } from "./syntax.ts";
 
-/** sluice.yaml needs seven levels; many more are an attack on the stack. */
+/** The deepest nesting. sluice.yaml needs seven levels; many more would be an attack on the stack. */
 const depth_max = 64;
 
-/** The node at a path. An alias is resolved, but keeps its own place. */
+/** The node at a path. An alias is resolved, but keeps its own position. */
 interface Location {
   node: Node | null;
   place: FilePosition | null;
-  /** The place of its name, if it has one. */
+  /** The position of its name, if it has one. */
   namePlace: FilePosition | null;
 }
 
@@ -32,7 +32,7 @@ export interface YamlFile {
   empty: boolean;
   /** The value with `${NAME}` and `${file:…}` replaced. Undefined is a hole, whose problem is already reported. */
   value: unknown;
-  /** Finds the node at a path, or the nearest one around it. */
+  /** The node at a path, or the nearest one around it. */
   locate(path: Path): Location;
 }
 
@@ -51,7 +51,7 @@ export function readYaml(
   const document = parseDocument(text, {
     lineCounter: counter,
     prettyErrors: false,
-    // Duplicates are found below in linear time, with both places.
+    // Duplicate names are found below in linear time, with the positions of both.
     uniqueKeys: false,
     logLevel: "error",
   });
@@ -59,7 +59,7 @@ export function readYaml(
     const { line, col } = counter.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
-  // One mistake causes further errors, so only the first of a line is reported, on five lines at most.
+  // One mistake causes further errors, so only the first of each line is reported, and at most five lines.
   const firsts = new Map<number, [YAMLError, FilePosition]>();
   for (const error of document.errors.toSorted((one, other) => one.pos[0] - other.pos[0])) {
     const place = placeAt(error.pos[0]);
@@ -79,7 +79,10 @@ function decoded(bytes: Uint8Array, bytes_max: number): string | { problem: stri
   return utf8Text(bytes) ?? { problem: "is not UTF-8 text; save it as UTF-8" };
 }
 
-/** Reads each node once. An alias is its anchor's own value, so aliases of aliases cost no more than their text. */
+/**
+ * Makes the value, and reads each node once. An alias gets its anchor's own value, so aliases of aliases cost no more
+ * than their text.
+ */
 class Reader {
   readonly #sources: SubstituteSources;
   readonly #problems: Problems;
@@ -132,7 +135,7 @@ class Reader {
     return target?.value;
   }
 
-  /** The name, or null after reporting that it is not text or occurs twice. */
+  /** The name of a pair; null, after reporting it, if it is not text or occurs twice. */
   #name({ key }: Pair<Node>, path: Path, names: Map<string, FilePosition | null>): string | null {
     const name = nameOf(key);
     const place = this.#placeOf(key);
@@ -180,7 +183,7 @@ function childOf(node: Node | null, step: Path[number]): { name: Node | null; va
   return pair ? { name: pair.key, value: pair.value } : null;
 }
 
-/** The name as it is written, numbers included, or null if it is not a scalar. */
+/** The name as it is written, numbers included; null if it is not a scalar. */
 function nameOf(key: Node): string | null {
   return isScalar(key) ? sourceOf(key) : null;
 }

@@ -1,4 +1,6 @@
-/** Questions about the engine itself: its protocols, its metrics, its refusals, and what it does for a client that leaves. */
+/**
+ * Questions about the engine itself: its protocols, its metrics, its refusals, and what it does when a client leaves.
+ */
 import { imageUrlProblem } from "../../core/inference/image-url.ts";
 import { engineLoadOf, generatedTokens } from "../../core/routing/engine-load.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
@@ -50,12 +52,12 @@ const load: CheckQuestion = {
 
 const settled_ms = 400;
 const settling_ms_max = 5_000;
-/** A shorter answer ends before a client can leave it. */
+/** An answer with fewer tokens ends before a client can leave it. */
 const worth_tokens_min = 24;
-/** An engine that answers sooner may be done before it learns that its client left. */
+/** An engine that answers faster may be done before it learns that its client left. */
 const slow_ms_min = 1_500;
 
-/** The tokens that it has made so far, once it makes no more; null if it does not say. */
+/** The tokens that it has made in all, once it makes no more; null if it does not report them. */
 async function settled(engine: Asking): Promise<number | null> {
   const names = engine.dialect.load.generated;
   const count = async () => generatedTokens((await metricsOf(engine)) ?? "", names);

@@ -1,4 +1,4 @@
-/** Questions about texts: streams, counts, caps, stop sequences, forms of answers, pictures. */
+/** Questions about texts: streams, counts, caps, stop sequences, formats of answers, pictures. */
 import { samplingFields } from "../../core/protocol/engine-fields.ts";
 import { type Asking, callsOf, type Heard, says, textOf } from "./asking.ts";
 import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
@@ -52,7 +52,7 @@ const running = (form: "usage" | "timings", does: string): CheckQuestion => ({
 
 const cap_tokens = 8;
 
-/** An answer of more tokens than the cap shows that the field was not read. */
+/** Asks for an answer with a low cap in this field. A longer answer shows that the field is not read. */
 async function capped(engine: Asking, cap: "max_tokens" | "max_completion_tokens"): Promise<Judged> {
   const dialect = { ...engine.dialect, cap };
   const heard = await engine.put({ turns: [counting], outputTokens_max: cap_tokens }, { dialect });
@@ -104,7 +104,7 @@ const stops: CheckQuestion = {
   },
 };
 
-/** An engine that refuses a value of the wrong kind reads the field. One that ignores the field does not. */
+/** An engine that refuses a value of the wrong type reads the field. */
 const sampling = samplingFields.map(
   (name): CheckQuestion => ({
     name: `field_${name}`,
@@ -116,7 +116,7 @@ const sampling = samplingFields.map(
       const plain = await hello(engine);
       if (!plain.result) return unanswered(plain)!;
       const { end } = await engine.put({ extra: { [name]: "no number and no object" } });
-      // A service that refuses fields that it does not know refuses one with no meaning as well.
+      // A service that refuses unknown fields also refuses a field with a made-up name.
       if (end.kind !== "rejected") return unknown(`takes any value (${end.kind})`);
       const strict = await engine.once("a field that nobody has", () => engine.put({ extra: { sluice_check: "x" } }));
       return strict.end.kind === "rejected" ? no("refuses fields that it does not know") : yes("refuses a wrong value");
@@ -180,7 +180,7 @@ const logprobs: CheckQuestion = {
   },
 };
 
-/** 32 by 32 points, gray. */
+/** A picture of 32 by 32 gray pixels. */
 const picture =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mNoIAAYRhWMKhhVMFIVAABC" +
   "AAAfN5c2AAAAAABJRU5ErkJggg==";

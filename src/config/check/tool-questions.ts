@@ -1,4 +1,4 @@
-/** Questions about tools, and about the thoughts that come back within a turn of them. */
+/** Questions about tools, and about reasoning that is sent back within a turn of tool calls. */
 import type { AssistantPart, InferenceRequest, Tool, Turn } from "../../core/inference/request.ts";
 import type { Dialect, ReasoningField } from "../../core/protocol/dialect.ts";
 import { type Asking, callsOf, says, textOf } from "./asking.ts";
@@ -103,7 +103,7 @@ const oneCall: CheckQuestion = {
   },
 };
 
-/** An open turn of tools: templates leave out the thoughts of turns that are closed. */
+/** A turn of tool calls without its final answer: templates leave out the reasoning of turns that are complete. */
 function openTurn(thought: string | null): Turn[] {
   const calls: AssistantPart[] = tools.map(({ name }, index) => ({
     kind: "tool-call",
@@ -127,7 +127,7 @@ const results: CheckQuestion = {
   ask: async (engine) => taken(await withoutThought(engine)),
 };
 
-/** A thought has come back when the prompt's tokens grow by it. */
+/** Reasoning was read if it adds at least so many tokens to the prompt. */
 const thought_tokens_min = 8;
 
 async function comesBack(engine: Asking, rows: Partial<Dialect>): Promise<Judged> {

@@ -1,6 +1,6 @@
 /**
- * Compares engines' reports with our count of the same answers: reported ÷ counted output of recent answers, by model.
- * It shows an operator an engine that miscounts, even if every report is accepted.
+ * Compares engines' reports with our count of the same answers: reported ÷ counted output tokens of recent answers, by
+ * model. It shows an operator an engine that miscounts even though its reports are accepted.
  */
 
 export interface Divergence {
@@ -11,7 +11,7 @@ export interface Divergence {
 
 const answers_remembered = 256;
 
-/** Beyond this many models, the one that was seen longest ago is forgotten. */
+/** `models_max`: beyond it, the model that was used longest ago is forgotten. */
 export function divergence(models_max = 1000): Divergence {
   const models = new Map<string, { ratios: number[]; next: number }>();
   return {
