@@ -1,4 +1,4 @@
-/** POST /v1/completions */
+/** POST /v1/completions. */
 import { exampleAt } from "../../core/operations/examples.ts";
 import { encodeUsage } from "../../core/protocol/openai-chat/usage.ts";
 import { requires, rulesOf } from "../../core/protocol/rules.ts";
@@ -22,7 +22,7 @@ const engine: EngineShape<CompletionsRequest> = {
     model,
     prompt: promptOf({ ...wire, prompt: wire.prompt }),
     max_tokens: request.outputTokens_max,
-    // transformers fails at an empty list.
+    // transformers fails on an empty list.
     stop: wire.stop?.length ? wire.stop : undefined,
     stream,
     // Usage is always requested, because the service meters by it.

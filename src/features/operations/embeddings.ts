@@ -1,4 +1,4 @@
-/** POST /v1/embeddings */
+/** POST /v1/embeddings. */
 import { exampleAt } from "../../core/operations/examples.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
@@ -100,7 +100,7 @@ function wrongInput(input: unknown): Violation | null {
   return at < 0 ? null : invalid(`input[${at}]`, `must be ${alike}, but is ${describe(input[at])}.`);
 }
 
-/** Whether it is one text, or the token ids of one. */
+/** Whether the value is one input: a text, or its token ids. */
 function fits(value: unknown): boolean {
   if (typeof value === "string") return value !== "";
   return Array.isArray(value) && value.length > 0 && value.length <= ids_max && value.every(isTokenId);
@@ -114,7 +114,7 @@ function isIds(input: Exclude<Input, string>): input is number[] {
   return typeof input[0] === "number";
 }
 
-/** There is one vector for each input, and all have the same length. */
+/** The check of an answer: one vector for each input, all of the same length. */
 function checking({ input, dimensions }: EmbeddingsRequest): Checking {
   const { count } = inputsOf(input);
   const seen = new Uint8Array(count);
@@ -131,7 +131,7 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
       const vector = item.get("embedding");
       const numbers = vector?.kind === "text" ? floatsIn(vector.characters) : (vector?.numbers ?? 0);
       if (numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
-      // Some engines ignore the field, and are well: another request of theirs will be right.
+      // Some engines ignore `dimensions`. They are healthy: only this request is refused.
       if (dimensions && numbers !== dimensions)
         throw unsupportedByEngine(`vectors of ${dimensions} numbers`, "dimensions");
       if (length < 0) length = numbers;
@@ -145,7 +145,7 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
   };
 }
 
-/** The 32-bit floats in base64 of so many characters, with or without padding; 0 if it cannot hold whole ones. */
+/** The number of 32-bit floats in base64 of this length, with or without padding; 0 if it is no whole number. */
 function floatsIn(characters: number): number {
   const floats = Math.floor((characters * 3) / 16);
   const unpadded = Math.ceil((floats * 16) / 3);

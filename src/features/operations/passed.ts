@@ -21,20 +21,20 @@ import { streamedAnswer, wholeAnswer } from "./answer.ts";
 import type { PassedWire, Passing } from "./passing.ts";
 import { preparePassed } from "./prepare.ts";
 
-/** How an operation stands in the contract. */
+/** The operation's texts, schemas and examples in the contract. */
 interface Description {
   operationId: string;
   path: string;
   summary: string;
   description: string;
   request: TSchema;
-  /** The violation in a field of a body that the schema refuses, and whose union it cannot explain. */
+  /** A violation that the schema cannot explain, because it is in a union; null: none. */
   violation?(body: JsonObject): Violation | null;
   /** The rules between fields, beyond the schema. */
   rules?: Rules<Record<string, unknown>>;
   returns: string;
   answer: Content;
-  /** The answer as a stream, if there is such. */
+  /** The schema of the streamed answer, if the operation streams. */
   streamed?: Content;
   examples: readonly Example[];
 }
@@ -72,7 +72,7 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
   });
 }
 
-/** Not an async function, which would keep the parsed body in memory until it ends. */
+/** Not async: an async function would keep the parsed body in memory until it ends. */
 function pass<Wire extends PassedWire>(
   dependencies: Dependencies,
   call: Call,
@@ -93,7 +93,7 @@ function pass<Wire extends PassedWire>(
   });
 }
 
-/** No answer of these operations is kept, so that a key could not keep its promise. */
+/** Refuses `idempotency-key`: answers of these operations are not kept, so a repeat would be charged again. */
 function refuseKey({ request }: Call, { operation: name }: Passing<never>): void {
   if (!request.headers.has(keyHeader)) return;
   throw new Fault(

@@ -36,7 +36,7 @@ export async function keptAnswer<Wire extends InferenceWire, Reply>(
   return inBackground(call, response, headers, () => work().then(nothing, nothing));
 }
 
-/** Stores the answer. A background response that was cancelled before its end is not stored. */
+/** The function that stores the answer. A background response that was cancelled before its end is not stored. */
 function savingOf<Wire extends InferenceWire, Reply>(
   answering: Answering<Wire, Reply>,
   keeping: Keeping,

@@ -36,7 +36,7 @@ const ofStored = {
   faults: ["response_not_found"],
   otherFaults: true,
   faultShape: "responses",
-  // Responses make their own ids, so no example works as written.
+  // Responses get their ids when they run, so no example works as written.
   examples: [],
 } as const;
 
@@ -229,7 +229,7 @@ async function foundResponse(
   return stored;
 }
 
-/** A background response, for as long as its answer is kept. */
+/** A background response, as long as its answer is kept. */
 async function keptResponse(
   { kept, ledger }: ResponsesDependencies,
   principal: Principal,
@@ -239,7 +239,7 @@ async function keptResponse(
   if (!organization.keepsContent) return null;
   const found = await lookUp(() => kept.answers.response(organization.id, id));
   if (!found || person === null) return found;
-  // A response begins after its grant, which knows its key.
+  // A response begins after its grant, so there is a receipt, which names its key.
   const receipt = await lookUp(() => ledger.receipt(organization.id, found.requestId));
   return receipt && maySee(principal, receipt.personId) ? found : null;
 }

@@ -1,4 +1,4 @@
-/** The parts of a node that kept answers need, and their limits. */
+/** What kept answers need of a node, and their limits. */
 
 import type { Clock } from "../../core/time/clock.ts";
 import type { StorageRoom } from "./room.ts";
@@ -9,10 +9,10 @@ export interface KeptParts {
   answers: KeptAnswers;
   logs: AnswerLogs;
   settings(): KeptLimits;
-  /** How long an admission may take. */
+  /** How long an admission may take, in milliseconds. */
   grant_ms(): number;
   clock: Clock;
-  /** The answers that this node keeps and that have not ended. */
+  /** The answers that this node keeps and that still run. */
   open: Set<OpenAnswer>;
   room: Pick<StorageRoom, "ask">;
   metrics: KeptMetrics;
@@ -20,27 +20,27 @@ export interface KeptParts {
 
 export interface OpenAnswer {
   readonly requestId: string;
-  /** A background response: another node may cancel it. */
+  /** Whether it is a background response, which another node may cancel. */
   readonly isBackground: boolean;
-  /** Ends the work on it. Does nothing once it has ended. */
+  /** Ends the work on it. Has no effect after its end. */
   cancel(): void;
 }
 
 interface KeptLimits {
-  /** The limit of the log of one answer. */
+  /** The most bytes in the log of one answer. */
   answer_bytes_max: number;
-  /** The limit of all ended logs of an organization. */
+  /** The most bytes in all ended logs of an organization. */
   organization_bytes_max: number;
-  /** The limit of answers that one node keeps at once. */
+  /** The most answers that one node keeps at a time. */
   open_max: number;
 }
 
 export interface KeptMetrics {
-  /** The log of an answer is whole, and has so many bytes. */
+  /** Called when the log of an answer is complete, with its size. */
   kept(bytes: number): void;
-  /** An answer could not be kept to its end. */
+  /** Called when an answer could not be kept to its end. */
   unkept(why: Unkept): void;
-  /** A request got the answer of an earlier one. */
+  /** Called when a request got the answer of an earlier one. */
   replayed(): void;
 }
 

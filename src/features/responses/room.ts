@@ -11,9 +11,9 @@ import type { KeptAnswers } from "./store/kept.ts";
 const pause_ms = 1_000;
 
 export interface StorageRoom {
-  /** Has the answers of this organization checked, because it has a new one. */
+  /** Requests a check of this organization, because it has a new answer. */
   ask(organizationId: string): void;
-  /** Stops. Resolves when no check is running. */
+  /** Stops, and resolves when no check is running. */
   stop(): Promise<void>;
 }
 

@@ -15,13 +15,13 @@ import { type ChatRequest, readRequest } from "./request.ts";
 import type { Watch } from "./watch.ts";
 
 export interface ChatOptions {
-  /** The time to the first token; 0 unless set. */
+  /** The milliseconds to the first token; 0 by default. */
   ttft_ms?: number;
-  /** The pace; 0, which is as fast as possible, unless set. */
+  /** The pace; 0, the default, is as fast as possible. */
   tokens_per_second?: number;
-  /** Directives for every request. Those of the request come after them. */
+  /** Directives for every request. A request's own come after them, and override them. */
   directives?: string;
-  /** Set to false if answers are not to name the requested model. */
+  /** Whether answers name the requested model; true by default. */
   namesModel?: boolean;
 }
 
@@ -34,13 +34,15 @@ interface Call {
   pace: TokenPace;
 }
 
-/** Another form of the same: its requests as those of chat, and the chunks and answers of chat as its own. */
+/**
+ * A form other than chat: translates its requests into those of chat, and the chunks and answers of chat into its own.
+ */
 export interface Form {
   asked(body: unknown): unknown;
   written(json: string): string;
 }
 
-/** Throws a Refusal if the request cannot be answered. */
+/** Answers a chat request. Throws a SimulatorRefusal if that is not possible. */
 export function chat(
   request: Request,
   options: ChatOptions,
@@ -143,7 +145,7 @@ export function headers(directives: Directives, contentType: string): Record<str
   };
 }
 
-/** Waits until this moment, or until the client leaves. */
+/** Waits until this moment of `performance.now`, or until the client leaves. */
 export function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "clock">): Promise<void> {
   if (due_ms <= performance.now() || request.signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -152,7 +154,7 @@ export function waitUntil(due_ms: number, { request, clock }: Pick<Call, "reques
   });
 }
 
-/** The response after the client left, which nobody reads. */
+/** The response after the client has left, which nobody reads. */
 export function clientLeft({ watch }: Pick<Call, "watch">): Response {
   watch?.ended("client-left");
   return new Response(null, { status: 499 });

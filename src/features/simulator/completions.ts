@@ -1,4 +1,7 @@
-/** POST /v1/completions: the answers of chat to a bare prompt, in the form of completions. A suffix is part of the question. */
+/**
+ * POST /v1/completions: answers a bare prompt as chat would, in the form of completions. A suffix counts as part of the
+ * question.
+ */
 import { type ChatOptions, chatIn, type Form } from "./chat.ts";
 import type { Clock } from "./clock.ts";
 import type { TokenLogprob } from "./logprobs.ts";

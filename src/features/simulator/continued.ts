@@ -4,7 +4,10 @@ import { SimulatorRefusal } from "./refusal.ts";
 import type { ChatRequest } from "./request.ts";
 import { inputTokens } from "./text.ts";
 
-/** The request for the whole answer, without its beginning, and that beginning. Throws a Refusal if there is none. */
+/**
+ * Splits a request into one for the complete answer, and the beginning that it gives. Throws a SimulatorRefusal if it
+ * gives none.
+ */
 export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; beginning: string } {
   const last = chatRequest.messages.at(-1);
   if (last?.role !== "assistant")
@@ -17,7 +20,10 @@ export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; b
   return { request: { ...chatRequest, messages, tokens_max: Number.POSITIVE_INFINITY }, beginning: last.text };
 }
 
-/** The rest of an answer whose text begins like this, up to a limit of tokens; all of it if it begins otherwise. */
+/**
+ * The rest of an answer whose text begins with `beginning`, up to a limit of tokens; the whole answer if its text
+ * begins otherwise.
+ */
 export function restOf({ choices, usage }: SimulatedAnswer, beginning: string, tokens_max: number): SimulatedAnswer {
   const rest = choices.map((choice): Choice => {
     const all = choice.parts.map((part) => partAfter(part, beginning));

@@ -6,7 +6,7 @@
 import { SimulatorRefusal } from "./refusal.ts";
 
 interface DirectiveRule {
-  /** An example, with its value. */
+  /** An example of the directive with its value. */
   form: string;
   means: string;
   value: "none" | "word" | "whole" | "number" | "optional-whole";
@@ -98,7 +98,7 @@ export const documentation = {
 
 interface DirectedCall {
   name: string;
-  /** JSON; null if the simulator makes them up. */
+  /** JSON text; null: the simulator makes the arguments up. */
   arguments: string | null;
 }
 
@@ -111,7 +111,7 @@ export interface Directives {
   quirks: ReadonlySet<Quirk>;
 }
 
-/** Reads directives; later ones override earlier ones. Throws a Refusal (400) that lists the known ones. */
+/** Reads directives; later ones override earlier ones. Throws a SimulatorRefusal (400) that lists the known ones. */
 export function parseDirectives(...sources: string[]): Directives {
   const flags = new Set<Directive>();
   const quirks = new Set<Quirk>();
@@ -136,7 +136,7 @@ export function parseDirectives(...sources: string[]): Directives {
   return directives;
 }
 
-// It allows no bracket inside, so that unclosed brackets cost linear time.
+// No bracket is allowed inside, so that unclosed brackets cost only linear time.
 const brackets = /\[simulator:([^[\]]*)\]/gi;
 
 /** The directives in a text, and the text without them. */

@@ -1,4 +1,4 @@
-/** An error of the simulator, which the server writes in the form of engines. */
+/** An error of the simulator, which its server writes in the form of engines. */
 export class SimulatorRefusal extends Error {
   constructor(
     readonly status: number,

@@ -6,7 +6,7 @@ export interface ChatRequest {
   messages: Message[];
   stream: boolean;
   includeUsage: boolean;
-  /** `continuous_usage_stats` of vLLM: every chunk has the usage so far. */
+  /** `continuous_usage_stats` of vLLM: whether every chunk has the usage so far. */
   runningUsage: boolean;
   tokens_max: number;
   stops: string[];
@@ -40,13 +40,13 @@ export interface Tool {
 
 export interface ToolChoice {
   mode: "none" | "auto" | "required";
-  /** The tools that may be called; null for all. */
+  /** The names of the tools that may be called; null: all. */
   only: string[] | null;
 }
 
 type Json = Record<string, unknown>;
 
-/** Throws a Refusal (400) that names the first field that is wrong. Null counts as absent. */
+/** Reads the body. Throws a SimulatorRefusal (400) that names the first wrong field. Null counts as absent. */
 export function readRequest(body: unknown): ChatRequest {
   if (!isObject(body)) throw wrong("", "the body must be a JSON object");
   const tools = list(body, "tools").map(readTool);

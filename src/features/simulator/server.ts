@@ -1,7 +1,8 @@
 /**
- * The simulator is an OpenAI-compatible engine without a model. It is deterministic, says that it is a simulator, answers at a set
- * pace and fails on request (directives.ts, docs/simulator.md). Clients reach it over HTTP like any engine. It shares only the
- * parser of targets with the rest of the service, so that tests against it check the codecs independently.
+ * The simulator: an OpenAI-compatible engine without a model. It is deterministic, says that it is a simulator, answers
+ * at a set pace and fails on request (directives.ts, docs/simulator.md). Clients reach it over HTTP like any engine. It
+ * shares only the parser of request targets with the rest of the service, so that tests against it check the codecs
+ * independently.
  */
 import { targetOf } from "../../core/protocol/target.ts";
 import { type ChatOptions, chat } from "./chat.ts";
@@ -14,12 +15,12 @@ import { SimulatorRefusal } from "./refusal.ts";
 import type { Watch } from "./watch.ts";
 
 export interface SimulatorOptions extends ChatOptions {
-  /** 0 for a free one. */
+  /** The port; 0: any free one. */
   port?: number;
   hostname?: string;
-  /** The required key. Without it, any key or none is accepted. */
+  /** The required key. Absent: any key, or none, is accepted. */
   key?: string;
-  /** The models that GET /v1/models lists. Others are accepted, too. */
+  /** The models in GET /v1/models. Others are accepted, too. */
   models?: string[];
   /** Makes the watch of each request, except those of /health. */
   watch?: (request: Request, path: string) => Watch;
@@ -35,7 +36,10 @@ export interface Simulator {
 
 const body_bytes_max = 128 * 1024 * 1024;
 
-/** Throws the error of Bun.serve if the port is taken, and a Refusal if a directive of the options is unknown. */
+/**
+ * Starts the simulator. Throws the error of Bun.serve if the port is taken, and a SimulatorRefusal if a directive of
+ * the options is unknown.
+ */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   parseDirectives(options.directives ?? "");
   const clock = new Clock();
@@ -47,7 +51,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     // Without this, Bun shares a port that is taken, and another process would get half of the requests.
     reusePort: false,
     maxRequestBodySize: body_bytes_max,
-    // The default of ten seconds would cut a stream that is silent on purpose.
+    // Bun's default of ten seconds would cut a stream that is silent on purpose.
     idleTimeout: 0,
     fetch: (request) => respond(request, options, clock),
     error: () => errorResponse(new SimulatorRefusal(500, "Simulator: a defect of the simulator."), null),

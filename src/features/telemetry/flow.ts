@@ -48,7 +48,7 @@ function ratesBetween(first: CounterReading, now: CounterReading): Rates {
   };
 }
 
-/** The counters of a process now. */
+/** Reads the counters of a process now. */
 export function readingOf({ sum, buckets }: Pick<Instruments, "sum" | "buckets">, at_ms: number): CounterReading {
   const output = sum("inference_tokens_total", { class: "output" });
   return {

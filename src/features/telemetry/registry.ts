@@ -10,26 +10,26 @@ import type { MetricRow } from "./metric.ts";
 import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
 import { textOf } from "./text.ts";
 
-/** A reading for a scrape: one value, or one for each set of labels. */
+/** A value for a scrape: one number, or one for each set of labels. */
 export type MetricReading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;
 
 export interface Instruments {
   inc<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by?: number): void;
   /** `traceId`: that of the request, if it is traced. */
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
-  /** Reads the value of a gauge, or of a counter that is counted elsewhere. */
+  /** Sets the function that reads the value of a gauge, or of a counter that is counted elsewhere. */
   read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => MetricReading<Name>): void;
-  /** The sum of a counter over its cells that have these labels. */
+  /** The sum of a counter over all cells with these labels. */
   sum<Name extends NameOf<"counter">>(name: Name, labels?: Partial<LabelsOf<Name>>): number;
-  /** The observations of a histogram in each of its buckets, over all its cells. */
+  /** The observations of a histogram in each of its buckets, over all cells. */
   buckets(name: NameOf<"histogram">): Bucket[];
   render(format: Format): Promise<string>;
-  /** The same as values, for a node of several workers to merge (merged.ts). */
+  /** All metrics with their values, for a node of several workers to merge (merged.ts). */
   values(): Told[];
 }
 
 export interface Bucket {
-  /** Null: beyond all other buckets. */
+  /** The upper bound of the bucket; null: it has none. */
   upTo: number | null;
   count: number;
 }
@@ -88,7 +88,7 @@ function counts({ labels }: MetricRow) {
   return new Cells(labels, () => ({ value: 0 }));
 }
 
-/** The cells of a reading now. Earlier cells, such as the hash of another configuration, are dropped. */
+/** The cells of a new reading. Cells of earlier readings, such as the hash of another configuration, are dropped. */
 function counted(row: MetricRow, reading: MetricReading<MetricName>) {
   const cells = counts(row);
   for (const [labels, value] of typeof reading === "number" ? [[{}, reading] as const] : reading)
