@@ -90,7 +90,10 @@ function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizin
   };
 }
 
-/** Token ids are counted exactly, and texts by the model's tokenizer, without a chat template. */
+/**
+ * The counter of a passed request: token ids are counted exactly, and texts by the model's tokenizer, without a chat
+ * template.
+ */
 function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: CountAnswer): Tokenizing | null {
   const { exactTokens, texts } = request.passed!;
   if (exactTokens === undefined && !hasTokenizer(model)) return null;
@@ -103,14 +106,14 @@ function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: Cou
   return { hasPrompt: exactTokens === undefined, prompt, answer: counted };
 }
 
-/** An engine may make up names of fields, of which the log shows what looks like one. */
+/** A field's name for the log. An engine may make names up, so only what looks like one is shown. */
 function nameShown(field: string): string {
   return /^[\w.-]{1,64}$/.test(field) ? field : "a field with another name";
 }
 
 /**
- * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an attempt.
- * A word that nobody knows is counted each time, and logged once an hour. So are fields of an answer that are left out.
+ * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an
+ * attempt. An unknown finish reason, and a dropped field of an answer, is counted each time and logged once an hour.
  */
 function attemptRecord(
   { metrics, log }: InferenceDependencies,
@@ -132,7 +135,7 @@ function attemptRecord(
 }
 const hour_ms = 3_600_000;
 
-/** The rejected report for the log, which names no engine; `request show` does. */
+/** The rejected report for the log. It names no engine; `request show` does. */
 function reportShown({ requestId, model, reportRejected }: Ended) {
   return { request_id: requestId, model, ...reportRejected };
 }

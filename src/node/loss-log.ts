@@ -1,4 +1,4 @@
-/** Counts what engines were not sent of requests, and logs each kind once an hour for each route. */
+/** Counts how requests are changed for engines, and logs each kind of change once an hour for each route. */
 import type { Log } from "../core/http/log.ts";
 import type { Loss } from "../core/protocol/codec.ts";
 import type { LostField } from "../core/usage/attempts.ts";

@@ -13,17 +13,17 @@ export interface Address {
   /** The servers, in the order in which they are tried. */
   places: ServerAddress[];
   security: Security;
-  /** The user and the database, with the driver's names. */
+  /** The user and the name of the database, under the driver's names. */
   login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "target_session_attrs">;
   /** Parameters of the session, such as `search_path`. */
   settings: Record<string, string>;
-  /** `host:port/name`: may be printed. */
+  /** `host:port/name`, which may be printed. */
   label: string;
 }
 type Types = Record<string, postgres.PostgresType>;
 
 const form = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
-/** Options of libpq that need nothing from this client. */
+/** Options of libpq that need no action in this client. */
 const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcompression", "keepalives", "pgbouncer"]);
 
 export function addressOf(url: string): Address {

@@ -1,4 +1,4 @@
-/** Sockets to Postgres: to the first place that accepts one, encrypted as the address says. */
+/** Opens sockets to Postgres: to the first server that accepts one, encrypted as the address says. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { within } from "../../core/time/deadline.ts";
@@ -7,7 +7,7 @@ import { DatabaseError } from "./database-error.ts";
 import { LostConnection, type Security, secured } from "./tls.ts";
 
 /**
- * Opens a socket to the first place that accepts one. It and those before it are removed from the list. Throws
+ * Opens a socket to the first server that accepts one, and removes it and those before it from the list. Throws
  * DatabaseError.
  */
 export async function dialled(
@@ -33,7 +33,7 @@ function unreached({ label }: ServerAddress, { code = "", message }: NodeJS.Errn
 
 async function socketTo(place: ServerAddress, security: Security, connect_ms: number): Promise<Socket> {
   const plain = await opened(place, connect_ms);
-  // A socket of this machine is never encrypted.
+  // A Unix socket is never encrypted.
   if ("path" in place) return plain;
   let isSilent = false;
   const late = (message: string) => {

@@ -1,4 +1,4 @@
-/** Drained engines, over SQL. */
+/** Drained engines over SQL. */
 import { and, eq } from "drizzle-orm";
 import { drainedEngine } from "../../../db/schema.ts";
 import type { Drain, DrainAdministration, DrainStore } from "../../core/store/drain.ts";

@@ -1,7 +1,7 @@
 /**
  * The worker of the embedded database. PGlite works synchronously, for milliseconds and sometimes for hundreds of them,
  * so it has a thread of its own: streams depend on the event loop, which must not wait for it. Questions are answered
- * one after another, in their order. This is an entry point (scripts/build.ts).
+ * one by one, in order. This is an entry point (scripts/build.ts).
  */
 import { fullGC } from "bun:jsc";
 import type { PGlite } from "@electric-sql/pglite";
@@ -17,7 +17,7 @@ declare const self: {
 };
 
 function main(): void {
-  // Compiling it takes longest, and needs no folder. If it fails, the question that opens a folder is answered with the error.
+  // Compiling the engine takes longest, and needs no folder. If it fails, the call of `open` gets the error.
   const engine = loadEngine();
   engine.catch(() => {});
   let pglite: PGlite | undefined;
@@ -40,7 +40,7 @@ function main(): void {
     }
   }
 
-  /** The text that statements carried since the last collection. */
+  /** The length of the statements since the last collection, in code units. */
   let carried = 0;
 
   self.onmessage = ({ data }) => {
@@ -56,8 +56,8 @@ function main(): void {
 }
 
 /**
- * The engine leaves garbage of several times the text that statements carry, and the runtime would collect it only after
- * some hundred MiB. After this much text, in code units, it is collected here.
+ * The engine leaves garbage of several times the length of statements, which the runtime would collect only after some
+ * hundred MiB. After this length, it is collected here.
  */
 const carried_max = 16 * 1024 * 1024;
 
@@ -78,7 +78,7 @@ async function rowsOf(pglite: PGlite, { text, params, form }: Statement): Promis
   return rows;
 }
 
-/** An error without a SQLSTATE is a failure of the engine itself, and not an error of Postgres. */
+/** The failure of an error. One without a SQLSTATE is a failure of the engine itself, and not an error of Postgres. */
 function failureOf(error: unknown): Failure {
   if (error instanceof DatabaseError) return { message: error.message, code: error.code };
   if (!(error instanceof Error)) return { message: String(error), code: internal_error };
@@ -88,7 +88,7 @@ function failureOf(error: unknown): Failure {
 
 const internal_error = "XX000";
 const ours = Object.fromEntries(parsers);
-/** Parameters are text already, so no type's own serializer may change them. */
+/** Parameters are texts already, so no serializer of a type may change them. */
 const serializers = new Proxy<Record<number, (value: string) => string>>({}, { get: () => String });
 
 main();

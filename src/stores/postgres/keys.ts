@@ -1,6 +1,6 @@
 /**
- * Administration of keys. A key keeps its id through rotations, each of which adds a secret. The older secrets work
- * until they are revoked, or until the end of the rotation's grace period.
+ * Administration of keys. A key keeps its id through rotations, each of which adds a secret. Older secrets work until
+ * they are revoked, or until the end of the rotation's grace period.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
@@ -145,7 +145,9 @@ export const changeableKey: Changeable<KeyRow, StoredKey> = {
   owner: ({ organizationId }) => organizationId,
 };
 
-/** A key that ends, and a sign-in with it: its row is locked before its key, as by its refresh. */
+/**
+ * A key that is to be revoked, with its sign-in if it has one, whose row is locked before the key's, as a refresh does.
+ */
 const endedKey: Changeable<KeyRow, StoredKey> = {
   ...changeableKey,
   async lock(tx, id) {
@@ -165,7 +167,7 @@ const isUnusedFor = (ms: number) =>
 
 const endsWithin = (ms: number) => sql`${keyLife.endsAt} <= store_now() + ${ms}::bigint * interval '1 ms'`;
 
-/** Moves a key to another team, whose keys may get other limits. */
+/** Moves a key to another team, which may have other limits. */
 async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team: string | null): Promise<string[]> {
   const isUnsummed = await setTeam(tx, { id, owner, team: team && bare(team, "team_") });
   const refreshed = await refreshLimits(tx, owner, [id]);
@@ -173,14 +175,15 @@ async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team
 }
 
 /**
- * The reason why a key cannot be created in this organization, or null. The answer holds until the commit: a
- * transaction that closes the organization waits.
+ * The reason why a key cannot be created in this organization, or null. It stays valid until the commit: a transaction
+ * that closes the organization waits.
  */
 async function refusalOf(
   tx: Transaction,
   { owner, name, teamId }: { owner: string; name: string | null; teamId: string | null },
 ): Promise<"no_team" | "closed" | "name_taken" | null> {
-  // The limits that a key inherits must not change before it is there. Not shared: two that shared the row would wait for each other.
+  // The limits that a key inherits must not change before the key exists. The lock is not shared: two transactions that
+  // shared it would wait for each other.
   const [row] = await tx.drizzle
     .select({ status: organization.status })
     .from(organization)
@@ -191,7 +194,9 @@ async function refusalOf(
   return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
 }
 
-/** Whether a key that is not revoked has the name. The organization is locked, so the answer holds until the commit. */
+/**
+ * Whether a key that is not revoked has this name. The organization is locked, so this stays valid until the commit.
+ */
 async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
   const named = and(eq(apiKey.organizationId, owner), eq(apiKey.name, name), isNull(apiKey.revokedAt));
   const rows = await tx.drizzle.select({ id: apiKey.id }).from(apiKey).where(named).limit(1);
@@ -202,7 +207,7 @@ async function set(tx: Transaction, { id }: KeyRow, values: Partial<KeyRow>): Pr
   if (Object.keys(values).length > 0) await tx.drizzle.update(apiKey).set(values).where(eq(apiKey.id, id));
 }
 
-/** Keys whole: the columns as they are, and what follows from other rows. */
+/** Selects complete keys: their columns, and what is derived from other rows. */
 const keysIn = (db: Pick<Transaction, "drizzle">) =>
   db.drizzle
     .select({

@@ -1,7 +1,7 @@
 /**
- * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch`, followed
- * on Postgres by one durable barrier in the same statement (docs/design/metering.md, Rule 1: One call and one barrier).
- * The connections must be sessions of their own, without a transaction pooler in between.
+ * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch`, followed on Postgres by
+ * one durable commit in the same statement (docs/design/metering.md, Rule 1: One call and one barrier). The connections
+ * must be sessions of their own, without a transaction pooler in between.
  */
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
@@ -35,13 +35,13 @@ import { unwrapErrors } from "./rows.ts";
 import { budgetsNow } from "./standing.ts";
 
 export interface LedgerSettings {
-  /** The charge of a lapsed hold: its last checkpoint, or everything that was held. */
+  /** What a lapsed hold is charged: its last checkpoint, or everything that was held. */
   recovery: "checkpoint" | "hold";
-  /** Connections for batches, on a server. */
+  /** The number of connections for batches, on a server. */
   lanes?: number;
-  /** A batch without an answer after this time is given up with its connection. The caller then sends it again. */
+  /** How long a batch may take. After that its connection is given up, and the caller sends it again. */
   answer_ms?: number;
-  /** Called with the time that each batch waited for the locks of its organizations. */
+  /** Called with the milliseconds that each batch waited for the locks of its organizations. */
   locked?: (ms: number) => void;
 }
 
@@ -119,7 +119,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   };
 }
 
-/** One call for a batch, in which no request has two commands. */
+/** Calls the ledger once for a batch, in which no request has two commands. */
 async function batchOn(lane: Lane, call: string, commands: readonly Command[]): Promise<Answered> {
   const [row] = await lane.query<{ answers: string }>(call, encodeBatch(commands));
   return decodeAnswers(commands, row!.answers);
@@ -134,7 +134,10 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
   return row!.at;
 }
 
-/** Sets a calendar as the ledger does. Returns when months are counted by it; null: another change of the calendar is under way. */
+/**
+ * Sets a calendar as the ledger does. Returns from when months are counted by it; null: another change of the calendar
+ * is pending.
+ */
 export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
   const parameters = [
     bare(organizationId, "org_"),

@@ -1,4 +1,4 @@
-/** Reads the limits of subjects, and whose each limit in force is (docs/limits.md). */
+/** Reads the limits of subjects, and for each limit in force whose it is (docs/limits.md). */
 import type { LimitOrigin, LimitSubject, LimitValues, Raise, SubjectLimits } from "../../admin/store/limits.ts";
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
 import { bare, type IdPrefix, idOf, uuidOf } from "../../core/store/ids.ts";
@@ -35,7 +35,7 @@ function budgetFrom(limits: readonly (number | null)[] | null): Budget {
   return Object.fromEntries(budgetNames.map((name, place) => [name, limits?.[place] ?? null])) as unknown as Budget;
 }
 
-/** The subjects of an organization, `$1`, that are not gone. */
+/** SQL for the current subjects of an organization, `$1`. */
 const listedSubjects: Record<StandingSubject, string> = {
   organization: "select o.id, o.id as counted_id, o.slug as name, o.version from organization o where o.id = $1",
   team: `select t.id, t.id as counted_id, t.name, t.version from team t
@@ -47,7 +47,7 @@ const listedSubjects: Record<StandingSubject, string> = {
     where k.organization_id = $1 and k.revoked_at is null and k.kind = 'key'`,
 };
 
-/** Any subject by its ID, also a key that a list leaves out and a person without a membership. */
+/** SQL for any subject by its id, also a key that lists leave out and a person without a membership. */
 const namedSubjects: Record<StandingSubject, string> = {
   ...listedSubjects,
   person: `select p.id, usage_member($1, p.id) as counted_id, coalesce(p.name, p.email) as name, p.version from person p
@@ -67,7 +67,7 @@ const inForce = (subject: StandingSubject) =>
 const selected = (subjects: string, subject: StandingSubject) =>
   `select s.*, f.limits, f.origins from (${subjects}) s left join lateral ${inForce(subject)} f on true order by s.id`;
 
-/** The limits of one subject; null: there is none of this ID in the organization. */
+/** The limits of one subject; null: the organization has none with this id. */
 export async function readLimits(db: Statements, subject: LimitSubject): Promise<SubjectLimits | null> {
   const id = uuidOfLimitSubject(subject);
   if (id === null) return null;
@@ -76,7 +76,7 @@ export async function readLimits(db: Statements, subject: LimitSubject): Promise
   return (await limitsFrom(db, subject, rows))[0] ?? null;
 }
 
-/** A page of the subjects of a kind, with one more if there are others. */
+/** A page of the subjects of a kind, with one more if others follow. */
 export async function readPage(
   db: Statements,
   { subject, organizationId }: Pick<LimitSubject, "subject" | "organizationId">,
@@ -137,7 +137,7 @@ function valuesOf(rows: readonly ValueRow[]): LimitValues {
   };
 }
 
-/** The limits without what only says that nothing limits; null: not limited. */
+/** The limits, with null for those that are switched off. */
 export function limitedBy(value: Budget): Budget {
   const limits = budgetNames.map((name) => [name, value[name] === not_limited ? null : value[name]]);
   return { ...noBudget, ...Object.fromEntries(limits) };

@@ -1,9 +1,9 @@
-/** Confirmed records that are gone, over SQL. */
+/** Finds confirmed records that the database no longer has, over SQL. */
 import { bare } from "../../core/store/ids.ts";
 import type { Confirmed, Look, Lost, LostRecords, StoreServer } from "../../core/store/lost.ts";
 import type { Database } from "./database.ts";
 
-/** The receipts that one statement looks for. */
+/** The most receipts that one statement looks for. */
 const compared_max = 1_000;
 
 export function lostReceipts(db: Pick<Database, "query">): LostRecords {
@@ -21,7 +21,7 @@ export function lostReceipts(db: Pick<Database, "query">): LostRecords {
   };
 }
 
-/** Reads the losses of a year. Nodes write `usage_lost` and `usage_timeline`. */
+/** The losses of a year. Nodes write the tables `usage_lost` and `usage_timeline`. */
 export async function lostOf(db: Pick<Database, "query">): Promise<Lost> {
   const [row] = await db.query<Lost>(`
     select count(*) as receipts, coalesce(sum(charged), 0)::bigint as nanos, max(noticed_at) as "noticedAt",

@@ -13,7 +13,7 @@ import type { Database, Transaction } from "./database.ts";
 import { idIn, type OperatorRow, pageOf, unwrapErrors } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
-/** `lastUsedAt` is exact to this, so that most look-ups write nothing. */
+/** The least time between two updates of `lastUsedAt`, so that most look-ups write nothing. */
 const used_minutes = 1;
 
 export function operators(db: Database): OperatorAdministration {
@@ -66,7 +66,7 @@ export function operators(db: Database): OperatorAdministration {
   };
 }
 
-/** An operator whole: the columns as they are, and the secrets. */
+/** The columns of a complete operator: the row's own, and the secrets. */
 const operatorColumns = {
   ...getTableColumns(operator),
   id: idIn(operator.id, "op_"),
@@ -78,11 +78,11 @@ const changeableOperator: Changeable<OperatorRow, Operator> = {
   lock,
   read: (tx, { id }) => read(tx, eq(operator.id, id)),
   owner: ({ organizationId }) => organizationId,
-  // Nodes keep no operators.
+  // Operators are not cached by nodes, so there is nothing to announce.
   announce: async () => {},
 };
 
-/** An operator who is to go: not the last one who can administer. */
+/** An operator who is to be revoked: not if it is the last one who can administer. */
 const guardedOperator: Changeable<OperatorRow, Operator, "last_admin"> = {
   ...changeableOperator,
   transaction: keepingAdministrator,
@@ -94,13 +94,13 @@ const operatorCredentials = credentialsOf("operator", operatorSecrets, async (tx
 
 interface Presented {
   tokenHash: Uint8Array;
-  /** The address that the token came from. */
+  /** The address from which the token came. */
   address: string | null;
 }
 
 const nameOf = ({ tokenHash, address }: Presented) => `${tokenHash.toHex()} ${address}`;
 
-/** The door of management: only a secret of the form `slo_` is an operator's. */
+/** Which secrets management accepts: only those of the form `slo_`. */
 const isForManagement = sql`left(${operatorSecret.prefix}, 4) = 'slo_'`;
 
 async function findByTokens(db: Database, presented: Presented[]): Promise<ReadonlyMap<string, FoundOperator>> {

@@ -1,4 +1,7 @@
-/** Administration of people over SQL. Every act locks the person first, and is announced to all nodes under the person's ID. */
+/**
+ * Administration of people over SQL. Every act locks the person first, and is announced to all nodes under the person's
+ * id.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, exists, gt, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { membership, person } from "../../../db/schema.ts";
@@ -112,7 +115,10 @@ function wantedBy(
 const isInTeam = (team: string) =>
   sql`${person.id} in (select f.person_id from (${sql.raw(inForce)}) f where f.team_id = ${team})`;
 
-/** `owner`: besides a suspension, only settings in this organization count. */
+/**
+ * SQL for people with a suspension, or a setting that was made by hand; with `owner`, only settings in this
+ * organization count.
+ */
 function setByHand(owner: string | undefined): SQL {
   const here = (column: string) => (owner === undefined ? sql`` : sql` and ${sql.raw(column)} = ${owner}`);
   return sql`(${person.suspendedAt} is not null
@@ -126,7 +132,7 @@ const isOver = (percent: number, owner: string | undefined) =>
   sql`${person.id} in (
     select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
-/** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
+/** How a person's limits are changed. That removes no administrator, so it waits for nobody who changes one. */
 export const limitedPerson: Changeable<PersonRow, KnownPerson> = {
   lock: lockPerson,
   read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
@@ -149,7 +155,10 @@ async function endSessions(tx: Transaction, id: string): Promise<void> {
   await tx.query("delete from device_request where person_id = $1", [id]);
 }
 
-/** Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a return. */
+/**
+ * Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a
+ * return.
+ */
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
   await endSessions(tx, id);

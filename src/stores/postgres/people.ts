@@ -1,4 +1,4 @@
-/** People over SQL, and their memberships. */
+/** People and their memberships, over SQL. */
 import { and, eq, sql } from "drizzle-orm";
 import { person } from "../../../db/schema.ts";
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
@@ -16,7 +16,7 @@ import { unwrapErrors } from "./rows.ts";
 import { tokenKey } from "./token-key.ts";
 
 export function people(db: Database): People {
-  // A fixed text: it runs for each request of a session, and twice a second for each stream that a session follows.
+  // A fixed text, because it runs for each request of a session, and twice a second for each stream in a session.
   const reading = peopleIn(db)
     .where(sql`${person.id} = any (${sql.placeholder("uuids")}::uuid[])`)
     .prepare("people");
@@ -86,7 +86,10 @@ export function people(db: Database): People {
   };
 }
 
-/** Rare, so it is begun again with the lock: an act beside it would take away an administrator who is not the last one any more. */
+/**
+ * Thrown if a confirmation takes the role of an administrator away, which is rare: it is begun again with the
+ * administrators' lock, so that a concurrent act cannot take the last one away.
+ */
 class AdministratorLost extends Error {}
 
 const isSubject = (issuer: string, subject: string) =>
@@ -96,7 +99,7 @@ function hashOf(text: string): Uint8Array {
   return Bun.SHA256.hash(text) as Uint8Array;
 }
 
-/** Finds or makes the row, locked until the commit, and stores the claims of the issuer. */
+/** Finds or creates the person's row, locked until the commit, and stores the claims of the issuer. */
 async function confirmed(
   tx: Transaction,
   confirmation: Confirmation,
@@ -125,7 +128,7 @@ async function confirmed(
   return { row: { ...found, ...changes }, isNew: made !== undefined };
 }
 
-/** The columns that change. A confirmation that is older than the last one changes none. */
+/** The columns to change. A confirmation that is older than the last one changes none. */
 function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Partial<PersonRow> {
   if (at < before.confirmedAt) return {};
   const { subject, kind, email, isEmailVerified, name, groups } = confirmation;
@@ -142,8 +145,8 @@ function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Par
 }
 
 /**
- * One statement locks the rows and the next checks them again: whatever gives a person something takes the same lock, so that
- * it is seen. Ended memberships count too, since a person who had one may have usage.
+ * Deletes visitors. One statement locks the rows and the next checks them again: whatever gives a person something
+ * takes the same lock. Ended memberships count too, since a person who had one may have usage.
  */
 async function deleteVisitors(tx: Transaction): Promise<number> {
   const old = await tx.query<{ id: string }>(

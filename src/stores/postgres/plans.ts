@@ -45,7 +45,7 @@ async function publish(tx: Transaction, file: readonly Plan[], fileAge_ms: numbe
       .onConflictDoUpdate({ target: plan.name, set: { ...row, version } });
   }
   await plansChanged(tx);
-  // The first file is not a change: there were no plans before it.
+  // The first file is not a change, because there were no plans before it.
   if (before.size > 0) await auditFile(tx, at, { before, changed, names });
   return "published";
 }
@@ -80,11 +80,11 @@ async function takenOf(db: Pick<Database, "drizzle">, names: readonly string[]):
   return rows.map(({ name }) => name);
 }
 
-/** When this file was changed, by the store's clock, read under the row's lock. */
+/** SQL for when this file was changed, by the store's clock, read under the row's lock. */
 const dating = `
   select mine.changed_at::text as "changedAt", mine.changed_at >= f.changed_at as newest
   from plan_file f,
     (select coalesce(store_now() - $1::double precision * interval '1 millisecond', '-infinity') as changed_at) mine`;
 
-/** The date only rises. That of a file that is refused doesn't count. */
+/** The date only rises. That of a refused file is not used. */
 const raising = "update plan_file set changed_at = greatest(changed_at, $1::timestamptz)";

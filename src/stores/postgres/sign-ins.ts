@@ -1,5 +1,5 @@
 /**
- * Sign-ins of devices over SQL. Each act locks the row of its sign-in first, so that those of one family come one after
+ * Sign-ins of devices over SQL. Each act locks the row of its sign-in first, so that acts of one family run one after
  * another.
  */
 
@@ -166,7 +166,7 @@ async function complete(tx: Transaction, refreshed: Refreshed) {
   return { isDone: true, unsummed };
 }
 
-/** `id`: the bare UUID of its key. */
+/** Ends a sign-in. `id`: the bare UUID of its key. */
 async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   const at = await storeNow(tx);
   const row = await endRow(tx, id, at);
@@ -188,7 +188,7 @@ async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   return true;
 }
 
-/** Ends a sign-in, whose key the caller then revokes. Null: the key is none of a sign-in that has not ended. */
+/** Ends a sign-in, whose key the caller then revokes. Null: the key has no sign-in that still runs. */
 export async function endRow(tx: Transaction, id: string, at: Date) {
   const [row] = await tx.query<{ owner: string; personId: string }>(
     `update sign_in s set ended_at = $2, tokens = null, refreshing_by = null from api_key k
@@ -199,7 +199,7 @@ export async function endRow(tx: Transaction, id: string, at: Date) {
   return row ?? null;
 }
 
-/** Ends the access tokens of a workload. Its identity tokens end by the person's `not_before`. */
+/** Ends the access tokens of a person's workloads. Identity tokens end by the person's `not_before`. */
 async function endWorkloads(tx: Transaction, personId: string): Promise<number> {
   const rows = await tx.query<{ id: string }>(
     `update key_secret s set revoked_at = store_now() from api_key k

@@ -1,4 +1,4 @@
-/** The key of a person's identity tokens in an organization, over SQL. It has a secret that no text has. */
+/** The key of a person's identity tokens in an organization, over SQL. Its secret is not the hash of any key's text. */
 import { and, eq, isNull } from "drizzle-orm";
 import { apiKey } from "../../../db/schema.ts";
 import { scopes } from "../../core/store/directory.ts";
@@ -15,7 +15,7 @@ import { countNewKey } from "./teams.ts";
 
 type TokenKeyInput = Parameters<People["tokenKey"]>[0];
 
-/** `unsummed`: the subjects for which `sumAll` must follow. */
+/** The key. `unsummed`: the subjects for which `sumAll` must follow. */
 export async function tokenKey(
   tx: Transaction,
   input: TokenKeyInput,
@@ -42,7 +42,7 @@ export async function tokenKey(
   return { id: idOf(id, "key_"), secretHash: secretHashOf(id), unsummed };
 }
 
-/** The hashed text does not have the form of a key, so no credential of a request has this hash. */
+/** The hashed text does not have the form of a key, so no credential in a request has this hash. */
 const secretHashOf = (keyId: string) => Bun.SHA256.hash(`identity tokens of ${idOf(keyId, "key_")}`) as Uint8Array;
 
 async function makeTokenKey(
