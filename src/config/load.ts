@@ -89,8 +89,8 @@ const needsSecretKey =
 const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 
 /**
- * The reason why there can be no console. Its sessions are bound to one address of the service, which must be
- * configured or, on this machine, known.
+ * The reason why there can be no console. Its sessions are bound to the console's address, which must be configured or,
+ * on this machine, known.
  */
 function whyNoConsole({ identity, server: { console, workers } }: Configuration): string | null {
   if (!console) return null;

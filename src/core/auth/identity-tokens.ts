@@ -42,9 +42,7 @@ export interface IdentityTokens {
   in(headers: HeaderSource): string | null;
   /** The token with its key, remembered or verified now. Throws Fault. */
   known(token: string, address: string): KnownToken | Promise<KnownToken>;
-  /**
-   * Counts a refused token, and returns the refusal to send, which is a slower one once its address has had too many.
-   */
+  /** Counts a refused token, and returns the refusal to send: once its address has had too many, a 429. */
   failed: ReturnType<typeof unknownCredentials>["failed"];
 }
 

@@ -56,7 +56,7 @@ export function callingRule(rules: readonly Rule[]): (Rule & { organization: str
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }
 
-/** The kind of person (human or service) that the first rule gives. */
+/** The kind (person or service) that the first rule gives. */
 export function kindBy(rules: readonly Rule[]): PersonKind {
   return rules[0]?.kind ?? "person";
 }

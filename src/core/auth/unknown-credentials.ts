@@ -3,8 +3,9 @@
  * checksum of a key, so each made-up one causes a look-up. There are two bounds (docs/design/keys.md, Unknown keys):
  *
  * - for look-ups of unknown keys: how many run at a time, and how many a second may find nothing. One that finds a key
- * costs nothing. - for failures of an address: how many a minute, for any reason. Beyond that, its unknown keys are
- * refused without a look-up.
+ *   costs nothing.
+ * - for failures of an address: how many a minute, for any reason. Beyond that, its unknown keys are refused without a
+ *   look-up.
  *
  * A refusal without a look-up is also answered slowly (`SlowRefusal`).
  */
@@ -36,7 +37,7 @@ export class SlowRefusal extends Fault {}
 export interface UnknownCredentials {
   /** Waits until a look-up may run, for an unknown credential from this address. Throws `SlowRefusal` if none may. */
   enter(address: string): Promise<{ leave(isFound: boolean): void }>;
-  /** Counts a refused credential, and returns the refusal to send: a slower one once its address has had too many. */
+  /** Counts a refused credential, and returns the refusal to send: once its address has had too many, a 429. */
   failed(address: string, refusal: Fault): Fault;
 }
 

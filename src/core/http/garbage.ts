@@ -19,9 +19,9 @@ export interface Garbage {
    */
   passed(open: number): void;
   /**
-   * Called each second with the number of open requests. If there are many, new objects are collected. The runtime does
-   * that each second only in the half minute after the heap has grown; while streams come and go evenly, the heap keeps
-   * its size.
+   * Called each second with the number of open requests. If there are many, new objects are collected. The runtime
+   * itself does that each second; but only each half minute once the heap has kept its size for 30 seconds, as it does
+   * while streams come and go evenly.
    */
   ticked(open: number): void;
 }

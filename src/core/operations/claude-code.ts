@@ -54,7 +54,7 @@ export function refusalHeaders({ code, details }: Fault, { headers }: Request): 
   const reset = { ...status, [`${family}-reset`]: String(resetsAt) };
   if (!isSignedIn(headers)) return reset;
   const period = periods[window as WindowKind];
-  // With claim and overage status missing, Claude Code would show a message of its own instead of ours.
+  // The claim and the overage status are left out, so that Claude Code shows our message and not one of its own.
   return {
     ...reset,
     [`${family}-overage-reset`]: String(resetsAt),

@@ -82,7 +82,7 @@ export const inferenceHeaderNames = [
   "x-service-replay-of",
   ...retirementHeaderNames,
 ];
-/** The headers of an inference 429: those of all limits. */
+/** The headers of an inference 429: those of usage windows and of limits per minute. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
 export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];
 export const messagesLimitRefusalHeaderNames = [

@@ -68,7 +68,7 @@ export abstract class BaseAnswerDecoder {
   }
 }
 
-/** Returns the events of a complete reply; throws if they end in a failure. */
+/** The events of a complete reply, with half characters joined, or replaced by U+FFFD. */
 export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
   return new WholeCharacters().mend(events);
 }

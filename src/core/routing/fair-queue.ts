@@ -154,7 +154,10 @@ export class FairQueue<One extends Claim> {
     return this.#flows.get(organizationId)?.waiting.length ?? 0;
   }
 
-  /** How many times its own tokens pass while the organization gets its turn, if all organizations keep waiting. */
+  /**
+   * All waiting organizations' weights ÷ this one's own: as many tokens are served, while all of them wait, for each
+   * token of this one.
+   */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
     return (this.#weights + own) / share.weight;

@@ -16,8 +16,8 @@ export interface NoticesParts {
   look_ms?: number;
   send_ms?: number;
   /**
-   * How long after the start secrets are sealed: by then, the nodes of an older version, which cannot read sealed ones,
-   * are gone.
+   * The interval at which secrets in plain text are sealed, the first time after the start: by then, nodes of an older
+   * version, which cannot read sealed secrets, are gone.
    */
   seal_ms?: number;
 }

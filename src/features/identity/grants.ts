@@ -131,10 +131,7 @@ function saidBy(cause: unknown): string | null {
   return `it said "${words.replace(/\s+/g, " ").slice(0, said_chars_max)}"`;
 }
 
-/**
- * Errors of the library which say that a value in the issuer's answer is not the expected one. They are refusals, not
- * outages.
- */
+/** The library's codes for an answer of the issuer that is not as it should be. Those are refusals, not outages. */
 const comparisons = [
   "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
   "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED",

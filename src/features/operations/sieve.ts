@@ -224,7 +224,7 @@ export class Sieve {
   }
 
   /**
-   * Skips the numbers from this index on that are complete, separated only by commas, and returns the index after them.
+   * Skips the numbers from this index on that are complete, separated by commas, and returns the index after them.
    * Nearly all bytes of an answer are in such lists, and state by state they take three times as long. Everything else
    * is left to the states: the last number, spaces, malformed input.
    */

@@ -79,8 +79,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Whether its text is written to the log as it is produced. The answer to a key is either delivered complete, or
-   * begun anew.
+   * Whether its text is written to the log as it is produced. Not if the answer has a key and is not streamed: then it
+   * is delivered complete, or begun anew.
    */
   get asProduced(): boolean {
     return this.#kept.isStream || !this.isRepeatable;

@@ -85,7 +85,7 @@ function isIndexOf({ index }: JsonObject, piece: JsonObject): boolean {
   return index !== undefined && index === piece.index;
 }
 
-/** Whether a piece is complete because it has an id of its own. */
+/** Whether a piece is complete, because the next one has another id. */
 function isWhole({ id }: JsonObject, piece: JsonObject): boolean {
   return typeof piece.id === "string" && typeof id === "string" && piece.id !== id;
 }

@@ -221,8 +221,8 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   /**
-   * Sets whether the engine is held back. Does nothing once the answer has ended, because the connection may serve
-   * another.
+   * Holds the engine back, or lets it go on. Does nothing if that is so already: after the answer's end, the connection
+   * may serve another.
    */
   #holdBack(isHeld: boolean): void {
     if (isHeld === this.#isHeld) return;
