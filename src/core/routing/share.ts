@@ -1,8 +1,8 @@
 /**
  * The part of one process in an engine's limit that the fleet shares. It holds slots for a while and renews them by
- * exchanges with a store (store/engine-slots.ts). It never exceeds the number of slots that it last told the store.
- * Without an answer for `slots_fence_ms` it begins nothing, because the store may soon give its slots to others; but if
- * the store was silent from before, it keeps its even share. Pure: instants are arguments.
+ * exchanges with a store (store/engine-slots.ts). From a question to its answer, it does not exceed the slots that it
+ * said it holds. Without an answer for `slots_fence_ms` it begins nothing, because the store may soon give its slots to
+ * others; but if the store was silent from before, it keeps its even share of them. Pure: instants are arguments.
  */
 import {
   type SlotCounts,

@@ -13,8 +13,8 @@ export interface Calendar {
 }
 
 /**
- * The full length's start of a window that was shortened because the calendar changed; null: the window has its full
- * length.
+ * When a window that is shorter, because the calendar changed, would have begun in its full length; null: it has its
+ * full length.
  */
 export type WholeStart = number | null | undefined;
 

@@ -7,7 +7,7 @@
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import type { LimitedBy } from "./budget.ts";
-import type { Lost } from "./lost.ts";
+import type { RecordedLosses } from "./lost.ts";
 import type { ReportQuery, UsageReport } from "./report.ts";
 
 /** The largest amount. Sums of amounts up to it are exact. */
@@ -264,7 +264,7 @@ export interface Ledger {
   /** The windows and days that a check trusts unless it is full. */
   sealed(): Promise<Sealed>;
   /** Settlements that were confirmed and that the store no longer has. */
-  lost(): Promise<Lost>;
+  lost(): Promise<RecordedLosses>;
   /** The store's clock. */
   now(): Promise<Date>;
   /** The usage of a span by groups. It equals the sum of the records at one instant. */

@@ -27,7 +27,7 @@ export interface Look {
   has: boolean;
 }
 
-export interface LostRecords {
+export interface LostReceipts {
   /** Asks the store where it is, and whether it has the record of a request. One short statement. */
   look(requestId: string | null): Promise<Look>;
   /**
@@ -47,7 +47,7 @@ export interface ReceiptMemory {
 }
 
 /** The losses that were recorded within a year. */
-export interface Lost {
+export interface RecordedLosses {
   receipts: number;
   nanos: number;
   /** When the last loss was noticed; null if there is none. */

@@ -8,7 +8,7 @@ export interface Turns {
   soon(work: () => void, isUrgent: boolean): void;
 }
 
-/** Work takes some 30 µs, so a portion of this size delays urgent work by a millisecond. */
+/** A piece of work takes some 30 µs, so a portion of this size delays urgent work by a millisecond. */
 const portion_default = 32;
 
 export function turns(portion = portion_default): Turns {

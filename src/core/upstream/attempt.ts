@@ -5,7 +5,7 @@ import type { Usage } from "../inference/usage.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { isMisconfigured, malformedAnswer } from "../protocol/refusal.ts";
 import { SseOverflow } from "../sse/decode.ts";
-import { EngineConnection } from "./http1/connection.ts";
+import { ConnectionLost } from "./http1/connection.ts";
 import { ConnectFailed } from "./http1/dial.ts";
 import type { Reply } from "./http1/exchange.ts";
 
@@ -99,7 +99,7 @@ export class NoRoom extends Error {
 export function kindOfCause(cause: unknown): AttemptKind {
   if (cause instanceof NoRoom) return "abandoned";
   if (cause instanceof ConnectFailed) return "unreachable";
-  if (cause instanceof EngineConnection) return cause.isStale ? "stale" : "broken";
+  if (cause instanceof ConnectionLost) return cause.isStale ? "stale" : "broken";
   if (cause instanceof Fault) return kindOfFault(cause);
   return "malformed";
 }

@@ -5,7 +5,7 @@
  * (docs/design/metering.md, A store that wakes up in the past).
  */
 import type { Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
-import type { Confirmed, Look, LostRecords, ReceiptMemory, StoreServer } from "../store/lost.ts";
+import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "../store/lost.ts";
 import { repeating } from "../time/repeating.ts";
 import { RecentReceipts } from "./recent-receipts.ts";
 
@@ -24,7 +24,7 @@ export interface Moved {
 
 export interface ReceiptWatchParts {
   ledger: Pick<Ledger, "run">;
-  store: LostRecords;
+  store: LostReceipts;
   memory: ReceiptMemory | null;
   /** Called when the store runs on another server or timeline than before. */
   moved: (moved: Moved) => void;

@@ -1,12 +1,12 @@
 /** Finds confirmed records that the database no longer has, over SQL. */
 import { bare } from "../../core/store/ids.ts";
-import type { Confirmed, Look, Lost, LostRecords, StoreServer } from "../../core/store/lost.ts";
+import type { Confirmed, Look, LostReceipts, RecordedLosses, StoreServer } from "../../core/store/lost.ts";
 import type { Database } from "./database.ts";
 
 /** The most receipts that one statement looks for. */
 const compared_max = 1_000;
 
-export function lostReceipts(db: Pick<Database, "query">): LostRecords {
+export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
   return {
     look: (requestId) => look(db, requestId),
     async compare(confirmed, place) {
@@ -22,8 +22,8 @@ export function lostReceipts(db: Pick<Database, "query">): LostRecords {
 }
 
 /** The losses of a year. Nodes write the tables `usage_lost` and `usage_timeline`. */
-export async function lostOf(db: Pick<Database, "query">): Promise<Lost> {
-  const [row] = await db.query<Lost>(`
+export async function lostOf(db: Pick<Database, "query">): Promise<RecordedLosses> {
+  const [row] = await db.query<RecordedLosses>(`
     select count(*) as receipts, coalesce(sum(charged), 0)::bigint as nanos, max(noticed_at) as "noticedAt",
       (select max(t.seen_at) from usage_timeline t having count(*) > 1) as "movedAt"
     from usage_lost where noticed_at > store_now() - interval '12 months'`);

@@ -6,7 +6,7 @@
 import type { Signal } from "../../time/cancellation.ts";
 import { repeating } from "../../time/repeating.ts";
 import { turns } from "../../time/turns.ts";
-import type { Connection, Owner, RequestBody } from "./connection.ts";
+import type { EngineConnection, Owner, RequestBody } from "./connection.ts";
 import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
 import { IdleConnections } from "./idle.ts";
@@ -242,7 +242,7 @@ export function client({
     };
   }
 
-  function put(of: Pool, connection: Connection): void {
+  function put(of: Pool, connection: EngineConnection): void {
     const pool = inForce(of);
     const { sharer } = connection;
     // The time until the connection is closed here, a second before the engine would.

@@ -10,7 +10,7 @@ import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";
 import type { SocketCalls } from "./socket-calls.ts";
 
 /** Thrown if an exchange has no answer, or only a part of one. */
-export class EngineConnection extends Error {
+export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
   /**
    * Whether the connection had been used before and closed before the first byte of this answer. The engine may not
@@ -30,8 +30,8 @@ export type RequestBody = string | Uint8Array[];
 /** The owner of connections, which is told when one may be reused. */
 export interface Owner {
   /** Called when the connection may serve again. */
-  freed(connection: Connection): void;
-  closed(connection: Connection): void;
+  freed(connection: EngineConnection): void;
+  closed(connection: EngineConnection): void;
   /** Called when the engine has sent more than the answer to a request. None of its connections may serve again. */
   strayed(): void;
   turns: Turns;
@@ -42,7 +42,7 @@ export interface Owner {
 /** The turns of the event loop that it takes to read a resumed socket. */
 const readOut_turns = 2;
 
-export class Connection implements Line, PausedLine {
+export class EngineConnection implements Line, PausedLine {
   readonly #socket: Socket<object>;
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
@@ -191,7 +191,7 @@ export class Connection implements Line, PausedLine {
   }
 
   #lost(cause: unknown): void {
-    this.#end(new EngineConnection(cause, this.#served > 0 && this.#exchange?.isBegun === false));
+    this.#end(new ConnectionLost(cause, this.#served > 0 && this.#exchange?.isBegun === false));
   }
 
   /**

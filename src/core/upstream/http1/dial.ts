@@ -5,7 +5,7 @@ import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { Signal } from "../../time/cancellation.ts";
 import { Countdown } from "../../time/deadline.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
-import { Connection, type Owner } from "./connection.ts";
+import { EngineConnection, type Owner } from "./connection.ts";
 
 export interface Origin {
   host: string;
@@ -42,7 +42,7 @@ export interface Dialing {
 }
 
 /** Opens a connection. Throws ConnectFailed, or the signal's reason. */
-export async function dial({ origin, connect_ms, signal, line }: Dialing): Promise<Connection> {
+export async function dial({ origin, connect_ms, signal, line }: Dialing): Promise<EngineConnection> {
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
@@ -65,7 +65,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   }
 }
 
-async function opened(origin: Origin, line: Owner, isGivenUp: () => boolean): Promise<Connection> {
+async function opened(origin: Origin, line: Owner, isGivenUp: () => boolean): Promise<EngineConnection> {
   const failures: unknown[] = [];
   for (const address of await addressesAt(origin)) {
     if (isGivenUp()) break;
@@ -100,8 +100,8 @@ export async function addressesOf(host: string, resolve: Resolve = resolved): Pr
   return elsewhere;
 }
 
-function connected(address: string, origin: Origin, line: Owner): Promise<Connection> {
-  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+function connected(address: string, origin: Origin, line: Owner): Promise<EngineConnection> {
+  const { promise, resolve, reject } = Promise.withResolvers<EngineConnection>();
   Bun.connect<Peer>({
     hostname: address,
     port: origin.port,
@@ -113,7 +113,7 @@ function connected(address: string, origin: Origin, line: Owner): Promise<Connec
 }
 
 /** The receiver of a socket's events: its connection, or the code that still waits for one. */
-type Peer = Connection | Greeting;
+type Peer = EngineConnection | Greeting;
 
 /** All sockets share these handlers, and differ in their data. */
 const handlers: SocketHandler<Peer> = {
@@ -136,10 +136,15 @@ const handlers: SocketHandler<Peer> = {
 class Greeting {
   readonly #origin: Origin;
   readonly #line: Owner;
-  readonly #ready: (connection: Connection) => void;
+  readonly #ready: (connection: EngineConnection) => void;
   readonly #failed: (cause: unknown) => void;
 
-  constructor(origin: Origin, line: Owner, ready: (connection: Connection) => void, failed: (cause: unknown) => void) {
+  constructor(
+    origin: Origin,
+    line: Owner,
+    ready: (connection: EngineConnection) => void,
+    failed: (cause: unknown) => void,
+  ) {
     this.#origin = origin;
     this.#line = line;
     this.#ready = ready;
@@ -148,14 +153,14 @@ class Greeting {
 
   opened(socket: Socket<Peer>): void {
     socket.setNoDelay(true);
-    if (!this.#origin.tls) this.#ready(new Connection(socket, this.#line));
+    if (!this.#origin.tls) this.#ready(new EngineConnection(socket, this.#line));
   }
 
   /** The TLS handshake is done. Bun has compared the name, too. */
   shaken(socket: Socket<Peer>, failure: unknown): void {
     if (!this.#origin.tls) return;
     if (failure === null) {
-      this.#ready(new Connection(socket, this.#line));
+      this.#ready(new EngineConnection(socket, this.#line));
       return;
     }
     this.#failed(failure);

@@ -2,12 +2,12 @@
  * The idle connections to one engine: a stack for each group of callers that shares them, and all of them by age, so
  * that their number is bounded however many callers there are.
  */
-import type { Connection } from "./connection.ts";
+import type { EngineConnection } from "./connection.ts";
 
 export class IdleConnections {
-  readonly #stacks = new Map<string, Connection[]>();
+  readonly #stacks = new Map<string, EngineConnection[]>();
   /** All idle connections, the oldest first. Those that have unread bytes are in no stack. */
-  readonly #byAge = new Set<Connection>();
+  readonly #byAge = new Set<EngineConnection>();
   readonly #max: number;
 
   constructor(max: number) {
@@ -19,7 +19,7 @@ export class IdleConnections {
   }
 
   /** Adds a connection. `sharer`: the key of the callers whose requests it may carry. */
-  add(sharer: string, connection: Connection): void {
+  add(sharer: string, connection: EngineConnection): void {
     const stack = this.#stacks.get(sharer);
     if (stack) stack.push(connection);
     else this.#stacks.set(sharer, [connection]);
@@ -34,7 +34,7 @@ export class IdleConnections {
    * Takes the connection that became idle last, so that the others grow old and are closed. One for which the system
    * has received bytes is skipped, because they would be read as an answer; it is closed when they are read.
    */
-  take(sharer: string): Connection | undefined {
+  take(sharer: string): EngineConnection | undefined {
     const stack = this.#stacks.get(sharer);
     if (!stack) return undefined;
     for (let last = stack.pop(); last; last = stack.pop()) {
@@ -46,7 +46,7 @@ export class IdleConnections {
     return undefined;
   }
 
-  remove(connection: Connection): void {
+  remove(connection: EngineConnection): void {
     if (!this.#byAge.delete(connection)) return;
     const { sharer } = connection;
     const stack = sharer === null ? undefined : this.#stacks.get(sharer);

@@ -5,7 +5,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { Cancellation } from "../../../../src/core/time/cancellation.ts";
 import { type Client, client, type Post, type Where } from "../../../../src/core/upstream/http1/client.ts";
-import { EngineConnection } from "../../../../src/core/upstream/http1/connection.ts";
+import { ConnectionLost } from "../../../../src/core/upstream/http1/connection.ts";
 import { ConnectFailed } from "../../../../src/core/upstream/http1/dial.ts";
 import type { Reply } from "../../../../src/core/upstream/http1/exchange.ts";
 import { MalformedResponse } from "../../../../src/core/upstream/http1/head.ts";
@@ -291,8 +291,8 @@ describe("a failure tells how far the request came:", () => {
     test(`${how} on a new connection, before any byte: the engine may have read it all`, async () => {
       const { url, requests } = await engine(close);
       const failure = await failureOf(post(fresh(), url));
-      expect(failure).toBeInstanceOf(how === "reset" ? EngineConnection : Error);
-      expect((failure as EngineConnection).isStale).toBe(false);
+      expect(failure).toBeInstanceOf(how === "reset" ? ConnectionLost : Error);
+      expect((failure as ConnectionLost).isStale).toBe(false);
       expect(requests).toEqual([0]);
     });
 
@@ -336,7 +336,7 @@ describe("a failure tells how far the request came:", () => {
     const whole = await closing((socket) => socket.end());
     expect(await textOf(await post(fresh(), whole.url))).toBe("hello");
     const broken = await closing((socket) => socket.resetAndDestroy());
-    expect(await failureOf(post(fresh(), broken.url).then(textOf))).toBeInstanceOf(EngineConnection);
+    expect(await failureOf(post(fresh(), broken.url).then(textOf))).toBeInstanceOf(ConnectionLost);
   });
 });
 

@@ -8,7 +8,7 @@ import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
 import { Cancellation, type Signal } from "../../../../src/core/time/cancellation.ts";
 import { type Client, client } from "../../../../src/core/upstream/http1/client.ts";
-import { EngineConnection } from "../../../../src/core/upstream/http1/connection.ts";
+import { ConnectionLost } from "../../../../src/core/upstream/http1/connection.ts";
 import type { Reply } from "../../../../src/core/upstream/http1/exchange.ts";
 import { ReadPauses } from "../../../../src/core/upstream/http1/read-pauses.ts";
 import { holds, times } from "../../../harness/depth.ts";
@@ -178,7 +178,7 @@ describe.each([
       const { text, failure } = await readAll(await asked(pausing(100), url));
       const late_ms = performance.now() - ended_ms;
       expect(text).toBe("abc");
-      expect(failure instanceof EngineConnection).toBe(isBroken);
+      expect(failure instanceof ConnectionLost).toBe(isBroken);
       expect(late_ms).toBeLessThan(1000);
     }
   });
