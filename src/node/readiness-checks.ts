@@ -54,8 +54,8 @@ export function readinessChecks(
 }
 
 /**
- * Checks the schema, because a server's database may be migrated while this node runs. A database that does not answer
- * in time is reported by another check.
+ * Checks the schema, because a server's database may be migrated while this node runs. If the database does not answer
+ * in time, the last result stays.
  */
 function schemaCheck(database: Database): ReadinessCheck {
   let last: string | null = "the database does not say which schema it has";

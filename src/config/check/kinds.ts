@@ -114,7 +114,7 @@ function questionOf(kind: ModelKind): string {
   return `kind_${kind}`;
 }
 
-/** Statuses that say nothing about the request, but that the key is wrong, the time is up or the engine is busy. */
+/** Statuses that say nothing about the request: the key is wrong, the time is up, or the engine is busy. */
 const passing = new Set([401, 402, 403, 408, 425, 429]);
 /**
  * llama.cpp answers a chat with this status if it was started to embed. Other engines may fail so once, and are asked

@@ -182,7 +182,7 @@ class Said {
     return this.#parts === 1 && !this.#isOther;
   }
 
-  /** The tokens of the text, or fewer: with most engines, no delta has less than a token. */
+  /** The tokens of the text, or more: with most engines, no delta has less than a token. */
   get tokens(): number {
     return Math.max(this.#deltas, Math.ceil(this.text.length / chars_token));
   }

@@ -47,8 +47,8 @@ const templateTokens = 8;
 /** The most tokens that a template can be learned to add, with the system prompts that engines add. */
 const templateTokens_max = 1024;
 /**
- * Inputs with less text than this teach the tokens of the template. `step`: how far one report moves them, 64 tokens at
- * most.
+ * Inputs with less text than this teach the tokens of the template. One report moves them by a quarter of the distance,
+ * 64 tokens at most.
  */
 const smallBytes_max = 512;
 const templateWeight = 1 / 4;

@@ -32,8 +32,9 @@ export interface Facts {
 }
 
 /**
- * The bounds below which a report is not honest. Engines may send a delta for each character, of which prose has four
- * to five a token; twice that is allowed. No tokenizer averages more than sixteen code units a token.
+ * The bounds beyond which a report is too low to be honest. Engines may send a delta for each character, of which prose
+ * has four to five a token, and no tokenizer averages more than sixteen code units a token; twice as many of either are
+ * allowed.
  */
 export const deltas_per_token_max = 8;
 export const code_units_per_token_max = 32;

@@ -243,8 +243,8 @@ class Count {
   }
 
   /**
-   * Whether the reported tokens are those of the text alone. Marks of calls and of reasoning have none, and weigh most
-   * in a short answer.
+   * Whether the reported tokens are those of the text alone. Marks of calls and of reasoning are not part of it, and
+   * weigh most in a short answer.
    */
   get isAllText(): boolean {
     if (!this.isOutputReported || this.rejected) return false;

@@ -4,8 +4,8 @@ import { plainCount, type Report, reportOf } from "../../core/protocol/report.ts
 
 /**
  * The report; null if it has no count. A 0 is no count, because some engines write it instead of counting. Infinity
- * reports characters by default, which its answer does not say: as many as the texts have are ignored. `texts`: all
- * that the engine has read.
+ * counts characters by default, which its answer does not say, so a count that equals the characters of the texts is
+ * ignored. `texts`: all that the engine has read.
  */
 export function inputReport(usage: unknown, texts: readonly (string | readonly number[])[]): Report | null {
   if (!isObject(usage)) return null;

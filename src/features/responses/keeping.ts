@@ -149,8 +149,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Marks that another end was stored before, so that this answer is not the end of the response; its receipt depends
-   * on that.
+   * Handles that another end of the response was stored before this one. If it was cancelled there, this request counts
+   * as cancelled too, for its receipt.
    */
   async endedBefore(): Promise<void> {
     const stored = await this.#needs.kept.answers.find(this.requestId).catch(() => null);

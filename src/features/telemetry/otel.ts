@@ -87,7 +87,7 @@ interface Exporter<Batch> {
   export(batch: Batch, done: (result: ExportResult) => void): void;
 }
 
-/** An exporter that reports when a collector accepts nothing, because the SDK drops that silently. */
+/** An exporter that reports what a collector does not accept, because the SDK drops that silently. */
 function reporting<Batch, Kind extends Exporter<Batch>>(
   exporter: Kind & Exporter<Batch>,
   failed: (cause: unknown) => void,

@@ -7,8 +7,8 @@ import { inForce } from "./memberships.ts";
 const ofService = inForce.replace("where ", "where m.organization_id is null and ");
 
 /**
- * The condition for a secret of an operator that does not expire. The newest one never does, but one of an older
- * version might.
+ * The condition that there is an administrator who does not expire: a person, or an operator with a secret without an
+ * end. The newest secret has none, but one of an older version might.
  */
 const lasting = `(
   exists (

@@ -60,7 +60,7 @@ function filteredBy({ organizationId, teamId, personId, keyId, model }: ReportQu
 /** Whether the report is by day or month. Roll-ups of days, and totals, are of days in UTC. */
 export const isByDays = (by: readonly ReportGroup[]) => by.includes("day") || by.includes("month");
 
-/** An instant before all totals. (The sums of all months have a later one of their own.) */
+/** All totals lie between these two instants, except the sums of all months. */
 const beginning = new Date(0);
 const end = new Date("9999-01-01T00:00:00Z");
 
