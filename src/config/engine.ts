@@ -26,7 +26,7 @@ export interface EngineModel {
   capabilities: Capability[] | null;
   /** The date in Unix seconds; null if the engine does not report it. */
   created: number | null;
-  /** The sampling fields that its chat completions take. */
+  /** The sampling fields that the model's chat completions take. */
   samplingFields: readonly SamplingField[];
 }
 
@@ -34,7 +34,7 @@ export interface Engine {
   /** The base URL that answered, up to and with `/v1` if the engine has that. */
   url: string;
   models: EngineModel[];
-  /** The dialect that its signs show; null if none does. */
+  /** The dialect by which the engine was recognised; null if by none. */
   dialect: DialectName | null;
 }
 

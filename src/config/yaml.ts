@@ -23,7 +23,7 @@ const depth_max = 64;
 interface Location {
   node: Node | null;
   place: FilePosition | null;
-  /** The position of its name, if it has one. */
+  /** The position of the value's name; null for an item of a list. */
   namePlace: FilePosition | null;
 }
 

@@ -44,7 +44,7 @@ function fileSeen(whose: string, file: string | undefined, host: string | null):
   return read && "text" in read ? seen(whose, host, read.text) : null;
 }
 
-/** The certificate of a peer, whoever signed it. Nothing is sent to the peer. */
+/** The certificate of a peer, trusted or not. Nothing is sent to the peer. */
 function peerSeen(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

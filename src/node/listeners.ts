@@ -24,7 +24,7 @@ interface ListenerParts {
   isShared: boolean;
 }
 
-/** What the ports serve in addition to the operations. */
+/** The pages and entrances that the ports serve in addition to the operations. */
 interface Entrances {
   entrance: ManagementEntrance;
   /** Null if nobody can sign in. */

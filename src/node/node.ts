@@ -101,7 +101,7 @@ export async function startNode(foundation: Foundation) {
     prepareNames: ({ upstreams }: Configuration) => engines.names.prepare(upstreams),
     readinessBegan: readiness.began,
     existingRead: parts.authentication.existing.isRead(existing_ms),
-    /** What a worker reports to its supervisor. */
+    /** The values that a worker reports to its supervisor. */
     report: {
       problem: () => problemOf(readiness.results()),
       openCount: () => parts.lifecycle.openCount,

@@ -28,13 +28,13 @@ export interface Heard {
   /** Null if the engine refused, or its answer broke off. */
   result: Result | null;
   end: AttemptEnd;
-  /** The prompt tokens that it reported; null if none. */
+  /** The prompt tokens that the engine reported; null if none. */
   promptTokens: number | null;
   outputTokens: number | null;
   /** The number of batches with a piece of the answer, and of reports of usage. */
   batches: number;
   reports: number;
-  /** Whether it refused a field by name, and answered without it. */
+  /** Whether the engine refused a field by name, and answered when asked without the field. */
   isLess: boolean;
   took_ms: number;
 }
@@ -43,7 +43,7 @@ export interface Put {
   dialect?: Dialect;
   protocol?: UpstreamProtocol;
   runningUsage?: "usage" | "timings";
-  /** The model to ask, if it is not the one that is checked. */
+  /** The model to ask, if not the one that is checked. */
   model?: string;
   /** When the client leaves: at the first piece of the answer, or after this many milliseconds. */
   leave?: "first piece" | number;

@@ -27,7 +27,7 @@ interface Bucket {
 
 const minute_ms = 60_000;
 
-/** `now_ms` is monotonic. */
+/** `now_ms`: a monotonic clock. */
 export function arrivals(now_ms: () => number): Arrivals {
   const buckets = new Map<string, Bucket>();
   let swept_ms = now_ms();

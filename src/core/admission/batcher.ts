@@ -14,7 +14,7 @@ export interface BatcherSettings {
   /** The least time between the departures of two batches. */
   gap_ms: number;
   batch_commands_max: number;
-  /** The most batches on their way at a time. */
+  /** The most batches that wait for the store's answer at a time. */
   batches_max: number;
   /**
    * The settlements that may wait for a store that is away. Above it nothing new is admitted, which bounds their

@@ -193,7 +193,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     }
   }
 
-  /** It is unknown whether the admission will still be carried out: a settlement ends it, or prevents it. */
+  /** Settles a request whose admission may still be carried out: the settlement ends or prevents the admission. */
   function giveUp(admit: Admit, fault: Fault): void {
     const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
     const facts: RequestFacts = { requestId, organizationId, keyId, operation, model, stream, prices };

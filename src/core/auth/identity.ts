@@ -11,7 +11,7 @@ export interface Identity {
   rules: readonly Rule[];
   /** How long a person's last known groups stay valid while the issuer sends none. */
   groupsMaxAge_ms: number;
-  /** What happens to the keys of a person who lost the membership. */
+  /** Whether the keys of a person who lost the membership are revoked. */
   keysOfLeavers: "revoke" | "keep";
   /** How long a session of the console lasts without use, and in all. */
   sessionIdle_ms: number;

@@ -25,7 +25,7 @@ interface List {
   /** The index of the item that is scanned. */
   index: number;
   head: ListPosition;
-  /** The position after the last item, whose item is expected next because it followed the last time. */
+  /** The position after the last item. The item that followed it in an earlier body is expected there again. */
   expected: ListPosition | null;
 }
 
@@ -36,7 +36,7 @@ interface Item {
   to: number;
   hash: number;
   shape: ItemShape;
-  /** Null if it was not seen before. */
+  /** The equal item of an earlier body; null if there is none. */
   cached: CachedItem | null;
   value: unknown;
 }

@@ -8,13 +8,13 @@
 export interface ItemShape {
   values: number;
   members: number;
-  /** How deep the item itself nests. */
+  /** The item's own depth of nesting. */
   depth: number;
 }
 
 /** A message or tool that was valid in its list. Requests share the value: nobody may change it. */
 export class CachedItem {
-  /** Its position in the list that was read last. */
+  /** The item's position in the list that was read last. */
   place: ListPosition | null = null;
   generation = 0;
 

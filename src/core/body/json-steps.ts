@@ -14,10 +14,10 @@ interface Open {
    * The start of the part that is not parsed yet: after the opening bracket, at a comma, or after a finished container.
    */
   from: number;
-  /** The positions of its last comma and last colon; -1 before there are any. */
+  /** The positions of the last comma and the last colon of the object or array; -1 before there are any. */
   comma: number;
   colon: number;
-  /** The value itself, once it was made; null before. */
+  /** The parsed object or array; null before its first part was parsed. */
   made: unknown[] | Record<string, unknown> | null;
   isEmpty: boolean;
 }

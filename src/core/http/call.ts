@@ -113,12 +113,12 @@ export class Call implements Caller {
     return this.#isCancelled;
   }
 
-  /** Whether its status was sent and its answer continues. */
+  /** Whether the status was sent and the answer continues. */
   get isStreaming(): boolean {
     return this.#isStreaming;
   }
 
-  /** Whether its body was read to the end. */
+  /** Whether the request's body was read to the end. */
   get isBodyRead(): boolean {
     return this.#isBodyRead;
   }

@@ -20,7 +20,7 @@ export interface EndedRequest {
   route: string;
   /** The status with which the request ended, which differs from the status sent if its stream failed. */
   status: number;
-  /** The code of its fault; absent if it did not fail. */
+  /** The code of the fault; absent if the request did not fail. */
   code?: string | undefined;
   seconds: number;
   traceId?: string | undefined;

@@ -136,7 +136,7 @@ export function moneyInWords(nanos: number | bigint, currency: Currency, roundin
   return moneyWords(currency).inWords(nanos, rounding);
 }
 
-/** An amount in the form of answers, written for people. */
+/** Writes an amount of an API answer for people. */
 export function inWords(money: Money, rounding: "nearest" | "down" = "nearest"): string {
   return moneyInWords(nanosOf(money), money.currency, rounding);
 }

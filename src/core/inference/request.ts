@@ -42,7 +42,7 @@ export interface Native {
 /** A feature that only engines of one protocol have. For another engine the request is refused with its name. */
 export interface NativeNeed {
   protocol: Protocol;
-  /** Its name, such as "citations". */
+  /** The feature's name, such as "citations". */
   feature: string;
   /** The path of the field that asks for it. */
   param: string;

@@ -40,7 +40,7 @@ interface Declared<
   /** The path in OpenAPI's form: `/v1/models/{id}`. */
   path: string;
   /**
-   * The prefix of the ids in its path; a path with another id does not belong to the operation. Empty: any id without a
+   * The prefix of the ids in the path; a path with another id does not belong to the operation. Empty: any id without a
    * slash. Absent: any id, which must be the end of the path.
    */
   idPrefix?: IdPrefix | "";
@@ -48,10 +48,10 @@ interface Declared<
   summary: string;
   description: string;
   scope: Required;
-  /** Its name in the ledger, if it is metered. Refusals of metered operations are counted, and have receipts. */
+  /** The operation's name in the ledger, if it is metered. Refusals of metered operations are counted, and have receipts. */
   metered?: MeteredOperation;
   /**
-   * The schemas of its parameters by place (path, query, headers). parameters.ts lists the keywords that describe them.
+   * The schemas of the parameters by place (path, query, headers). parameters.ts lists the keywords that describe them.
    */
   params?: Params;
   query?: Query;
@@ -59,7 +59,7 @@ interface Declared<
   request?: RequestBody<Body>;
   success: Success;
   /**
-   * Every code with which its handler or its body may fail; the codes of credentials follow from `scope`. Each status
+   * Every code with which the handler or the body may fail; the codes of credentials follow from `scope`. Each status
    * among them has one JSON answer.
    */
   faults: readonly FaultCode[];
@@ -67,7 +67,7 @@ interface Declared<
   otherFaults: boolean;
   /** The headers of a 429 that a limit causes. */
   limitRefusalHeaders?: readonly HeaderName[];
-  /** The shape of its error bodies; `error` by default. */
+  /** The shape of the operation's error bodies; `error` by default. */
   faultShape?: FaultShape;
   /** The headers of a fault for clients of this operation, added to those of all operations. */
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
@@ -179,11 +179,11 @@ export type StreamGrammar = "chat" | "messages" | "responses";
 
 /** A request that works as written, on a model of the catalog with the capabilities that it needs. */
 export interface Example {
-  /** Its key in the document, such as `streamed`. */
+  /** The example's key in the document, such as `streamed`. */
   name: string;
   summary: string;
   needs: readonly Capability[];
-  /** The kind of its model; absent: `chat`. */
+  /** The kind of the example's model; absent: `chat`. */
   kind?: ModelKind;
   request(modelId: string): ExampleRequest;
   /** The status and media type of the answer. */

@@ -35,7 +35,7 @@ export interface InferenceInput<Wire> {
 /** A request that repeats an earlier one. */
 export interface Repeated<Wire> {
   earlier: EarlierAnswer;
-  /** The part of its body that is needed to encode the answer. */
+  /** The part of the request's body that is needed to encode the answer. */
   wire: Wire;
 }
 

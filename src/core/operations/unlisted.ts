@@ -6,7 +6,7 @@ import { jsonType, type Operation, operation } from "./operation.ts";
 
 interface Unlisted extends Pick<Operation, "method" | "path" | "handle" | "faultShape"> {
   id: string;
-  /** The media type of its answer; JSON by default. */
+  /** The media type of the answer; JSON by default. */
   type?: string;
 }
 

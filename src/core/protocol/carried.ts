@@ -12,11 +12,11 @@ export interface Carried {
   model: string;
   /** The mark of the dialect of its engine (`Dialect.mark`). */
   by: string;
-  /** The path of its field, joined by dots. */
+  /** The path of the value's field, joined by dots. */
   field: string;
   /** The id of the call that has the field; absent: the message has it. */
   callId?: string;
-  /** A text if it is on a call, a list of objects if it is on a message. */
+  /** A text if a call has the field, a list of objects if a message has it. */
   value: string | JsonObject[];
 }
 

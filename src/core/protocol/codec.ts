@@ -126,7 +126,7 @@ export interface AnswerReader {
   end(): InferenceEvent[] | Promise<InferenceEvent[]>;
   /** The bytes that wait for more to arrive. */
   readonly held_bytes: number;
-  /** The most bytes that it wants to be given next. */
+  /** The most bytes that the reader wants to be given next. */
   readonly next_bytes: number;
 }
 

@@ -61,7 +61,7 @@ export interface Dialect {
 export interface Signs {
   /** Values of `owned_by` in its list of models. */
   owners: readonly string[];
-  /** Its host names, whole or as the end of a longer name. */
+  /** The engine's host names, whole or as the end of a longer name. */
   hosts: readonly string[];
   /** A page that only this engine has: its path from the root of the host, and the form of its JSON. */
   page: { path: string; form: RegExp } | null;

@@ -129,9 +129,9 @@ export const dialects = {
       cache: ["llamacpp:kv_cache_usage_ratio"],
       generated: ["llamacpp:tokens_predicted_total"],
     },
-    // It ignores `echo`, and its log probabilities have the form of chat.
+    // llama.cpp ignores `echo`, and its log probabilities have the form of chat.
     completions: { suffix: "infill", echo: false, logprobs: false },
-    // It has another name for `repetition_penalty`.
+    // llama.cpp has another name for `repetition_penalty`.
     sampling: samplingFields.filter((name) => name !== "repetition_penalty"),
     signs: { ...noSigns, owners: ["llamacpp"] },
   },

@@ -13,7 +13,7 @@ export interface Breaker {
   history: number;
   /** The number of attempts in `history`. */
   seen: number;
-  /** How long it stays open the next time. */
+  /** How long the breaker stays open the next time. */
   probation_ms: number;
   /** When it opened or let its probe through. The ends of attempts that began earlier are ignored. */
   since_ms: number;
@@ -23,7 +23,7 @@ export interface Breaker {
 
 /** Failures in a row that open a breaker. */
 export const failures_max = 3;
-/** It also opens when half of the latest attempts failed: `history_max` of them, or at least `history_min`. */
+/** A breaker also opens when half of the latest attempts failed: `history_max` of them, or at least `history_min`. */
 export const history_max = 20;
 export const history_min = 10;
 export const probation_ms_min = 1_000;
@@ -49,7 +49,7 @@ export interface End {
   retryAfter_ms?: number;
 }
 
-/** What each end of an attempt says about the engine's health. */
+/** The engine's health by each end of an attempt; `nothing`: the end tells nothing about it. */
 const says: Record<EndKind, "ill" | "alive" | "nothing"> = {
   answered: "alive",
   empty: "ill",

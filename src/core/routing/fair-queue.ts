@@ -7,7 +7,7 @@
 import { Line, type Spot } from "./line.ts";
 
 export interface Share {
-  /** The weight of its share of tokens against other waiting organizations. */
+  /** The weight of the organization's share of tokens against other waiting organizations. */
   weight: number;
   /** A lower number is served first. */
   priority: number;
@@ -28,13 +28,13 @@ export const quantum_tokens = 4096;
 interface Flow<One> {
   organizationId: string;
   share: Share;
-  /** The tokens that it may still spend before its next turn. */
+  /** The tokens that the organization may still spend before its next turn. */
   credit: number;
   waiting: Line<One>;
   level: Level<One>;
-  /** Its position in the line of new organizations, or in that of the others. */
+  /** The organization's position in the line of new organizations, or in that of the others. */
   turn: Spot<Flow<One>>;
-  /** Its position among the quiet organizations; null if it is not quiet. */
+  /** The organization's position among the quiet ones; null if it is not quiet. */
   quiet: Spot<Flow<One>> | null;
 }
 

@@ -22,7 +22,7 @@ export interface RouteView {
   waiting: number;
 }
 
-/** What this process knows about its routes. */
+/** The sources of this process's knowledge about its routes. */
 export interface Known {
   replicas: Pick<Replicas, "allOf">;
   drained: Drained;

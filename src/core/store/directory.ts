@@ -62,7 +62,7 @@ export interface Credential {
   key: CredentialKey;
   /** `expiresAt`: the exact end of the grace period after a rotation. */
   secret: { createdAt: Date; expiresAt: Date | null; revokedAt: Date | null };
-  /** The person whose key it is; null: it is the organization's own. */
+  /** The person who owns the key; null: the organization owns it. */
   person: KeyPerson | null;
   /** When the organization's policies end this secret (by age) and the key (by disuse); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };

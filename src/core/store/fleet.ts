@@ -61,7 +61,7 @@ export interface EngineSeen {
   upstream: string;
   /** The address, if the host name of the upstream has several. */
   replica: string | null;
-  /** The number of routes to it in each state. */
+  /** The number of routes to the engine in each state. */
   states: Record<string, number>;
   /** The requests in flight. */
   requests: number;

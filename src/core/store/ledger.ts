@@ -74,7 +74,7 @@ export interface ExtraReading {
 export interface UsageReading {
   windows: WindowReadings;
   extra: ExtraReading;
-  /** The number of open requests, and the limit on it: the given one, or the one under a raise. */
+  /** The number of open requests, and the limit on it: the given one, or the raised one. */
   running: number;
   concurrentRequests: number | null;
   /** The store's clock at the reading. */
@@ -118,7 +118,7 @@ export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … for each request. A command that arrives twice, or after a later one, takes nothing back. */
+  /** The number of this growth of the request's hold: 1, 2, …. A command that arrives twice or late takes nothing back. */
   number: number;
   limits: UsageLimits;
   nanosTotal: number;
@@ -334,7 +334,7 @@ export interface LedgerDifference {
    */
   subjectId: string | null;
   /**
-   * What differs. `extra`: the extra usage of a billing month. `running`: the number of open requests, which has no
+   * The sum that differs. `extra`: the extra usage of a billing month. `running`: the number of open requests, which has no
    * window. `hour`, `day`: the roll-ups of a day by hours and as a whole. `total`: the totals of a month, against its
    * days. `pass`: the records that an entry of the audit log attests. `chain`: the log's chain is broken after an
    * entry.

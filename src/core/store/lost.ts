@@ -19,7 +19,7 @@ export interface StoreServer {
 export interface Look {
   /** The identity of the database, the same in all its copies. */
   ledgerId: string;
-  /** The server; null if it does not say. */
+  /** The database server; null if it does not name itself. */
   place: StoreServer | null;
   /** Where the database was seen before, if it has moved and nobody has recorded that; else null. */
   movedFrom: StoreServer | null;

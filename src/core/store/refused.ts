@@ -18,7 +18,7 @@ export interface RefusedRequest {
   errorCode: string;
   /** The message that the client read, without quotations of the request's content. */
   message: string;
-  /** The limit that refused it; absent: no limit did. */
+  /** The limit that refused the request; absent: no limit did. */
   limit?: LimitMet;
   refusedAt: Date;
 }

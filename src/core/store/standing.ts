@@ -23,7 +23,7 @@ export type StandingSubject = keyof typeof standingSubjects;
 export const modelLimitsPrefix = "lim_" as const satisfies IdPrefix;
 
 export interface Standing extends Pick<SubjectReading, "models" | "windows" | "concurrentRequests" | "running"> {
-  /** The ID of the subject, or of its limits for `models`. */
+  /** The id of the subject; if `models` is set, the id of the subject's limits for those models. */
   id: string;
   organizationId: string;
   /** The store's clock at the reading. */
@@ -32,8 +32,8 @@ export interface Standing extends Pick<SubjectReading, "models" | "windows" | "c
 
 export interface Standings {
   /**
-   * The standings of organizations, teams, members, keys and limits for models, by their ids. Subjects without a limit are left out: the ledger
-   * does not count the use of such a team or key.
+   * The standings of organizations, teams, members, keys and limits for models, by their ids. Subjects without a limit
+   * are left out: the ledger does not count the use of such a team or key.
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
   /**

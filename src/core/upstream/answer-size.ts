@@ -14,7 +14,7 @@ const kept_bytes_max = 64 * 1024 * 1024;
 const piece_bytes = 48;
 const logprob_bytes = 256;
 
-/** What a request may hold beyond its body without reserving it. */
+/** The bytes that a request may hold beyond its body without reserving them. */
 const free_bytes = 64 * 1024;
 
 /** A `hold` that passes on a size only if it is large, or was before. */

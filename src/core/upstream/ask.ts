@@ -54,13 +54,13 @@ export interface EngineQuestion extends Sending {
 
 /** How long this attempt may take, each in milliseconds. */
 export interface Patience {
-  /** For name resolution, TCP and TLS. */
+  /** The time for name resolution, TCP and TLS. */
   connect_ms: number;
   /** From the connection until the first part of the answer. */
   first_part_ms: number;
   /** Between two parts of the answer. */
   idle_ms: number;
-  /** For all of it. */
+  /** The time for the whole attempt. */
   total_ms: number;
   /**
    * Set if another engine could be asked instead: after this time without an answer, and unless it is asked already.
@@ -187,11 +187,11 @@ interface Reading {
   reply: Reply | null;
   /** The most bytes of the next read. */
   next_bytes: number;
-  /** Whether its events have ended; the engine may not have closed it yet. */
+  /** Whether the last event has arrived. The engine may not have closed the answer yet. */
   isEnded: boolean;
   /** Whether no event follows, because the answer has ended or failed. */
   isOver: boolean;
-  /** Whether it was read to its last byte. Then nothing needs to be aborted, which is expensive. */
+  /** Whether the answer was read to its last byte. Then nothing needs to be aborted, which is expensive. */
   isRead: boolean;
 }
 

@@ -57,9 +57,9 @@ export interface AttemptEnd {
 
 /** The engine's own report, as far as it had come when the attempt ended. */
 export interface EngineReport {
-  /** Null: it reported no usage. */
+  /** Null: the engine reported no usage. */
   usage: Usage | null;
-  /** Null: its answer did not end. */
+  /** Null: the answer did not end. */
   reason: StopReason | null;
 }
 

@@ -9,13 +9,13 @@ import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 interface Envelope {
   before: string;
   after: string;
-  /** Whether its events are numbered, as those of Responses are: the number is ignored in comparisons. */
+  /** Whether the stream numbers its events, as Responses does. Comparisons ignore the number. */
   isNumbered: boolean;
   index: number;
-  /** The delta of the frame from which it was learned. */
+  /** The delta of the frame from which the envelope was learned. */
   delta: string;
   /**
-   * Whether it was confirmed by a second frame with another delta, which was decoded in the ordinary way and gave that
+   * Whether the envelope was confirmed by a second frame with another delta, which was decoded in the ordinary way and gave that
    * delta.
    */
   isKnown: boolean;
@@ -81,7 +81,7 @@ function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string
   const text = isNumbered ? numbered(frame) : frame;
   if (text.length <= before.length + after.length || !text.startsWith(before) || !text.endsWith(after)) return null;
   try {
-    // It begins with a quotation mark, so it is either a string or malformed.
+    // This slice begins with a quotation mark, so it is either a string or malformed.
     const delta: string = JSON.parse(text.slice(before.length - 1, text.length - after.length + 1));
     return delta.isWellFormed() ? delta : null;
   } catch {

@@ -91,7 +91,7 @@ export interface HealthCheck {
 }
 
 export interface UpstreamTimeouts {
-  /** For name resolution, TCP and TLS. */
+  /** The time for name resolution, TCP and TLS. */
   connect_ms: number;
   /** From the connection until the first part of an answer; more for a long input. */
   first_part_ms: number;
@@ -99,7 +99,7 @@ export interface UpstreamTimeouts {
   first_part_spare_ms: number;
   /** Between two parts of an answer. */
   idle_ms: number;
-  /** For the whole answer, all attempts together. */
+  /** The time for the whole answer, all attempts together. */
   total_ms: number;
 }
 

@@ -13,9 +13,9 @@ export interface Tried {
   ms: number;
   /** Set if the engine continued an answer that another engine had begun. */
   continued?: true;
-  /** The status of its refusal. */
+  /** The HTTP status of the engine's refusal. */
   status?: number;
-  /** The engine's own text of its refusal. Only operators read it. */
+  /** The text of the engine's refusal, as it sent it. Only operators read it. */
   said?: string;
 }
 
@@ -84,7 +84,7 @@ class StartedEvents implements EngineEvents {
   constructor(events: EngineEvents) {
     this.#events = events;
     this.#first = events.next();
-    // It may fail before it is read, and an unhandled rejection ends the process.
+    // The first event may fail before it is read, and an unhandled rejection ends the process.
     this.#first.catch(() => {});
   }
 

@@ -19,9 +19,9 @@ export interface Amount extends Units {
 interface OpenPart {
   readonly index: number;
   readonly isReasoning: boolean;
-  /** The code units of its first delta; null before that. */
+  /** The code units of the part's first delta; null before that. */
   readonly first: Units | null;
-  /** Whether it has had a second delta. */
+  /** Whether the part has had a second delta. */
   readonly isStreamed: boolean;
 }
 

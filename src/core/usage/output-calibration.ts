@@ -68,7 +68,7 @@ const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, textTokens: 0, textCodeUnits: 0 });
 
-/** What was learned of all routes. */
+/** The learned values of all routes. */
 interface RoutesLearned {
   reported: Learned<OutputSums>;
   counted: Learned<OutputSums>;

@@ -66,9 +66,9 @@ export interface Ended extends Ending {
   model: string;
   organizationId: string;
   stream: boolean;
-  /** The price of its usage, whether or not the windows had room for all of it. */
+  /** The price of the request's usage, whether or not the windows had room for all of it. */
   nanos: number;
-  /** The likely number of tokens in its whole prompt. */
+  /** The likely number of tokens in the whole prompt. */
   inputTokensExpected: number;
   /** The engine's name in the configuration; null if none was tried. */
   upstream: string | null;
@@ -81,7 +81,7 @@ export interface Ended extends Ending {
   firstPart_ms: number | null;
   /** Milliseconds from the request's arrival to the end of its answer. */
   total_ms: number;
-  /** The id of its trace, if that is sampled; metrics name it. */
+  /** The id of the request's trace, if the trace is sampled; metrics name it. */
   traceId: string | undefined;
 }
 

@@ -26,7 +26,7 @@ interface Attempt extends Expected {
   issuer: string;
   /** The path of this service to which the browser goes afterwards. */
   returnTo: string;
-  /** When it began, by the clock of the node. */
+  /** When the sign-in began, by the clock of the node. */
   begun_ms: number;
 }
 

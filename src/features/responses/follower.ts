@@ -190,7 +190,7 @@ export class Follower {
     }
     if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
     if (receipt.recovered) return receipt.nanos.charged === 0 || kept.responseId !== null ? "dead" : "lost";
-    // Its node has settled it, and is about to write the end.
+    // The response's node has settled the run, and is about to write the end of the log.
     if (!this.#isLate(now_ms)) return null;
     return receipt.nanos.charged === 0 ? "dead" : "lost";
   }

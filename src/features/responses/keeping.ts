@@ -79,14 +79,14 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Whether its text is written to the log as it is produced. Not if the answer has a key and is not streamed: then it
+   * Whether the answer's text is written to the log as it is produced. Not if the answer has a key and is not streamed: then it
    * is delivered complete, or begun anew.
    */
   get asProduced(): boolean {
     return this.#kept.isStream || !this.isRepeatable;
   }
 
-  /** How it is fetched; null if it is not a background response. */
+  /** How the answer is fetched; null if it is not a background response. */
   get fetched(): Fetched | null {
     return this.isBackground ? this : null;
   }

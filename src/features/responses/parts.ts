@@ -1,4 +1,4 @@
-/** What kept answers need of a node, and their limits. */
+/** The parts of a node that kept answers use, and the limits of kept answers. */
 
 import type { Clock } from "../../core/time/clock.ts";
 import type { StorageRoom } from "./room.ts";
@@ -20,9 +20,9 @@ export interface KeptParts {
 
 export interface OpenAnswer {
   readonly requestId: string;
-  /** Whether it is a background response, which another node may cancel. */
+  /** Whether the answer is a background response, which another node may cancel. */
   readonly isBackground: boolean;
-  /** Ends the work on it. Has no effect after its end. */
+  /** Ends the work on the answer. Has no effect after its end. */
   cancel(): void;
 }
 

@@ -10,21 +10,21 @@ import { isQuick, pauseAfter } from "./pause.ts";
 export interface Child {
   send(order: Order): void;
   kill(): void;
-  /** Its exit code, and the signal that ended it. */
+  /** Resolves with the process's exit code, and the signal that ended it. */
   ended: Promise<{ code: number; signal: string | null }>;
 }
 
 export interface Worker {
   number: number;
   child: Child;
-  /** When it began to accept connections; null if it does not yet. */
+  /** When the worker began to accept connections; null if it does not yet. */
   serving_ms: number | null;
-  /** The reason why it cannot admit requests; null if it can. */
+  /** The reason why the worker cannot admit requests; null if it can. */
   problem: string | null;
   /** The number of open requests, on average. */
   open: number;
   silent_s: number;
-  /** The configuration file with which it started; null before that. */
+  /** The configuration file with which the worker started; null before that. */
   file: FileRead | null;
 }
 
@@ -149,7 +149,7 @@ export function crew(parts: CrewParts): Crew {
       clearPauses();
       for (const { serving_ms, child } of running.values()) {
         if (serving_ms !== null) child.send({ order: "stop", signal });
-        // It has not admitted anything yet.
+        // A process that does not serve yet has admitted nothing.
         else child.kill();
       }
       if (running.size === 0) ended.resolve(exitCode);

@@ -22,9 +22,9 @@ export interface Channel {
   onLost(lost: () => void): void;
 }
 
-/** What a serving process reports about itself. */
+/** The values that a serving process reports about itself. */
 export interface Own {
-  /** The reason why it cannot admit requests; null if it can. */
+  /** The reason why the process cannot admit requests; null if it can. */
   problem(): string | null;
   openCount(): number;
   values(): Told[];

@@ -15,7 +15,7 @@ import {
 } from "../../core/store/rates.ts";
 
 interface Entry {
-  /** It counts until just before this instant. */
+  /** The entry counts until just before this instant. */
   end_ms: number;
   requests: number;
   tokens: number;

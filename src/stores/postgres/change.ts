@@ -41,7 +41,7 @@ export interface Made<Thing> {
   secretHash?: Uint8Array;
   /** The ledger's subjects for which `sumEarlier` must follow the commit. */
   unsummed?: readonly string[];
-  /** The thing, if this change removed it: it is returned, and has no next version. */
+  /** The thing that this change removed, as it is returned. It has no next version. */
   gone?: Thing;
 }
 

@@ -50,7 +50,7 @@ export interface Database extends Transaction {
   ping(timeout_ms: number): Promise<void>;
   /** Reports each statement and connection to this watcher from now on, in place of the earlier one. */
   watch(watcher: StoreWatcher): void;
-  /** How many of its connections are used now. */
+  /** How many of the database's connections are used now. */
   inUse(): ConnectionsInUse;
   /** Closes the database, after waiting a few seconds at most for running queries. */
   close(): Promise<void>;

@@ -13,7 +13,7 @@ const wholeSweep_ms = 10 * 60_000;
 
 /** Settles holds whose lease has lapsed, and reads little of the others. */
 export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Ledger["recover"] {
-  // What the last sweep has seen, and when the last whole sweep was, by the store's clock.
+  // The requests that the last sweep saw running, by id; and when the last whole sweep was, by the store's clock.
   let seen: string[] = [];
   let since: string | null = null;
   let whole_ms: number | null = null;

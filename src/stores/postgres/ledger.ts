@@ -35,7 +35,7 @@ import { unwrapErrors } from "./rows.ts";
 import { budgetsNow } from "./standing.ts";
 
 export interface LedgerSettings {
-  /** What a lapsed hold is charged: its last checkpoint, or everything that was held. */
+  /** The charge of a lapsed hold: its last checkpoint, or everything that was held. */
   recovery: "checkpoint" | "hold";
   /** The number of connections for batches, on a server. */
   lanes?: number;

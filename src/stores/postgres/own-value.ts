@@ -4,7 +4,7 @@ import { type Budget, budgetNames } from "../../core/store/budget.ts";
 import { saysAny } from "./budgets.ts";
 import type { Transaction } from "./database.ts";
 
-/** The subject of a value, by its UUID in the ledger; its organization; and who sets it when. */
+/** The subject of a limit, by its UUID in the ledger; the subject's organization; and who sets the limit when. */
 export interface LimitOwner {
   subject: string;
   owner: string;

@@ -1,4 +1,4 @@
-/** Reads the certificate of a Postgres server, whoever signed it, for `sluice doctor`. */
+/** Reads the certificate of a Postgres server, trusted or not, for `sluice doctor`. */
 import { TLSSocket } from "node:tls";
 import { addressOf } from "./address.ts";
 import { dialled } from "./dial.ts";

@@ -21,7 +21,7 @@ export async function whyNoSessions(db: Database): Promise<string | null> {
   const lanes = await Promise.all([db.lane(), db.lane(), db.lane()]);
   try {
     let seen = 0;
-    // It must be seen twice, because after a lost connection the session is another one, too.
+    // The change must be seen twice, because after a lost connection the session is another one, too.
     for (let tries = 0; tries < tries_max && seen < 2; tries++) if (await changes(lanes)) seen += 1;
     return seen < 2 ? null : pooled;
   } finally {

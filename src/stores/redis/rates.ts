@@ -110,7 +110,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
   };
 }
 
-/** This is a class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 class Taken implements RateTaken {
   readonly answer = "taken";
   readonly readings: RateReadings;

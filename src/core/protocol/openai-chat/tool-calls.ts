@@ -153,7 +153,7 @@ export function toolCallAssembly(responseId: string) {
   };
 }
 
-/** What engines write behind complete arguments: blanks, and surplus braces. */
+/** The blanks and surplus braces that engines write behind complete arguments. */
 const rest = /^[\s}\]]*$/;
 
 function contentOf(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {

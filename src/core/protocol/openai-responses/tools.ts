@@ -33,7 +33,7 @@ export class ToolBook {
    */
   readonly #ordinals = new Map<string, number>();
 
-  /** Of several entries with one name, the last counts. */
+  /** The last of several entries with one name counts. */
   constructor(listed: readonly ResponsesTool[]) {
     const latest = new Map<string, Omit<EngineTool, "name">>();
     for (const tool of listed) {

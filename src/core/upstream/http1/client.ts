@@ -92,9 +92,9 @@ const noPauses = { shortest_ms: 0, longest_ms: 0 };
 export interface Stray {
   /** The operator's name of the engine. */
   upstream: string;
-  /** Its address, if the upstream has several. */
+  /** The engine's address, if the upstream has several. */
   replica: string | null;
-  /** Whether it is the first, so that the engine's connections were reused until now. */
+  /** Whether this is the engine's first stray answer, so that its connections were reused until now. */
   isFirst: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface OperatorSession {
   /** The hash of the secret that the pages send in addition to the cookie. */
   secretHash: Uint8Array;
   /**
-   * How it began. `tokenHash`: the hash of the operator's token, with which the session ends. `localUser`: the user of
+   * How the session began. `tokenHash`: the hash of the operator's token, with which the session ends. `localUser`: the user of
    * the operating system who printed the link.
    */
   of: { tokenHash: Uint8Array } | { localUser: string };

@@ -13,7 +13,7 @@ export interface NewAccessToken {
 }
 
 /**
- * The rights of its access tokens when they were issued. The current membership decides at each look-up what they may
+ * The rights of a sign-in's access tokens when they were issued. The current membership decides at each look-up what they may
  * do.
  */
 export interface SignInRights {
@@ -63,12 +63,12 @@ export type RefreshBegun =
 export interface Refreshed {
   claim: string;
   keyId: string;
-  /** The hash of the used token; its successor's hash, and the successor encrypted. */
+  /** The hash of the used refresh token; the hash of its successor; and the successor, encrypted. */
   usedHash: Uint8Array;
   nextHash: Uint8Array;
   successor: Uint8Array;
   access: NewAccessToken;
-  /** The issuer's tokens; undefined: they stay. */
+  /** The issuer's tokens; undefined: the stored ones stay. */
   tokens: Uint8Array | null | undefined;
   rights: Omit<SignInRights, "organizationId">;
 }

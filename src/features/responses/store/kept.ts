@@ -31,7 +31,7 @@ export interface Kept extends LogName {
   responseId: string | null;
   /** The response object of a background response, as JSON text. */
   response: string | null;
-  /** The milliseconds since it began, by the store's clock. */
+  /** The milliseconds since the answer began, by the store's clock. */
   age_ms: number;
 }
 

@@ -9,7 +9,7 @@ import type { Maker } from "../../../core/store/maker.ts";
 export interface KeptTurn {
   /** `resp_` + UUIDv7 hex. */
   id: string;
-  /** The id of the response that it continues; null: none. */
+  /** The id of the response that this one continues; null: none. */
   previousId: string | null;
   /** A JSON array of items, each with its id. */
   input: string;
