@@ -57,7 +57,10 @@ const worth_tokens_min = 24;
 /** An engine that answers faster may be done before it learns that its client left. */
 const slow_ms_min = 1_500;
 
-/** Waits until the engine generates no more. Returns how many tokens it has generated in all, or null if it reports none. */
+/**
+ * Waits until the engine generates no more. Returns how many tokens it has generated in all, or null if it reports
+ * none.
+ */
 async function settled(engine: Asking): Promise<number | null> {
   const names = engine.dialect.load.generated;
   const count = async () => generatedTokens((await metricsOf(engine)) ?? "", names);

@@ -55,7 +55,7 @@ export class MemoryBudget {
 
 /** The memory that one request holds. */
 export class Reservation {
-  /** All bytes that it holds, the answer's included. */
+  /** All bytes that the request holds, the answer's included. */
   #bytes = 0;
   #answer_bytes = 0;
 

@@ -6,7 +6,7 @@ import { type BodyScan, tooDeep } from "./scan.ts";
 
 export interface ScannedBody {
   bytes: Uint8Array;
-  /** Null: too small to cost much, whatever its shape, and not scanned. */
+  /** The scan of the body; null: the body was too small to cost much, and was not scanned. */
   shape: BodyScan | null;
 }
 

@@ -137,7 +137,7 @@ export class Call implements Caller {
     this.#trace = trace;
   }
 
-  /** Records its caller. */
+  /** Records the request's caller. */
   identified(who: Pick<CallNotes, "organization" | "key" | "operator" | "person">): void {
     const { organization, key, operator, person } = who;
     if (organization !== undefined) this.#notes.organization = organization;
@@ -147,7 +147,7 @@ export class Call implements Caller {
     if (organization !== undefined && key !== undefined) this.#trace?.identified({ organization, key });
   }
 
-  /** Records its model, and whether it asks for a stream. */
+  /** Records the requested model, and whether a stream is asked for. */
   requested({ model, stream }: Pick<CallNotes, "model" | "stream">): void {
     if (model !== undefined) this.#notes.model = model;
     if (stream !== undefined) this.#notes.stream = stream;
@@ -234,7 +234,7 @@ export class Call implements Caller {
     return begun;
   }
 
-  /** Ends each part of its work, even if another part throws, and resolves when all have ended. */
+  /** Ends each part of the request's work, even if another part throws, and resolves when all have ended. */
   async finish(): Promise<void> {
     const last = this.#begun.pop();
     if (last) {

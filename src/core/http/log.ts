@@ -26,7 +26,7 @@ interface LogOptions {
   /** The number of this worker, on a node that has several. */
   worker?: number | undefined;
   clock: Clock;
-  /** Called for each line. */
+  /** The settings in force. Called for each line. */
   settings(): { level: LogLevel; format: LogFormat; engine_text?: boolean };
   /** The routes whose requests are logged at `debug`, unless they fail with `internal_error`. */
   probes?: ReadonlySet<string>;

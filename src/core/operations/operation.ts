@@ -48,7 +48,10 @@ interface Declared<
   summary: string;
   description: string;
   scope: Required;
-  /** The operation's name in the ledger, if it is metered. Refusals of metered operations are counted, and have receipts. */
+  /**
+   * The operation's name in the ledger, if it is metered. Refusals of metered operations are counted, and have
+   * receipts.
+   */
   metered?: MeteredOperation;
   /**
    * The schemas of the parameters by place (path, query, headers). parameters.ts lists the keywords that describe them.

@@ -45,8 +45,8 @@ export interface AnswerSink {
 
 export interface EarlierAnswer {
   /**
-   * Answers a repeated request from the kept answer, without an engine and without a charge. `wire`: the part of its
-   * body that is needed to encode the answer.
+   * Answers a repeated request from the kept answer, without an engine and without a charge. `wire`: the part of the
+   * repeat's body that is needed to encode the answer.
    */
   answer<Wire extends InferenceWire, Reply>(
     repeat: { principal: Principal; wire: Wire },

@@ -64,10 +64,10 @@ export interface AnswerContext {
 
 /** The facts that the encoder of a stream needs beside the request. */
 export interface StreamContext {
-  /** Part of the protocol's error. */
+  /** The request's id, which is part of the protocol's error. */
   requestId: string;
   identity: ResponseIdentity;
-  /** At least 1. Stands for the input's tokens until the engine has reported them. */
+  /** Stands for the input's tokens until the engine has reported them. At least 1. */
   inputTokensEstimate: number;
   /** Returns the Unix seconds at which the answer ended; called at its end. Absent: the response has no such time. */
   endedAtSeconds?(): number;

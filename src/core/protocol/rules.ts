@@ -87,7 +87,10 @@ export function excludes<Field extends string>(older: Field, newer: Field): Rela
   };
 }
 
-/** `schema` applies to each item of the array `field`. The schema validator itself explains violations, so there is no rule. */
+/**
+ * `schema` applies to each item of the array `field`. The schema validator itself explains violations, so there is no
+ * rule.
+ */
 export function eachItem<Field extends string>(field: Field, schema: object): Relation<Field> {
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
 }

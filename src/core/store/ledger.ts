@@ -118,7 +118,9 @@ export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
-  /** The number of this growth of the request's hold: 1, 2, …. A command that arrives twice or late takes nothing back. */
+  /**
+   * The number of this growth of the request's hold: 1, 2, …. A command that arrives twice or late takes nothing back.
+   */
   number: number;
   limits: UsageLimits;
   nanosTotal: number;
@@ -334,10 +336,10 @@ export interface LedgerDifference {
    */
   subjectId: string | null;
   /**
-   * The sum that differs. `extra`: the extra usage of a billing month. `running`: the number of open requests, which has no
-   * window. `hour`, `day`: the roll-ups of a day by hours and as a whole. `total`: the totals of a month, against its
-   * days. `pass`: the records that an entry of the audit log attests. `chain`: the log's chain is broken after an
-   * entry.
+   * The sum that differs. `extra`: the extra usage of a billing month. `running`: the number of open requests, which
+   * has no window. `hour`, `day`: the roll-ups of a day by hours and as a whole. `total`: the totals of a month,
+   * against its days. `pass`: the records that an entry of the audit log attests. `chain`: the log's chain is broken
+   * after an entry.
    */
   kind: WindowKind | "extra" | "running" | "hour" | "day" | "total" | "pass" | "chain";
   /** The start of the window or day; for `pass` and `chain`, when the entry of the audit log was written. */
@@ -360,7 +362,7 @@ export interface Receipt {
   requestId: string;
   organizationId: string;
   keyId: string;
-  /** The person whose key it is; null: it is nobody's. */
+  /** The person who owns the key; null: nobody does. */
   personId: string | null;
   operation: Operation;
   model: string;

@@ -9,7 +9,7 @@ export interface RefusedRequest {
   requestId: string;
   organizationId: string;
   keyId: string;
-  /** The person whose key it is; null: it is nobody's. */
+  /** The person who owns the key; null: nobody does. */
   personId: string | null;
   operation: Operation;
   /** The public model id; null if the body was refused before it was understood, or names an unknown model. */
@@ -35,7 +35,7 @@ export interface RefusedRequests {
   /** Keeps the refusals for which there is room. One that is sent twice is kept once. */
   keep(requests: readonly NewRefused[]): Promise<void>;
   find(requestId: string): Promise<RefusedRequest | null>;
-  /** The person whose key it is; null: it is nobody's. */
+  /** The person who owns the key; null: nobody does. */
   personOf(keyId: string): Promise<string | null>;
   /** Deletes a number of expired refusals. Returns whether there may be more. */
   forget(): Promise<boolean>;

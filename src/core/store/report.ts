@@ -83,8 +83,8 @@ export interface ReportRow extends ReportMeasures {
   /** The key's team when the request was admitted. `id` is null if the key was in none. */
   team: { id: string | null; name: string | null } | null;
   /**
-   * The person whose key it is. `id` is null if it is nobody's. `name`: the name, or else the e-mail address; null if
-   * the person was forgotten.
+   * The person who owns the key. `id` is null if nobody does. `name`: the name, or else the e-mail address; null if the
+   * person was forgotten.
    */
   person: { id: string | null; name: string | null } | null;
   /**

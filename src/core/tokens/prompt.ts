@@ -27,7 +27,7 @@ export interface ChatMessage {
 export interface ChatTool {
   name: string;
   description: string;
-  /** JSON Schema of its arguments. */
+  /** The JSON Schema of the tool's arguments. */
   parameters: Record<string, unknown> | null;
   /** The tools in the form in which engines are sent them. */
   wire: unknown;

@@ -225,8 +225,8 @@ function readerOf(question: EngineQuestion, contentType: string, context: Answer
 }
 
 /**
- * The batches of an answer that is read as it arrives, one for each read (null at the end). Events that travel together
- * cost a tenth.
+ * The batches of an answer that is read as it arrives, one for each read (null at the end). Events that are passed on
+ * in one batch cost a tenth of what they would cost one by one.
  */
 function reading(question: EngineQuestion, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
   const { patience, gather_ms = 0 } = question;

@@ -63,7 +63,7 @@ export interface EngineReport {
   reason: StopReason | null;
 }
 
-/** The end of an attempt that threw this. */
+/** The end of an attempt that threw `cause`. */
 export function endOfCause(cause: unknown): AttemptEnd {
   const kind = kindOfCause(cause);
   return cause instanceof UnreadableAnswer || cause instanceof SseOverflow ? { kind, unread: cause.message } : { kind };
@@ -95,7 +95,7 @@ export class NoRoom extends Error {
   }
 }
 
-/** The kind of end of an attempt that threw this. */
+/** The kind of end of an attempt that threw `cause`. */
 export function kindOfCause(cause: unknown): AttemptKind {
   if (cause instanceof NoRoom) return "abandoned";
   if (cause instanceof ConnectFailed) return "unreachable";
@@ -104,7 +104,7 @@ export function kindOfCause(cause: unknown): AttemptKind {
   return "malformed";
 }
 
-/** The fault for the caller of an attempt that threw this. */
+/** The fault for the caller of an attempt that threw `cause`. */
 export function faultOfCause(cause: unknown): Fault {
   // A Fault of the request, which this engine's protocol cannot express: the caller has to change it.
   if (cause instanceof Fault) return cause;

@@ -15,8 +15,8 @@ interface Envelope {
   /** The delta of the frame from which the envelope was learned. */
   delta: string;
   /**
-   * Whether the envelope was confirmed by a second frame with another delta, which was decoded in the ordinary way and gave that
-   * delta.
+   * Whether the envelope was confirmed by a second frame with another delta, which was decoded in the ordinary way and
+   * gave that delta.
    */
   isKnown: boolean;
 }

@@ -5,7 +5,7 @@
 
 export interface Divergence {
   observe(model: string, ratio: number): void;
-  /** The 50th and the 99th percentile of each model. */
+  /** The 50th and the 99th percentile of the ratio, for each model. */
   read(): { model: string; quantile: "0.5" | "0.99"; ratio: number }[];
 }
 

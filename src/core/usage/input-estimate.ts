@@ -59,7 +59,7 @@ const ratio_min = 0.02;
 const ratio_max = 1.5;
 /** The weight of one report in the mean of the spread. */
 const weight = 1 / 16;
-/** The number of recent reports that are remembered. No single input outweighs the others. */
+/** The number of recent reports that are remembered, so that no single input outweighs the others. */
 const reports_remembered = 256;
 /** The weight of the expected ratio, in bytes of input, so that a greeting teaches little. */
 const expectedBytes = 1024;

@@ -8,7 +8,7 @@
  */
 export const learned_max = 1000;
 
-/** The side of a memory that its store uses. */
+/** The methods of a memory that its store uses. */
 export interface Kept<Known> {
   /** Takes in a stored value if it is plausible. A value that was learned here is kept. */
   recall(name: string, known: Known): void;

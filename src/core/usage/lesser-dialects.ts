@@ -6,7 +6,9 @@ import type { Upstream } from "../upstream/target.ts";
 const remembered_ms = 3_600_000;
 
 export class LesserDialects {
-  /** By upstream, then by the engine's name for the model. A reload makes new upstreams, and so forgets. */
+  /**
+   * The dialects by upstream, then by the engine's name for the model. A reload makes new upstreams, and so forgets.
+   */
   readonly #found = new WeakMap<Upstream, Map<string, { dialect: Dialect; until_ms: number }>>();
 
   learned({ upstream, model }: Pick<Route, "upstream" | "model">, dialect: Dialect, now_ms: number): void {

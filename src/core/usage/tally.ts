@@ -197,7 +197,7 @@ class Count {
   terminal: TerminalEvent | undefined;
   /** The tokens of the forwarded part. They never fall, even if a part turns out to be streamed. */
   countedTokens = 0;
-  /** The largest believed report of output since the output began. */
+  /** The most output tokens that a believed report has named since the output began. */
   #reportedTokens = 0;
   readonly #parts: TallyParts;
   readonly calibration: () => RouteCalibration;

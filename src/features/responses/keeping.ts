@@ -79,8 +79,8 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Whether the answer's text is written to the log as it is produced. Not if the answer has a key and is not streamed: then it
-   * is delivered complete, or begun anew.
+   * Whether the answer's text is written to the log as it is produced. Not if the answer has a key and is not streamed:
+   * then it is delivered complete, or begun anew.
    */
   get asProduced(): boolean {
     return this.#kept.isStream || !this.isRepeatable;
@@ -100,7 +100,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#name.requestId;
   }
 
-  /** Makes it a background response, which others can read from now on. */
+  /** Makes the answer a background response, which others can read from now on. */
   async respond(begun: ResponseObject): Promise<void> {
     this.#begun = begun;
     const { answers } = this.#needs.kept;

@@ -43,8 +43,8 @@ export async function settledLate(
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
 /**
- * Whether a settlement may be late. Not without nanos, which leave nothing to charge; and not if the request can be
- * repeated, because it costs nothing if its node is gone.
+ * Whether a settlement may be late. Without nanos there is nothing to charge late; and a repeatable request costs
+ * nothing if its node is gone.
  */
 function mayBeLate(command: Command, { answer }: LedgerAnswer): command is Settle {
   return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;

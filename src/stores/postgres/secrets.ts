@@ -23,7 +23,10 @@ export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8
 
 export type Secrets = ReturnType<typeof secretsIn>;
 
-/** The operations on one table of secrets. `of`: the id of the owner in a query that selects it. */
+/**
+ * The operations on one table of secrets. `owner`: its column with the owner's id. `of`: SQL for that id in a query of
+ * owners.
+ */
 function secretsIn(table: string, owner: string, of: string) {
   return {
     /** Adds a secret, with the next number. */

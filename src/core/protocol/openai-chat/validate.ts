@@ -48,7 +48,7 @@ export function validateChatRequest(
   }
 }
 
-/** The static type is that of the published shape, whose values are narrower. */
+/** The body as a request of a model with `bounds: engine`, whose shape takes more values than the static type. */
 function withinEngineBounds(
   body: unknown,
   extraParams: readonly string[],

@@ -134,7 +134,9 @@ export type StoredItem = (InputItem | OutputItem) & { id: string };
 
 /** The items that a response adds to its conversation. */
 export interface StoredTurn {
-  /** The items of the response's own request, with references resolved. Earlier items belong to the previous response. */
+  /**
+   * The items of the response's own request, with references resolved. Earlier items belong to the previous response.
+   */
   input: readonly StoredItem[];
   output: readonly OutputItem[];
 }

@@ -57,7 +57,8 @@ export class IdleConnections {
   }
 
   /**
-   * Closes those whose time is over at this instant, on the clock of `performance`; all of them without an argument.
+   * Closes the connections whose time is over at this instant, on the clock of `performance`; all of them without an
+   * argument.
    */
   close(now_ms = Number.POSITIVE_INFINITY): void {
     for (const each of this.#byAge) {

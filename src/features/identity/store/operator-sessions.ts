@@ -11,8 +11,8 @@ export interface OperatorSession {
   /** The hash of the secret that the pages send in addition to the cookie. */
   secretHash: Uint8Array;
   /**
-   * How the session began. `tokenHash`: the hash of the operator's token, with which the session ends. `localUser`: the user of
-   * the operating system who printed the link.
+   * How the session began. `tokenHash`: the hash of the operator's token, with which the session ends. `localUser`: the
+   * user of the operating system who printed the link.
    */
   of: { tokenHash: Uint8Array } | { localUser: string };
 }

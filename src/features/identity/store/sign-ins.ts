@@ -13,8 +13,8 @@ export interface NewAccessToken {
 }
 
 /**
- * The rights of a sign-in's access tokens when they were issued. The current membership decides at each look-up what they may
- * do.
+ * The rights of a sign-in's access tokens when they were issued. The current membership decides at each look-up what
+ * they may do.
  */
 export interface SignInRights {
   organizationId: string;
@@ -87,9 +87,9 @@ export interface SignIns {
   releaseRefresh(keyId: string, claim: string): Promise<void>;
   /** Adds an access token to a key. Returns the key's scopes; null if the key has ended. */
   addAccessToken(keyId: string, access: NewAccessToken): Promise<readonly Scope[] | null>;
-  /** Ends the sign-in and all of its tokens, on every node within a second. */
+  /** Ends one access token of a workload. False: there is none with this hash. */
   endAccessToken(hash: Uint8Array): Promise<boolean>;
-  /** Ends it with all of its tokens, on every node within a second. */
+  /** Ends a sign-in with all of its tokens, on every node within a second. False: it had ended. */
   end(keyId: string, why: string): Promise<boolean>;
   /** The id of the sign-in to which an access or refresh token with this hash belongs; null: none. */
   ofToken(hash: Uint8Array): Promise<string | null>;

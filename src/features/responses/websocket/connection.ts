@@ -148,8 +148,8 @@ function restarting(): Fault {
 }
 
 /**
- * Headers that concern the connection and not its requests, and the idempotency key, which could not be that of each
- * request.
+ * Headers that concern the connection and not its requests; and the idempotency key, because several requests cannot
+ * have one key.
  */
 const ofConnection = /^(connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect|idempotency-key)$/;
 

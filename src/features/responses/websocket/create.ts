@@ -58,7 +58,7 @@ export class Create implements Disposable {
     return this.#event.streamId;
   }
 
-  /** The refusal, if its client tried to steer. */
+  /** The refusal, if the client tried to steer a running response. */
   get steering(): SteeringRefused | null {
     return this.#steering;
   }
@@ -110,7 +110,7 @@ export class Create implements Disposable {
       : unanswered(dependencies, call, input, adapter);
   }
 
-  /** Waits until its lane is free. Throws if the call ends before. */
+  /** Waits until the message's lane is free. Throws if the call ends before. */
   async #turn({ signal }: Call): Promise<void> {
     const ended = Promise.withResolvers<void>();
     const listening = signal.listen(() => ended.resolve());
