@@ -31,7 +31,7 @@ interface Holder {
 }
 
 const every_ms = 1_000;
-/** The most look-ups at a time; the others are left to new requests. */
+/** The most look-ups for running requests at a time: the rest of the limit is left to new requests. */
 const asked_max = 32;
 
 export function standings(parts: {

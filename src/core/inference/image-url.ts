@@ -22,7 +22,7 @@ export function refuseImages(
     for (const part of parts) {
       const problem = part.kind === "image" ? imageUrlProblem(part.url, settings) : null;
       if (!problem) continue;
-      // Only the path of the first image is recorded in the request.
+      // The request records the path of its first image only.
       const param = needs.find(({ capability }) => capability === "vision")?.param;
       const advice = "Send the image itself, as a data: URL, or name it by a public address.";
       throw new Fault(

@@ -35,7 +35,7 @@ export function isPlausibleText(units: Units, tokens: number): boolean {
   return tokens <= bound("max") + 2 && tokens >= bound("min");
 }
 
-/** Learns from a text with so many tokens, which are divided among its scripts as they were expected. */
+/** Learns from a text with so many tokens. They are divided among its scripts in proportion to the expected numbers. */
 export function learnText(sums: Sums, route: string, units: Units, tokens: number): void {
   const factor = tokens / textTokens(sums, route, units);
   const shares = scripts.map((script) => units[script] * ratioOf(sums, route, script) * factor);

@@ -210,8 +210,8 @@ function driverOptions(
     onclose: () => lose(),
     types,
     connection,
-    // The driver only counts the hosts. It requests another socket if a server was not of the kind in
-    // `target_session_attrs`, and to reconnect; then no server is left.
+    // The driver only counts the hosts, and calls `socket` once more for each server that is not of the kind in
+    // `target_session_attrs`. It also calls it to reconnect, which fails, because no server is left to try.
     host: places.map(() => "place").join(),
     async socket() {
       try {

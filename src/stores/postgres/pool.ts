@@ -56,7 +56,7 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
     return best?.inFlight() === 0 || all.size >= connections_max ? best : add();
   }
 
-  /** The result of `use`, which is called with a connection in the same turn in which that was found. */
+  /** Waits for a free connection and returns the result of `use`, which gets it before any other work can take it. */
   async function found<T>(use: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
     const started = performance.now();
     while (true) {

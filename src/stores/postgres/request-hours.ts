@@ -64,8 +64,8 @@ const reading = `
     select h.starts_at, ${matches} as matches from usage_hour h where ${isInTime}`;
 
 /**
- * Roll-ups are read until there are enough hours. If they do not reach the end of the span, the last one's hour is
- * treated as matching, and the next page begins there.
+ * SQL that reads roll-ups until enough hours match. If the limit of rows is reached first, the hour of the last row
+ * counts as matching, and the next page begins there.
  */
 const listing = `
   with rolled as materialized (

@@ -27,8 +27,8 @@ const raiseOf = (id: string) =>
   `left join limit_value r on r.counted_id = ${id} and r.kind = 'raise' and r.until > (select store_now())`;
 
 /**
- * SQL for teams, people, keys, and limits for models, that have a limit which the ledger counts. `owner_id`: who has
- * the limit: the subject itself, or the one that has it for models.
+ * SQL for the teams, people, keys and limits for models that have a limit which the ledger counts. `owner_id`: the
+ * subject itself; for limits for models, the subject that has them.
  */
 const limited = `
   select s.subject_id, s.organization_id, coalesce(s.parent_id, s.subject_id) as owner_id, s.models, ${raisedLimits("s")}

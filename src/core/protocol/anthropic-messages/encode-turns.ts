@@ -143,7 +143,7 @@ function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): Js
 }
 
 /**
- * The block of a thought; null if it has no signature and the engine signs its thoughts, because it would refuse it.
+ * The block of a thought; null if it has no signature and the engine signs thoughts: such an engine refuses it.
  */
 function thinkingBlock(
   { text, signature, encrypted }: ReasoningPart,
