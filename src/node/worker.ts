@@ -1,10 +1,10 @@
 /** A process that is one worker of a node: its channel to the supervisor, and the signals that it receives itself. */
 import type { ReadFile } from "../config/source.ts";
-import { type Channel, joined, type Member } from "../features/workers/member.ts";
+import { type Channel, joinNode, type Member } from "../features/workers/member.ts";
 import type { FileRead, Order, Word } from "../features/workers/messages.ts";
 
 export async function joinedAs(number: number): Promise<Member> {
-  return joined(number, channelToParent(), signalled());
+  return joinNode(number, channelToParent(), signalled());
 }
 
 /**

@@ -186,7 +186,7 @@ export function says(text: string): UserTurn {
 }
 
 /** The text of an answer, without its reasoning. */
-export function textOf({ result }: Heard): string {
+export function answerText({ result }: Heard): string {
   return (result?.parts ?? []).flatMap(({ head, text }) => (head.kind === "text" ? [text] : [])).join("");
 }
 

@@ -1,6 +1,6 @@
 /** Questions about texts: streams, counts, caps, stop sequences, formats of answers, pictures. */
 import { samplingFields } from "../../core/protocol/engine-fields.ts";
-import { type Asking, callsOf, type Heard, says, textOf } from "./asking.ts";
+import { type Asking, answerText, callsOf, type Heard, says } from "./asking.ts";
 import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
 const chat = ["openai-chat"] as const;
@@ -78,14 +78,14 @@ const stop: CheckQuestion = {
   protocols: ["openai-chat", "anthropic-messages"],
   ask: async (engine) => {
     const whole = await counted(engine);
-    const words = textOf(whole).trim().split(/\s+/);
+    const words = answerText(whole).trim().split(/\s+/);
     const word = words.slice(2).find((one) => one.length > 2 && words.indexOf(one) > 1);
     if (word === undefined) return unanswered(whole) ?? unknown("its answer has too few words");
     const heard = await engine.put({ turns: [counting], stop: [word] });
     if (!heard.result) return unanswered(heard)!;
-    const said = textOf(heard);
+    const said = answerText(heard);
     if (said.includes(word)) return no(`goes on after '${word}'`);
-    return textOf(whole).startsWith(said.trimEnd())
+    return answerText(whole).startsWith(said.trimEnd())
       ? yes(`ends before '${word}'`)
       : unknown("answers otherwise each time");
   },
@@ -160,8 +160,8 @@ const form = (name: string, does: string, wanted: "json_schema" | "json_object")
     if (!heard.result) return unanswered(heard)!;
     const fits =
       wanted === "json_object" ? /^\s*\{.*\}\s*$/s : new RegExp(`^\\s*\\{\\s*"color"\\s*:\\s*"${answer}"\\s*\\}\\s*$`);
-    if (fits.test(textOf(heard))) return yes("the answer has that form");
-    const isCut = heard.result.reason === "length" && /^\s*(\{|$)/.test(textOf(heard));
+    if (fits.test(answerText(heard))) return yes("the answer has that form");
+    const isCut = heard.result.reason === "length" && /^\s*(\{|$)/.test(answerText(heard));
     return isCut ? unknown("the answer was cut") : no("the answer has another form");
   },
 });
@@ -176,7 +176,7 @@ const logprobs: CheckQuestion = {
     if (!heard.result) return unanswered(heard)!;
     const tokens = heard.result.parts.reduce((sum, part) => sum + (part.logprobs?.length ?? 0), 0);
     if (tokens > 0) return yes(`${tokens} tokens`);
-    return textOf(heard) === "" ? unknown("no text in its answer") : no("none in its answer");
+    return answerText(heard) === "" ? unknown("no text in its answer") : no("none in its answer");
   },
 };
 

@@ -1,7 +1,7 @@
 /** Questions about tools, and about reasoning that is sent back within a turn of tool calls. */
 import type { AssistantPart, InferenceRequest, Tool, Turn } from "../../core/inference/request.ts";
 import type { Dialect, ReasoningField } from "../../core/protocol/dialect.ts";
-import { type Asking, callsOf, says, textOf } from "./asking.ts";
+import { type Asking, answerText, callsOf, says } from "./asking.ts";
 import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
@@ -170,7 +170,7 @@ const thinks: CheckQuestion = {
     const heard = await engine.once("hello", () => engine.put({}));
     const thoughts = heard.result?.parts.filter(({ head }) => head.kind === "reasoning") ?? [];
     if (thoughts.length > 0) return yes(`${thoughts.reduce((sum, { text }) => sum + text.length, 0)} characters`);
-    if (textOf(heard).includes("<think>")) return no("in its text, as <think>; give it a reasoning parser");
+    if (answerText(heard).includes("<think>")) return no("in its text, as <think>; give it a reasoning parser");
     return unanswered(heard) ?? unknown("the model had none");
   },
 };

@@ -27,11 +27,11 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
   const dearest = Math.max(prices.input, prices.cachedInput, prices.cacheWrite);
   const outputTokensCap = Math.max(
     1,
-    whole(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
+    wholeUpTo(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
   );
   return {
-    inputNanos: whole(
-      costOf(whole(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
+    inputNanos: wholeUpTo(
+      costOf(wholeUpTo(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
       nanos_max,
     ),
     // The hold of an unstreamed answer that is passed on cannot grow, so it covers the whole answer.
@@ -43,26 +43,26 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
 
 /** The cost of the prompt of a usage, in nanos. */
 export function promptNanos(usage: Usage, prices: Prices): number {
-  const input = costOf(whole(usage.inputTokens, tokens_max), prices.input);
-  const cachedInput = costOf(whole(usage.cachedInputTokens, tokens_max), prices.cachedInput);
-  const cacheWrite = costOf(whole(usage.cacheWriteTokens, tokens_max), prices.cacheWrite);
-  return whole(input + cachedInput + cacheWrite, nanos_max);
+  const input = costOf(wholeUpTo(usage.inputTokens, tokens_max), prices.input);
+  const cachedInput = costOf(wholeUpTo(usage.cachedInputTokens, tokens_max), prices.cachedInput);
+  const cacheWrite = costOf(wholeUpTo(usage.cacheWriteTokens, tokens_max), prices.cacheWrite);
+  return wholeUpTo(input + cachedInput + cacheWrite, nanos_max);
 }
 
 /** A usage that the ledger can record, whatever an engine reported: whole counts, none below zero. */
 export function bookable(usage: Usage): Usage {
-  const outputTokens = whole(usage.outputTokens, tokens_max);
+  const outputTokens = wholeUpTo(usage.outputTokens, tokens_max);
   return {
-    inputTokens: whole(usage.inputTokens, tokens_max),
-    cachedInputTokens: whole(usage.cachedInputTokens, tokens_max),
-    cacheWriteTokens: whole(usage.cacheWriteTokens, tokens_max),
+    inputTokens: wholeUpTo(usage.inputTokens, tokens_max),
+    cachedInputTokens: wholeUpTo(usage.cachedInputTokens, tokens_max),
+    cacheWriteTokens: wholeUpTo(usage.cacheWriteTokens, tokens_max),
     outputTokens,
-    reasoningTokens: Math.min(whole(usage.reasoningTokens, tokens_max), outputTokens),
+    reasoningTokens: Math.min(wholeUpTo(usage.reasoningTokens, tokens_max), outputTokens),
     source: usage.source,
   };
 }
 
 /** A whole number from 0 to `max`. Anything that is not a number becomes 0, and a fraction is rounded up. */
-export function whole(value: number, max: number): number {
+export function wholeUpTo(value: number, max: number): number {
   return Number.isNaN(value) ? 0 : Math.min(max, Math.max(0, Math.ceil(value)));
 }

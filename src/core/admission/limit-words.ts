@@ -31,7 +31,7 @@ interface Caller {
 }
 
 /** The limited subject as a message names it: `team research`, or `team` if its name is not known. */
-export function named({ limitedBy }: Limited, { names }: Pick<RefusalWords, "names">): string {
+export function subjectNamed({ limitedBy }: Limited, { names }: Pick<RefusalWords, "names">): string {
   const name = names[limitedBy];
   return name == null ? limitedBy : `${limitedBy} ${name}`;
 }

@@ -21,7 +21,7 @@ import {
 } from "../store/rates.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { holdFor } from "./hold.ts";
-import { forModels, limitedShown, minuteLimit, named, type RefusalWords, wordsFor } from "./limit-words.ts";
+import { forModels, limitedShown, minuteLimit, type RefusalWords, subjectNamed, wordsFor } from "./limit-words.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
 export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency: Currency): Entrance {
@@ -96,7 +96,7 @@ interface Said {
 function rateLimitExceeded(refused: RateRefused, tokens_min: number, { words, headers }: Said): Fault {
   const { limit: name, retry_ms, reading } = refused;
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
-  const whole = `${named(refused, words)}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
+  const whole = `${subjectNamed(refused, words)}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
   const problem =
     name === "tokens" && reading.remaining > 0
       ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`

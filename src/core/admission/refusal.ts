@@ -23,10 +23,10 @@ import {
   capitalized,
   forModels,
   limitedShown,
-  named,
   needs,
   type RefusalWords,
   spanNames,
+  subjectNamed,
 } from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
@@ -72,7 +72,7 @@ interface Account extends Pick<Shortage, "windows" | "zone"> {
 function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fault {
   const { windows, extra, kinds } = shortage;
   const { words } = account;
-  const who = named(shortage, words);
+  const who = subjectNamed(shortage, words);
   const tooSmall = windowKinds.find((kind) => !windows[kind].isShort && infinite(windows[kind].limit) < leastNanos);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
@@ -133,7 +133,7 @@ function usageReserved(shortage: Limiter, leastNanos: number, { words, windows }
   const states = statesOf(short, words);
   return new Fault(
     "usage_reserved",
-    `${needs(leastNanos, words)}, but the ${named(shortage, words)} ${states}. Try again when one of them ends.`,
+    `${needs(leastNanos, words)}, but the ${subjectNamed(shortage, words)} ${states}. Try again when one of them ends.`,
     {
       retryAfterSeconds: 1,
       headers: windowHeaders(windows),
@@ -152,7 +152,7 @@ function concurrencyLimitExceeded(answer: Crowded, words: RefusalWords): Fault {
   const limit = `limit of ${counted(whole, "request")} at a time${forModels(limited)}`;
   return new Fault(
     "concurrency_limit_exceeded",
-    `The ${named(limited, words)}'s ${limit} is reached. Try again when one of them ends.`,
+    `The ${subjectNamed(limited, words)}'s ${limit} is reached. Try again when one of them ends.`,
     {
       retryAfterSeconds: 1,
       headers: windowHeaders(windows),

@@ -9,7 +9,7 @@ import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits } from "./followed-limits.ts";
-import { bookable, type HoldPlan, promptNanos, whole } from "./hold.ts";
+import { bookable, type HoldPlan, promptNanos, wholeUpTo } from "./hold.ts";
 import { Lease } from "./lease.ts";
 import { HoldRoom } from "./room.ts";
 
@@ -115,7 +115,7 @@ export class HeldReservation implements Reservation {
       ...facts,
       limits: limits.now().plan,
       usage: booked,
-      nanos: whole(nanos, nanos_max),
+      nanos: wholeUpTo(nanos, nanos_max),
       ...ending,
     });
     void taken?.correct(promptTokens(booked) + booked.outputTokens);

@@ -7,7 +7,7 @@ import { costOf, tokensFor } from "../inference/money.ts";
 import { type Granted, type GrowAnswer, nanos_max, type RequestFacts } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits, Limits } from "./followed-limits.ts";
-import { type HoldPlan, stepTokens, whole } from "./hold.ts";
+import { type HoldPlan, stepTokens, wholeUpTo } from "./hold.ts";
 import type { Lease } from "./lease.ts";
 
 export interface RoomParts {
@@ -89,7 +89,7 @@ export class HoldRoom {
   }
 
   #nanosFor(tokens: number): number {
-    return whole(this.#promptNanos + costOf(tokens, this.#price), nanos_max);
+    return wholeUpTo(this.#promptNanos + costOf(tokens, this.#price), nanos_max);
   }
 
   /** The output tokens that the next growth is to cover: one step more, but at most the request's cap. */

@@ -11,7 +11,7 @@ import {
   type RateRequest,
   type Rates,
   type RateTaken,
-  tightest,
+  tightestReadings,
 } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 
@@ -98,7 +98,7 @@ export function standbyRates({ first, own, share, clock, turned }: StandbyParts)
 function together(one: RateTaken, other: RateTaken): RateTaken {
   return {
     answer: "taken",
-    readings: tightest([one.readings, other.readings]),
+    readings: tightestReadings([one.readings, other.readings]),
     async giveBack() {
       await Promise.all([one.giveBack(), other.giveBack()]);
     },

@@ -14,10 +14,10 @@ import {
   forModels,
   limitedShown,
   minuteLimit,
-  named,
   needs,
   type RefusalWords,
   spanNames,
+  subjectNamed,
 } from "./limit-words.ts";
 
 export interface WholeLimit extends Limited {
@@ -40,7 +40,7 @@ export function beyondWholeLimit(whole: WholeLimit, needed: number, words: Refus
     : `${inWords(value)}${forModels(whole)} ${spanNames[limit]}`;
   const nor = extra?.enabled ? ` and its ${inWords(extra.capNanos ?? 0)} ${spanNames.extra}` : "";
   const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
-  const message = `${asked}, more than the ${named(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
+  const message = `${asked}, more than the ${subjectNamed(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
   return new Fault("usage_limit_reached", message, {
     headers: { "x-should-retry": "false" },
     limit: { ...limitedOf(whole), name: limit, limit: value, used: null, needed },

@@ -161,7 +161,7 @@ class Comparison {
 }
 
 /** The whole body: the encoded members, in pieces, and those that are sent as they were written. */
-export function joined(written: Uint8Array[], handed: Uint8Array[]): Uint8Array[] {
+export function joinedBody(written: Uint8Array[], handed: Uint8Array[]): Uint8Array[] {
   if (handed.length === 0) return written;
   const last = written.at(-1)!;
   // This replaces the closing bracket.

@@ -48,7 +48,7 @@ export function commonParts(
 }
 
 /** Starts a run, which ends with the call, or at once if its caller loses the right to it. */
-export function started(
+export function startRun(
   { standings, catalog, runs }: Dependencies,
   call: Call,
   principal: Principal,

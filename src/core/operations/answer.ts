@@ -11,7 +11,7 @@ import { yieldFor } from "../time/turns.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { admittedHeaders } from "./admitted.ts";
-import { type Answering, begun, encoding, type Prepared, replies, saverOf } from "./answering.ts";
+import { type Answering, encoding, type Prepared, replies, saverOf, untilFirstPart } from "./answering.ts";
 import { isSignedIn, standingHeaders } from "./claude-code.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { AnswerSink } from "./sink.ts";
@@ -47,7 +47,7 @@ export async function streamed<Wire extends InferenceWire, Reply>(
 ): Promise<HttpAnswer> {
   const save = saverOf(answering);
   const { rest, options } = encoding(answering, save);
-  return sseAnswer(await begun(answering, rest, save !== null), options);
+  return sseAnswer(await untilFirstPart(answering, rest, save !== null), options);
 }
 
 /** The approximate size of the answer, in bytes. */

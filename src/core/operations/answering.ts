@@ -74,7 +74,7 @@ export function encoding<Wire extends InferenceWire, Reply>(
 }
 
 /** Waits for the first part of the answer, so that a failure before it is thrown and its status can still be sent. */
-export async function begun<Wire extends InferenceWire, Reply>(
+export async function untilFirstPart<Wire extends InferenceWire, Reply>(
   { call, prepared, limits }: Answering<Wire, Reply>,
   rest: Run["events"],
   isSaved: boolean,

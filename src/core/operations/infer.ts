@@ -6,7 +6,7 @@ import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
 import type { HttpAnswer } from "../http/frame.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
-import { started } from "./admitted.ts";
+import { startRun } from "./admitted.ts";
 import { answer } from "./answer.ts";
 import type { Prepared } from "./answering.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -55,7 +55,7 @@ async function run<Wire extends InferenceWire, Reply>(
   // An answer that is kept goes on without its client.
   if (!sink) call.watchClient();
   const kept = { isRepeatable: sink?.isRepeatable ?? false, fetched: sink?.fetched ?? null };
-  const running = await started(dependencies, call, principal, { ...prepared, ...kept });
+  const running = await startRun(dependencies, call, principal, { ...prepared, ...kept });
   sink?.follows(running);
   return answer(dependencies, call, adapter, prepared, { run: running, sink });
 }

@@ -8,7 +8,16 @@ import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
 import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
 import { fieldElsewhere } from "./engine-fields.ts";
-import { describe, items, joinedByOr, named, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
+import {
+  describe,
+  featureNamed,
+  items,
+  joinedByOr,
+  notSupported,
+  oneOfWords,
+  paramOf,
+  type Violation,
+} from "./violation.ts";
 
 export interface Contract<Value> {
   /**
@@ -136,7 +145,7 @@ function unknownWords(path: Offence["path"], shape: Shape): string {
 
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {
   if (!unsupported) return undefined;
-  if (typeof value === "string" && Object.hasOwn(unsupported, value)) return named(unsupported[value]!, value);
+  if (typeof value === "string" && Object.hasOwn(unsupported, value)) return featureNamed(unsupported[value]!, value);
   // The shape's words for any value ("*") apply to values of the right type, and on a null shape to the whole field.
   const rightType = shape.type === "null" || kindOf(value) === (shape.type === "integer" ? "number" : shape.type);
   return rightType ? unsupported["*"] : undefined;

@@ -50,7 +50,7 @@ export function notSupported(param: string, feature: string): Violation {
 /**
  * A feature with the protocol's word for it, so that clients know what to leave out: "web search ('web_search_call')".
  */
-export function named(feature: string, type: string): string {
+export function featureNamed(feature: string, type: string): string {
   return feature.split(/\W+/).includes(type) ? feature : `${feature} ('${type}')`;
 }
 

@@ -159,7 +159,7 @@ function readingOf(limit: number | null, used: number, reset_ms: number): RateRe
 }
 
 /** For each limit, the reading with the least left; of equals the first. */
-export function tightest(readings: readonly RateReadings[]): RateReadings {
+export function tightestReadings(readings: readonly RateReadings[]): RateReadings {
   return readings.reduce(tighter);
 }
 
@@ -173,7 +173,7 @@ function less(one: RateReading | null, other: RateReading | null): RateReading |
 
 /** The readings from the counts, which are in the order of the subjects. */
 export function tightestOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateReadings {
-  return tightest(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
+  return tightestReadings(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
 }
 
 export function rateRefusal(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateRefused {
@@ -192,6 +192,6 @@ export function rateRefusal(counts: readonly RateCount[], subjects: readonly Rat
     reading: readings[last.place]![last.limit]!,
     // Entries that share a second may end a moment later than they say.
     retry_ms: Math.min(minute_ms, Math.max(1, last.retry_ms)),
-    readings: tightest(readings),
+    readings: tightestReadings(readings),
   };
 }

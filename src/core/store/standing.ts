@@ -62,7 +62,7 @@ export interface Tightest {
 }
 
 /** The window with the largest used share of its limit; null if no window is limited. Pure. */
-export function tightest({ windows }: Pick<Standing, "windows">): Tightest | null {
+export function tightestWindow({ windows }: Pick<Standing, "windows">): Tightest | null {
   const limited = windowKinds.filter((kind) => windows[kind].limit !== null);
   const shares = limited.map((kind) => ({ kind, percent: percentOf(windows[kind].used, windows[kind].limit) }));
   return shares.reduce<Tightest | null>((most, one) => (most && most.percent >= one.percent ? most : one), null);

@@ -4,7 +4,7 @@
  */
 
 import { jsonPieces, jsonText } from "../body/json-pieces.ts";
-import { joined, type OwnBytes } from "../body/own-bytes.ts";
+import { joinedBody, type OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
@@ -40,7 +40,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const { rest, handed } = sending.own?.handOn(extended, codec.request.forms) ?? { rest: extended, handed: [] };
   const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;
   const alone = () => lost?.("surrogates");
-  const body = isSmall ? jsonText(rest, alone) : joined(await piecesOf(rest, sending.inputBytes, alone), handed);
+  const body = isSmall ? jsonText(rest, alone) : joinedBody(await piecesOf(rest, sending.inputBytes, alone), handed);
   const { connect_ms, connected, signal } = line;
   const endpoint = client.at(upstream, () => whereOf(upstream, codec), codec.path);
   const isFresh = sending.isFresh ?? false;

@@ -73,7 +73,7 @@ export interface EngineAnswer {
 /**
  * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or returned.
  */
-export function started({ progress, events }: EngineAnswer): EngineAnswer {
+export function startedAnswer({ progress, events }: EngineAnswer): EngineAnswer {
   return { progress, events: new StartedEvents(events) };
 }
 

@@ -13,7 +13,7 @@ import { noUsage, promptTokens } from "../inference/usage.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
-import { type EngineAnswer, started, type Tried } from "./engine-answer.ts";
+import { type EngineAnswer, startedAnswer, type Tried } from "./engine-answer.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Fetched, Meter, type Metering } from "./meter.ts";
 import { type OutputCalibration, routeName } from "./output-calibration.ts";
@@ -137,7 +137,7 @@ export function runs(parts: RunParts): Runs {
       let early = null as EngineAnswer | null;
       // If there is ample room, the engine is asked while the ledger decides. Nothing is forwarded before the grant.
       const ahead = () => {
-        if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
+        if (!caller.signal.aborted) early = startedAnswer(open(asked.outputTokensAllowed));
       };
       const admitted = caller.trace?.admission(asked.operation);
       let reservation: Reservation;

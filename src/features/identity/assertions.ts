@@ -4,7 +4,7 @@ import { token_chars_max } from "../../core/auth/credential.ts";
 import type { Claims, Issuer } from "../../core/auth/identity.ts";
 import { type IdentityParts, identityOf } from "./identity.ts";
 import { IssuerRefused } from "./issuer-clients.ts";
-import { checked, issuerIn } from "./verified.ts";
+import { issuerIn, verifiedClaims } from "./verified.ts";
 
 export interface Assertion {
   issuer: Issuer;
@@ -28,7 +28,7 @@ export async function verifiedAssertion(
   if (token.length > token_chars_max) throw new IssuerRefused("the assertion is too long");
   const issuer = identityOf(parts).issuers.find((one) => one.issuer === issuerIn(token) && one.audiences.length > 0);
   if (!issuer) throw new IssuerRefused("the assertion is of no issuer whose tokens are accepted");
-  const { claims, typ } = await checked(await parts.issuers.of(issuer), token, [...issuer.audiences], {
+  const { claims, typ } = await verifiedClaims(await parts.issuers.of(issuer), token, [...issuer.audiences], {
     maxTokenAge: assertion_ms_max / 1000,
   });
   if (claims.events !== undefined || /^(application\/)?logout\+jwt$/i.test(typ ?? ""))

@@ -58,11 +58,11 @@ export function issuerIn(token: string): string {
 async function verified(client: IssuerClient, token: string, checks: JWTVerifyOptions): Promise<Claims> {
   const { clientId } = client.issuer;
   if (clientId === null) throw new IssuerRefused("nobody signs in by this issuer");
-  return (await checked(client, token, [clientId], checks)).claims;
+  return (await verifiedClaims(client, token, [clientId], checks)).claims;
 }
 
 /** The claims of a token that this issuer has signed for one of these audiences. Throws IssuerRefused, IssuerAway. */
-export async function checked(
+export async function verifiedClaims(
   client: IssuerClient,
   token: string,
   audience: string[],

@@ -6,7 +6,7 @@ import type { Call } from "../../core/http/call.ts";
 import type { HttpAnswer } from "../../core/http/frame.ts";
 import { giveBackBody } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import { admittedHeaders, started } from "../../core/operations/admitted.ts";
+import { admittedHeaders, startRun } from "../../core/operations/admitted.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
 import { keyHeader } from "../../core/operations/idempotency.ts";
@@ -86,7 +86,7 @@ function pass<Wire extends PassedWire>(
   const context = { requestId: call.requestId, identity, inputTokensEstimate: inputTokensExpected };
   const encoder = request.stream ? passing.encoder?.(body.value, context) : undefined;
   call.watchClient();
-  return started(dependencies, call, principal, prepared).then((run) => {
+  return startRun(dependencies, call, principal, prepared).then((run) => {
     const headers = admittedHeaders(passing.operation, run);
     if (encoder) return streamedAnswer(run, { encoder, headers }, dependencies.limits, () => giveBackBody(call));
     return wholeAnswer(run, around, headers, () => giveBackBody(call));

@@ -3,7 +3,14 @@ import type { HttpAnswer } from "../../core/http/frame.ts";
 import { endsAfter } from "../../core/http/stream.ts";
 import { collect } from "../../core/inference/result.ts";
 import type { InferenceWire } from "../../core/operations/adapter.ts";
-import { type Answering, begun, encoding, replies, type Save, saverOf } from "../../core/operations/answering.ts";
+import {
+  type Answering,
+  encoding,
+  replies,
+  type Save,
+  saverOf,
+  untilFirstPart,
+} from "../../core/operations/answering.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { endsWithFailure, inBackground } from "./background.ts";
 import { keptStream, logged } from "./first-client.ts";
@@ -23,7 +30,7 @@ export async function keptAnswer<Wire extends InferenceWire, Reply>(
   const answering = keeping.isBackground ? { ...asked, events: endsWithFailure(asked.events, keeping) } : asked;
   if (request.stream) {
     const { rest, options } = encoding(answering, save);
-    return keptStream(call, await begun(answering, rest, save !== null), options, keeping);
+    return keptStream(call, await untilFirstPart(answering, rest, save !== null), options, keeping);
   }
   if (!response) return keptWhole(asked.events, headers, keeping, replies(asked, save));
   if (keeping.asProduced) {

@@ -73,7 +73,7 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
  * Streams the events of a background response after this number, until its end. Null if the response was not created as
  * a stream.
  */
-export async function followed(
+export async function followedResponse(
   needs: KeepingNeeds,
   call: Call,
   kept: Kept,

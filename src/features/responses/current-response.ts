@@ -11,12 +11,12 @@ import { passed } from "../../core/time/clock.ts";
 import {
   answerLost,
   available,
+  entriesText,
   freeAbandoned,
   isUngranted,
   type KeepingNeeds,
   poll_ms,
   settled_ms_max,
-  textOf,
 } from "./needs.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
@@ -56,7 +56,7 @@ async function delivered(
   for (let next = 1; ; ) {
     const entries = await logs.read(name, next);
     if (entries === "lost" || entries.length === 0) return written.output;
-    written.saw(textOf(entries));
+    written.saw(entriesText(entries));
     if (entries.at(-1)!.isEnd) return written.output;
     next += entries.length;
   }

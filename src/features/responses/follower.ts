@@ -11,6 +11,7 @@ import { endedAsGone } from "./current-response.ts";
 import {
   answerLost,
   available,
+  entriesText,
   freeAbandoned,
   goesOn,
   isUngranted,
@@ -18,7 +19,6 @@ import {
   type LogHead,
   poll_ms,
   settled_ms_max,
-  textOf,
   withinClaimTime,
 } from "./needs.ts";
 import type { LogEntry, LogName } from "./store/answer-log.ts";
@@ -140,9 +140,9 @@ export class Follower {
           appended === "appended" ? [entry] : await withinClaimTime(clock, logs.read(this.#kept, this.#next));
         if (entries === "lost" || entries.length === 0) break;
         this.#next += entries.length;
-        text += textOf(entries);
+        text += entriesText(entries);
         if (entries.at(-1)!.isEnd) return text;
-        ending.saw(textOf(entries));
+        ending.saw(entriesText(entries));
       }
     } catch (cause) {
       this.#needs.log.event("warn", "answer_unkept", { request_id: requestId, cause: String(cause) });

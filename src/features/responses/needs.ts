@@ -34,7 +34,7 @@ export interface LogHead {
   headers: Record<string, string>;
 }
 
-export function textOf(entries: readonly LogEntry[]): string {
+export function entriesText(entries: readonly LogEntry[]): string {
   return entries.map(({ text }) => text).join("");
 }
 

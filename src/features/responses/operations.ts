@@ -17,7 +17,7 @@ import {
   ResponsesStreamEvent,
 } from "../../core/protocol/openai-responses/contract.ts";
 import { publicItem, type StoredItem } from "../../core/protocol/openai-responses/references.ts";
-import { cancelled, followed as followedLog } from "./background.ts";
+import { cancelled, followedResponse as followedLog } from "./background.ts";
 import { currentResponse } from "./current-response.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import { lookUp, readerOf } from "./records.ts";

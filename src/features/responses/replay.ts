@@ -15,7 +15,7 @@ import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse, gone } from "./current-response.ts";
 import type { Fate, Follower } from "./follower.ts";
-import { answerLost, type KeepingNeeds, textOf } from "./needs.ts";
+import { answerLost, entriesText, type KeepingNeeds } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: KeepingNeeds,
@@ -111,7 +111,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (this.#isClosed) return;
         if (typeof entries === "string") return await this.#break(controller, entries);
         if (entries.length === 0) return controller.enqueue(silence);
-        const all = textOf(entries);
+        const all = entriesText(entries);
         this.#options.ending.saw(all);
         const text = this.#options.excerpt?.(all) ?? all;
         const isOver = entries.at(-1)!.isEnd;

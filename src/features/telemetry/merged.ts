@@ -7,7 +7,7 @@
 import type { Format, Told, ToldValue } from "../../core/http/observer.ts";
 import type { Across, MetricRow } from "./metric.ts";
 import { table } from "./table.ts";
-import { textOf } from "./text.ts";
+import { metricsText } from "./text.ts";
 
 /** Makes the metrics of a node from those of its workers. */
 export function merger() {
@@ -19,7 +19,7 @@ export function merger() {
       for (const [worker, metrics] of told) if (metrics) last.set(worker, metrics);
       const silent = [...told].flatMap(([worker, metrics]) => (metrics ? [] : countedBy(last.get(worker) ?? [])));
       const present = [...told].flatMap(([worker, metrics]) => (metrics ?? []).map((one) => labelled(one, worker)));
-      return textOf(together([...present, ...silent, ...departed]), format);
+      return metricsText(together([...present, ...silent, ...departed]), format);
     },
     /** Records that a worker has ended, and keeps its counts. */
     gone(worker: number): void {

@@ -8,7 +8,7 @@ import { Cells } from "./cells.ts";
 import { Distribution } from "./distribution.ts";
 import type { MetricRow } from "./metric.ts";
 import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
-import { textOf } from "./text.ts";
+import { metricsText } from "./text.ts";
 
 /** A value for a scrape: one number, or one for each set of labels. */
 export type MetricReading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;
@@ -79,7 +79,7 @@ export function instruments(): Instruments {
         count: cells.reduce((sum, { cell }) => sum + cell.counts[at]!, 0),
       }));
     },
-    render: (format) => textOf(values(), format),
+    render: (format) => metricsText(values(), format),
     values,
   };
 }

@@ -12,7 +12,7 @@ export const contentTypes: Record<Format, string> = {
  * The text, written by prom-client. Its counters are not used (cells.ts counts instead), because they join the labels
  * at each count.
  */
-export function textOf(metrics: readonly Told[], format: Format): Promise<string> {
+export function metricsText(metrics: readonly Told[], format: Format): Promise<string> {
   const registry = new Registry<RegistryContentType>();
   registry.setContentType(contentTypes[format] as RegistryContentType);
   for (const metric of metrics) {

@@ -61,7 +61,7 @@ export interface Member {
 /**
  * Resolves when the supervisor has sent the configuration for the start. `signalled`: a signal to this process itself.
  */
-export async function joined(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
+export async function joinNode(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
   const begun = Promise.withResolvers<Extract<Order, { order: "begin" }>>();
   const stopped = Promise.withResolvers<NodeJS.Signals>();
   const hurried = Promise.withResolvers<NodeJS.Signals>();

@@ -20,7 +20,7 @@ import { storeNow } from "./acts.ts";
 import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
-import { check } from "./full-check.ts";
+import { checkYear } from "./full-check.ts";
 import { type Answered, decodeAnswers } from "./ledger-answers.ts";
 import { batchCall, durableBatchCall, encodeBatch } from "./ledger-batch.ts";
 import { laneSet } from "./ledger-lanes.ts";
@@ -104,7 +104,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     receiptOfAny: (requestId) => find(null, requestId),
     rollUp: () => rollUp(db),
     audit: () => checkBooks(db),
-    check: (isFull = false) => check(db, isFull),
+    check: (isFull = false) => checkYear(db, isFull),
     sealed: () => sealed(db),
     lost: () => lostOf(db),
     now: () => storeNow(db),

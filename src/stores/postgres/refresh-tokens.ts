@@ -70,7 +70,7 @@ export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Tim
 }
 
 /** Marks the token as used and adds its successor. False: it was used already. */
-export async function followed(
+export async function addSuccessor(
   tx: Transaction,
   id: string,
   { usedHash, nextHash, successor }: Pick<Refreshed, "usedHash" | "nextHash" | "successor">,

@@ -7,7 +7,7 @@ import type { RequestQuery } from "../../admin/store/request-list.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Database } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
-import { common, joined, type Span, uuidAt } from "./request-spans.ts";
+import { common, joinedSpans, type Span, uuidAt } from "./request-spans.ts";
 
 const hour_ms = 3_600_000;
 /**
@@ -45,7 +45,7 @@ export async function hourSpans(
     const start_ms = starts_at.getTime();
     return { since: uuidAt(start_ms - slack_ms), until: uuidAt(start_ms + hour_ms + slack_ms) };
   });
-  const spans = joined(around).flatMap((one) => common(one, span) ?? []);
+  const spans = joinedSpans(around).flatMap((one) => common(one, span) ?? []);
   const isWhole = rows.length < hours_max && (rows[0]?.is_whole ?? true);
   return { spans, reached: isWhole ? span.since : (spans.at(-1)?.since ?? span.since) };
 }

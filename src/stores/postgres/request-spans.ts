@@ -29,7 +29,7 @@ export function common(one: Span, other: Span): Span | null {
 }
 
 /** Joins spans that touch. Argument and result have the newest first. */
-export function joined(spans: readonly Span[]): Span[] {
+export function joinedSpans(spans: readonly Span[]): Span[] {
   const all: Span[] = [];
   for (const span of spans) {
     const last = all.at(-1);

@@ -14,7 +14,7 @@ import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { followMembership, teamOfMember } from "./members.ts";
 import { lockPerson } from "./person.ts";
-import { addRefreshToken, beginRefresh, followed } from "./refresh-tokens.ts";
+import { addRefreshToken, addSuccessor, beginRefresh } from "./refresh-tokens.ts";
 import { announceChange } from "./revocations.ts";
 import { keySecrets } from "./secrets.ts";
 import { countNewKey } from "./teams.ts";
@@ -151,7 +151,7 @@ async function complete(tx: Transaction, refreshed: Refreshed) {
   );
   if (!row) return notDone;
   const at = await storeNow(tx);
-  if (!(await followed(tx, id, refreshed, at))) return notDone;
+  if (!(await addSuccessor(tx, id, refreshed, at))) return notDone;
   const { tokens = row.tokens, rights } = refreshed;
   await tx.query("update sign_in set refreshing_by = null, refreshing_until = null, tokens = $2 where key_id = $1", [
     id,

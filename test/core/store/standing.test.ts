@@ -4,7 +4,7 @@ import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
-import { tightest } from "../../../src/core/store/standing.ts";
+import { tightestWindow } from "../../../src/core/store/standing.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
@@ -96,8 +96,8 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect(found.get(team)!.windows.week).toMatchObject({ used: charged[0]! + charged[1]!, held: 50, limit: 1_000 });
     expect(found.get(key)!.windows.session).toMatchObject({ used: charged[0]!, held: 50, limit: 2_000 });
     expect(found.get(team)).toMatchObject({ running: 1, concurrentRequests: 4 });
-    expect(tightest(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
-    expect(tightest(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
+    expect(tightestWindow(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
+    expect(tightestWindow(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
 
     // A session that is over is used no more, and its week is.
     await store.setClock(new Date(noon.getTime() + 6 * 3_600_000));
@@ -139,8 +139,8 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
 
   test("are listed the nearest to a limit first", async () => {
     const nearest = await acts.nearest("organization", 2);
-    expect(nearest.map((one) => tightest(one)!.percent)).toEqual([43.99, 8.07]);
-    expect((await acts.nearest("key", 1)).map((one) => tightest(one))).toEqual([{ kind: "week", percent: 100 }]);
+    expect(nearest.map((one) => tightestWindow(one)!.percent)).toEqual([43.99, 8.07]);
+    expect((await acts.nearest("key", 1)).map((one) => tightestWindow(one))).toEqual([{ kind: "week", percent: 100 }]);
     expect(await acts.nearest("team", 9)).toHaveLength(2);
     const near = await acts.nearLimits();
     expect(near.map(({ subject, percent, count }): unknown => [subject, percent, count])).toEqual([
@@ -166,7 +166,7 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect(owners.map(({ id }) => id)).toEqual([organization]);
     const [first] = await acts.nearest("organization", 1);
     expect(first).toMatchObject({ id: organization, models: pattern });
-    expect(tightest(first!)).toEqual({ kind: "month", percent: 90.5 });
+    expect(tightestWindow(first!)).toEqual({ kind: "month", percent: 90.5 });
     const after = await acts.nearLimits();
     const more = after.map(({ subject, percent, count }, place): unknown => [
       subject,

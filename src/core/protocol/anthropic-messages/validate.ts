@@ -10,9 +10,9 @@ import { obeying, type Rules } from "../rules.ts";
 import {
   choiceWithoutTools,
   describe,
+  featureNamed,
   invalid,
   missing,
-  named,
   notSupported,
   unlistedTool,
   type Violation,
@@ -120,7 +120,7 @@ function changedTools(body: MessagesRequest): Violation | null {
 function uncallable({ tool, param }: ListedTool): Violation | null {
   const owner = ownerOf(tool);
   const published = publishedTool(tool.type);
-  if (owner.kind === "schemaless") return notSupported(`${param}.type`, named(owner.feature, String(tool.type)));
+  if (owner.kind === "schemaless") return notSupported(`${param}.type`, featureNamed(owner.feature, String(tool.type)));
   if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
   if (owner.kind === "service") return null;
   if (!isGiven(tool.name))
@@ -139,7 +139,9 @@ function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
   if (callableTools(listed.map(({ tool }) => tool)).length > 0) return null;
   return firstOf(listed, ({ tool, param }) => {
     const owner = ownerOf(tool);
-    return owner.kind === "service" ? notSupported(`${param}.type`, named(owner.feature, String(tool.type))) : null;
+    return owner.kind === "service"
+      ? notSupported(`${param}.type`, featureNamed(owner.feature, String(tool.type)))
+      : null;
   });
 }
 

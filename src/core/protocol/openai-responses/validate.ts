@@ -6,7 +6,14 @@ import { compact } from "../../inference/compact.ts";
 import { type Contract, contract, type UncheckedItems } from "../contract.ts";
 import { isGiven, isObject, type JsonObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
-import { choiceWithoutTools, named, notSupported, unlistedTool, type Violation, violationFault } from "../violation.ts";
+import {
+  choiceWithoutTools,
+  featureNamed,
+  notSupported,
+  unlistedTool,
+  type Violation,
+  violationFault,
+} from "../violation.ts";
 import {
   hostedTools,
   type InputItem,
@@ -143,7 +150,7 @@ function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];
   if (!hosted || !isHosted(hosted) || bookOf(body).book.tools.length > 0) return null;
-  return notSupported(`tools[${at}].type`, named(hostedTools[hosted.type], hosted.type));
+  return notSupported(`tools[${at}].type`, featureNamed(hostedTools[hosted.type], hosted.type));
 }
 
 function choosableTool(body: ResponsesRequest): Violation | null {
