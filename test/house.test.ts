@@ -22,7 +22,15 @@ import {
   weightOfPages,
   wrongDirections,
 } from "./house/walls.ts";
-import { oddPersons, privateNames, riddles, spreadLiterals, strayUnits } from "./house/words.ts";
+import {
+  missingNouns,
+  oddPersons,
+  privateNames,
+  riddles,
+  spreadLiterals,
+  strayUnits,
+  vagueTypes,
+} from "./house/words.ts";
 
 const root = join(import.meta.dir, "..");
 
@@ -96,6 +104,28 @@ describe("the walls stand", () => {
 
   test("a comment begins with a sentence or the name of the thing", async () => {
     expect(riddles(await treeOf("{src,db,console,proof}/**/*.{ts,tsx}"))).toEqual([]);
+  });
+
+  test("a comment names what it is about, and an exported type whose it is", async () => {
+    const rooms = await treeOf("src/{core,features,config,node,stores}/**/*.ts");
+    expect(missingNouns(rooms)).toEqual([]);
+    expect(vagueTypes(rooms)).toEqual([]);
+    const openings = [
+      "Answers whether it ended",
+      "Answers the sum",
+      "This is a class: a.md",
+      "One that is old is asked",
+    ];
+    for (const text of openings) expect(missingNouns(made({ "src/a.ts": `/** ${text}. */` }))).toHaveLength(1);
+    const sentences = [
+      "Answers a poll of the device",
+      "Answers with events",
+      "Answers that are kept",
+      "A class, as a is",
+    ];
+    for (const text of sentences) expect(missingNouns(made({ "src/a.ts": `/** ${text}. */` }))).toEqual([]);
+    expect(vagueTypes(made({ "src/a.ts": "export interface Parts {}\nexport type PartsOf = 1;" }))).toHaveLength(1);
+    expect(vagueTypes(made({ "src/a.ts": "interface Parts {}" }))).toEqual([]);
   });
 
   test("a comment names whom it concerns, and a person is they", async () => {

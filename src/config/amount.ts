@@ -1,4 +1,7 @@
-/** Amounts of money in sluice.yaml: their exact decimal text, in place of the doubles that a YAML parser makes of them. */
+/**
+ * Reads amounts of money in sluice.yaml as exact decimal text, in place of the doubles that a YAML parser makes of
+ * them.
+ */
 import { isScalar } from "yaml";
 import { wholeOf } from "../core/inference/money.ts";
 import type { Path } from "../core/schema/walk.ts";
@@ -6,7 +9,9 @@ import { mustBe } from "./must-be.ts";
 import type { Row } from "./settings/row.ts";
 import { sourceOf, type YamlFile } from "./yaml.ts";
 
-/** Puts the text of every amount in the place of its value. Yields the path of one that is not within its bounds, and why. */
+/**
+ * Replaces the value of every amount by its text. Yields the path of each one that is out of bounds, and the reason.
+ */
 export function* amountsAsWritten(schema: Row, { value, locate }: YamlFile): Generator<[path: Path, message: string]> {
   for (const { row, path, holder, name } of amountsIn(schema, value, [])) {
     const { node } = locate(path);
@@ -16,7 +21,7 @@ export function* amountsAsWritten(schema: Row, { value, locate }: YamlFile): Gen
   }
 }
 
-/** The value of an amount that was checked, times 10^decimals. */
+/** The value of a checked amount, times 10^decimals. */
 export function checkedAmount(text: string, decimals: number): number {
   const value = wholeOf(text, decimals);
   if (value === null) throw new Error(`the amount '${text}' was not checked`);
@@ -30,7 +35,7 @@ interface Written {
   name: string;
 }
 
-/** The amounts of a value that fits its row, or of the parts of it that do. */
+/** The amounts in a value, as far as the value fits its row. */
 function* amountsIn(row: Row, value: unknown, path: Path): Generator<Written> {
   if (Array.isArray(value) && row.items) {
     for (const [index, item] of value.entries()) yield* amountsIn(row.items, item, [...path, index]);

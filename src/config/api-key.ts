@@ -1,4 +1,4 @@
-/** An engine's key in the form of a header's value. A problem never shows the key. */
+/** An engine's key if it can be the value of a header, or the problem, which never shows the key. */
 type CheckedKey = { key: string } | { problem: string };
 
 export function checkedKey(written: string): CheckedKey {

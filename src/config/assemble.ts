@@ -1,4 +1,4 @@
-/** Builds the Configuration from a checked environment and a checked file: routes, engines, and every default. */
+/** Builds the Configuration from a checked environment and a checked file: routes, engines, and all defaults. */
 import { compact } from "../core/inference/compact.ts";
 import type { Retirement } from "../core/inference/model.ts";
 import { price_decimals } from "../core/inference/money.ts";
@@ -55,7 +55,7 @@ export function assemble(
   };
 }
 
-/** Every section in force: the environment over the file, the file over the defaults. */
+/** All sections in force: the environment overrides the file, and the file overrides the defaults. */
 function sectionsOf(file: ConfigurationFile, overrides: EnvironmentSettings["overrides"]): Sections {
   const names = Object.keys(sections) as (keyof typeof sections)[];
   const settings = names.map((name) => {
@@ -66,7 +66,7 @@ function sectionsOf(file: ConfigurationFile, overrides: EnvironmentSettings["ove
   return Object.fromEntries(settings);
 }
 
-/** A short lease alone must not lapse between two checkpoints of the usual length. */
+/** The interval of checkpoints, shortened for a short lease, which must not lapse between two checkpoints. */
 function checkpointsOf(
   { checkpoint_s, lease_s }: Sections["metering"],
   written: ConfigurationFile["metering"],
@@ -81,7 +81,10 @@ interface Served {
   upstreams: Upstream[];
 }
 
-/** One engine serves every model, under one name if there is one, else under the name of the model's best route. */
+/**
+ * The catalog of one engine that serves every model: under the same name if one is given, else under the name in the
+ * model's best route.
+ */
 function servedByEnvironment(
   { url, apiKey, model: name }: NonNullable<EnvironmentSettings["upstream"]>,
   entries: ModelEntry[] | undefined,
@@ -107,10 +110,13 @@ function bestRoute({ routes }: ModelEntry): ModelEntry["routes"][number] {
   return open.toSorted((one, other) => (one.priority ?? 0) - (other.priority ?? 0))[0]!;
 }
 
-/** The engines of one upstream, which differ only in their URLs. */
+/** The engines of one upstream, which differ only in their URLs or addresses. */
 type Replicas = Upstream[];
 
-/** Without models in the file, its one engine serves the default catalog; without engines, the simulator does. */
+/**
+ * The catalog of a file. Without models in it, its one engine serves the default catalog; without engines, the
+ * simulator does.
+ */
 function servedByFile(named: Replicas[], entries: ModelEntry[] | undefined, simulator: Upstream): Served {
   const engines = named[0] ?? [simulator];
   const replicasByName = new Map([...named, [simulator]].map((replicas) => [replicas[0]!.name, replicas]));
@@ -187,7 +193,7 @@ function capacityOf({ concurrent_max, tokens_in_flight_max, scope, queue: writte
   };
 }
 
-/** A route's own limits stand in place of its upstream's. Its queue is as long as that of its upstream. */
+/** A route's own capacity, which replaces its upstream's except for the length of the queue. */
 function ownCapacity(route: ModelEntry["routes"][number], { capacity }: Upstream): Capacity | undefined {
   const { concurrent_max = null, tokens_in_flight_max = null } = route;
   if (concurrent_max === null && tokens_in_flight_max === null) return undefined;
@@ -218,9 +224,9 @@ function modelOf(entry: ModelEntry): Omit<CatalogModel, "routes"> {
   };
 }
 
-/** The picos of one token, at the price of a million. */
+/** The price of a token in picos, from the price of a million. */
 const tokenPrice = (written: string) => checkedAmount(written, price_decimals);
-/** The picos of one search, at the price of a thousand. */
+/** The price of a search in picos, from the price of a thousand. */
 const searchPrice = (written: string) => 1000 * checkedAmount(written, price_decimals);
 
 function retirementOf({ retires_at, deprecated_at, replaced_by, redirect }: ModelEntry): Retirement | undefined {

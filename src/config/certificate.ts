@@ -1,4 +1,4 @@
-/** Certificates and keys in PEM files: read, checked against each other, and described. No message shows what they hold. */
+/** Reads, checks and describes certificates and keys in PEM files. No message shows their contents. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { compact } from "../core/inference/compact.ts";
@@ -6,7 +6,7 @@ import { fileText } from "./secret.ts";
 import { file_bytes_max, type ReadFile } from "./source.ts";
 
 export interface IdentityFiles {
-  /** The certificate, followed by those between it and the authority. */
+  /** The file with the certificate, followed by the intermediate ones. */
   certificateFile: string;
   keyFile: string;
 }
@@ -17,7 +17,7 @@ export interface Identity {
   key: string;
 }
 
-/** `problem` is a sentence that begins with the name of a file. */
+/** Reads a certificate and its key. `problem`: a sentence that begins with the name of a file. */
 export function readIdentity(
   { certificateFile, keyFile }: IdentityFiles,
   readFile: ReadFile,
@@ -56,7 +56,7 @@ interface Described {
   isFor(host: string): boolean;
 }
 
-/** `text` is a certificate in PEM or DER. */
+/** Describes a certificate, whose `text` is PEM or DER. */
 export function described(text: string | Uint8Array): Described {
   const certificate = new X509Certificate(text);
   const { subjectAltName, validFrom, validTo } = certificate;
@@ -70,7 +70,7 @@ export function described(text: string | Uint8Array): Described {
 }
 
 export interface TlsFiles {
-  /** The authorities' certificates; null: the system's. */
+  /** The file of the trusted authorities; null: the system's are trusted. */
   caFile: string | null;
   identity: IdentityFiles | null;
 }
@@ -81,7 +81,7 @@ interface TlsTexts {
   key?: string;
 }
 
-/** The files are read at each call. While one cannot be read, the last good texts stay in use. */
+/** Returns a function that reads the files at each call. While one cannot be read, it returns the last good texts. */
 export function tlsTexts(files: TlsFiles | undefined, readFile: ReadFile): () => TlsTexts {
   let last: TlsTexts = {};
   return () => {

@@ -1,6 +1,6 @@
 /**
- * CONFIG makes one checked value of the environment and sluice.yaml, for cli and node. It is made at the start and at each
- * reload; nothing else reads the environment.
+ * CONFIG: makes one checked value of the environment and sluice.yaml, for cli and node. It is made at the start and at
+ * each reload; nothing else reads the environment.
  */
 
 import type { Billing } from "../admin/management/context.ts";
@@ -11,18 +11,18 @@ import type { Upstream } from "../core/upstream/target.ts";
 import type { IdentityFiles, TlsFiles } from "./certificate.ts";
 import type { Sections } from "./settings/sections.ts";
 
-/** Settings of the file's sections are described by their rows: settings/sections.ts. */
+/** The configuration. Settings of the file's sections are described by their rows: settings/sections.ts. */
 export interface Configuration extends Omit<Sections, "server" | "identity"> {
   catalog: Catalog;
-  /** The share of each plan where requests wait for an engine. It holds for this process alone, as the queue does. */
+  /** The share of each plan among requests that wait for an engine. It applies to this process, as the queue does. */
   shares: ReadonlyMap<string, Share>;
-  /** Every engine in force, and those of the file to which no model is routed yet. */
+  /** All engines in force, also those in the file to which no model is routed yet. */
   upstreams: Upstream[];
-  /** Null if nobody can sign in through an issuer. */
+  /** The issuers and rules; null if nobody can sign in through an issuer. */
   identity: Identity | null;
   server: ServerSettings;
   storage: StorageSettings;
-  /** Whether there is a sluice.yaml. Without one and without a Postgres, it is a demonstration. */
+  /** Whether there is a sluice.yaml. Without one and without Postgres, the service is a demonstration. */
   hasFile: boolean;
   /** Hints for the operator, one sentence each. They are logged at start and at reload. */
   notices: string[];
@@ -35,13 +35,19 @@ export function billingOf({ metering, reports }: Pick<Configuration, "metering" 
 
 export type ServiceLimits = Sections["limits"];
 
-/** `on`: TLS with the certificate of the main port. `proxy`: a proxy speaks TLS. `off`: management from the node alone. */
+/**
+ * TLS of the operator's port. `on`: with the certificate of the main port. `proxy`: a proxy in front has it. `off`:
+ * none, so management is allowed from the node alone.
+ */
 export type OperatorTls = "off" | "on" | "proxy";
 
 interface OperatorSettings {
   host: string;
   port: number;
-  /** The names, in lower case, by which it may be asked besides addresses, `localhost` and `host`. Absent: none. */
+  /**
+   * The host names, in lower case, by which the port may be asked, in addition to addresses, `localhost` and `host`.
+   * Absent: none.
+   */
   names?: string[];
   /** Absent: off. */
   tls?: OperatorTls;
@@ -63,11 +69,11 @@ export interface ServerSettings extends ServerSection {
   migrates: boolean;
   /** How long a start waits for Postgres. Absent: as long as it takes. */
   databaseWait_ms?: number;
-  /** Addresses and networks of the proxies that are trusted to name the client's address. */
+  /** Addresses and networks of the proxies that may tell the client's address. */
   trustedProxies: string[];
-  /** The name of the header for that, in lower case. */
+  /** The name of the header with the client's address, in lower case. */
   clientAddressHeader: string;
-  /** The keys that seal small secrets at rest, of which the first is for new ones. Absent: nothing needs one. */
+  /** The keys that encrypt small secrets at rest; the first is used for new ones. Absent: nothing needs one. */
   secretKeys?: readonly Uint8Array[];
 }
 

@@ -1,4 +1,4 @@
-/** Explains offences against the schema: what is wrong, and what to write instead. */
+/** Explains where a file does not fit the schema: what is wrong, and what to write instead. */
 import { isMap, isScalar, isSeq, type Node } from "yaml";
 import { closestName } from "../core/schema/closest.ts";
 import type { Shape } from "../core/schema/shape.ts";
@@ -19,7 +19,10 @@ export function reportOffences(schema: Shape, yaml: YamlFile, problems: Problems
   return found;
 }
 
-/** Completes a sentence that begins with the field. `node` is shown as it is written, before any `${NAME}` is replaced. */
+/**
+ * The message, which completes a sentence that begins with the field. The value of `node` is shown as it is written,
+ * before any `${NAME}` is replaced.
+ */
 function messageFor(offence: Offence, node: Node | null): string {
   const { kind, path, first } = offence;
   const shape: Row = offence.shape;
@@ -51,13 +54,13 @@ function unknownName(name: string, known: readonly string[]): string {
   return `is not a known field${didYouMean(name, known) || `; known are ${known.join(", ")}`}`;
 }
 
-/** `; did you mean 'x'?` for the known name that is nearest to a mistyped one, or nothing where none is near. */
+/** A suggestion for a mistyped name: `; did you mean 'x'?`, or "" if no known name is near. */
 export function didYouMean(written: string, known: readonly string[]): string {
   const name = closestName(written, known);
   return name === null ? "" : `; did you mean '${name}'?`;
 }
 
-/** The end of a message, with the value as it is written: `, not "5"`. */
+/** The end of a message, with the wrong value as it is written: `, not "5"`. */
 function insteadOf(shape: Row, node: Node | null): string {
   if (isMap(node)) return ", not a mapping";
   if (isSeq(node) && shape.type === "array") {

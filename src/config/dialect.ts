@@ -1,4 +1,4 @@
-/** The dialect of an upstream of sluice.yaml: the rows of its name, and those that the file has in their place. */
+/** The dialect of an upstream of sluice.yaml: the rows of the named dialect, and those that the file replaces. */
 import { compact } from "../core/inference/compact.ts";
 import type { Dialect } from "../core/protocol/dialect.ts";
 import { type DialectName, dialects } from "../core/protocol/dialects.ts";

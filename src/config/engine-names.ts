@@ -1,10 +1,10 @@
 /** The words that would identify an engine in a log: its address, and its own names of models. Pure. */
 import type { Configuration } from "./configuration.ts";
 
-/** Shorter names occur inside ordinary words. */
+/** Shorter names are not hidden, because they occur inside ordinary words. */
 const name_chars_min = 4;
 
-/** Longer names come first, so that none is cut by a shorter one inside it. */
+/** The words. Longer ones come first, so that none is cut by a shorter one inside it. */
 export function engineNames({ upstreams, catalog }: Configuration): string[] {
   const addresses = upstreams.flatMap(({ url }) => {
     const { host, hostname } = new URL(url);

@@ -1,7 +1,7 @@
 /**
- * Asks an engine for its models, in the dialects of engines: OpenAI's list with the additions of vLLM, llama.cpp, engines of
- * Messages and aggregators, and Ollama's own list. The answers are not trusted: they are bounded, and only values of the
- * right form are used.
+ * Reads an engine's list of models in the forms that engines have: OpenAI's list with the additions of vLLM, llama.cpp,
+ * engines of Messages and aggregators, and Ollama's own list. The answers are not trusted: they are bounded, and only
+ * values of the right form are used.
  */
 
 import type { ModelKind } from "../core/inference/model.ts";
@@ -18,23 +18,23 @@ import { checkedUrl } from "./upstream-url.ts";
 export interface EngineModel {
   /** The engine's own name for the model. */
   name: string;
-  /** The kind that the engine says; null if it says none. */
+  /** The kind that the engine reports; null if it reports none. */
   kind: ModelKind | null;
   contextTokens: number | null;
   outputTokens_max: number | null;
-  /** Null if the engine does not report it. */
+  /** Null if the engine reports no capabilities. */
   capabilities: Capability[] | null;
-  /** Unix seconds, or null if the engine does not report it. */
+  /** The date in Unix seconds; null if the engine does not report it. */
   created: number | null;
-  /** The sampling fields that its chat completions take. */
+  /** The sampling fields that the model's chat completions take. */
   samplingFields: readonly SamplingField[];
 }
 
 export interface Engine {
-  /** The base URL that answered, up to and with `/v1` where the engine has that. */
+  /** The base URL that answered, up to and with `/v1` if the engine has that. */
   url: string;
   models: EngineModel[];
-  /** Null if nothing tells. */
+  /** The dialect by which the engine was recognised; null if by none. */
   dialect: DialectName | null;
 }
 
@@ -45,7 +45,9 @@ const answer_bytes_max = 16 * 1024 * 1024;
 const models_max = 1000;
 const details_max = 100;
 
-/** Throws an Error whose message says what to do. `key` is the engine's, or null; it is never in a message. */
+/**
+ * Reads the list. Throws an Error whose message says what to do. `key`: the engine's key, or null; no message shows it.
+ */
 export async function probeEngine(
   written: string,
   key: string | null,
@@ -56,7 +58,7 @@ export async function probeEngine(
   if ("problem" in checked) throw new Error(`The engine's URL ${checked.problem}.`);
   const ask = asker(key, fetch, protocol);
   const root = checked.url.replace(/\/v1$/, "");
-  const tried: Answer[] = [];
+  const tried: EngineReply[] = [];
   const found = async (url: string, body: unknown, models: EngineModel[]): Promise<Engine> => ({
     url,
     models: await detailed(models, root, ask),
@@ -67,7 +69,7 @@ export async function probeEngine(
     const models = modelsOf(answer.body);
     if (models && models.length > 0) return await found(base, answer.body, models);
     tried.push(answer);
-    // Without an answer, or with a refused key, another path would fail as well.
+    // If nothing answers or the key is refused, other paths would fail as well.
     if (answer.status === null || answer.status === 401 || answer.status === 403) break;
   }
   const { body } = tried[0]?.status === null ? { body: null } : await ask(`${root}/api/tags`);
@@ -76,15 +78,18 @@ export async function probeEngine(
   throw new Error(complaint(checked.url, tried, key !== null));
 }
 
-export interface Answer {
-  /** Null if nothing answered. */
+export interface EngineReply {
+  /** Null if there was no answer. */
   status: number | null;
   body: unknown;
 }
 
-export type Ask = (url: string, body?: Record<string, unknown>) => Promise<Answer>;
+export type Ask = (url: string, body?: Record<string, unknown>) => Promise<EngineReply>;
 
-/** `answer_ms`: a model may be loaded first. */
+/**
+ * Returns a function that asks the engine. `answer_ms`: how long an answer may take, for which a model may have to be
+ * loaded.
+ */
 export function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtocol, answer_ms = list_ms): Ask {
   const headers = { accept: "application/json", ...upstreamCodecs[protocol].headers(key || null) };
   return async (url, body) => {
@@ -95,7 +100,8 @@ export function asker(key: string | null, fetch: Fetch, protocol: UpstreamProtoc
       headers: { ...headers, "content-type": "application/json" },
     };
     try {
-      // No proxy, and no redirect, which could carry the key elsewhere: docs/design/runtime.md, Towards engines.
+      // Without a proxy, and without redirects, which could carry the key elsewhere: docs/design/runtime.md, Towards
+      // engines.
       const direct = { proxy: false } as unknown as RequestInit;
       const response = await fetch(url, { headers, signal, redirect: "manual", ...direct, ...post });
       return { status: response.status, body: response.ok ? await jsonOf(response) : await dropped(response) };
@@ -125,12 +131,12 @@ async function jsonOf(response: Response): Promise<unknown> {
   }
 }
 
-/** The words for an engine that runs but takes no requests yet; null for any other status. */
+/** Words for an engine that runs but takes no requests yet; null for any other status. */
 export function notReady(status: number | null): string | null {
   return status === 503 || status === 429 ? `answered ${status}: it still loads its model, or is overloaded` : null;
 }
 
-function complaint(url: string, tried: Answer[], withKey: boolean): string {
+function complaint(url: string, tried: EngineReply[], withKey: boolean): string {
   const statuses = tried.map((answer) => answer.status);
   if (statuses[0] === null) return `Nothing answers at ${url}. Start the engine, or correct the URL.`;
   if (statuses.some((status) => status === 401 || status === 403)) {
@@ -161,7 +167,9 @@ function listOf(body: unknown): unknown[] | undefined {
   return [data, models, body].find((candidate) => Array.isArray(candidate));
 }
 
-/** Reads `{data: [{id}]}` of OpenAI, `{models: [{name}]}` of Ollama, or a bare list. Null for any other body. */
+/**
+ * The models in `{data: [{id}]}` of OpenAI, `{models: [{name}]}` of Ollama, or a bare list. Null for any other body.
+ */
 function modelsOf(body: unknown): EngineModel[] | null {
   const list = listOf(body);
   if (!list) return null;
@@ -199,7 +207,10 @@ function modelOf(item: unknown): EngineModel | null {
   };
 }
 
-/** Infinity and Ollama say which models embed or rank. That others complete, llama.cpp says of each, whatever it is. */
+/**
+ * The kind that Infinity and Ollama report for models that embed or rank. `completion` says nothing: llama.cpp reports
+ * it for every model.
+ */
 function kindOf({ capabilities }: Record<string, unknown>): ModelKind | null {
   if (!Array.isArray(capabilities) || capabilities.includes("completion")) return null;
   if (capabilities.includes("embedding") || capabilities.includes("embed")) return "embedding";
@@ -212,14 +223,14 @@ function samplingFieldsOf({ owned_by, supported_parameters }: Record<string, unk
   return dialect ? dialects[dialect].sampling : [];
 }
 
-/** Aggregators list the parameters and the kinds of input of a model. */
+/** The capabilities that aggregators' lists show; null if the entry has no list of parameters. */
 function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
   const parameters = entry.supported_parameters;
   if (!Array.isArray(parameters)) return null;
   const inputs = record(entry.architecture).input_modalities;
   const reads = (kind: string) => Array.isArray(inputs) && inputs.includes(kind);
   const has = (...names: string[]) => names.some((name) => parameters.includes(name));
-  return listed({
+  return setFlags({
     tools: has("tools"),
     parallel_tools: has("tools") && has("parallel_tool_calls"),
     vision: reads("image"),
@@ -231,19 +242,21 @@ function capabilitiesOf(entry: Record<string, unknown>): Capability[] | null {
   });
 }
 
-function listed(flags: Record<Capability, boolean>): Capability[] {
+function setFlags(flags: Record<Capability, boolean>): Capability[] {
   return (Object.keys(flags) as Capability[]).filter((name) => flags[name]);
 }
 
 function createdOf({ created, created_at }: Record<string, unknown>): number | null {
   const seconds = typeof created_at === "string" ? Math.floor(Date.parse(created_at) / 1000) : created;
-  // A date before the first chat models, or one in milliseconds, is not repeated.
+  // A date before the first chat models, or one in milliseconds, is not used.
   return typeof seconds === "number" && Number.isSafeInteger(seconds) && seconds > 1.5e9 && seconds < 1e10
     ? seconds
     : null;
 }
 
-/** Adds what the list leaves out: Ollama reports it model by model, llama.cpp for the one model that it has loaded. */
+/**
+ * Adds facts that the list lacks: Ollama reports them for each model, llama.cpp for the one model that it has loaded.
+ */
 async function detailed(models: EngineModel[], root: string, ask: Ask): Promise<EngineModel[]> {
   if (models.every((model) => model.capabilities !== null)) return models;
   if (models.length === 1) {
@@ -265,12 +278,12 @@ function withProps(model: EngineModel, props: Record<string, unknown>): EngineMo
   const contextTokens = firstCount(record(props.default_generation_settings).n_ctx) ?? model.contextTokens;
   if (Object.keys(template).length === 0) return { ...model, contextTokens };
   const tools = template.supports_tools === true || template.supports_tool_calls === true;
-  const capabilities = listed({
+  const capabilities = setFlags({
     tools,
     parallel_tools: tools && template.supports_parallel_tool_calls === true,
     vision: modalities.vision === true,
     reasoning: template.supports_preserve_reasoning === true,
-    // The engine's grammar and sampler provide these for every model.
+    // The grammar and the sampler of llama.cpp provide these for every model.
     structured_output: true,
     logprobs: true,
     files: false,
@@ -297,7 +310,7 @@ function withShow(model: EngineModel, show: Record<string, unknown>): EngineMode
     files: false,
     audio_input: capabilities.includes("audio"),
   };
-  return { ...model, kind, contextTokens, capabilities: listed(flags) };
+  return { ...model, kind, contextTokens, capabilities: setFlags(flags) };
 }
 
 function firstCount(...candidates: unknown[]): number | null {

@@ -18,17 +18,20 @@ type Values = Filled<typeof ownRows>;
 
 export interface EnvironmentSettings {
   server: Omit<ServerSettings, keyof typeof sections.server.properties>;
-  /** Settings of the file that variables override, by section and name. */
+  /** The settings of the file that variables override, by section and name. */
   overrides: Overrides;
   storage: StorageSettings;
-  /** The one engine for every model. With `model` null, it is asked for each model by the name of its route. */
+  /**
+   * The one engine that serves every model. `model` null: it is asked for each model under the name in the model's
+   * route.
+   */
   upstream: { url: string; apiKey: string | null; model: string | null } | null;
   notices: string[];
 }
 
 type Overrides = { [Name in keyof typeof sections]?: Written<(typeof sections)[Name]["properties"]> };
 
-/** The returned `environment` includes the secrets from files. */
+/** Reads the environment. The returned `environment` includes the secrets that were read from files. */
 export function readEnvironment(
   written: Environment,
   readFile: ReadFile,
@@ -53,20 +56,23 @@ export function readEnvironment(
     : { environment, settings: settingsOf(environment, values, read) };
 }
 
-/** `required`: SLUICE_CONFIG names it, so that its absence is an error. */
+/** The path of sluice.yaml. `required`: SLUICE_CONFIG names it, so that its absence is an error. */
 export function configurationPath(environment: Environment): { path: string; required: boolean } {
   const named = environment.SLUICE_CONFIG?.trim();
   return named ? { path: named, required: true } : { path: "./sluice.yaml", required: false };
 }
 
-/** A service of Kubernetes named sluice-operator puts its own address into SLUICE_OPERATOR_PORT. */
+/**
+ * A hint for a common mistake: in Kubernetes, a service named sluice-operator puts its own address into
+ * SLUICE_OPERATOR_PORT.
+ */
 function hintFor({ type }: Row, text: string): string {
   return type === "integer" && text.startsWith("tcp://")
     ? "; Kubernetes set it: set enableServiceLinks: false for the pod"
     : "";
 }
 
-/** The rules that concern several variables. */
+/** Rules about several variables. */
 const rules: Record<string, (values: Values) => string | null> = {
   consoleHasOwnPort: ({ PORT, SLUICE_OPERATOR_PORT, SLUICE_CONSOLE_PORT: port }) =>
     port && (port === PORT || port === SLUICE_OPERATOR_PORT)
@@ -144,7 +150,7 @@ function identityOf(certificateFile?: string, keyFile?: string): IdentityFiles |
   return certificateFile === undefined || keyFile === undefined ? undefined : { certificateFile, keyFile };
 }
 
-/** Kubernetes makes other SLUICE_ variables; one that looks like a misspelling is named. */
+/** Variables that look like misspelled ones. Kubernetes makes other SLUICE_ variables, which are not reported. */
 function misspelled(environment: Environment): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith("SLUICE_") && !variables.includes(name))

@@ -43,7 +43,7 @@ export function readConfigurationFile(text: ConfigurationText): { file: Configur
   return { problems: problems.lines() };
 }
 
-/** An unknown field is reported once, and removed, so that the rest is checked without it. */
+/** Removes an unknown field after it was reported, so that the rest is checked without it. */
 function remove(value: unknown, path: Path): void {
   const around = path.slice(0, -1).reduce<unknown>((at, step) => Object(at)[step], value);
   Reflect.deleteProperty(Object(around), path.at(-1)!);

@@ -1,12 +1,12 @@
 /**
- * Hashes the configuration in force, so that nodes with different ones can be told apart. It leaves out the settings of the
- * node itself: its addresses, its data, and the URL of its simulator. The hash is public, so it only has whether a secret is
- * set. Pure.
+ * Hashes the configuration in force, so that nodes with different ones can be told apart. The settings of the node
+ * itself are left out: its addresses, its data, and the URL of its simulator. The hash is public, so of a secret only
+ * its presence counts. Pure.
  */
 import type { Configuration } from "./configuration.ts";
 import { simulatorName } from "./simulator.ts";
 
-/** Returns 16 hex digits. */
+/** The hash: 16 hex digits. */
 export function configurationHash({
   server: _,
   storage: __,
@@ -18,7 +18,7 @@ export function configurationHash({
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** Settings that mean the same have the same form here, in whatever order they were written. */
+/** The value in one form, so that settings that mean the same are equal in whatever order they were written. */
 function plain(value: unknown): unknown {
   if (value instanceof Set) return [...value].sort();
   if (value instanceof Map) return Object.fromEntries([...value].sort(byName));

@@ -1,4 +1,4 @@
-/** Checks the section `identity` of sluice.yaml beyond its schema, and makes its settings. */
+/** Checks the section `identity` of sluice.yaml beyond its schema, and makes settings of it. */
 import type { Identity, Issuer, Rule } from "../core/auth/identity.ts";
 import type { Path } from "../core/schema/walk.ts";
 import { scopes } from "../core/store/directory.ts";
@@ -74,7 +74,7 @@ function* brokenRule(rule: RuleEntry, issuers: string[]): Found {
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** The reason why answers from this URL could be forged on the way, or why it is no URL; null if there is none. */
+/** The reason why answers from this URL could be forged on the way, or why it is no URL; null if it is safe. */
 function whyUnsafe(text: string): string | null {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text) || /[\s\\?#]/.test(text))
     return "must be a URL without query and fragment, such as https://login.example";

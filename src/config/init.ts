@@ -1,4 +1,4 @@
-/** Drafts a sluice.yaml for engines that run already: the models that they serve, with comments where a person should look. */
+/** Drafts a sluice.yaml for running engines: the models that they serve, with comments where a person should look. */
 import type { Model } from "../core/inference/model.ts";
 import { decimalOf, price_decimals, shortest } from "../core/inference/money.ts";
 import { plain } from "../core/inference/plain-text.ts";
@@ -24,17 +24,17 @@ interface DraftUpstream {
   protocol: UpstreamProtocol;
   /** The environment variable that holds the engine's key, or null if it needs none. */
   keyVariable: string | null;
-  /** The date, in Unix seconds, of models whose engine reports none. */
+  /** The date, in Unix seconds, for models whose engine reports none. */
   nowSeconds: number;
-  /** The rows that were found by asking. */
+  /** The rows that were derived from the engine's answers. */
   rows?: ReturnType<typeof upstreamRows>;
-  /** By the engine's name of a model, the answers that it gave. */
+  /** The findings about each model, by the engine's name for it. */
   found?: ReadonlyMap<string, readonly Finding[]>;
   /** Why the engine gave no answers; null if it did, or was not asked. */
   unasked?: string | null;
 }
 
-/** The file beside the draft to which its first line refers. */
+/** The name of the schema file beside the draft, to which its first line refers. */
 const schema_file = "sluice.schema.json";
 
 /** An engine to be asked. */
@@ -43,7 +43,7 @@ export interface InitEngine {
   name: string;
   url: string;
   apiKey: string | null;
-  /** The variable that holds the key. */
+  /** The environment variable that holds the key. */
   keyVariable: string;
 }
 
@@ -52,7 +52,7 @@ interface InitOptions {
   protocol?: UpstreamProtocol;
   fetch: Fetch;
   nowSeconds: number;
-  /** Asks the engine. Absent: only its lists are read. */
+  /** Asks the engine questions. Absent: only its list is read. */
   check?(settings: CheckSettings): Promise<Finding[]>;
 }
 
@@ -70,15 +70,18 @@ interface Served {
 interface InitDraft {
   /** The text of sluice.yaml. */
   yaml: string;
-  /** Public ids of the models found. */
+  /** The public ids of the models found. */
   models: string[];
   /** The text of `schema_file`, to stand beside it. */
   schema: string;
 }
 
-/** Probes and drafts; throws an Error whose message says what to do. A key itself never enters the file. */
+/**
+ * Reads the engines and drafts the file. Throws an Error whose message says what to do. A key itself never enters the
+ * file.
+ */
 export async function initConfiguration(options: InitOptions): Promise<InitDraft> {
-  // One after another: two names may lead to one engine, and a question can load a model.
+  // One after another: two names may lead to one engine, and a question can make it load a model.
   const drafted: DraftEngine[] = [];
   for (const engine of options.engines) drafted.push(await draftEngine(engine, options));
   const models = [...Map.groupBy(drafted.flatMap(servedBy), ({ id }) => id).keys()];
@@ -114,7 +117,7 @@ async function draftEngine(
   return { name: upstream, url, protocol, keyVariable: kept, nowSeconds, rows, found, unasked, models };
 }
 
-/** How many models are asked what they are for, and how long each may take: it may have to be loaded. */
+/** How many models are asked for their kind, and how long each may take, because it may have to be loaded. */
 const kinds_max = 16;
 export const kind_ms = 60_000;
 
@@ -169,7 +172,9 @@ function servedBy({ models, ...upstream }: Omit<DraftEngine, "url">): Served[] {
   return models.map((model, index) => ({ id: ids[index]!, model, upstream }));
 }
 
-/** A model that several engines serve is one entry with a route to each, and has what all of them have. */
+/**
+ * The entry of a model that several engines serve: it has a route to each, and the capabilities that all of them have.
+ */
 function linesOf(all: readonly Served[]): string[] {
   const catalog = new Map(defaultModels().map((model) => [comparableName(model.id), model]));
   return [...Map.groupBy(all, ({ id }) => id).values()].flatMap((same) => {
@@ -189,8 +194,8 @@ const contextOf = ({ model }: Served) => model.contextTokens ?? Number.POSITIVE_
 const findingsOf = ({ model, upstream }: Served) => upstream.found?.get(model.name) ?? [];
 
 /**
- * Without its routes. Values that the engine does not report come from the similar model of the default catalog, if there is
- * one. `others`: the same model at other engines.
+ * The entry without its routes. Values that the engine does not report come from a similar model of the default
+ * catalog, if there is one. `others`: the same model at other engines.
  */
 function entryOf(served: Served, similar: Model | null, others: readonly Served[]): string[] {
   const { id, model, upstream } = served;
@@ -222,21 +227,21 @@ function entryOf(served: Served, similar: Model | null, others: readonly Served[
   ];
 }
 
-/** Whether the engine takes this field for the model, by its word or its answers. */
+/** Whether the engine reads this field for the model, by its list or its answers. */
 function reads(served: Served, field: (typeof samplingFields)[number]): boolean {
   const { extra_params = [] } = modelRows(verdictsOf(findingsOf(served)));
   return served.model.samplingFields.includes(field) || extra_params.includes(field);
 }
 
-/** A price of a million tokens, from that of one. */
+/** The price of a million tokens, from that of one. */
 const written = (picos: number) => shortest(decimalOf(picos, price_decimals));
 
-/** Reports whether the answers of a model leave its kind open, though it was asked for each. */
+/** Whether a model's kind is still open after it was asked for each. */
 function isOpen({ kind }: EngineModel, findings: readonly Finding[]): boolean {
   return kind === null && isKindAsked(findings) && kindIn(findings) === null;
 }
 
-/** The entry of a model that does not chat. */
+/** The entry of a model that does not chat (completion, embedding or rerank). */
 function otherEntryOf(
   { kind: said, contextTokens, created }: EngineModel,
   id: string,
@@ -257,7 +262,10 @@ function otherEntryOf(
   ];
 }
 
-/** The engine's report, else the similar model's, else a guess; then with what its answers showed, and without the refused. */
+/**
+ * The capabilities: the engine's report, or else a similar model's, or else a guess; with those that its answers
+ * showed, and without those that it refused.
+ */
 function capabilitiesIn(model: EngineModel, similar: Model | null, findings: readonly Finding[]): Capability[] {
   const said = model.capabilities ?? (similar ? [...similar.capabilities] : guessed);
   const verdicts = verdictsOf(findings);
@@ -280,13 +288,13 @@ function guessOf(model: EngineModel, similar: Model | null, findings: readonly F
     : `${open.join(", ")}: a guess, the engine's answers do not tell`;
 }
 
-/** The least of the usual embedding models; an engine that takes more may be told so. */
+/** The smallest context of the usual embedding models. If the engine takes more, the operator can raise it. */
 const measured_tokens_default = 8192;
 
-/** Most engines can hold this much. An engine that cannot refuses the request itself. */
+/** A context that most engines can hold. An engine that cannot refuses the request itself. */
 const context_tokens_default = 131_072;
 
-/** JSON's strings are YAML's; a `${` of a name must not be taken for a variable. */
+/** JSON strings are YAML strings. A `${` in a name must not be taken for a variable. */
 function quoted(text: string): string {
   return JSON.stringify(text.replaceAll("${", () => "$${"));
 }

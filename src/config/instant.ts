@@ -2,7 +2,7 @@
 export const instantPattern = "^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}:\\d{2}Z)?$";
 export const instantMessage = "must be a date such as 2030-01-31, or an instant in UTC such as 2030-01-31T12:00:00Z";
 
-/** Milliseconds since the epoch; null for a day or a time that there is not. */
+/** Milliseconds since the epoch; null for a day or a time that does not exist. */
 export function instantOf(written: string): number | null {
   const at_ms = Date.parse(written);
   if (Number.isNaN(at_ms)) return null;

@@ -1,10 +1,10 @@
 /**
- * Makes one Configuration of the environment, sluice.yaml and the defaults, or returns all problems. Files are read by a
- * function that is an argument.
+ * Makes one Configuration of the environment, sluice.yaml and the defaults, or returns all problems. Files are read
+ * through a function that is passed in.
  *
  * The environment overrides the file, and the file overrides the defaults. SLUICE_UPSTREAM_URL sends every model of the
- * catalog in force to that engine. `models` of a file replace the default catalog whole; its `plans` stand beside the
- * default ones; every other setting is by its own name.
+ * catalog in force to that engine. `models` of a file replace the whole default catalog; its `plans` are added to the
+ * default ones; all other settings override one by one.
  */
 import { assemble } from "./assemble.ts";
 import { type IdentityFiles, readCertificates, readIdentity, type TlsFiles } from "./certificate.ts";
@@ -17,14 +17,18 @@ import { type ReadFile, reasonOf } from "./source.ts";
 import { tlsOf } from "./tls.ts";
 import { whyNoWorkers } from "./workers.ts";
 
-export interface Sources {
+export interface ConfigurationSources {
   env: Environment;
   readFile: ReadFile;
   /** The simulator's base URL, up to and with `/v1`, or null while it has not been started (see `withSimulatorAt`). */
   simulatorUrl: string | null;
 }
 
-export function loadConfiguration({ env, readFile, simulatorUrl }: Sources): Configuration | ConfigurationError {
+export function loadConfiguration({
+  env,
+  readFile,
+  simulatorUrl,
+}: ConfigurationSources): Configuration | ConfigurationError {
   const environment = readEnvironment(env, readFile);
   const source = readSource(environment.environment, readFile);
   if ("problems" in environment || "problems" in source) {
@@ -72,7 +76,7 @@ function readSource(env: Environment, readFile: ReadFile): Source {
   return "problems" in read ? read : { file: read.file, notices: [] };
 }
 
-/** A process with the embedded database is the whole fleet. */
+/** The reason why a limit cannot be shared by a fleet: a process with the embedded database is the whole fleet. */
 function whyNoFleet({ upstreams, storage: { databaseUrl, redisUrl } }: Configuration): string | null {
   const shared = upstreams.find(({ capacity }) => capacity?.isShared);
   if (!shared || redisUrl !== null || databaseUrl === null) return null;
@@ -84,7 +88,10 @@ const needsSecretKey =
 
 const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 
-/** A session of the console is for one address, which nobody may make up; on this machine it is known. */
+/**
+ * The reason why there can be no console. Its sessions are bound to the console's address, which must be configured or,
+ * on this machine, known.
+ */
 function whyNoConsole({ identity, server: { console, workers } }: Configuration): string | null {
   if (!console) return null;
   if (console.port === 0 && workers !== 1)

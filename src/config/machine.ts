@@ -14,15 +14,18 @@ export function readText(path: string): string | null {
   }
 }
 
-/** The least limit of memory of the control groups that this process is in (version 2 or 1); null where none sets one. */
+/** The lowest memory limit of the control groups of this process (version 2 or 1); null if none sets one. */
 export function memoryLimitBytes(read: ReadText): number | null {
   const limits = memoryFiles(read("/proc/self/cgroup") ?? "").map((path) => Number(read(path)?.trim() || Number.NaN));
-  // In a group without a limit the file holds `max`, or a number beyond all machines.
+  // A group without a limit has `max` in its file, or a number larger than any machine.
   const real = limits.filter((bytes) => bytes > 0 && bytes < 2 ** 60);
   return real.length > 0 ? Math.min(...real) : null;
 }
 
-/** In a container, the process's own group is often at the root, whatever its path is, so both places are read. */
+/**
+ * The files of the limits. In a container, the process's own group is often at the root, whatever its path is, so both
+ * places are read.
+ */
 function memoryFiles(groups: string): string[] {
   const unified = (path: string) => join("/sys/fs/cgroup", path, "memory.max");
   const legacy = (path: string) => join("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
@@ -59,13 +62,13 @@ export function coresOf(read: ReadText = readText, cores: number = availablePara
   return Math.max(1, Math.floor(Math.min(cores, ...paid, ...legacy)));
 }
 
-/** The number of descriptors that a process may have open, or null on systems other than Linux. */
+/** The most descriptors that a process may have open; null on systems other than Linux. */
 export function descriptorLimit(read: ReadText = readText): number | null {
   const soft = /^Max open files\s+(\d+)/m.exec(read("/proc/self/limits") ?? "")?.[1];
   return soft === undefined ? null : Number(soft);
 }
 
-/** The lowest descriptor that is free. The system hands it out first, so all below it are open. */
+/** The lowest free descriptor. The system hands that out first, so all below it are open. */
 export function lowestFreeDescriptor(): number {
   try {
     const descriptor = openSync("/dev/null", "r");

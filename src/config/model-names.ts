@@ -1,9 +1,9 @@
-/** Whether the names of the models of a file mean one model each, and whether replacements come to an end. */
+/** Checks that each model name in a file means one model, and that replacements do not lead in a circle. */
 import type { Path } from "../core/schema/walk.ts";
 import { didYouMean } from "./diagnose.ts";
 import type { ModelEntry } from "./settings/model.ts";
 
-/** `models` has null where something else is wrong with a model. */
+/** Yields the problems. An entry of `models` is null if something else is wrong with that model. */
 export function* mistakenNames(models: (ModelEntry | null)[]): Generator<[path: Path, message: string]> {
   const byId = new Map(models.flatMap((model) => (model ? [[model.id, model] as const] : [])));
   const isWhole = models.every((model) => model !== null);

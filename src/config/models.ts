@@ -13,7 +13,7 @@ import type { Model, Prices } from "../core/inference/model.ts";
 import type { Capability } from "../core/inference/request.ts";
 import type { TokenizerName } from "../core/tokens/tokenizers.ts";
 
-/** Each capability has a letter, so that a model fits on a line. */
+/** The letters of capabilities, so that a model fits on a line. */
 const abbreviations: Record<string, Capability> = {
   t: "tools",
   p: "parallel_tools",
@@ -70,7 +70,10 @@ const rows: Row[] = [
   ["nvidia/nemotron-nano-9b-v2",               "NVIDIA",     "2025-08-18",   131_072,    null, "t--rs--",  0.02,  0.08],
 ];
 
-/** The models whose vocabulary and chat template the service has (src/core/tokens). The tokens of others are estimated. */
+/**
+ * The tokenizers of models whose vocabulary and chat template the service has (src/core/tokens). The tokens of others
+ * are estimated.
+ */
 const tokenizers: Record<string, TokenizerName> = {
   "openai/gpt-oss-20b": "o200k_harmony",
   "openai/gpt-oss-120b": "o200k_harmony",

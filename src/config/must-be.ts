@@ -1,4 +1,4 @@
-/** Describes the values that a row allows. Pure. */
+/** Describes the values that a setting allows. Pure. */
 import type { Row } from "./settings/row.ts";
 
 /** Completes a sentence that begins with a setting: `must be a whole number from 0 to 65535`. */

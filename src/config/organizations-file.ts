@@ -1,4 +1,4 @@
-/** Reads and writes the file of `sluice apply`: the organizations that are wanted, or all problems of the file. */
+/** Reads and writes the file of `sluice apply`: the organizations as they should be, or all problems of the file. */
 import type { TProperties } from "typebox";
 import Type from "typebox";
 import { Check } from "typebox/value";
@@ -13,14 +13,14 @@ import { verbNamed } from "../admin/management/verbs.ts";
 import type { Shape } from "../core/schema/shape.ts";
 import type { Path } from "../core/schema/walk.ts";
 import { reportOffences } from "./diagnose.ts";
-import { ConfigurationError, type Place, Problems } from "./problem.ts";
+import { ConfigurationError, type FilePosition, Problems } from "./problem.ts";
 import { readYaml } from "./yaml.ts";
 
 /** Large enough for ten thousand keys with all their fields. */
 export const organizationsFile_bytes_max = 16 * 1024 * 1024;
 const things_max = 10_000;
 
-/** A mapping of names to the things of a kind. `names` says what a name must be. */
+/** A mapping from names to things of one kind. `names`: what a name must be. */
 function section<Now>({ fields }: Kind<Now>, names: { pattern: string; "x-must-be": string }, more: TProperties = {}) {
   const schemas = Object.entries(fields).map(([name, { schema }]) => [name, Type.Optional(schema)]);
   const entry = Type.Object({ ...Object.fromEntries(schemas), ...more }, { additionalProperties: false });
@@ -50,18 +50,18 @@ const OrganizationsFile = Type.Object(
 
 export interface OrganizationsFile {
   wanted: WantedFile;
-  /** The problems with their places: `file:line:column: path: message`. */
+  /** The problems as lines with their positions: `file:line:column: path: message`. */
   linesOf(problems: readonly Problem[]): string[];
 }
 
-/** Every problem begins with `path`. Throws ConfigurationError. */
+/** Reads the file. Throws ConfigurationError; every problem begins with `path`. */
 export function readOrganizationsFile(bytes: Uint8Array, path: string): OrganizationsFile {
   const problems = new Problems(path);
   const yaml = readYaml(bytes, { environment: {}, readFile: () => null }, problems, organizationsFile_bytes_max);
   const value = yaml && withoutMargins(yaml.value);
   if (yaml) reportOffences(OrganizationsFile as Shape, { ...yaml, value }, problems);
   if (problems.any || !yaml || !Check(OrganizationsFile, value)) throw new ConfigurationError(problems.lines());
-  const placeOf = (at: Path): Place | null => {
+  const placeOf = (at: Path): FilePosition | null => {
     const { place, namePlace } = yaml.locate(at);
     return namePlace ?? place;
   };
@@ -75,7 +75,7 @@ export function readOrganizationsFile(bytes: Uint8Array, path: string): Organiza
   };
 }
 
-/** The text of a file with these organizations. `people` has comments for names of people. */
+/** The text of a file with these organizations. `people`: the comments after ids of people. */
 export function organizationsYaml(file: WantedFile, comment: string, people: ReadonlyMap<string, string>): string {
   const document = new Document(file, { aliasDuplicateObjects: false });
   document.commentBefore = comment;
@@ -85,7 +85,7 @@ export function organizationsYaml(file: WantedFile, comment: string, people: Rea
     if (note !== undefined) key.commentBefore = ` ${note}`;
   }
   visit(document, {
-    // A list stands on one line: it has names or numbers.
+    // Lists are written on one line: they have only names or numbers.
     Seq(_, list) {
       list.flow = true;
     },

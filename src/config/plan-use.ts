@@ -1,9 +1,9 @@
-/** Finds plans that organizations have and a catalog lacks: their inference is refused with 402. Pure. */
+/** Finds plans that organizations have but the catalog lacks: their inference is refused with 402. Pure. */
 import type { Plan, PlanUse } from "../core/store/plan.ts";
 
 type Plans = ReadonlyMap<string, Plan>;
 
-/** With `before`, the plans that were in force, only those count that this change takes away. */
+/** The missing plans. With `before`, the plans that were in force: only those that this change removes. */
 export function lostPlans(uses: readonly PlanUse[], plans: Plans, before: Plans | null = null): PlanUse[] {
   return uses.filter(({ plan }) => !plans.has(plan) && (before?.has(plan) ?? true));
 }
@@ -12,7 +12,7 @@ export function takesPlansAway(before: Plans, plans: Plans): boolean {
   return [...before.keys()].some((name) => !plans.has(name));
 }
 
-/** `plan 'gold' is used by 2 organizations (acme, umbrella)`. */
+/** A plan and its users in words: `plan 'gold' is used by 2 organizations (acme, umbrella)`. */
 export function usedBy({ plan, organizations, slugs }: PlanUse): string {
   const more = organizations - slugs.length;
   const named = `${slugs.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;

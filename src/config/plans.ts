@@ -17,7 +17,7 @@ const limitNames = {
 } as const satisfies Record<Exclude<keyof PlanEntry, "queue_weight" | "queue_priority">, keyof Plan>;
 
 /**
- * `starter` is the plan of an organization for which none is named. It suffices for a working day with a coding agent. `pro`
+ * The plans. `starter`, which organizations get if none is named, suffices for a working day with a coding agent. `pro`
  * has ten times as much; `unlimited` has no limits.
  */
 const defaults: Record<string, PlanEntry> = {
@@ -40,13 +40,13 @@ const defaults: Record<string, PlanEntry> = {
   unlimited: {},
 };
 
-/** The default plans, with those of the file beside them or in their place. */
+/** The default plans, with those of the file added or replaced. */
 export function plansWith(entries: Record<string, PlanEntry>): Map<string, Plan> {
   const all = { ...defaults, ...entries };
   return new Map(Object.entries(all).map(([name, entry]) => [name, planOf(name, entry)]));
 }
 
-/** The shares of the plans that the file names; all others have the same. */
+/** The shares of the plans in the file. All other plans have the default share. */
 export function sharesOf(entries: Record<string, PlanEntry>): Map<string, Share> {
   return new Map(
     Object.entries(entries).map(([name, entry]) => {

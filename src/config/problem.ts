@@ -2,18 +2,21 @@
 import { plain } from "../core/inference/plain-text.ts";
 import type { Path } from "../core/schema/walk.ts";
 
-/** A place in a file. Lines and columns count from 1. */
-export interface Place {
+/** A position in a file. Lines and columns count from 1. */
+export interface FilePosition {
   line: number;
   column: number;
 }
 
-/** How many problems are shown. Further ones are counted. */
+/** The most problems that are shown; further ones are counted. */
 const problems_shown_max = 20;
-/** How many problems are kept: a hostile file must not fill the memory. */
+/** The most problems that are kept: a hostile file must not fill the memory. */
 export const problems_kept_max = 1000;
 
-/** `problems` has one line each; `message` is all of them, ready to be printed. Neither ever holds a secret. */
+/**
+ * An invalid configuration. `problems`: one line each; `message`: all of them, ready to print. Neither ever has a
+ * secret.
+ */
 export class ConfigurationError extends Error {
   readonly problems: readonly string[];
 
@@ -27,7 +30,7 @@ export class ConfigurationError extends Error {
 /** Gathers the problems of one file. */
 export class Problems {
   readonly #file: string;
-  readonly #found: { place: Place | null; text: string }[] = [];
+  readonly #found: { place: FilePosition | null; text: string }[] = [];
   #count = 0;
 
   constructor(file: string) {
@@ -38,8 +41,8 @@ export class Problems {
     return this.#count > 0;
   }
 
-  /** An empty path is the file as a whole. */
-  add(path: Path, message: string, place: Place | null): void {
+  /** Adds a problem. An empty path stands for the file as a whole. */
+  add(path: Path, message: string, place: FilePosition | null): void {
     this.#count += 1;
     if (this.#found.length >= problems_kept_max) return;
     this.#found.push({ place, text: path.length > 0 ? `${fieldOf(path)}: ${message}` : message });
@@ -52,13 +55,13 @@ export class Problems {
     return more > 0 ? [...lines, `${this.#file}: and ${more} more problem${more === 1 ? "" : "s"}`] : lines;
   }
 
-  /** `file:line:column`, which terminals and editors open. */
-  #at(place: Place | null): string {
+  /** The position as `file:line:column`, which terminals and editors can open. */
+  #at(place: FilePosition | null): string {
     return place ? `${this.#file}:${place.line}:${place.column}` : this.#file;
   }
 }
 
-/** `models[3].routes[0].upstream` */
+/** The path as text: `models[3].routes[0].upstream`. */
 export function fieldOf(path: Path): string {
   const steps = path.map((step) => (typeof step === "number" ? `[${step}]` : `.${shortened(step)}`));
   return steps.join("").replace(/^\./, "");
@@ -68,6 +71,6 @@ export function shortened(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
-function order(place: Place | null): number {
+function order(place: FilePosition | null): number {
   return place ? place.line * 1e6 + place.column : 0;
 }

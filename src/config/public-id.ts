@@ -1,6 +1,6 @@
 /** Makes public ids, vendor/model_name, from engines' names of models, such as `qwen3:8b` or `/models/phi-4.gguf`. */
 
-/** The ids are in the order of the names, and all different. */
+/** The ids in the order of the names, all different. */
 export function publicIds(names: readonly string[]): string[] {
   const taken = new Set<string>();
   return names.map((name) => {
@@ -16,7 +16,7 @@ function publicId(name: string): string {
   const parts = name.replaceAll("\\", "/").split("/").filter(Boolean);
   const file = /\.(gguf|safetensors|bin)$/i;
   const model = cleaned((parts.at(-1) ?? "").replace(file, ""), /[^A-Za-z0-9._:@+-]+/g, 180) || "model";
-  // The path of a file on the engine's machine does not name the maker of a model.
+  // A file's path on the engine's machine does not name the maker of a model.
   const isPath = name.startsWith("/") || file.test(name);
   const vendor = isPath ? "" : cleaned(parts.at(-2) ?? "", /[^A-Za-z0-9._-]+/g, 60);
   return `${vendor || vendorOf(model)}/${model}`;

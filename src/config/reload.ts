@@ -1,4 +1,7 @@
-/** Holds the configuration in force, and replaces it without a restart. A configuration with problems replaces nothing. */
+/**
+ * Holds the configuration in force, and replaces it without a restart. A configuration with problems does not replace
+ * it.
+ */
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration } from "./configuration.ts";
 import { configurationHash } from "./hash.ts";
@@ -8,25 +11,28 @@ import { sections } from "./settings/sections.ts";
 type Reloaded = { ok: true; configuration: Configuration } | { ok: false; problems: readonly string[] };
 
 export interface Reloadable {
-  /** The configuration in force, with the plans of this node's file. A request reads it once. */
+  /** The configuration in force, with the plans of this node's file. Each request reads it once. */
   current(): Configuration;
   /** The hash of the configuration in force. */
   hash(): string;
   /**
-   * Reads everything again. Never throws; reloads that overlap run one after the other. If `refuse` returns problems, the
-   * new configuration does not come into force.
+   * Reads everything again. Never throws; overlapping reloads run one after the other. If `refuse` returns problems,
+   * the new configuration does not come into force.
    */
   reload(refuse?: Refuse, agree?: Agree): Promise<Reloaded>;
 }
 
 type Refuse = (next: Configuration) => Promise<string[]>;
 
-/** Adds the problems that other processes found, so that all of them apply a configuration or none does. */
+/**
+ * Exchanges problems with the other processes of the node, so that either all of them apply a configuration or none
+ * does.
+ */
 export type Agree = (problems: readonly string[]) => Promise<readonly string[]>;
 
 interface ReloadSources {
   load(): Configuration | ConfigurationError;
-  /** Prepares what a new configuration needs before it comes into force, such as the simulator; or throws. */
+  /** Prepares what a new configuration needs before it comes into force, such as the simulator. May throw. */
   prepare?(next: Configuration): Promise<Configuration>;
 }
 
@@ -34,7 +40,9 @@ const atStart = (Object.keys(sections) as (keyof typeof sections)[]).filter(
   (name) => sections[name].applies === "start",
 );
 
-/** The next configuration with the sections of the first that apply at the start, and with notices of what changed there. */
+/**
+ * The next configuration, with those sections of the first that only a start applies, and notices about their changes.
+ */
 function startingFrom(first: Configuration, next: Configuration): Configuration {
   const kept = Object.fromEntries([...atStart, "storage" as const].map((name) => [name, first[name]]));
   const changed = atStart.filter((name) => !isDeepStrictEqual(first[name], next[name]));
@@ -52,7 +60,7 @@ export function reloadable(first: Configuration, { load, prepare }: ReloadSource
   let hash = configurationHash(first);
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Never throws, so that the other processes learn the outcome in any case. */
+  /** Never throws, so that the other processes learn the result in any case. */
   const examined = async (refuse: Refuse): Promise<{ next: Configuration } | { problems: readonly string[] }> => {
     try {
       const next = load();

@@ -1,6 +1,6 @@
 /**
- * The rules of sluice.yaml that a schema cannot state: names that must exist, settings that depend on each other, and routes
- * that no request could use. Each rule has a name, and yields the path of a problem and its message.
+ * The rules of sluice.yaml that a schema cannot express: names that must exist, settings that depend on each other, and
+ * routes that no request could use. Each rule has a name, and yields the path and the message of each problem.
  */
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { TSchema } from "typebox";
@@ -27,7 +27,7 @@ import { checkedUrl } from "./upstream-url.ts";
 type Problem = [path: Path, message: string];
 type Found = Iterable<Problem>;
 
-/** `value` may have holes where something was wrong. Entries with holes are skipped. */
+/** Yields the problems. `value` may have holes where something else was wrong; entries with holes are skipped. */
 export function* brokenRules(value: unknown, upstreamFromEnvironment: boolean): Found {
   const { upstreams, models, metering, identity, server } = record(value);
   const entries = Object.entries(record(upstreams));
@@ -100,7 +100,7 @@ const serverRules: Rules<Server> = {
   },
 };
 
-/** Headers that Sluice sets itself. */
+/** Headers that Sluice sets itself, so that a configuration must not. */
 const ownHeaders = new Set([
   ...["host", "content-length", "content-type", "transfer-encoding", "connection"],
   ...["accept-encoding", "expect", "te", "trailer", "upgrade"],
@@ -166,7 +166,7 @@ const upstreamRules: Rules<UpstreamEntry> = {
   },
 };
 
-/** An address, alone or with a port. One of IPv6 with a port stands in brackets. */
+/** Whether the text is an address, alone or with a port. An IPv6 address with a port is in brackets. */
 function isServer(text: string): boolean {
   if (isIP(text)) return true;
   const [, inBrackets, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];

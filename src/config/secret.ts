@@ -1,13 +1,13 @@
-/** Reads texts from files of their own: secrets and certificates. Messages have the file's name, never its content. */
+/** Reads secrets and certificates from files. Messages have the file's name, never its content. */
 import { secretVariables } from "./settings/variables.ts";
 import { type ReadFile, reasonOf, utf8Text } from "./source.ts";
 
-/** Keys and passwords are far shorter, so a longer file is the wrong one. */
+/** Secrets are far shorter: a longer file is the wrong one. */
 const secret_bytes_max = 64 * 1024;
 
 type FileText = { text: string } | { problem: string };
 
-/** The text of a file. `problem` follows the file's name: `which is empty`. */
+/** The text of a file. `problem`: words that follow the file's name, such as `which is empty`. */
 export function fileText(path: string, readFile: ReadFile, bytes_max: number): FileText {
   let bytes: Uint8Array | null;
   try {
@@ -22,7 +22,7 @@ export function fileText(path: string, readFile: ReadFile, bytes_max: number): F
   return text.trim() === "" ? { problem: "which is empty" } : { text };
 }
 
-/** The text of a file without the line break at its end, which editors and `echo` put there. */
+/** The text of a file without the line break at its end, which editors and `echo` add. */
 export function secretText(path: string, readFile: ReadFile): FileText {
   const found = fileText(path, readFile, secret_bytes_max);
   return "text" in found ? { text: found.text.replace(/\r?\n$/, "") } : found;
@@ -30,7 +30,7 @@ export function secretText(path: string, readFile: ReadFile): FileText {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The environment with each secret that a `NAME_FILE` names under `NAME`, and the problems of these files. */
+/** The environment with the secret in each file that `NAME_FILE` names as `NAME`, and the problems of these files. */
 export function withSecrets(
   environment: Environment,
   readFile: ReadFile,

@@ -1,4 +1,4 @@
-/** The built-in engine as an upstream. It serves the default catalog until an operator names an engine. */
+/** The built-in simulator as an upstream. It serves the default catalog until an operator configures an engine. */
 import { dialects } from "../core/protocol/dialects.ts";
 import { defaultTimeouts, type Upstream } from "../core/upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
@@ -18,12 +18,12 @@ export function simulatorUpstream(url: string | null): Upstream {
   };
 }
 
-/** Reports whether a route leads to the simulator, so that it has to run. */
+/** Whether a route leads to the simulator, so that it has to be started. */
 export function needsSimulator(configuration: Configuration): boolean {
   return configuration.upstreams.some((upstream) => upstream.name === simulatorName);
 }
 
-/** The same configuration with the simulator where it listens now: `url` is its base, up to and with `/v1`. */
+/** The configuration with the simulator's actual address: `url` is its base, up to and with `/v1`. */
 export function withSimulatorAt(configuration: Configuration, url: string): Configuration {
   const simulator = simulatorUpstream(url);
   const moved = (upstream: Upstream) => (upstream.name === simulatorName ? simulator : upstream);

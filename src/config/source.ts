@@ -1,13 +1,15 @@
-/** Reads files from disk. No other file of this module does. */
+/** Reads files from disk, for all of this module. */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
 /** The largest size of sluice.yaml, and of every other file that is read here. */
 export const file_bytes_max = 1024 * 1024;
 
-/** The bytes of a file, null where there is none; throws (with `code`) where it cannot be read. */
+/** Returns the bytes of a file; null if it does not exist. Throws an error with a `code` if it cannot be read. */
 export type ReadFile = (path: string) => Uint8Array | null;
 
-/** The bytes of a file, or null if it does not exist. One byte more than the largest accepted file is read at most. */
+/**
+ * The bytes of a file; null if it does not exist. Of a file that is too large, one byte more than the limit is read.
+ */
 export function readFileBounded(path: string, bytes_max = file_bytes_max): Uint8Array | null {
   let descriptor: number;
   try {
@@ -40,7 +42,7 @@ export function utf8Text(bytes: Uint8Array): string | null {
   }
 }
 
-/** The time since a file was changed, or null if it does not exist. A date in the future counts as now. */
+/** The milliseconds since a file was changed; null if it does not exist. A date in the future counts as now. */
 export function fileAge_ms(path: string, now_ms: number): number | null {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats ? Math.max(0, now_ms - stats.mtime.getTime()) : null;

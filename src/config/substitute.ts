@@ -1,22 +1,22 @@
 /**
- * `${NAME}` in a string of sluice.yaml stands for an environment variable, `${file:PATH}` for the text of a file; `$${`
- * stands for `${` itself.
+ * Replaces references in the strings of sluice.yaml: `${NAME}` by an environment variable, `${file:PATH}` by the text
+ * of a file, and `$${` by `${` itself.
  */
 import { secretText } from "./secret.ts";
 import type { ReadFile } from "./source.ts";
 
-export interface Sources {
+export interface SubstituteSources {
   environment: Readonly<Record<string, string | undefined>>;
   readFile: ReadFile;
 }
 
 interface Substituted {
   text: string;
-  /** Problems are a sentence each. They name variables and files, never their contents. */
+  /** The problems, a sentence each. They name variables and files, never their contents. */
   problems: string[];
 }
 
-export function substitute(text: string, { environment, readFile }: Sources): Substituted {
+export function substitute(text: string, { environment, readFile }: SubstituteSources): Substituted {
   const problems: string[] = [];
   const result = text.replaceAll(/\$\$\{|\$\{([^{}]*)(\}?)/g, (match, name: string | undefined, end: string) => {
     if (match === "$${") return "${";

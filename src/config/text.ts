@@ -1,10 +1,12 @@
-/** Reads the text of a variable into the value of its row. Pure. */
+/** Reads the text of a variable as a value of its row. Pure. */
 import type { Shape } from "../core/schema/shape.ts";
 import { mustBe } from "./must-be.ts";
 import { shortened } from "./problem.ts";
 import type { Row } from "./settings/row.ts";
 
-/** `problem` completes a sentence that begins with the variable's name, and never shows a secret. */
+/**
+ * The value, or a `problem` that completes a sentence that begins with the variable's name and never shows a secret.
+ */
 export function readText(row: Row, text: string): { value: unknown } | { problem: string } {
   if (row.type === "array") return readList(row.items ?? {}, text);
   const problem = row.problem?.(text);
@@ -14,7 +16,7 @@ export function readText(row: Row, text: string): { value: unknown } | { problem
   return { problem: mustBe(row) + (row.writeOnly ? "" : `, not ${JSON.stringify(shortened(text))}`) };
 }
 
-/** Items are separated by blanks or commas. */
+/** The items of a list, separated by blanks or commas. */
 function readList(items: Row, text: string): { value: unknown[] } | { problem: string } {
   const value: unknown[] = [];
   for (const item of text.split(/[\s,]+/).filter(Boolean)) {
@@ -25,7 +27,7 @@ function readList(items: Row, text: string): { value: unknown[] } | { problem: s
   return { value };
 }
 
-/** Undefined if the text does not fit. */
+/** The value; undefined if the text does not fit the shape. */
 function valueIn(shape: Shape, text: string): unknown {
   if (shape.anyOf) return shape.anyOf.map((branch) => valueIn(branch, text)).find((value) => value !== undefined);
   if (shape.enum) return shape.enum.find((value) => value === text);

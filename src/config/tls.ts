@@ -1,4 +1,7 @@
-/** Reads the PEM files that upstreams name: trusted authorities and own certificates, or the problems of these files. */
+/**
+ * Reads the PEM files that upstreams name, with trusted authorities and own certificates; or collects the problems of
+ * these files.
+ */
 import type { TlsSettings } from "../core/upstream/http1/dial.ts";
 import { readCertificates, readIdentity } from "./certificate.ts";
 import type { UpstreamEntry } from "./settings/upstream.ts";

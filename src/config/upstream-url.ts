@@ -2,7 +2,10 @@
 
 type CheckedUrl = { url: string } | { problem: string };
 
-/** `problem` completes a sentence that begins with the field's name; it never repeats the URL, which may hold a secret. */
+/**
+ * The URL, or a `problem` that completes a sentence that begins with the field's name. It never repeats the URL, which
+ * may have a secret.
+ */
 export function checkedUrl(written: string): CheckedUrl {
   const text = written.trim();
   if (!/^https?:\/\//i.test(text)) {

@@ -1,6 +1,6 @@
 /**
- * The configuration in the form that may be shown. It has only the settings that are listed here, so that no secret gets
- * out. Pure.
+ * The configuration in a form that may be shown. Only the settings that are listed here are in it, so that no secret
+ * can get out. Pure.
  */
 
 import type { ShownConfiguration } from "../admin/management/configuration-shape.ts";
@@ -11,7 +11,7 @@ import type { Upstream } from "../core/upstream/target.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationHash } from "./hash.ts";
 
-/** Sections without a secret. */
+/** Sections without secrets. */
 const sections = [
   ...(["metering", "limits", "messages", "responses", "answers", "reload", "log", "metrics"] as const),
   ...(["images", "reports", "webhooks"] as const),
@@ -77,7 +77,7 @@ function modelShown(model: CatalogModel, currency: Currency) {
   };
 }
 
-/** A query may hold a key, so it is left out. */
+/** The public settings of an upstream. Its URL's query is left out, because it may have a key. */
 function upstreamShown({ name, url, protocol, apiKey, headers = {}, timeouts, capacity, check, load }: Upstream) {
   const { origin, pathname } = new URL(url);
   return {

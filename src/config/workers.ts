@@ -1,16 +1,19 @@
 /**
- * WORKERS: how many processes serve on one port, and what each gets of a node's limits. Pure.
+ * WORKERS: how many processes serve on one port, and which part of a node's limits each gets. Pure.
  *
  * A limit on something that the processes share (memory, connections to Postgres, attempts of an address) is divided. A
- * limit on a process's own work or on its view of engines (`concurrent_max`, queues, breakers) holds for each process.
+ * limit on a process's own work or on its view of engines (`concurrent_max`, queues, breakers) applies to each process.
  */
 import type { ServiceLimits, StorageSettings } from "./configuration.ts";
 import { type WorkersWanted, workers_max } from "./settings/sections.ts";
 
-/** The least memory of a worker. With less, it would refuse requests because of the memory that it needs itself. */
+/** The least memory of a worker. With less, it would refuse requests because of its own needs. */
 const worker_bytes_min = 256 * 1024 * 1024;
 
-/** The reason why a node cannot have so many workers, or null. It completes a sentence that begins with the setting. */
+/**
+ * The reason why a node cannot have so many workers, which completes a sentence that begins with the setting; null: it
+ * can.
+ */
 export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: StorageSettings): string | null {
   if (wanted === 1) return null;
   if (databaseUrl === null)
@@ -20,27 +23,27 @@ export function whyNoWorkers(wanted: WorkersWanted, { databaseUrl, redisUrl }: S
   return null;
 }
 
-export interface Room {
+export interface MachineRoom {
   /** The cores that this process may use at once. */
   cores: number;
   /** The memory that all workers may take together. */
   memory_bytes: number;
 }
 
-export function workersIn(wanted: WorkersWanted, { cores, memory_bytes }: Room): number {
+export function workersIn(wanted: WorkersWanted, { cores, memory_bytes }: MachineRoom): number {
   if (wanted !== "auto") return wanted;
   return Math.max(1, Math.min(cores, Math.floor(memory_bytes / worker_bytes_min), workers_max));
 }
 
-/** A message if each worker would have too little memory, or null. */
-export function tooSmall(workers: number, { memory_bytes }: Room): string | null {
+/** A message if each worker would have too little memory; else null. */
+export function tooSmall(workers: number, { memory_bytes }: MachineRoom): string | null {
   const each = memory_bytes / workers;
   if (workers === 1 || each >= worker_bytes_min) return null;
   const MiB = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MiB`;
   return `each of ${workers} workers has ${MiB(each)} of memory, and needs ${MiB(worker_bytes_min)}: set fewer (SLUICE_WORKERS), or give them more`;
 }
 
-/** The limits of one worker among several. `memory_bytes` is the node's, and not 0. */
+/** The limits of one worker among several. `memory_bytes` must be the node's, and not 0. */
 export function limitsOfOne<Limits extends ServiceLimits>(limits: Limits, workers: number): Limits {
   const share = (of: number) => Math.ceil(of / workers);
   return {

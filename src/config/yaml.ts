@@ -1,4 +1,4 @@
-/** Parses the bytes of a file into plain values, each with its position and how it was written. */
+/** Parses the bytes of a file into plain values, and keeps the position and the original text of each. */
 import {
   isAlias,
   isMap,
@@ -11,20 +11,20 @@ import {
   type YAMLError,
 } from "yaml";
 import type { Path } from "../core/schema/walk.ts";
-import type { Place, Problems } from "./problem.ts";
+import type { FilePosition, Problems } from "./problem.ts";
 import { file_bytes_max, utf8Text } from "./source.ts";
-import { type Sources, substitute } from "./substitute.ts";
+import { type SubstituteSources, substitute } from "./substitute.ts";
 import { syntaxMessage } from "./syntax.ts";
 
-/** sluice.yaml needs seven levels; many more are an attack on the stack. */
+/** The deepest nesting. sluice.yaml needs seven levels; many more would be an attack on the stack. */
 const depth_max = 64;
 
-/** The node at a path. An alias is resolved, but keeps its own place. */
+/** The node at a path. An alias is resolved, but keeps its own position. */
 interface Location {
   node: Node | null;
-  place: Place | null;
-  /** The place of its name, if it has one. */
-  namePlace: Place | null;
+  place: FilePosition | null;
+  /** The position of the value's name; null for an item of a list. */
+  namePlace: FilePosition | null;
 }
 
 export interface YamlFile {
@@ -32,13 +32,13 @@ export interface YamlFile {
   empty: boolean;
   /** The value with `${NAME}` and `${file:…}` replaced. Undefined is a hole, whose problem is already reported. */
   value: unknown;
-  /** Finds the node at a path, or the nearest one around it. */
+  /** The node at a path, or the nearest one around it. */
   locate(path: Path): Location;
 }
 
 export function readYaml(
   bytes: Uint8Array,
-  sources: Sources,
+  sources: SubstituteSources,
   problems: Problems,
   bytes_max = file_bytes_max,
 ): YamlFile | null {
@@ -51,16 +51,16 @@ export function readYaml(
   const document = parseDocument(text, {
     lineCounter: counter,
     prettyErrors: false,
-    // Duplicates are found below in linear time, with both places.
+    // Duplicate names are found below in linear time, with the positions of both.
     uniqueKeys: false,
     logLevel: "error",
   });
-  const placeAt = (offset: number): Place => {
+  const placeAt = (offset: number): FilePosition => {
     const { line, col } = counter.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
-  // One mistake causes further errors, so only the first of a line is reported, on five lines at most.
-  const firsts = new Map<number, [YAMLError, Place]>();
+  // One mistake causes further errors, so only the first of each line is reported, and at most five lines.
+  const firsts = new Map<number, [YAMLError, FilePosition]>();
   for (const error of document.errors.toSorted((one, other) => one.pos[0] - other.pos[0])) {
     const place = placeAt(error.pos[0]);
     if (!firsts.has(place.line)) firsts.set(place.line, [error, place]);
@@ -79,16 +79,19 @@ function decoded(bytes: Uint8Array, bytes_max: number): string | { problem: stri
   return utf8Text(bytes) ?? { problem: "is not UTF-8 text; save it as UTF-8" };
 }
 
-/** Reads each node once. An alias is its anchor's own value, so aliases of aliases cost no more than their text. */
+/**
+ * Makes the value, and reads each node once. An alias gets its anchor's own value, so aliases of aliases cost no more
+ * than their text.
+ */
 class Reader {
-  readonly #sources: Sources;
+  readonly #sources: SubstituteSources;
   readonly #problems: Problems;
-  readonly #placeOf: (node: Node | null) => Place | null;
+  readonly #placeOf: (node: Node | null) => FilePosition | null;
   /** The latest anchor of each name. */
   readonly #anchors = new Map<string, { node: Node; value: unknown }>();
   readonly #targets = new Map<Node, Node>();
 
-  constructor(sources: Sources, problems: Problems, placeOf: (node: Node | null) => Place | null) {
+  constructor(sources: SubstituteSources, problems: Problems, placeOf: (node: Node | null) => FilePosition | null) {
     this.#sources = sources;
     this.#problems = problems;
     this.#placeOf = placeOf;
@@ -109,7 +112,7 @@ class Reader {
     }
     // An object without a prototype treats `__proto__` like any other name.
     const fields: Record<string, unknown> = this.#anchored(node, Object.create(null));
-    const names = new Map<string, Place | null>();
+    const names = new Map<string, FilePosition | null>();
     for (const pair of node.items as Pair<Node, Node | null>[]) {
       const name = this.#name(pair, path, names);
       if (name !== null) fields[name] = this.value(pair.value, [...path, name]);
@@ -132,8 +135,8 @@ class Reader {
     return target?.value;
   }
 
-  /** The name, or null after reporting that it is not text or occurs twice. */
-  #name({ key }: Pair<Node>, path: Path, names: Map<string, Place | null>): string | null {
+  /** The name of a pair; null, after reporting it, if it is not text or occurs twice. */
+  #name({ key }: Pair<Node>, path: Path, names: Map<string, FilePosition | null>): string | null {
     const name = nameOf(key);
     const place = this.#placeOf(key);
     const first = names.get(name ?? "");
@@ -180,7 +183,7 @@ function childOf(node: Node | null, step: Path[number]): { name: Node | null; va
   return pair ? { name: pair.key, value: pair.value } : null;
 }
 
-/** The name as it is written, numbers included, or null if it is not a scalar. */
+/** The name as it is written, numbers included; null if it is not a scalar. */
 function nameOf(key: Node): string | null {
   return isScalar(key) ? sourceOf(key) : null;
 }

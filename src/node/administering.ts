@@ -1,6 +1,6 @@
 /**
- * Wires the administration of a serving node: the verbs for each actor, and the management interface of the operator's
- * port.
+ * Wires the administration of a serving node: the verbs for each kind of actor, and the management interface of the
+ * operator's port.
  */
 
 import type { ManagementEntrance } from "../admin/http/gate.ts";
@@ -21,7 +21,7 @@ import type { Database } from "../stores/postgres/database.ts";
 import { sealingOf } from "./sealing.ts";
 import { trying } from "./trying.ts";
 
-interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
+interface AdministrationDependencies extends Pick<ManagementOptions, "ledger" | "refused"> {
   database: Database;
   catalog: ManagementOptions["catalog"];
   configuration?: ManagementOptions["configuration"];
@@ -29,29 +29,32 @@ interface Parts extends Pick<ManagementOptions, "ledger" | "refused"> {
   limits: ServiceLimits;
   /** Informs this node that a key or an organization has changed. */
   changed(keyOrOrganizationId: string): void;
-  /** Absent: nobody can try a model. */
+  /** Authenticates the key with which a model is tried. Absent: nobody can try a model. */
   authenticateSecret?: Authenticator["authenticateSecret"];
 }
 
-/** How old a shared reading may be: of reports, and of the organizations nearest to a limit, for which all of them are read. */
+/**
+ * How old a shared reading may be: of the fleet's reports, and of the organizations nearest to a limit, for which all
+ * organizations are read.
+ */
 const reports_ms = 100;
 const nearest_ms = 10_000;
 
 export interface Administering {
-  /** All verbs, for a user of the node's own machine: the file system guards the access. */
+  /** All verbs for a user of the node's own machine, whose access the file system guards. */
   actAs(actor: string, console?: ConsoleLinking | null): Transport;
   entrance: ManagementEntrance;
-  /** The operator of a token from a sign-in. Throws Fault. */
+  /** Returns the operator of a token that was typed into a sign-in page. Throws Fault. */
   typedToken(token: string, address: string): Promise<Operator>;
 }
 
-/** `version`: the version of the contract. */
-export function administering(parts: Parts, version: string): Administering {
+/** `version`: that of the contract. */
+export function administering(parts: AdministrationDependencies, version: string): Administering {
   const { database, ledger, refused, catalog, server, limits, changed } = parts;
   const reading = administration(database);
   const now_ms = () => performance.now();
   const sealing = sealingOf(server);
-  // All followers of the fleet share a reading.
+  // All who follow the fleet share one reading.
   const fleet = { listProcesses: shared(reading.listProcesses, reports_ms, now_ms) };
   const nearest = latest(
     () => nearestOrganizations({ administration: reading, standings: reading }),

@@ -13,16 +13,16 @@ import type { Stores } from "./stores.ts";
 /** How long a stopping node with unsent settlements waits for a store that is away. */
 const settle_ms_max = 10_000;
 
-interface Parts {
+interface AdmissionDependencies {
   stores: Pick<Stores, "ledger" | "rates">;
   metrics: Metrics;
-  /** Maps the usual wait for the store to the current one. */
+  /** Maps the usual wait for the store to the current one, in milliseconds. */
   patience(usual_ms: number): number;
 }
 
 export type Admitting = Awaited<ReturnType<typeof startAdmission>>;
 
-export async function startAdmission({ serving, settings, log, outage }: Foundation, parts: Parts) {
+export async function startAdmission({ serving, settings, log, outage }: Foundation, parts: AdmissionDependencies) {
   await using ending = new AsyncDisposableStack();
   const { configuration, database, fileAge_ms } = serving;
   const { stores, metrics, patience } = parts;

@@ -1,4 +1,7 @@
-/** Mounts the operations, each at its method and path. Only http, api and the simulator know Elysia. */
+/**
+ * Mounts the operations, each at its method and path. Apart from the simulator and the contract's page, only this file
+ * and node/waiting-app.ts know Elysia.
+ */
 import { Elysia } from "elysia";
 import type { ManagementEntrance } from "../admin/http/gate.ts";
 import { managementServed } from "../admin/http/mounted.ts";
@@ -34,15 +37,15 @@ import { metricsOperations, operations, operatorProbes, unlistedOperations, upgr
 export type NodeDependencies = ResponsesDependencies;
 
 interface AppOptions {
-  /** Whether /metrics is on this port. */
+  /** Whether /metrics is served on this port. */
   metrics: boolean;
-  /** Absent if nobody can sign in. */
+  /** Null or absent if nobody can sign in. */
   people?: IdentityParts | null;
-  /** The addresses of the console, the first one for links. Absent: there is none. */
+  /** The origins of the console, the one for links first. Absent: there is no console. */
   consoleOrigins?: () => readonly string[];
 }
 
-/** The service for clients. */
+/** The application of the clients' port. */
 export function app(dependencies: NodeDependencies, options: AppOptions) {
   const { people = null, consoleOrigins = () => [] } = options;
   const identity = () => people?.identity() ?? null;
@@ -54,28 +57,28 @@ export function app(dependencies: NodeDependencies, options: AppOptions) {
   ]);
 }
 
-/** The console, on a port of its own. Its pages share one document, and the app in the browser knows their addresses. */
+/** The application of the console's port. All pages are one document, which routes in the browser. */
 export function consoleApp(dependencies: NodeDependencies, served: ConsoleServed) {
   const { operations: own, page } = mountedConsole(served);
   return mount(dependencies, [...own, liveness, readiness], { page });
 }
 
-/** The operations of the operator's port, which answers only under its own names. */
+/** The application of the operator's port, which answers only requests for its own host names. */
 export function operatorApp(dependencies: NodeDependencies, management: ManagementEntrance) {
   const mounted = [...metricsOperations, ...operatorProbes, ...managementServed(management)];
   return mount(dependencies, mounted, { answersTo: hostsNamed(management.names) });
 }
 
 interface Mounting {
-  /** Reports whether a `Host` is one of the port's. Absent: every one is. */
+  /** Whether a `Host` is one of the port's. Absent: all are. */
   answersTo?: (host: string | null) => boolean;
-  /** The answer to browsers that ask for a page at any other path. */
+  /** The answer to browsers that request a page at any other path. */
   page?: Framed;
 }
 
 interface Routing extends Mounting {
   serve(operation: Operation): Serve;
-  /** The answer at paths that no operation has. */
+  /** The answer to paths of no operation. */
   nowhere: Framed;
 }
 
@@ -94,7 +97,7 @@ export function routed(
   { serve: serveOf, nowhere: notThere, answersTo = () => true, page }: Routing,
 ) {
   const elysia = new Elysia({ strictPath: true, handler: { standardHostname: false } });
-  // The frame answers faults, so this is a defect of the frame itself.
+  // The frame answers all faults, so an error here is a defect of the frame itself.
   elysia.onError(({ error }) => {
     const requestId = `req_${dependencies.newId()}`;
     dependencies.log.event("error", "unhandled", { request_id: requestId, cause: String(error) });
@@ -145,12 +148,12 @@ function firstAtEach(mounted: readonly Operation[]): Operation[] {
   return atEachPath(mounted).map(([first]) => first);
 }
 
-/** HEAD is a GET to all handlers, so that its headers and its length are the same. */
+/** The methods of an operation. HEAD is handled like GET, so that its headers and its length are the same. */
 function methodsOf({ method }: Operation): string[] {
   return method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()];
 }
 
-/** Serves the requests of a path that belong to none of its operations: upgrades, and methods that it lacks. */
+/** Serves the requests to an operation's path that belong to none of its methods: upgrades, and other methods. */
 function otherRequests(
   dependencies: RoutingDependencies,
   here: readonly [Operation, ...Operation[]],
@@ -181,7 +184,7 @@ function otherMethod(dependencies: RoutingDependencies, here: readonly [Operatio
   });
 }
 
-/** An id without a prefix may hold slashes, as ids of models do. */
+/** The router's pattern of a path. An id without a prefix may contain slashes, as ids of models do. */
 function patternOf({ path, idPrefix }: Operation): string {
   return path.replace("{id}", idPrefix === undefined ? "*" : ":id").replace(/\{(\w+)\}/, ":$1");
 }

@@ -1,4 +1,7 @@
-/** Wires the authentication of callers, and the check of callers whose requests run. Both learn of changes at once. */
+/**
+ * Wires the authentication of callers, and the check whether running requests may go on. Both are told of changes at
+ * once.
+ */
 import { authenticator, authenticatorLimits } from "../core/auth/authenticate.ts";
 import { existingSecrets } from "../core/auth/existing-secrets.ts";
 import { identityTokens } from "../core/auth/identity-tokens.ts";
@@ -12,11 +15,11 @@ import { existingSecretsIn } from "../stores/postgres/existing-secrets.ts";
 import { revocations } from "../stores/postgres/revocations.ts";
 import { disposable, type Foundation } from "./foundation.ts";
 
-interface Parts {
+interface AuthenticationDependencies {
   metrics: Metrics;
   /** Null if nobody can sign in through an issuer. */
   people: IdentityParts | null;
-  /** Maps the usual wait for the store to the current one. */
+  /** Maps the usual wait for the store to the current one, in milliseconds. */
   patience(usual_ms: number): number;
 }
 
@@ -24,7 +27,7 @@ export type Authentication = Awaited<ReturnType<typeof startAuthentication>>;
 
 export async function startAuthentication(
   { serving, settings, outage }: Foundation,
-  { metrics, people, patience }: Parts,
+  { metrics, people, patience }: AuthenticationDependencies,
 ) {
   await using ending = new AsyncDisposableStack();
   const { database } = serving;
@@ -55,7 +58,7 @@ export async function startAuthentication(
   };
   const announced = { changed, missed: existing.reload, took: metrics.revocationPropagation };
   ending.defer(await revocations(database, announced));
-  // After announcements are received, so that none is missed in between.
+  // Read once announcements are being received, so that none is missed in between.
   existing.reload();
   return disposable({ existing, authentication, standings: standing, changed }, ending);
 }

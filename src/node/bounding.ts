@@ -6,9 +6,9 @@ import type { Lifecycle } from "../core/http/lifecycle.ts";
 import { repeating } from "../core/time/repeating.ts";
 import { disposable, type Settings } from "./foundation.ts";
 
-/** How often the garbage of small requests is collected, at most. */
+/** The least time between two collections of small requests' garbage. */
 const tidy_ms = 30_000;
-/** An item of a body is kept for at least as long after its last use, and at most for twice as long. */
+/** How long an item of a body is kept after its last use: at least this long, and at most twice as long. */
 const items_ms = 5 * 60_000;
 /** The interval at which new objects are collected while many requests are open. */
 const tick_ms = 1_000;

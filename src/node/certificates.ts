@@ -1,4 +1,4 @@
-/** All certificates that a node shows or is shown, for `sluice doctor`. */
+/** Collects all certificates that a node shows or is shown, for `sluice doctor`. */
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import type { SeenCertificate } from "../admin/cli/certificates.ts";
@@ -9,7 +9,8 @@ import { readFileBounded } from "../config/source.ts";
 const connect_ms = 5000;
 
 /**
- * The certificates of a configuration. One that cannot be read or reached is left out: other checks of the doctor report it.
+ * The certificates of a configuration. One that cannot be read or reached is left out: other checks of the doctor
+ * report that.
  */
 export async function certificatesOf({ server, storage, upstreams }: Configuration): Promise<SeenCertificate[]> {
   const { databaseUrl, redisUrl, redisTls } = storage;
@@ -43,7 +44,7 @@ function fileSeen(whose: string, file: string | undefined, host: string | null):
   return read && "text" in read ? seen(whose, host, read.text) : null;
 }
 
-/** The certificate of a peer, whichever authority signed it. Nothing is sent. */
+/** The certificate of a peer, trusted or not. Nothing is sent to the peer. */
 function peerSeen(whose: string, url: string, usualPort: number, own: object): Promise<SeenCertificate | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

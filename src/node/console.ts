@@ -1,4 +1,4 @@
-/** Wires the console: its sessions, its addresses, and the links of a node on the own machine. */
+/** Wires the console: its sessions, its addresses, and the links of a node on the same machine. */
 
 import type { ConsoleFiles } from "../admin/console/files.ts";
 import type { ConsoleLinking } from "../admin/management/context.ts";
@@ -22,7 +22,7 @@ export interface ConsoleSettings {
 
 export type Console = ReturnType<typeof startConsole>;
 
-/** The addresses of this process, which are known when it listens. */
+/** The URLs of this process, known once it listens. */
 interface Listening {
   console: string | null;
   service: string | null;
@@ -30,14 +30,14 @@ interface Listening {
 
 const loopbackHosts = ["127.0.0.1", "localhost", "::1"];
 
-interface Parts {
+interface ConsoleDependencies {
   people: IdentityParts | null;
   files: ConsoleFiles;
 }
 
 export function startConsole(
   { serving, settings, outage }: Foundation,
-  { people, files, typedToken }: Parts & Pick<Administering, "typedToken">,
+  { people, files, typedToken }: ConsoleDependencies & Pick<Administering, "typedToken">,
 ) {
   const { database, configuration } = serving;
   const ending = new AsyncDisposableStack();
@@ -45,7 +45,9 @@ export function startConsole(
   const listening: Listening = { console: null, service: null };
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   const publicUrl = () => configuration.current().identity?.consoleUrl ?? null;
-  /** Whether the console is for this machine alone: with the embedded database, without an address, and on loopback. */
+  /**
+   * Whether the console is only for this machine: with the embedded database, without a public URL, and on loopback.
+   */
   const isLocal =
     database.kind === "pglite" && publicUrl() === null && loopbackHosts.includes(server.console?.host ?? "127.0.0.1");
   const links = isLocal ? consoleLinks(random, () => performance.now()) : null;
@@ -60,7 +62,7 @@ export function startConsole(
       return url === null ? loopbackOrigins(listening.console) : [url];
     },
     serviceUrl: () => configuration.current().identity?.serviceUrl ?? listening.service ?? "",
-    // Failures of an address count together, for sign-ins of people and of operators.
+    // Failures of an address are counted together, for sign-ins of people and of operators.
     unknown: people?.unknown ?? unknownCredentials(unknownLimitsOf(limits), () => performance.now()),
     random,
   };
@@ -74,15 +76,15 @@ export function startConsole(
     {
       parts,
       files,
-      /** The address on which it listens; null: there is no console. */
+      /** The host and port of the console; null: there is no console. */
       settings: server.console ?? (isLocal ? defaultSettings(server) : null),
-      /** Whether it listens only after a user of this machine has asked for it. */
+      /** Whether the console listens only once a user of this machine has asked for it. */
       isOnDemand: server.console === undefined,
       isLocal,
       listensAt: (urls: Partial<Listening>) => void Object.assign(listening, urls),
-      /** A link for this user of the system, once it listens. */
+      /** Makes a link for this user of the operating system, once the console listens. */
       link,
-      /** For the verb that makes links; `open` has it listen. */
+      /** The maker of links for the verb. `open` makes the console listen. */
       linking: (open: () => void): ConsoleLinking | null =>
         links && {
           async link(actor) {
@@ -95,19 +97,19 @@ export function startConsole(
   );
 }
 
-/** Every name under which a browser on this machine may have opened it. */
+/** All origins under which a browser on this machine may have opened the console. */
 function loopbackOrigins(url: string | null): string[] {
   if (url === null) return [];
   const { protocol, port } = new URL(url);
   return ["127.0.0.1", "localhost", "[::1]"].map((host) => `${protocol}//${host}${port === "" ? "" : `:${port}`}`);
 }
 
-/** The port above the service's; another one if that is taken. */
+/** The settings of a console that is not configured: the port after the service's, or any free one. */
 function defaultSettings({ port }: ServerSettings): ConsoleSettings {
   return { host: "127.0.0.1", port: port === 0 || port === 65_535 ? 0 : port + 1 };
 }
 
-/** The settings, with any free port in the place of one that is taken. */
+/** The settings, with a free port in place of one that is taken. */
 export function withFreePort({ host, port }: ConsoleSettings): ConsoleSettings {
   try {
     return { host, port: freePort({ host, port }) };

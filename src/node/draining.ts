@@ -1,12 +1,15 @@
-/** Follows which engines are drained: it reads after each message, and every second, because a message may be lost. */
+/**
+ * Follows which engines are drained: reads the drains after each message, and every second, because a message may be
+ * lost.
+ */
 import type { Drain, DrainStore } from "../core/store/drain.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { repeating } from "../core/time/repeating.ts";
 import { disposable } from "./foundation.ts";
 
-interface Parts {
+interface DrainingDependencies {
   store: DrainStore;
-  /** Called after each reading. */
+  /** Called with all drains after each reading. */
   read(all: readonly Drain[]): void;
   /** Called when the store is away. Drained engines stay drained. */
   failed(cause: unknown): void;
@@ -15,8 +18,11 @@ interface Parts {
 
 const every_ms = 1_000;
 
-/** Rejects if the store is away: a node that has just started must send no request to a drained engine. */
-export async function followDrains({ store, read, failed, clock }: Parts): Promise<AsyncDisposable> {
+/**
+ * Follows the drains from a first reading on. Rejects if that fails: a node that has just started must send no request
+ * to a drained engine.
+ */
+export async function followDrains({ store, read, failed, clock }: DrainingDependencies): Promise<AsyncDisposable> {
   await using ending = new AsyncDisposableStack();
   const look = async () => read(await store.listDrains());
   const lookAgain = () => look().catch(failed);

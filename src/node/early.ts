@@ -1,12 +1,12 @@
 /**
- * The work that a start begins before it has loaded anything else. The embedded database compiles its engine for longer
- * than the service takes to load, and needs no configuration for that.
+ * Work that begins before anything else is loaded. The embedded database compiles its engine for longer than the
+ * service takes to load, and needs no configuration for that.
  */
 import { type DatabaseThread, startDatabaseThread } from "../stores/postgres/embedded-thread.ts";
 import { isCompiled } from "./build.ts";
 
 export interface Early {
-  /** Null if the database is not the embedded one. */
+  /** The thread of the embedded database; null if another database is used. */
   databaseThread: DatabaseThread | null;
 }
 

@@ -32,38 +32,38 @@ export interface Engines extends AsyncDisposable {
   queues: Queues;
   tallies: Tallies;
   names: Names;
-  /** The total lateness of this process until now. */
+  /** How late this process has been in all, in milliseconds. */
   late_ms(): number;
-  /** How long the sockets of engines are paused after a read at present. */
+  /** How long the sockets of engines are currently paused after a read. */
   readPause_ms(): number;
   drained: Drained;
-  /** Sets the engines that are drained from now on. */
+  /** Sets which engines are drained. */
   drain(all: readonly DrainSeen[]): void;
-  /** The routes in their current state. */
+  /** The current state of the routes. */
   routes(): RouteView[];
-  /** The engines in their current state, each over its routes. */
+  /** The current state of the engines, each over its routes. */
   seen(): EngineSeen[];
   /** This process's share of each limit that the fleet shares. */
   shares(): SharedLimit[];
-  /** The number of addresses of each upstream whose name is resolved again and again. */
+  /** The number of addresses of each upstream whose host name is resolved at intervals. */
   addresses(): [upstream: string, addresses: number][];
 }
 
-interface Parts {
+interface EnginesDependencies {
   configuration(): Configuration;
   log: Log;
-  /** Called for each resolution of an upstream's name. */
+  /** Called after each resolution of an upstream's host name. */
   resolved?(upstream: string, problem: Problem | null): void;
   /** Called each time that an engine sends more than the answer to a request. */
   strayed?(upstream: string): void;
-  /** Called some ten times a second with how late a timer of this process was. */
+  /** Called some ten times a second with the lateness of a timer of this process. */
   late?(ms: number): void;
   resolve?: Resolve;
-  /** Where the fleet shares limits; null: this process is the whole fleet. */
+  /** The store of limits that the fleet shares; null: this process is the whole fleet. */
   slots?: EngineSlots | null;
 }
 
-/** How often limits that the fleet shares are looked for in the configuration and among addresses. */
+/** How often the configuration and the addresses are searched for limits that the fleet shares. */
 const shared_ms = 1_000;
 
 export function engines({
@@ -74,7 +74,7 @@ export function engines({
   strayed,
   late,
   slots = null,
-}: Parts): Engines {
+}: EnginesDependencies): Engines {
   const ending = new AsyncDisposableStack();
   const now_ms = () => performance.now();
   const configured = () => configuration().upstreams;
@@ -134,7 +134,7 @@ export function engines({
   ending.defer(() => checking.stop());
   const loading = loads({ ...one, upstreams, now_ms });
   ending.defer(() => loading.stop());
-  // Limits are shared from the start, and not only from the first request.
+  // Limits are shared from the start, before the first request.
   const joining = repeating(async () => void sharedLimits(configuration().catalog, one), {
     first: 0,
     every: shared_ms,
@@ -159,7 +159,10 @@ export function engines({
   return disposable(made, ending);
 }
 
-/** Logged once for each time that the engine's connections are not reused: an engine may do it with every answer. */
+/**
+ * Logs a stray answer, once for each time that its engine's connections stop being reused: the engine may send one with
+ * every answer.
+ */
 function logStray(log: Log, { upstream, replica, isFirst }: Stray): void {
   if (isFirst) log.event("error", "upstream_stray_answer", { upstream, ...(replica ? { replica } : {}) });
 }

@@ -1,4 +1,4 @@
-/** The values that every builder of a node takes, and the form in which a builder returns its result. */
+/** The values that every builder of a node gets, and the form of a builder's result. */
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
 import type { Reloadable } from "../config/reload.ts";
 import type { Log } from "../core/http/log.ts";
@@ -9,34 +9,37 @@ export interface Serving {
   /** The version of this build, with its commit. */
   version: string;
   contractVersion: string;
-  /** Whether this is the executable, and not run from source. */
+  /** Whether this is the executable, and not the source. */
   isCompiled: boolean;
   configuration: Reloadable;
   database: Database;
-  /** Whether only a person sees the output, and nothing keeps it. */
+  /** Whether the output goes to a person's screen, where nothing keeps it. */
   isTerminal: boolean;
-  /** The system's user, for the audit log. */
+  /** The user of the operating system, for the audit log. */
   user: string;
-  /** Prints for people, to stdout. */
+  /** Prints text for people to stdout. */
   say(text: string): void;
-  /** Resolves with the name of the signal to stop. */
+  /** Resolves with the name of the first signal to stop. */
   stopping: Promise<NodeJS.Signals>;
-  /** Resolves with that of a further one. */
+  /** Resolves with the name of a further signal to stop. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
-  /** How long ago the configuration file was changed; null: there is none. */
+  /** The milliseconds since the configuration file was changed; null: there is none. */
   fileAge_ms(): number | null;
-  /** Null if this process is the whole node. */
+  /** This worker's link to its supervisor; null if this process is the whole node. */
   member: Member | null;
-  /** Has the ports until the node listens, because it waited for its database. Null: it did not. */
+  /** The ports that were opened while the node waited for its database; null: it did not wait. */
   waiting: WaitingPorts | null;
 }
 
-/** The ports of a node that waits for its database, or has waited. */
+/** The ports of a node that waits, or has waited, for its database. */
 export interface WaitingPorts {
   /** The settings of the server, with the ports that were free. */
   server: ServerSettings;
-  /** Resolves when the ports are free for the node itself. Requests that run are answered. */
+  /**
+   * Closes the waiting listeners. Resolves when the ports are free for the node itself, and running requests are
+   * answered.
+   */
   handOver(): Promise<void>;
 }
 
@@ -47,11 +50,11 @@ export interface Foundation {
   serving: Serving;
   settings: Settings;
   log: Log;
-  /** Logs an event with this name when something outside the process fails. */
+  /** Returns a function that logs an event of this name when something outside the process fails. */
   outage(event: string): (cause: unknown) => void;
 }
 
-/** Returns `value` as a disposable that ends the contents of `ending`, the last begun first. */
+/** `value` as a disposable that disposes of the contents of `ending`, the last first. */
 export function disposable<Value extends object>(value: Value, ending: AsyncDisposableStack): Value & AsyncDisposable {
   const begun = ending.move();
   return Object.assign(value, { [Symbol.asyncDispose]: () => begun.disposeAsync() });

@@ -20,7 +20,7 @@ import type { Engines } from "./engines.ts";
 import { lossLog } from "./loss-log.ts";
 import { seldom } from "./seldom.ts";
 
-interface Parts {
+interface InferenceDependencies {
   admission: Admission;
   counter: TokenCounter;
   inputEstimate: InputEstimate;
@@ -34,7 +34,7 @@ interface Parts {
   log: Log;
 }
 
-export function inferenceRuns(parts: Parts): Runs {
+export function inferenceRuns(parts: InferenceDependencies): Runs {
   const { admission, counter, inputEstimate, outputCalibration, engines, metrics, traces, log } = parts;
   const attempted = attemptRecord(parts, seldom(hour_ms, idleClock()));
   const attemptsParts: AttemptsParts = {
@@ -90,7 +90,10 @@ function tokenizingBy(counter: TokenCounter): (request: RunRequest) => Tokenizin
   };
 }
 
-/** Token ids are counted exactly, and texts by the model's tokenizer, without a chat template. */
+/**
+ * The counter of a passed request: token ids are counted exactly, and texts by the model's tokenizer, without a chat
+ * template.
+ */
 function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: CountAnswer): Tokenizing | null {
   const { exactTokens, texts } = request.passed!;
   if (exactTokens === undefined && !hasTokenizer(model)) return null;
@@ -103,16 +106,19 @@ function tokenizingPassed({ model, request, inputBytes }: RunRequest, count: Cou
   return { hasPrompt: exactTokens === undefined, prompt, answer: counted };
 }
 
-/** An engine may make up names of fields, of which the log shows what looks like one. */
+/** A field's name for the log. An engine may make names up, so only what looks like one is shown. */
 function nameShown(field: string): string {
   return /^[\w.-]{1,64}$/.test(field) ? field : "a field with another name";
 }
 
 /**
- * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an attempt.
- * A word that nobody knows is counted each time, and logged once an hour. So are fields of an answer that are left out.
+ * Records attempts. A problem that an operator has to correct is logged each time, because it costs every request an
+ * attempt. An unknown finish reason, and a dropped field of an answer, is counted each time and logged once an hour.
  */
-function attemptRecord({ metrics, log }: Parts, isDue: (thing: string) => boolean): (attempt: Attempted) => void {
+function attemptRecord(
+  { metrics, log }: InferenceDependencies,
+  isDue: (thing: string) => boolean,
+): (attempt: Attempted) => void {
   return ({ model, route, end }) => {
     const { name: upstream, address: replica } = route.upstream;
     metrics.attempt(upstream, end.kind);
@@ -129,7 +135,7 @@ function attemptRecord({ metrics, log }: Parts, isDue: (thing: string) => boolea
 }
 const hour_ms = 3_600_000;
 
-/** The rejected report for the log, which names no engine; `request show` does. */
+/** The rejected report for the log. It names no engine; `request show` does. */
 function reportShown({ requestId, model, reportRejected }: Ended) {
   return { request_id: requestId, model, ...reportRejected };
 }

@@ -1,8 +1,8 @@
-/** Measures how late this process runs: a time measured while it stood still says nothing about others. */
+/** Measures how late this process runs: a duration that was measured while it stood still says nothing about others. */
 import { type Clock, idleClock } from "../core/time/clock.ts";
 
 const beat_ms = 100;
-/** A timer is never exact to the millisecond. */
+/** A timer that is late by less than this counts as punctual. */
 const punctual_ms = 20;
 
 export class Lateness {
@@ -12,17 +12,14 @@ export class Lateness {
   #past_ms = 0;
   #cancel: () => void = () => {};
 
-  /** `told` is called at each beat, some ten times a second, with how late its timer was. */
+  /** `told`: called at each beat, some ten times a second, with how late its timer was. */
   constructor(clock: Clock = idleClock(), told: (late_ms: number) => void = () => {}) {
     this.#clock = clock;
     this.#told = told;
     this.#beat();
   }
 
-  /**
-   * All the time by which it has been late since the start, including now: the difference of two readings is the
-   * lateness between them.
-   */
+  /** The sum of all lateness since the start. The difference of two readings is the lateness between them. */
   total_ms(): number {
     return this.#past_ms + this.#now_ms();
   }
@@ -38,7 +35,7 @@ export class Lateness {
 
   #beat(): void {
     const now_ms = this.#clock.now_ms();
-    // At the instants of work that comes again and again (`alignedClock`), so that they share a wake.
+    // Beats are at the instants of other repeated work (`alignedClock`), so that they share a wake-up.
     this.#due_ms = (Math.floor(now_ms / beat_ms) + 1) * beat_ms;
     this.#cancel = this.#clock.after(Math.ceil(this.#due_ms - now_ms), () => {
       this.#past_ms += this.#now_ms();

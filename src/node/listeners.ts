@@ -1,4 +1,7 @@
-/** The listeners of a node: the ports of the API, of operators and of the console, with a certificate that may be renewed. */
+/**
+ * The listeners of a node: the ports of the API, of operators and of the console, with a certificate that can be
+ * renewed.
+ */
 
 import type { ManagementEntrance } from "../admin/http/gate.ts";
 import type { ConsoleServed } from "../admin/people/console.ts";
@@ -21,7 +24,7 @@ interface ListenerParts {
   isShared: boolean;
 }
 
-/** The parts of the node that the ports serve beside the operations. */
+/** The pages and entrances that the ports serve in addition to the operations. */
 interface Entrances {
   entrance: ManagementEntrance;
   /** Null if nobody can sign in. */
@@ -29,24 +32,26 @@ interface Entrances {
   console: Pick<Console, "parts" | "files" | "settings" | "isOnDemand" | "listensAt">;
 }
 
-/** Listeners that do not listen yet. */
+/** Listeners before they listen. */
 interface PreparedListeners {
-  /** Throws if a port is taken, before `listen` would. */
+  /** Throws if a port is taken. `listen` would throw only later. */
   checkPorts(): void;
   listen(): Listeners;
 }
 
 export interface Listeners {
   url: string;
-  /** The end of the certificate that clients are shown now; null: none is. */
+  /** When the certificate that clients are shown expires; null: there is none. */
   certificateExpiresAt(): Date | null;
-  /** Makes the console listen, if there is one and it does not listen yet. */
+  /** Lets the console listen, if there is one and it does not listen yet. */
   openConsole(): void;
-  /** Resolves when connections for the API are refused. Clients that had connected before are served. */
+  /**
+   * Refuses new connections to the API, and resolves when that has begun. Clients that had connected before are served.
+   */
   refuse(): Promise<void>;
   /** Resolves when all requests of the API have their answers. */
   stop(): Promise<void>;
-  /** Resolves when the ports of operators and of the console are closed. */
+  /** Closes the ports of operators and of the console. */
   stopOperator(): Promise<void>;
 }
 
@@ -94,14 +99,14 @@ export function listeners(
 
   return {
     checkPorts() {
-      // The supervisor has checked shared ports.
+      // Shared ports were checked by the supervisor.
       if (!isShared) for (const each of [server, server.operator, server.console]) if (each) freePort(each);
     },
     listen: begun,
   };
 }
 
-/** The console's own listener, which may begin later than the others. */
+/** The console's own listener, which may start later than the others. */
 function consoleListener(
   { console, entrance }: Pick<Entrances, "console" | "entrance">,
   begin: (served: ConsoleServed, settings: ConsoleSettings) => Listening,
@@ -119,7 +124,7 @@ function consoleListener(
   };
 }
 
-/** Throws if the files cannot be used. */
+/** Reads the certificate and key. Throws if the files cannot be used. */
 export function identityIn(files: IdentityFiles): Identity {
   const read = readIdentity(files, readFileBounded);
   if ("problem" in read) throw new Error(read.problem);

@@ -1,7 +1,7 @@
-/** Counts what engines were not sent of requests, and logs each kind once an hour for each route. */
+/** Counts how requests are changed for engines, and logs each kind of change once an hour for each route. */
 import type { Log } from "../core/http/log.ts";
 import type { Loss } from "../core/protocol/codec.ts";
-import type { Lost } from "../core/usage/attempts.ts";
+import type { LostField } from "../core/usage/attempts.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
 import { seldom } from "./seldom.ts";
 
@@ -19,7 +19,7 @@ const meanings: Record<Loss, string> = {
 export function lossLog(
   { metrics, log }: { metrics: Pick<Metrics, "partLost">; log: Pick<Log, "event"> },
   now_ms: () => number,
-): (lost: Lost) => void {
+): (lost: LostField) => void {
   const isNew = seldom(silence_ms, { now_ms });
   return ({ model, route, loss }) => {
     const { name: upstream, address: replica } = route.upstream;

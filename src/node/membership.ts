@@ -8,17 +8,20 @@ import type { Metrics } from "../features/telemetry/metrics.ts";
 import type { Member } from "../features/workers/member.ts";
 
 const every_ms = 1000;
-/** The checks that concern the node and not this worker. */
+/** The names of checks that concern the whole node and not a single worker. */
 const ofTheNode: readonly string[] = ["workers", "draining"];
 
-/** A worker has its share of the node's limits, and the ports that the supervisor has checked. */
+/**
+ * The settings of this process. A worker has its share of the node's limits, and the ports that the supervisor has
+ * checked.
+ */
 export function settingsOf({ limits, metering, server, storage }: Configuration, member: Member | null) {
   const whole = { ...limits, memory_bytes: limits.memory_bytes || memoryMarkBytes() };
   if (member === null) return { limits: whole, metering, server, storage };
   return { limits: limitsOfOne(whole, member.workers), metering, server: withPorts(server, member), storage };
 }
 
-/** The settings of the server with the ports that were found for it. */
+/** The server's settings with the ports that were found free. */
 export function withPorts(
   server: ServerSettings,
   { port, operatorPort }: Pick<Member, "port" | "operatorPort">,
@@ -27,13 +30,16 @@ export function withPorts(
   return { ...server, port, operator };
 }
 
-/** The reason why this worker cannot admit requests exactly; null if it can. */
+/** The reason why this worker cannot admit requests; null if it can. */
 export function problemOf(results: readonly CheckResult[]): string | null {
   const failing = results.filter((one) => isFailing(one) && !ofTheNode.includes(one.name));
   return failing.length > 0 ? failing.map(({ name, problem }) => `${name}: ${problem}`).join("; ") : null;
 }
 
-/** A balancer's probe reaches one worker, and its requests all of them: the node is ready if each serving worker is. */
+/**
+ * The node's readiness: a balancer's probe reaches one worker, but requests reach all, so the node is ready if each
+ * serving worker is.
+ */
 export function workersChecks(member: Member | null): ReadinessCheck[] {
   if (member === null) return [];
   return [

@@ -1,4 +1,4 @@
-/** The log of a process that serves, on stderr. */
+/** Makes the log of a serving process, on stderr. */
 
 import type { Configuration } from "../config/configuration.ts";
 import { engineNames } from "../config/engine-names.ts";

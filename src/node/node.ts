@@ -1,6 +1,6 @@
 /**
- * Builds a node: every value that the modules need is made here, or in a builder that is called here, once, and passed
- * to them. The builders are disposable; the stack ends them in the opposite order.
+ * Builds a node: every value that the modules need is made once, here or in a builder that is called here, and passed
+ * to them. The builders are disposable; the stack disposes of them in the opposite order.
  */
 
 import { consoleFiles } from "../admin/console/files.ts";
@@ -47,11 +47,11 @@ import { type Stores, startStores } from "./stores.ts";
 import { startTelemetry, type Telemetry } from "./telemetry.ts";
 import { startWarmNode } from "./warm-node.ts";
 
-/** How long a start waits for the list of existing keys; the rest is read while it serves. */
+/** How long a start waits for the list of existing keys. The rest is read while the node serves. */
 const existing_ms = 2_000;
 
-/** The parts of a node from which the operations and the administration are made. */
-interface Parts {
+/** The built values from which the operations and the administration are made. */
+interface NodeParts {
   telemetry: Telemetry;
   admitting: Admitting;
   authentication: Authentication;
@@ -66,7 +66,7 @@ interface Parts {
 
 export type Node = Awaited<ReturnType<typeof startNode>>;
 
-/** A whole node without its listeners. */
+/** Builds a complete node without its listeners. */
 export async function startNode(foundation: Foundation) {
   await using ending = new AsyncDisposableStack();
   const parts = await startParts(foundation, ending);
@@ -88,7 +88,7 @@ export async function startNode(foundation: Foundation) {
     dependencies,
     ...administering,
     people,
-    /** Tries models for the user who administers the node on its own machine. */
+    /** Tries models for a user who administers the node on its own machine. */
     tryAs: tryingHere(dependencies, administering.entrance) ?? undefined,
     console: ending.use(
       startConsole(foundation, { people, files: await consoleFiles(), typedToken: administering.typedToken }),
@@ -101,14 +101,14 @@ export async function startNode(foundation: Foundation) {
     prepareNames: ({ upstreams }: Configuration) => engines.names.prepare(upstreams),
     readinessBegan: readiness.began,
     existingRead: parts.authentication.existing.isRead(existing_ms),
-    /** The reports of a worker to its supervisor. */
+    /** The values that a worker reports to its supervisor. */
     report: {
       problem: () => problemOf(readiness.results()),
       openCount: () => parts.lifecycle.openCount,
       values: metrics.values,
       routes: engines.routes,
     },
-    /** Reports to the fleet, from now on until it is disposed. */
+    /** Reports this process to the fleet until the result is disposed of. */
     startReporting: ({ url, certificateExpiresAt }: Pick<Listeners, "url" | "certificateExpiresAt">) =>
       startReporting({
         ...parts,
@@ -134,7 +134,7 @@ export async function startNode(foundation: Foundation) {
   return disposable(node, ending);
 }
 
-async function startParts(foundation: Foundation, ending: AsyncDisposableStack): Promise<Parts> {
+async function startParts(foundation: Foundation, ending: AsyncDisposableStack): Promise<NodeParts> {
   const { serving, settings, log, outage } = foundation;
   const { configuration, database } = serving;
   const telemetry = ending.use(await startTelemetry(foundation));
@@ -193,7 +193,7 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
 
 function startReadiness(
   { serving, log }: Foundation,
-  { lifecycle, stores, engines }: Pick<Parts, "lifecycle" | "stores" | "engines">,
+  { lifecycle, stores, engines }: Pick<NodeParts, "lifecycle" | "stores" | "engines">,
 ): Readiness {
   const { configuration, database, member } = serving;
   const checks = [
@@ -213,7 +213,7 @@ function startReadiness(
   });
 }
 
-function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): NodeDependencies {
+function dependenciesOf({ serving, settings, log }: Foundation, parts: NodeParts): NodeDependencies {
   const { configuration, member } = serving;
   const { lifecycle, bounds, stores, engines } = parts;
   const { metrics, traces } = parts.telemetry;
@@ -258,7 +258,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): N
     unread: unreadBodies(unreadLimits(settings.limits.body_bytes_max)),
     readiness: parts.readiness.results,
     routes: member ? member.routes : async () => engines.routes(),
-    letsGo: member ? member.letsGo : () => false,
+    shedsConnection: member ? member.shedsConnection : () => false,
     configurationHash: configuration.hash,
     documentation: documentation(contract, () => configuration.current().catalog, serving.contractVersion),
     lifecycle,
@@ -268,7 +268,7 @@ function dependenciesOf({ serving, settings, log }: Foundation, parts: Parts): N
   };
 }
 
-function administrationOf({ serving, settings }: Foundation, parts: Parts): Administering {
+function administrationOf({ serving, settings }: Foundation, parts: NodeParts): Administering {
   const { stores } = parts;
   const { publishing } = parts.admitting;
   const { configuration, database, contractVersion } = serving;
@@ -283,7 +283,7 @@ function administrationOf({ serving, settings }: Foundation, parts: Parts): Admi
       limits,
       changed: parts.authentication.changed,
       authenticateSecret: parts.authentication.authentication.authenticateSecret,
-      // The store is asked: this node may learn a moment later of a plan that another node has created.
+      // The plans are read from the store: this node may learn a moment later of a plan that another node has created.
       catalog: async () => ({
         plans: new Map((await publishing.store.inForce()).map((plan) => [plan.name, plan])),
         models: [...configuration.current().catalog.models.keys()],

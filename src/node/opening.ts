@@ -1,6 +1,6 @@
 /**
- * Opens the database of a node that is to serve. A start waits for one that may come by itself; what somebody has to mend
- * ends it at once: docs/operating.md, Starting before the database.
+ * Opens the database of a node that is to serve. A start waits for a database that may come up by itself; a problem
+ * that a person has to correct ends the start at once: docs/operating.md, Starting before the database.
  */
 import type { Configuration } from "../config/configuration.ts";
 import type { Member } from "../features/workers/member.ts";
@@ -13,7 +13,7 @@ const again_ms = 1_000;
 
 interface Opening {
   open(): Promise<Database>;
-  /** How long it waits, at most; 0: not at all. */
+  /** The longest wait in milliseconds; 0: none. */
   wait_ms: number;
   /** Resolves when the process is asked to stop. */
   stopping: Promise<unknown>;
@@ -23,11 +23,11 @@ interface Opening {
 
 interface Opened {
   database: Database;
-  /** Null: it did not wait. */
+  /** The waiting node that was begun; null: the database was there at once. */
   waiting: Waiting | null;
 }
 
-/** Null: it was asked to stop. Throws the failure of the last attempt. */
+/** The database; null: the process was asked to stop. Throws the failure of the last attempt. */
 export async function opened({ open, wait_ms, stopping, configuration, member }: Opening): Promise<Opened | null> {
   const end_ms = performance.now() + wait_ms;
   const stopped = stopping.then(() => null);
@@ -35,13 +35,13 @@ export async function opened({ open, wait_ms, stopping, configuration, member }:
   while (true) {
     try {
       const database = await Promise.race([open(), stopped]);
-      waiting?.over(database !== null);
+      waiting?.ended(database !== null);
       return database && { database, waiting };
     } catch (error) {
       const why = whyAway(error);
       const left_ms = end_ms - performance.now();
       if (why === null || left_ms <= 0) throw error;
-      // Loaded when it is needed: it brings the operations, and most starts do not wait.
+      // Loaded when needed: it imports the operations, and most starts do not wait.
       waiting ??= (await import("./waiting.ts")).beginWaiting(configuration, member);
       waiting.failed(why, error as Error);
       await Promise.race([Bun.sleep(Math.min(again_ms, left_ms)), stopped]);

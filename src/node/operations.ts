@@ -1,4 +1,4 @@
-/** The operations of the core and of all features. A feature that is left out of this list is not served. */
+/** Lists the operations of the core and of all features. A feature that is not listed is not served. */
 import { helloProbe, liveness, operatorReadiness, readiness, rootProbe } from "../core/operations/health.ts";
 import { coreOperations } from "../core/operations/list.ts";
 import type { Operation } from "../core/operations/operation.ts";
@@ -11,7 +11,7 @@ import { cancelResponse, deleteResponse, getResponse, listInputItems } from "../
 import { connectResponses } from "../features/responses/websocket/connect.ts";
 import { getMetrics } from "../features/telemetry/operation.ts";
 
-/** The contract, in the order in which the document shows it. */
+/** The documented operations, in the document's order. */
 export const operations: readonly Operation[] = [
   ...coreOperations,
   compactResponse,
@@ -27,19 +27,19 @@ export const operations: readonly Operation[] = [
   getDocs,
 ];
 
-/** The files of the page that shows the contract. They are served, but are not part of it. */
+/** The files of the page that shows the contract, which are served but not documented. */
 export const unlistedOperations: readonly Operation[] = [getDocsScript];
 
 /** Upgrades to a WebSocket, at paths of other operations. */
 export const upgrades: readonly Operation[] = [connectResponses];
 
-/** Everything that clients may rely on. */
+/** All operations on which clients may rely. */
 export const contract: readonly Operation[] = [...operations, ...upgrades];
 
-/** On the operator's own port if there is one, else on the clients'. */
+/** Served on the operator's own port if there is one, else on the clients'. */
 export const metricsOperations: readonly Operation[] = [getMetrics];
 
-/** On the operator's own port, where /readyz may name engines. */
+/** Served on the operator's own port, where /readyz may name engines. */
 export const operatorProbes: readonly Operation[] = [liveness, operatorReadiness, rootProbe, helloProbe];
 
 export const probes: readonly Operation[] = [liveness, readiness, rootProbe, helloProbe];

@@ -1,4 +1,4 @@
-/** The conditions of exact admission, which /readyz checks. */
+/** The checks of /readyz: the conditions under which requests can be admitted. */
 import { schemaOf, unfitting } from "../../db/migrate.ts";
 import { administratorsProblem } from "../admin/store/administrators.ts";
 import { ratesInShares } from "../admin/store/rates-in-shares.ts";
@@ -14,12 +14,15 @@ import type { RedisConnection } from "../stores/redis/connection.ts";
 
 const answer_ms = 1500;
 /**
- * The usual time that a request waits for its grant. All nodes ask one database: if it is slow for two seconds, a
- * balancer that removed them all would refuse requests that they would have answered.
+ * The usual time that a request waits for its grant. A database that is slower for two seconds is no problem yet: all
+ * nodes use it, and a balancer that removed all of them would refuse requests that they would have answered.
  */
 const admission_ms = 3000;
 const every_ms = 1000;
-/** The embedded database belongs to this process alone: it fails as a whole, and its thread is needed for requests. */
+/**
+ * How often the embedded database is checked. It belongs to this process alone and fails as a whole, and requests need
+ * its thread.
+ */
 const embedded_every_ms = 5000;
 const schema_every_ms = 5000;
 const administrators_every_ms = 5000;
@@ -51,7 +54,8 @@ export function readinessChecks(
 }
 
 /**
- * A server's database may be migrated while this node runs. A database that does not answer in time has not changed.
+ * Checks the schema, because a server's database may be migrated while this node runs. If the database does not answer
+ * in time, the last result stays.
  */
 function schemaCheck(database: Database): ReadinessCheck {
   let last: string | null = "the database does not say which schema it has";
@@ -63,14 +67,17 @@ function schemaCheck(database: Database): ReadinessCheck {
       try {
         last = unfitting(await answeredWithin(schemaOf(database), answer_ms, "the database"));
       } catch {
-        // Another check decides whether it accepts admissions.
+        // Whether the database accepts admissions is another check.
       }
       return last;
     },
   };
 }
 
-/** A warning: limits a minute are then kept in shares (docs/design/usage.md, Sliding limits). */
+/**
+ * Checks Redis. Only a warning: without it, limits per minute are counted in shares (docs/design/usage.md, Sliding
+ * limits).
+ */
 function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () => number): ReadinessCheck {
   return {
     name: "redis",
@@ -89,7 +96,10 @@ function redisCheck(redis: Pick<RedisConnection, "ping"> | null, processes: () =
   };
 }
 
-/** A warning, which is also logged, at first and then once a day, since few look at a probe. `now_ms` is monotonic. */
+/**
+ * Checks for administrators. Only a warning, which is also logged, first at once and then daily, since few people read
+ * a probe. `now_ms`: a monotonic clock.
+ */
 export function administratorsCheck(database: Database, log: Pick<Log, "event">, now_ms: () => number): ReadinessCheck {
   let logged = { problem: null as string | null, at_ms: 0 };
   return {
@@ -107,13 +117,16 @@ export function administratorsCheck(database: Database, log: Pick<Log, "event">,
   };
 }
 
-/** A warning: all routes of such a model are still tried, and other nodes would have no better ones. */
+/**
+ * Checks for models without a healthy route. Only a warning: all routes of such a model are still tried, and other
+ * nodes have no better ones.
+ */
 export function routesCheck(routes: () => RouteView[]): ReadinessCheck {
   return {
     name: "routes",
     severity: "warning",
     every_ms,
-    // Looks at every route, which is too much for each probe.
+    // Reads every route, which is too much for each probe.
     async run() {
       const models = modelsWithoutRoute(routes());
       if (models.length === 0) return null;

@@ -1,4 +1,4 @@
-/** The gauges of a node that are read when its metrics are. */
+/** The gauges of a node, which are read for each scrape. */
 import type { Bounds } from "../core/http/bounds.ts";
 import type { Lifecycle } from "../core/http/lifecycle.ts";
 import type { Metrics } from "../features/telemetry/metrics.ts";
@@ -46,7 +46,7 @@ export function readings(metrics: Metrics, parts: Read): void {
   read("usage_subjects_near_limit", () =>
     stores.nearLimits().map(({ subject, percent, count }) => [{ subject, percent: String(percent) }, count]),
   );
-  // The embedded database has none of these: NaN.
+  // NaN for the embedded database, which has none of these values.
   read("database_timeline", stores.timeline);
   read("database_oldest_snapshot_transactions", () => stores.signs()?.oldestSnapshot_transactions ?? Number.NaN);
   read("database_dead_rows", () => stores.signs()?.deadRows ?? Number.NaN);

@@ -7,10 +7,10 @@ import type { Log } from "../core/http/log.ts";
 import type { Plan, PlanStore, PlanUse } from "../core/store/plan.ts";
 import { problemOfCurrencies } from "../stores/postgres/currency.ts";
 
-/** Reads from the database which plans organizations have. */
+/** Reads which plans organizations have. */
 type ReadUse = () => Promise<PlanUse[]>;
 
-/** At a start: logs the notices, and as a warning the organizations whose plans do not exist. */
+/** Logs at a start the notices, and as a warning the organizations whose plans do not exist. */
 export async function reportAtStart(
   configuration: Reloadable,
   use: ReadUse,
@@ -26,14 +26,14 @@ export async function reportAtStart(
 
 interface Publishing {
   store: Pick<PlanStore, "publish" | "taken">;
-  /** How long ago the file was changed; null: there is none. */
+  /** The milliseconds since the file was changed; null: there is none. */
   fileAge_ms(): number | null;
   log: Log;
 }
 
 /**
- * Puts the file's plans into force, unless a file that was changed later has put in its own. Rejects if the store is
- * away, and if the file names plans that were created at run time.
+ * Puts the file's plans into force, unless a file that was changed later has set its own. Rejects if the store is away,
+ * or if the file names plans that were created at run time.
  */
 export async function publishPlans(
   { catalog: { plans } }: Configuration,
@@ -50,13 +50,13 @@ export async function publishPlans(
 
 interface ReloadNeeds {
   use: ReadUse;
-  /** Resolves the names of new engines. */
+  /** Resolves the host names of new engines. */
   prepareNames(next: Configuration): Promise<void>;
 }
 
 /**
- * Replaces the configuration. A file with problems, or one that removes a plan that is in use, leaves the old configuration
- * in force, and the log has the problems.
+ * Replaces the configuration. If the file has problems, or removes a plan that is in use, the old configuration stays
+ * in force, and the problems are logged.
  */
 export async function reload(
   configuration: Reloadable,
@@ -78,7 +78,7 @@ export async function reload(
     return;
   }
   const after = configuration.current();
-  // A reload puts its plans into force even if the file has an old date.
+  // On a reload, changed plans come into force even if the file has an old date.
   const isChanged = !isDeepStrictEqual(before.catalog.plans, after.catalog.plans);
   await publishPlans(after, publishing, isChanged ? 0 : publishing.fileAge_ms()).catch((cause) =>
     log.event("error", "plans_unpublished", { cause: String(cause), next: "reload again when the database is back" }),
@@ -86,7 +86,7 @@ export async function reload(
   log.event("info", "configuration_reloaded", { models: after.catalog.models.size, hash: configuration.hash() });
 }
 
-/** A running node has the currency of its database. */
+/** The problem of a changed currency: a running node keeps the one of its database. */
 function currencyChanged({ metering: before }: Configuration, { metering: next }: Configuration): string[] {
   const problem = problemOfCurrencies(before.currency, next.currency);
   return problem === null ? [] : [problem];
@@ -99,7 +99,10 @@ async function refusals(before: Configuration, next: Configuration, use: ReadUse
   return lostPlans(await use(), plans, before.catalog.plans).map((lost) => `${usedBy(lost)}; ${advice}`);
 }
 
-/** The problem of a file that names plans which were created at run time. If the store is away, the publication checks it. */
+/**
+ * The problem of a file that names plans which were created at run time; null: it names none. If the store is away, the
+ * publication checks this instead.
+ */
 async function madeAtRunTime({ catalog }: Configuration, store: Pick<PlanStore, "taken">): Promise<string[]> {
   const taken = await store.taken([...catalog.plans.keys()]).catch((): string[] => []);
   return taken.length > 0 ? [whyTaken(taken)] : [];

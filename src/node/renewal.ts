@@ -6,13 +6,13 @@ import type { Log } from "../core/http/log.ts";
 import { repeating } from "../core/time/repeating.ts";
 
 interface Renewal {
-  /** Looks at once. */
+  /** Reads the files at once. */
   look(): void;
   /** When the certificate that is served expires. */
   expiresAt(): Date;
 }
 
-/** How often the files are read. They are small, so that this costs little. */
+/** How often the files are read. They are small, so this costs little. */
 const look_ms = 5000;
 
 export function renewal(
@@ -22,7 +22,7 @@ export function renewal(
 ): Renewal {
   let current = first;
   let expiresAt = described(first.certificate).expires;
-  /** The last problem, which is logged only once. */
+  /** The last problem, so that it is logged only once. */
   let refused: string | null = null;
 
   const look = (): void => {

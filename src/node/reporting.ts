@@ -1,7 +1,7 @@
 /**
- * The report of this process to the fleet (docs/operating.md, The fleet): every two seconds, and within a quarter of a
- * second after readiness, configuration or drained engines have changed. A report that fails is not repeated, since the
- * next one follows.
+ * Reports this process to the fleet (docs/operating.md, The fleet): every two seconds, and within a quarter of a second
+ * after readiness, configuration or drained engines have changed. A report that fails is not repeated, since another
+ * follows.
  */
 import { hostname } from "node:os";
 import type { Reloadable } from "../config/reload.ts";
@@ -20,7 +20,7 @@ import { disposable } from "./foundation.ts";
 
 const look_ms = 200;
 const report_ms = 2_000;
-/** A report that is older belongs to a process that is gone. */
+/** An older report belongs to a process that is gone, and is deleted. */
 const forgotten_ms = 5 * 60_000;
 const forget_ms = 60_000;
 const leave_ms = 1_000;
@@ -46,14 +46,14 @@ export interface Reported {
   metrics: Pick<Metrics, "sum" | "buckets">;
 }
 
-interface Parts extends Reported {
+interface ReportingDependencies extends Reported {
   store: Omit<FleetReports, "processes">;
-  /** Called once for each outage, however long it lasts. */
+  /** Called once for each outage of the store, however long it lasts. */
   failed(cause: unknown): void;
   clock?: Clock;
 }
 
-export function startReporting(parts: Parts): AsyncDisposable {
+export function startReporting(parts: ReportingDependencies): AsyncDisposable {
   const { store, identity, member, failed, clock = alignedClock() } = parts;
   const ending = new AsyncDisposableStack();
   const read = reporter(parts, clock);
@@ -83,7 +83,7 @@ export function startReporting(parts: Parts): AsyncDisposable {
   return disposable({}, ending);
 }
 
-/** A text that differs if anything changes that operators want to see at once. */
+/** A text that changes with everything that operators want to see at once. */
 function stateOf({ configuration, readiness, engines: { drained } }: Reported): string {
   const failing = readiness.results().filter(isFailing);
   return [configuration.hash(), drained.identity, ...failing.map(({ name }) => name)].join("\n\n");

@@ -1,4 +1,4 @@
-/** Logs changes of the names of engines that are resolved again and again. */
+/** Logs changes of the addresses of engines whose host names are resolved at intervals. */
 import type { Log } from "../core/http/log.ts";
 import type { Resolved } from "../core/routing/names.ts";
 import type { Problem } from "../core/routing/resolution.ts";
@@ -11,7 +11,7 @@ const next: Record<Problem, string> = {
   many: "increase resolve.addresses_max, or the other addresses get no requests",
 };
 
-/** Logs a change. A problem that lasts is logged once. */
+/** Logs a resolution that changed something. A lasting problem is logged once. */
 export function logResolved(log: Log, { name: upstream }: Upstream, { before, after, cause }: Resolved): void {
   const added = after.addresses.filter((address) => !before.addresses.includes(address));
   const lost = before.addresses.filter((address) => !after.addresses.includes(address));

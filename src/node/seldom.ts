@@ -1,10 +1,10 @@
-/** Tells whether it is time to say something again that may recur with every request. */
+/** Decides whether something that may recur with every request should be said again. */
 import type { Clock } from "../core/time/clock.ts";
 
-/** More things than this are said once, and then no further ones. */
+/** The most things that are remembered. Further ones are never said. */
 const things_max = 1000;
 
-/** Returns true for each thing at most once in this time. */
+/** Returns a function that is true for each thing at most once in this time. */
 export function seldom(interval_ms: number, clock: Pick<Clock, "now_ms">): (thing: string) => boolean {
   const said_ms = new Map<string, number>();
   return (thing) => {

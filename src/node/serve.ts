@@ -1,4 +1,4 @@
-/** A serving node, from its configuration to its exit code: built, warmed, listening, drained. */
+/** Serves with a node, from its configuration to its exit code: builds it, warms it up, listens, drains. */
 
 import { adminSocket } from "../admin/cli/socket.ts";
 import { client } from "../admin/management/client.ts";
@@ -36,7 +36,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   const { serving, settings, log, outage } = foundation;
   const { configuration, database, member, waiting } = serving;
   const isEmbedded = database.kind === "pglite";
-  /** Null until the ports listen. The socket of the administration listens before. */
+  /** The listeners; null until the ports listen. The administration's socket listens before. */
   const started: { listeners: Listeners | null } = { listeners: null };
   if (isEmbedded) {
     const { dataDir } = settings.storage;
@@ -68,7 +68,7 @@ async function served(foundation: Foundation, node: Node, ending: AsyncDisposabl
   if (!isEmbedded) await warmUp(warming);
   await node.existingRead;
   if (warming.stopped.aborted) return;
-  // Before the ports open, so that a script that waits for /readyz finds the key.
+  // Created before the ports open, so that a script that waits for /readyz finds the key.
   const demo = isEmbedded ? await demoOf(serving, node) : null;
   await waiting?.handOver();
   const listening = prepared.listen();
@@ -102,7 +102,10 @@ function warmingOf({ serving, settings, log }: Foundation, node: Node): WarmUpPa
   };
 }
 
-/** Only the demonstration has a demo organization; `none`: a service that was set up has no organization yet. */
+/**
+ * The demo organization, which only a demonstration has; `none`: the service was configured, and has no organization
+ * yet.
+ */
 async function demoOf({ configuration, database, isTerminal }: Serving, node: Node): Promise<Demo | "none" | null> {
   if (await hasOrganizations(database)) return null;
   if (configuration.current().hasFile) return "none";
@@ -119,7 +122,7 @@ interface Draining extends Pick<Node, "lifecycle" | "sockets"> {
   listening: Listeners;
 }
 
-/** Resolves when the open requests have their answers, or their time is over. */
+/** Drains. Resolves when the open requests have their answers, or their time is over. */
 async function untilStopped(
   { serving: { stopping, stopAsked, member }, settings: { limits }, log }: Foundation,
   { listening, lifecycle, sockets }: Draining,

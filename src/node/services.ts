@@ -1,6 +1,6 @@
 /**
- * Fills the CLI's services with the modules that do the work. Each is loaded when a command first needs it: `org list`
- * through a server's socket loads neither a database driver nor the service itself.
+ * Implements the CLI's services with the modules that do the work. Each is loaded when a command first needs it: `org
+ * list` through a server's socket loads neither a database driver nor the service itself.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -19,7 +19,7 @@ import { ConfigurationError } from "../config/problem.ts";
 import { type Reloadable, reloadable } from "../config/reload.ts";
 import { needsSimulator, withSimulatorAt } from "../config/simulator.ts";
 import { fileAge_ms, type ReadFile, readFileBounded } from "../config/source.ts";
-import { type Room, workersIn } from "../config/workers.ts";
+import { type MachineRoom, workersIn } from "../config/workers.ts";
 import type { Simulator } from "../features/simulator/server.ts";
 import type { Member } from "../features/workers/member.ts";
 import type { Database } from "../stores/postgres/database.ts";
@@ -34,7 +34,7 @@ const program: readonly [string, ...string[]] = isCompiled
   ? [process.execPath]
   : [process.execPath, ...process.execArgv, Bun.main];
 
-/** `early` is the work that this start has begun. */
+/** `early`: the work that this start has begun already. */
 export function services(environment: NodeJS.ProcessEnv, early: Early | null = null): Services {
   const version = builtVersion ?? packageJson.version;
   const terminal = processTerminal(environment);
@@ -63,11 +63,11 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
           import("./sealing.ts"),
           import("../stores/postgres/currency.ts"),
         ]);
-      // Without this line, somebody who forgot DATABASE_URL would look for organizations in an empty database.
+      // Without this line, a person who forgot DATABASE_URL would look for organizations in an empty database.
       if (created) terminal.err(`sluice: created an embedded database in ${created}; DATABASE_URL is not set\n`);
       return {
         ...administrationStores(database, { sealing: sealingOf(settingsOf(environment).server) }),
-        // It is only read here, so the charge of lapsed holds does not matter.
+        // The ledger is only read here, so the charge of lapsed holds does not matter.
         ledger: ledger(database, { recovery: "checkpoint" }),
         refused: refusedRequests(database),
         currency: () => currencyOf(database),
@@ -153,7 +153,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
         return supervised({ environment, configuration: first, workers, migrate, waitForDatabase_ms, signals, say });
       }
       const { storage, server } = first;
-      // The embedded database opens in its own thread. Meanwhile this one loads the service.
+      // While the embedded database opens in its own thread, this one loads the service.
       if (!storage.databaseUrl) await import("../stores/postgres/embedded.ts");
       const open = () =>
         openForServing(storage, migrate && server.migrates, {
@@ -197,7 +197,7 @@ export function services(environment: NodeJS.ProcessEnv, early: Early | null = n
   };
 }
 
-/** Throws ConfigurationError. */
+/** Reads the environment. Throws ConfigurationError. */
 function settingsOf(environment: NodeJS.ProcessEnv) {
   const read = readEnvironment(environment, readFileBounded);
   if ("problems" in read) throw new ConfigurationError(read.problems);
@@ -206,7 +206,7 @@ function settingsOf(environment: NodeJS.ProcessEnv) {
 
 const storageOf = (environment: NodeJS.ProcessEnv): StorageSettings => settingsOf(environment).storage;
 
-/** Throws ConfigurationError. */
+/** Loads the configuration. Throws ConfigurationError. */
 async function loaded(environment: NodeJS.ProcessEnv, readFile: ReadFile = readFileBounded): Promise<Configuration> {
   const { load } = await loader(environment, readFile);
   const configuration = load();
@@ -220,8 +220,8 @@ async function loader(environment: NodeJS.ProcessEnv, readFile: ReadFile) {
   return { load };
 }
 
-/** The memory and cores that the workers of a node may take together. */
-function roomHere({ limits }: Configuration): Room {
+/** The memory and cores that all workers of a node may take together. */
+function roomHere({ limits }: Configuration): MachineRoom {
   return { cores: coresOf(), memory_bytes: limits.memory_bytes || memoryMarkBytes() };
 }
 
@@ -261,15 +261,15 @@ async function supervised(parts: Supervised): Promise<number> {
 }
 
 /**
- * How long a start waits for its database. The embedded one comes from nowhere else; and a worker beside others that serve
- * ends, and is started again, so that clients reach those.
+ * How long a start waits for its database. Not for the embedded one, which only this process can start; and not in a
+ * worker beside serving ones, which ends and is started again, so that clients reach the others.
  */
 function waitOf({ storage, server }: Configuration, member: Member | null, asked_ms: number | undefined): number {
   if (!storage.databaseUrl || member?.isReplaced) return 0;
   return asked_ms ?? server.databaseWait_ms ?? Number.POSITIVE_INFINITY;
 }
 
-/** The configuration in force. It can be reloaded, and the simulator runs once a route needs it. */
+/** The configuration in force, which can be reloaded. The simulator is started once a route needs it. */
 async function configurationInForce(environment: NodeJS.ProcessEnv, read: Configuration, readFile: ReadFile) {
   const { load } = await loader(environment, readFile);
   let simulator: Simulator | null = null;
@@ -283,7 +283,9 @@ async function configurationInForce(environment: NodeJS.ProcessEnv, read: Config
   return { configuration, stop: async () => simulator?.stop() };
 }
 
-/** A command changes no schema: it creates one with the database, and otherwise refuses any but its own. */
+/**
+ * Opens the database for a command. A command creates the schema of a new database, and refuses any other than its own.
+ */
 async function openForCommand(storage: StorageSettings): Promise<Database> {
   const isNew = creates(storage);
   return prepared(storage, async (database) => {
@@ -325,7 +327,7 @@ async function prepared(
   }
 }
 
-/** Reports whether opening creates a database. */
+/** Whether opening creates a database. */
 function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
   return !databaseUrl && !existsSync(embeddedFolder(dataDir));
 }
@@ -333,7 +335,7 @@ function creates({ databaseUrl, dataDir }: StorageSettings): boolean {
 const embeddedFolder = (dataDir: string) => join(dataDir, "postgres");
 
 interface Connecting {
-  /** How many processes share the connections of a node. */
+  /** The number of processes that share the connections of a node. */
   workers?: number;
   /** The thread of the embedded database, if it was started early. */
   thread?: DatabaseThread | null | undefined;

@@ -1,11 +1,11 @@
 /**
- * The signals by which a process of the service is asked to stop or to reload. SIGHUP asks for a reload; but if it comes
- * because the terminal of the process is gone, it asks for the end, as it does of any other program.
+ * The signals that ask a process to stop or to reload. SIGHUP asks for a reload, unless it was sent because the
+ * terminal of the process has closed; then it asks to stop, as with any other program.
  */
 import { isatty } from "node:tty";
 
 export interface Signals {
-  /** Resolves with the name of the signal to stop. Called again for a second one. */
+  /** Resolves with the name of the signal to stop. Call it again for a second signal. */
   stopAsked(): Promise<NodeJS.Signals>;
   onReload(reload: () => void): void;
 }
@@ -13,7 +13,7 @@ export interface Signals {
 export function processSignals(): Signals {
   const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
   const hasLostTerminal = () => terminals.some((descriptor) => !isatty(descriptor));
-  // The system and the shell both send SIGHUP when a terminal goes, and the second one is no request to hurry.
+  // The system and the shell both send SIGHUP when a terminal closes, and the second one does not ask to hurry.
   let isHungUp = false;
   return {
     stopAsked: () =>

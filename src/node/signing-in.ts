@@ -20,8 +20,9 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { randomBytes, sealingOf } from "./sealing.ts";
 
 /**
- * A place is held while an issuer answers, so there are many. The owner of a refresh token is only known after the look-up, so
- * look-ups that find nothing are limited so high that only many addresses together can use them up.
+ * Bounds for unknown codes and tokens. A place is taken while an issuer answers, so there are many. The owner of a
+ * refresh token is only known after its look-up, so the limit of look-ups that find nothing is so high that only many
+ * addresses together can reach it.
  */
 const unknownLimits: UnknownCredentialLimits = {
   ...unknownCredentialLimits,
@@ -67,7 +68,7 @@ function partsOf(
   };
 }
 
-/** Deletes what has expired. Returns whether there may be more of it. */
+/** Deletes expired sessions, tokens and people. Returns whether there may be more. */
 async function forget({ identity, people, sessions, devices, uses, signIns }: IdentityParts): Promise<boolean> {
   const settings = identity();
   const gone = [await devices.forget(), await uses.forget(), await signIns.forget()];

@@ -1,7 +1,7 @@
 /**
  * How long requests wait for the store. The embedded database is cold when it starts: its code is compiled while it
- * runs, which takes seconds on a busy machine. No other node could answer sooner, so during that time a request waits
- * and is not refused (docs/design/runtime.md, A cold embedded database).
+ * runs, which takes seconds on a busy machine. No other node could answer sooner, so a request then waits instead of
+ * being refused (docs/design/runtime.md, A cold embedded database).
  */
 
 import type { Clock } from "../core/time/clock.ts";
@@ -9,13 +9,10 @@ import type { Database } from "../stores/postgres/database.ts";
 
 /** How long after its start the embedded database counts as cold. */
 const cold_ms = 15_000;
-/** How long a request waits for it then, at least. */
+/** The least time that a request waits for it during that time. */
 const wait_cold_ms = 15_000;
 
-/**
- * Created when the store starts. The function that it returns maps the usual wait to the current one, both in
- * milliseconds.
- */
+/** Call it when the store starts. Returns a function that maps the usual wait to the current one, in milliseconds. */
 export function storePatience(kind: Database["kind"], clock: Pick<Clock, "now_ms">): (usual_ms: number) => number {
   const cold_until_ms = kind === "pglite" ? clock.now_ms() + cold_ms : Number.NEGATIVE_INFINITY;
   return (usual_ms) => (clock.now_ms() < cold_until_ms ? Math.max(usual_ms, wait_cold_ms) : usual_ms);

@@ -69,7 +69,7 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
     receiptsLost: metrics.receiptsLost,
   });
   ending.defer(() => watch?.stop());
-  // The embedded database is maintained by this process.
+  // Only a Postgres server is watched: the embedded database is maintained by this process.
   const signs = database.kind === "postgres" ? databaseWatch(() => signsOf(database)) : null;
   ending.defer(() => signs?.stop());
   const near = nearLimitsWatch(standings(database).nearLimits);
@@ -108,7 +108,7 @@ export async function startStores(foundation: Foundation, metrics: Watched) {
   );
 }
 
-/** Answers that can be read again: their logs are in Redis if there is one, else in the database. */
+/** Makes the stores of kept answers. Their logs are in Redis if there is one, else in the database. */
 function startKept({ serving, outage }: Foundation, redis: RedisConnection | null, metrics: KeptMetrics) {
   const { database, configuration } = serving;
   const settings = () => configuration.current().answers;
@@ -131,7 +131,7 @@ function startKept({ serving, outage }: Foundation, redis: RedisConnection | nul
   return { parts, stop: () => Promise.all([rounds.stop(), cancels.stop(), room.stop()]).then(() => {}) };
 }
 
-/** How often a node finds out which of its background responses were cancelled at another one. */
+/** How often a node asks which of its background responses were cancelled on another node. */
 const cancels_ms = 1_000;
 
 async function followCancels({ answers, open }: KeptParts): Promise<void> {
@@ -141,7 +141,7 @@ async function followCancels({ answers, open }: KeptParts): Promise<void> {
   for (const one of running) if (ended.has(one.requestId)) one.cancel();
 }
 
-/** The periodic work on the ledger: whether its totals agree, and whether its partitions are created ahead. */
+/** Starts the periodic work on the ledger: comparing its totals, and creating partitions ahead. */
 function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
   const ending = new AsyncDisposableStack();
   const checks = bookCheck({
@@ -159,7 +159,7 @@ function startUpkeep(book: Ledger, log: Log, outage: Foundation["outage"]) {
   return disposable({ checks, upkeep }, ending);
 }
 
-/** Loads and saves the ratios of tokens to bytes, and the sizes of outputs, that were learned of each model. */
+/** Loads, and saves from then on, what was learned of each model: ratios of tokens to bytes, and sizes of outputs. */
 async function startLearning(database: Database, outage: Foundation["outage"]) {
   await using ending = new AsyncDisposableStack();
   const estimate = inputEstimate();
@@ -175,7 +175,10 @@ async function startLearning(database: Database, outage: Foundation["outage"]) {
   return disposable({ inputEstimate: estimate, outputCalibration: calibration }, ending);
 }
 
-/** Processes count together in Redis. Without one, and while it is away, each counts its share by itself. */
+/**
+ * The rates of the fleet, counted in Redis. Without Redis, and while it is away, each process counts its share by
+ * itself.
+ */
 function ratesOver({ processes }: Pick<FleetReports, "processes">, redis: RedisConnection | null, log: Log): Rates {
   const own = memoryRates(() => performance.now());
   const share = sharedRates(own, processes);
@@ -200,7 +203,9 @@ interface WatchParts extends Pick<Foundation, "log" | "outage"> {
   receiptsLost(count: number): void;
 }
 
-/** Null for the embedded database, which has no replicas that could take over. */
+/**
+ * The watch for a store that was set back; null for the embedded database, which has no replicas that could take over.
+ */
 function watchOf({ database, book, redis, log, outage, currency, receiptsLost }: WatchParts): ReceiptWatch | null {
   if (database.kind === "pglite") return null;
   return receiptWatch({

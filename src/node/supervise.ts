@@ -1,7 +1,7 @@
-/** Wires a node of several workers: the supervisor with real processes, its log, its signals. */
+/** Wires a node with several workers: the supervisor with real processes, its log, its signals. */
 
 import type { Configuration } from "../config/configuration.ts";
-import { type Room, tooSmall } from "../config/workers.ts";
+import { type MachineRoom, tooSmall } from "../config/workers.ts";
 import { freePort } from "../core/http/listen.ts";
 import { type Log, logTo } from "../core/http/log.ts";
 import { systemClock } from "../core/time/clock.ts";
@@ -14,7 +14,7 @@ import { newIdentity } from "./reporting.ts";
 
 interface Supervising {
   workers: number;
-  room: Room;
+  room: MachineRoom;
   configuration: Configuration;
   /** The command that starts a worker, without its number. */
   command: readonly string[];
@@ -40,7 +40,7 @@ export async function supervise(parts: Supervising): Promise<number> {
     readFile,
     now_ms: () => performance.now(),
     metrics: merger(),
-    // Checks that nobody else uses them: a port that can be shared would be shared with other programs, too.
+    // Checked because a port that is opened for sharing would be shared with other programs, too.
     port: freePort(server),
     operatorPort: server.operator && freePort(server.operator),
     start(worker, hear) {
@@ -63,7 +63,7 @@ export async function supervise(parts: Supervising): Promise<number> {
   return code;
 }
 
-/** The log of the supervisor. Its lines have no `worker`, unless they are about one. */
+/** The supervisor's log. Its lines have no `worker`, unless they are about one. */
 function logOf(configuration: Configuration): Log {
   return logTo({
     write: (text) => void process.stderr.write(text),
@@ -81,7 +81,7 @@ function started(command: string[], env: NodeJS.ProcessEnv, hear: (word: Word) =
   const lines = wholeLines(child.stderr, (text) => void process.stderr.write(text));
   const one: Child = {
     send(order) {
-      // A worker that is gone has reported its end.
+      // A worker that has ended gets no orders.
       if (child.exitCode === null && child.signalCode === null) child.send(order);
     },
     kill: () => child.kill("SIGKILL"),

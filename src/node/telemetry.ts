@@ -1,4 +1,4 @@
-/** The metrics and traces of a node. */
+/** Makes the metrics and traces of a node. */
 import { descriptorLimit } from "../config/machine.ts";
 import { prometheusMetrics } from "../features/telemetry/metrics.ts";
 import { openTraces } from "../features/telemetry/open.ts";

@@ -1,4 +1,4 @@
-/** Finds the key with which an administrator tries a model. A person without a key gets one at the first try. */
+/** Finds the key with which an administrator tries a model. A person without such a key gets one at the first try. */
 import type { Trying } from "../admin/http/gate.ts";
 import type { Caller } from "../admin/management/caller.ts";
 import type { ManagementContext } from "../admin/management/context.ts";
@@ -9,13 +9,13 @@ import type { Database } from "../stores/postgres/database.ts";
 import { people } from "../stores/postgres/people.ts";
 import { newestSecret } from "../stores/postgres/secrets.ts";
 
-interface Parts {
+interface TryingDependencies {
   database: Database;
   authenticateSecret: Authenticator["authenticateSecret"];
   contextFor(who: { caller: Caller; address: string; repeatKey: null }): ManagementContext;
 }
 
-export function trying({ database, authenticateSecret, contextFor }: Parts): Trying {
+export function trying({ database, authenticateSecret, contextFor }: TryingDependencies): Trying {
   return {
     async principalFor(caller, keyId, address) {
       const context = contextFor({ caller, address, repeatKey: null });
@@ -32,7 +32,7 @@ async function secretOf(database: Database, { keyFor }: ManagementContext, keyId
   return hash;
 }
 
-/** The secret of the key that the person's identity tokens use, too. No list has that key. */
+/** The secret of the key of the person's identity tokens, which no list shows. */
 async function ownSecret(database: Database, { noted, within }: Caller): Promise<Uint8Array> {
   const all = people(database);
   const found = "person" in noted ? await all.findPerson(noted.person) : null;

@@ -1,4 +1,6 @@
-/** The service of a node whose database cannot be reached yet: its probes answer, and everything else is unavailable. */
+/**
+ * The service of a node whose database cannot be reached yet: probes are answered, and everything else is unavailable.
+ */
 import { type Framed, frame } from "../core/http/frame.ts";
 import { json } from "../core/http/json.ts";
 import { Fault } from "../core/inference/fault.ts";
@@ -12,7 +14,7 @@ import { operations, probes } from "./operations.ts";
 
 type WaitingDependencies = RoutingDependencies & Pick<Dependencies, "readiness" | "configurationHash">;
 
-/** Paths that no client's operation has are unavailable too: sign-in, management and metrics are at some of them. */
+/** All paths are unavailable, not only those of clients' operations: sign-in, management and metrics are at others. */
 export function waitingApp(dependencies: WaitingDependencies) {
   return routed(dependencies, operations, {
     serve: (operation) =>

@@ -1,6 +1,6 @@
 /**
- * A node that waits for its database, before there is a node: it listens, so that probes and clients learn why it does not
- * serve, and says so in the log.
+ * A node that waits for its database: it listens, so that probes and clients learn why it does not serve, and writes
+ * that to the log.
  */
 
 import type { Configuration, ServerSettings } from "../config/configuration.ts";
@@ -19,16 +19,16 @@ import { logOf } from "./node-log.ts";
 import { seldom } from "./seldom.ts";
 import { waitingApp } from "./waiting-app.ts";
 
-/** How often the log says that it still waits for the same reason. */
+/** How often the log repeats that it still waits for the same reason. */
 const logged_every_ms = 30_000;
 
 export interface Waiting extends WaitingPorts {
-  /** An attempt has failed. `why` is a predicate of the database, for anybody. */
+  /** Records a failed attempt. `why`: a predicate of "the database", which may be shown to anybody. */
   failed(why: string, error: Error): void;
-  over(isOpen: boolean): void;
+  ended(isOpen: boolean): void;
 }
 
-/** Throws if it cannot listen. */
+/** Begins to listen. Throws if a port is taken. */
 export function beginWaiting(configuration: Configuration, member: Member | null): Waiting {
   const began_ms = performance.now();
   const log = logOf(() => configuration, member);
@@ -42,7 +42,7 @@ export function beginWaiting(configuration: Configuration, member: Member | null
       problem = `the database ${why}; this node waits for it`;
       if (isDue(why)) log.event("warn", "database_awaited", { url: ports.url, waited_s: waited_s(), cause: message });
     },
-    over(isOpen) {
+    ended(isOpen) {
       problem = "the database was reached; this node begins to serve";
       if (isOpen) log.event("info", "database_reached", { waited_s: waited_s() });
       else log.event("info", "stopped");
@@ -54,7 +54,7 @@ export function beginWaiting(configuration: Configuration, member: Member | null
 function listening(configuration: Configuration, member: Member | null, log: Log, problem: () => string) {
   const settings = settingsOf(configuration, member);
   const { limits } = settings;
-  // The supervisor has checked the ports of workers.
+  // The ports of workers were checked by the supervisor.
   const checked = member ? null : { port: freePort(settings.server), operatorPort: freeOperatorPort(settings.server) };
   const server = checked ? withPorts(settings.server, checked) : settings.server;
   if (!member && server.console) freePort(server.console);
@@ -66,8 +66,8 @@ function listening(configuration: Configuration, member: Member | null, log: Log
     limits,
     lifecycle: life,
     traces: null,
-    // Every connection is closed with its answer, so that clients reach the node itself as soon as it serves.
-    letsGo: () => true,
+    // Every connection is closed with its answer, so that clients connect to the node itself as soon as it serves.
+    shedsConnection: () => true,
     metrics: { request() {} },
     log,
     newId: () => Bun.randomUUIDv7("buffer").toHex(),

@@ -15,8 +15,8 @@ export interface Ask {
 const metered: readonly Operation[] = operations.filter((one) => one.metered !== undefined);
 
 /**
- * Every example of every protocol, streamed and not, for a model at each kind of engine, except those that no model
- * there can answer.
+ * All examples of all protocols, streamed and not, each for a model at every kind of engine, except those that no model
+ * can answer.
  */
 export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   const protocolOf = ({ routes }: CatalogModel) => routes[0]!.upstream.protocol;
@@ -34,12 +34,12 @@ export function asksOf({ models }: Pick<Catalog, "models">): Ask[] {
   );
 }
 
-/** Operations for other models have much less to warm up. */
+/** Whether the example is for a model of chat. Operations for other models have much less to warm up. */
 function isOfChat({ kind = "chat" }: Example): boolean {
   return kind === "chat";
 }
 
-/** An engine of every protocol: it answers every request as the contract's examples do. */
+/** Starts an engine of all protocols, which answers every request as the contract's examples do. */
 export function startEngine(): { url: string; stop(): Promise<void> } {
   const answers = new Map(metered.map(({ path, success }) => [path, success.content]));
   const server = Bun.serve({
@@ -58,7 +58,7 @@ export function startEngine(): { url: string; stop(): Promise<void> } {
 
 const streamType = "text/event-stream";
 
-/** Sends frame by frame, each in a turn of the event loop of its own. */
+/** Sends an answer frame by frame, each in its own turn of the event loop. */
 function streamed(text: string): Response {
   const frames = text.split(/(?<=\n\n)/).map((frame) => new TextEncoder().encode(frame));
   const body = new ReadableStream<Uint8Array>({

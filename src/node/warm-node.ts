@@ -1,8 +1,8 @@
 /**
- * A node for warming up (docs/design/runtime.md, Warming up): the same code as the one that will serve, from HTTP to
- * admission, codecs and the client of engines, over an engine and a client within this process. No database and no Redis
- * is asked. Everything that remembers, counts or reports is its own, and has no effect outside. The rest is like that of
- * the node, down to the shapes of objects, which the compiler relies on.
+ * A node for warming up (docs/design/runtime.md, Warming up): the same code as the serving node's, from HTTP to
+ * admission, codecs and the client of engines, with an engine and a client within this process. It uses no database and
+ * no Redis. Everything that remembers, counts or reports is its own, without effect outside. All else is like the
+ * serving node's, down to the shapes of objects, for which the compiler optimizes.
  */
 
 import type { Configuration } from "../config/configuration.ts";
@@ -39,32 +39,34 @@ import { type Ask, asksOf, startEngine } from "./warm-asks.ts";
 import { callerOn, grantAll } from "./warm-store.ts";
 
 export interface WarmNode extends AsyncDisposable {
-  /** Resolves when everything is settled, with the number of requests that were answered. */
+  /** Serves requests. Resolves when all are settled, with the number of those that were answered. */
   serve(round: Round): Promise<number>;
 }
 
 export interface Round {
-  /** The most requests of the round. */
+  /** The most requests of this round. */
   requests: number;
   concurrent: number;
-  /** Called before each request. */
+  /** Called before each request: whether to send it. */
   goesOn(): boolean;
   signal: AbortSignal;
 }
 
 interface WarmParts {
   configuration: Configuration;
-  /** The dependencies of the node that will serve. */
+  /** The dependencies of the serving node. */
   like: NodeDependencies;
   bounds: Dependencies["bounds"];
   counter: TokenCounter;
 }
 
-/** The dependencies that a warm node shares, because they have no effects and are the same for all callers. */
+/**
+ * The dependencies that are taken from the serving node, because they have no effects and are the same for all callers.
+ */
 type Shared =
   | ("messages" | "images" | "limits" | "newId" | "configurationHash" | "documentation" | "tokenCounter")
   | ("kept" | "responses")
-  | ("readiness" | "routes" | "letsGo");
+  | ("readiness" | "routes" | "shedsConnection");
 
 const answer_bytes_max = 1024 * 1024;
 
@@ -86,7 +88,7 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
   const metrics = prometheusMetrics({ version: "", isPrivate: true, organizations_max: () => 0 });
   const log = logTo({ write() {}, clock: systemClock(), settings: () => configuration.log });
   ending.defer(() => log.flush());
-  // No engine is checked at intervals, because it exists in the catalog alone.
+  // Without upstreams, so that no engine is checked at intervals: this one exists only in the catalog.
   const atWarmEngine = { ...configuration, catalog, upstreams: [] };
   const warmEngines = ending.use(engines({ configuration: () => atWarmEngine, log }));
   const learned = { inputEstimate: inputEstimate(), outputCalibration: outputCalibration() };
@@ -178,7 +180,7 @@ export function startWarmNode({ configuration, like, bounds, counter }: WarmPart
 const settle_ms = 1_000;
 
 /**
- * The same models, at that engine; and the plan with the most limits, all of them so high that nothing reaches them.
+ * The same models, served by that engine; and the plan with the most limits, all so high that they are never reached.
  */
 function catalogAt(url: string, { models, plans }: Catalog): Catalog {
   const moved = ({ resolve: _, ...upstream }: Upstream): Upstream => ({

@@ -1,21 +1,21 @@
 /**
- * The answers of a database while a node warms up (docs/design/runtime.md, Warming up). It knows one caller, grants all
- * that this one asks for, and keeps nothing. Answers have the shapes of those of `stores/postgres`, because the compiler
- * goes by shapes.
+ * Stands in for the database while a node warms up (docs/design/runtime.md, Warming up). It knows one caller, grants
+ * everything, and keeps nothing. Its answers have the shapes of those of `stores/postgres`, because the compiler
+ * optimizes for shapes.
  */
 import { costOf } from "../core/inference/money.ts";
 import type { Credential } from "../core/store/directory.ts";
 import { idOf } from "../core/store/ids.ts";
-import type { Admit, AdmitAnswer, Answer, Command, Ledger, WindowKind } from "../core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } from "../core/store/ledger.ts";
 import { yieldToEventLoop } from "../core/time/turns.ts";
 
-/** A batch takes a turn of the event loop, so that commands gather in the next one. */
+/** Grants a batch in a turn of the event loop, so that commands gather in the next batch. */
 export const grantAll: Ledger["run"] = async (commands) => {
   await yieldToEventLoop();
   return commands.map(answerTo);
 };
 
-function answerTo(command: Command): Answer {
+function answerTo(command: Command): LedgerAnswer {
   switch (command.verb) {
     case "admit":
       return granted(command);
@@ -39,7 +39,7 @@ function granted({ inputNanos, outputTokens, prices, limits }: Admit): AdmitAnsw
 
 const hour_ms = 3_600_000;
 
-/** The credential of a new caller on this plan. */
+/** The credential of a made-up caller on this plan. */
 export function callerOn(plan: string): Credential {
   const readAt = new Date();
   const newId = () => Bun.randomUUIDv7();

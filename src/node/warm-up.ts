@@ -1,6 +1,6 @@
 /**
- * Warming up (docs/design/runtime.md, Warming up): a process runs its code slowly until it has run often. So a node sends
- * itself requests before others do.
+ * Warming up (docs/design/runtime.md, Warming up): code runs slowly until it has run often and is compiled. So a node
+ * sends itself requests before clients do.
  */
 import type { Log } from "../core/http/log.ts";
 import type { WarmNode } from "./warm-node.ts";
@@ -9,11 +9,11 @@ export interface WarmUpParts {
   warm_up_ms: number;
   start(): WarmNode;
   log: Pick<Log, "event">;
-  /** The process is asked to stop. */
+  /** Aborted when the process is asked to stop. */
   stopped: AbortSignal;
 }
 
-/** The number of requests after which code is compiled; beyond it, a second more gains little. */
+/** The most requests: by then, code is compiled, and another second would gain little. */
 const requests_max = 1000;
 const concurrent = 16;
 
@@ -30,7 +30,7 @@ export async function warmUp({ warm_up_ms, start, log, stopped }: WarmUpParts): 
 
   async function served(): Promise<void> {
     await using node = start();
-    // Requests that run then have the rest of the time to end.
+    // The rest of the time is for running requests to end.
     const goesOn = () => elapsed_ms() < warm_up_ms * 0.85;
     requests = await node.serve({ requests: requests_max, concurrent, goesOn, signal });
   }
@@ -49,18 +49,18 @@ export async function warmUp({ warm_up_ms, start, log, stopped }: WarmUpParts): 
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
-/** The number of requests on the embedded database, which takes longer for each, and does not serve many. */
+/** The most requests with the embedded database, which takes longer for each, and serves few clients. */
 const idle_requests_max = 400;
-/** The requests of one slice. A client's request waits for the end of a slice. */
+/** The number of requests in one slice. A client's request waits for the end of the slice. */
 const slice_requests = 8;
-/** A moment is idle if no request came for this long, and the event loop is not late. */
+/** The node is idle if no request has come for this long, and the event loop is less late than this. */
 const idle_ms = 20;
 const late_ms_max = 10;
-/** The wait after a node began to serve, and after a moment that was not idle. */
+/** The wait after a node began to serve, and after it was not idle. */
 const busy_ms = 250;
 
 /**
- * Warms up while the node serves, in its idle moments. Resolves when it is warm, its time is over, or it is asked to stop;
+ * Warms up while the node serves, when it is idle. Resolves when it is warm, its time is over, or it is asked to stop;
  * never rejects.
  */
 export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => boolean): Promise<void> {
@@ -71,7 +71,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   const pause = (ms: number) => Promise.race([Bun.sleep(ms), ended]);
   const isWarm = () => requests >= idle_requests_max || worked_ms >= warm_up_ms;
 
-  /** Warms up until there is other work. The node that is made for it is disposed then. */
+  /** Warms up until the node is no longer idle, and then disposes of the warming node. */
   async function whileIdle(): Promise<void> {
     await using node = start();
     const slice = { requests: slice_requests, concurrent: slice_requests, goesOn, signal: stopped };
@@ -90,7 +90,7 @@ export async function warmUpInIdleMoments(parts: WarmUpParts, isIdle: () => bool
   }
 }
 
-/** `pause` lasts as long as requested, or until the node stops. */
+/** Waits until the node has been idle for so long. `pause`: waits for a time, or until the node stops. */
 async function idleFor(ms: number, isIdle: () => boolean, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
   if (!isIdle()) await pause(busy_ms);
   const began_ms = performance.now();

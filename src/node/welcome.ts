@@ -1,7 +1,8 @@
 /**
- * The first start on the embedded database without a sluice.yaml creates a demo organization with a key, before anybody can be
- * served, and then prints a command that works. With a sluice.yaml it names the commands that make the first organization. A terminal shows the key; an output that may be kept (a pipe, a container's log) names the
- * file that has it.
+ * At the first start with the embedded database and without a sluice.yaml, creates a demo organization with a key,
+ * before the node serves, and then prints a command that works. With a sluice.yaml, prints the commands that create the
+ * first organization. The key is printed on a terminal; an output that may be kept (a pipe, a container's log) gets the
+ * name of the file with the key.
  */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,16 +19,16 @@ interface DemoSettings {
   catalog: Catalog;
   dataDir: string;
   now_ms: number;
-  /** Whether only a person sees the output. */
+  /** Whether the output goes to a person's screen, where nothing keeps it. */
   isTerminal: boolean;
 }
 
 export interface Demo {
   secret: string;
-  /** The file in which the key is kept for its owner; null if it is printed. */
+  /** The file in which the key is stored for its owner; null if the key is printed. */
   file: string | null;
   expiresAt: string;
-  /** The public id of a model that it may use. */
+  /** The public id of a model that the key may use. */
   model: string;
 }
 
@@ -44,7 +45,7 @@ export async function createDemo(settings: DemoSettings): Promise<Demo> {
   return { secret, file, expiresAt, model };
 }
 
-/** The commands for somebody who has just set the service up. */
+/** The commands that create the first organization, after the service was configured. */
 export const firstOrganizationText = `There is no organization yet. The first one, and its first key:
 
   sluice org create acme --plan pro
@@ -52,7 +53,7 @@ export const firstOrganizationText = `There is no organization yet. The first on
 
 `;
 
-/** A text that names the demo's key, and a command that uses it at `url`. */
+/** The text that names the demo's key, and a command that uses it at `url`. */
 export function welcomeText({ secret, file, expiresAt, model }: Demo, url: string): string {
   const until = `It expires on ${expiresAt.slice(0, 10)}.`;
   const created = file
@@ -73,7 +74,7 @@ Try it:
 `;
 }
 
-/** A text with the link, for a terminal that only a person sees. */
+/** The text with the link to the console, for a terminal that only a person sees. */
 export function consoleText(link: string): string {
   return `Open the console, signed in; the link works once, for ten minutes:
 
@@ -82,7 +83,7 @@ export function consoleText(link: string): string {
 `;
 }
 
-/** A new file, so that neither a link nor somebody's earlier permissions apply. */
+/** Writes the secret into a new file, so that it follows no link and has no earlier permissions. */
 function keptIn(dataDir: string, secret: string): string {
   const file = join(dataDir, "demo-key");
   rmSync(file, { force: true });
@@ -90,7 +91,7 @@ function keptIn(dataDir: string, secret: string): string {
   return file;
 }
 
-/** Reports whether this is a container: its terminal goes into its log as well. */
+/** Whether this is a container: what its terminal shows is also in its log. */
 export function isContainer(environment: NodeJS.ProcessEnv): boolean {
   const marks = ["/.dockerenv", "/run/.containerenv"];
   return environment.KUBERNETES_SERVICE_HOST !== undefined || marks.some((mark) => existsSync(mark));

@@ -1,15 +1,15 @@
-/** A process that is one worker of a node: its channel to the supervisor, and the signals that it gets itself. */
+/** A process that is one worker of a node: its channel to the supervisor, and the signals that it receives itself. */
 import type { ReadFile } from "../config/source.ts";
-import { type Channel, joined, type Member } from "../features/workers/member.ts";
+import { type Channel, joinNode, type Member } from "../features/workers/member.ts";
 import type { FileRead, Order, Word } from "../features/workers/messages.ts";
 
 export async function joinedAs(number: number): Promise<Member> {
-  return joined(number, channelToParent(), signalled());
+  return joinNode(number, channelToParent(), signalled());
 }
 
 /**
- * The first signal drains this process, and further ones change nothing: the supervisor gets them too, and decides whether to
- * hurry.
+ * Resolves with the first signal, which drains this process. Further ones are ignored: the supervisor gets them too,
+ * and decides whether to hurry.
  */
 function signalled(): Promise<NodeJS.Signals> {
   process.on("SIGHUP", () => {});
@@ -20,7 +20,7 @@ function signalled(): Promise<NodeJS.Signals> {
 
 function channelToParent(): Channel {
   if (!process.send) throw new Error("--worker is for processes that sluice serve starts itself; set SLUICE_WORKERS");
-  // Its lines go to the supervisor: if that is gone, nobody reads them.
+  // The log goes to the supervisor; if that has ended, nobody reads it.
   process.stderr.on("error", () => {});
   return {
     send(word: Word) {
@@ -31,7 +31,7 @@ function channelToParent(): Channel {
   };
 }
 
-/** sluice.yaml as all workers read it; everything else from disk. */
+/** Reads sluice.yaml as the supervisor sent it, and all other files from disk. */
 export function readingWith(member: Member, path: string, readFile: ReadFile): ReadFile {
   return (wanted) => (wanted === path ? bytesOf(member.file()) : readFile(wanted));
 }
@@ -41,7 +41,7 @@ function bytesOf(file: FileRead): Uint8Array | null {
   throw Object.assign(new Error("the file cannot be read"), { code: file.code });
 }
 
-/** Reads the file as the supervisor does, for all workers. */
+/** Reads sluice.yaml for all workers, as the supervisor does. */
 export function fileRead(path: string, readFile: ReadFile): FileRead {
   try {
     return { bytes: readFile(path) };

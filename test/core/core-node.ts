@@ -115,7 +115,7 @@ export function coreNode({ store, organizationId, engineUrl, wrap = (value) => v
     unread: unreadBodies(unreadLimits(1e7)),
     readiness: () => [],
     routes: async () => [],
-    letsGo: () => false,
+    shedsConnection: () => false,
     images: () => ({ deny_private: false, denied_hosts: [] }),
     configurationHash: () => "",
     documentation: {} as never,

@@ -2,7 +2,7 @@
 
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { FaultCode } from "../../src/core/inference/fault.ts";
-import type { Answer, WindowKind } from "../../src/core/store/ledger.ts";
+import type { LedgerAnswer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { Interval } from "../core/store/windows-model.ts";
 import type { Node } from "./node.ts";
@@ -36,7 +36,7 @@ export interface Account {
   /** What it held last. */
   heldNanos: number;
   /** Answers of the store that refused it. */
-  readonly refusals: Set<Answer["answer"]>;
+  readonly refusals: Set<LedgerAnswer["answer"]>;
   /** A grant on extra usage is billed to no session, but opens one. */
   grant: Grant | null;
   /** When its node went on with it. */

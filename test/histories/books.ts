@@ -4,9 +4,9 @@ import { crowdedBy } from "../../src/core/admission/limited-by.ts";
 import type { Calendar } from "../../src/core/store/calendar.ts";
 import type {
   Admit,
-  Answer,
   BillingSource,
   Command,
+  LedgerAnswer,
   Shortage,
   UsageLimits,
   WindowReading,
@@ -103,7 +103,7 @@ export class Books {
   }
 
   /** An admission was carried out. */
-  decided(account: Account, admit: Admit, answer: Answer, entry: Entry): void {
+  decided(account: Account, admit: Admit, answer: LedgerAnswer, entry: Entry): void {
     switch (answer.answer) {
       case "granted":
         this.#granted(account, entry);

@@ -1,24 +1,24 @@
 // The rules of budgets taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one of these
 // must end in.
 
-import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelPeople, OwnLimits } from "../core/store/budget-model.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
 /** As in mutations.ts: one command at a time, in the order of a batch. */
 export abstract class CommandByCommand extends LedgerModel {
-  override run(commands: readonly Command[]): Answer[] {
-    const answers: Answer[] = [];
+  override run(commands: readonly Command[]): LedgerAnswer[] {
+    const answers: LedgerAnswer[] = [];
     for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
       for (const [index, command] of commands.entries()) if (command.verb === verb) answers[index] = this.one(command);
     return answers;
   }
-  protected one(command: Command): Answer {
+  protected one(command: Command): LedgerAnswer {
     return super.run([command])[0]!;
   }
   /** As if these were set. */
-  protected under(own: OwnLimits | undefined, command: Command): Answer {
+  protected under(own: OwnLimits | undefined, command: Command): LedgerAnswer {
     const organization = this.organizations.get(command.organizationId);
     if (!own || !organization) return super.run([command])[0]!;
     this.organizations.set(command.organizationId, { ...organization, own });
@@ -30,7 +30,7 @@ export abstract class CommandByCommand extends LedgerModel {
 
 /** Rule 2: who is limited himself is admitted by what his organization has left. */
 class LooksAtTheOrganizationAlone extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const own = this.organizations.get(command.organizationId)?.own;
     if (command.verb !== "admit" || !own) return super.one(command);
     const limits = new Map([...own.limits.keys()].map((id) => [id, unlimited]));
@@ -42,7 +42,7 @@ class LooksAtTheOrganizationAlone extends CommandByCommand {
 export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
   readonly #admittedUnder = new Map<string, OwnLimits>();
 
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const own = this.organizations.get(command.organizationId)?.own;
     if (command.verb !== "admit") return this.under(this.#admittedUnder.get(command.requestId) ?? own, command);
     if (own && !this.holds.has(command.requestId)) this.#admittedUnder.set(command.requestId, own);
@@ -52,7 +52,7 @@ export class KeepsTheBudgetOfTheAdmission extends CommandByCommand {
 
 /** Rule 5: a key that changes its team takes along what runs. */
 class TakesAlongWhatRuns extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
     const subjects = this.organizations
       .get(command.organizationId)
@@ -64,7 +64,7 @@ class TakesAlongWhatRuns extends CommandByCommand {
 
 /** Rule 2: extra usage counts in no limit of a key or a team. */
 class ExtraEscapes extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const answer = super.one(command);
     const hold = this.holds.get(command.requestId);
     if (command.verb !== "admit" || hold?.source !== "extra") return answer;
@@ -76,7 +76,7 @@ class ExtraEscapes extends CommandByCommand {
 
 /** Rule 3: a growth looks at the organization's room, and is counted for it alone. */
 class GrowsBesideTheBudget extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "grow" ? this.holds.get(command.requestId) : undefined;
     if (!hold) return super.one(command);
     const { own } = hold;
@@ -89,7 +89,7 @@ class GrowsBesideTheBudget extends CommandByCommand {
 
 /** Rule 5: a settlement leaves the team's hold behind. */
 class ForgetsTheTeam extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
     if (hold) hold.own = hold.own.filter(({ subject }) => subject.subject === "key");
     return super.one(command);
@@ -98,7 +98,7 @@ class ForgetsTheTeam extends CommandByCommand {
 
 /** Rule 2: each key of a person has the person's limits for itself. */
 class CountsEachKeyOfAPerson extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const organization = this.organizations.get(command.organizationId);
     const { subjectsOf } = organization ?? {};
     if (!organization || !subjectsOf) return super.one(command);
@@ -124,7 +124,7 @@ class CountsEachKeyOfAPerson extends CommandByCommand {
 class TakesHerUseAlong extends CommandByCommand {
   readonly #members = new Map<string, ModelPeople["memberships"]>();
 
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const left: string[] = [];
     const joined: string[] = [];
     for (const [organizationId, { own }] of this.organizations) {
@@ -154,7 +154,7 @@ class TakesHerUseAlong extends CommandByCommand {
 class BeginsAnewInATeam extends CommandByCommand {
   readonly #teams = new Map<string, string | null>();
 
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     for (const [id, team] of this.organizations.get(command.organizationId)?.own?.people?.memberships ?? []) {
       if (this.#teams.has(id) && this.#teams.get(id) !== team)
         for (const { total } of this.budgets.windows(id)) total.used = 0;

@@ -12,7 +12,7 @@ import { passed } from "../../src/core/time/clock.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
 import { engineRequestOf } from "../../src/core/usage/attempt-request.ts";
 import { finishing, type Signals } from "../../src/core/usage/departure.ts";
-import { type EngineProgress, nowhereYet } from "../../src/core/usage/engine-answer.ts";
+import { type EngineProgress, initialProgress } from "../../src/core/usage/engine-answer.ts";
 import { codeUnitsOf } from "../../src/core/usage/forwarded.ts";
 import type { OutputCalibration } from "../../src/core/usage/output-calibration.ts";
 import { type Caller, type Run, type RunRequest, runs } from "../../src/core/usage/run.ts";
@@ -46,7 +46,7 @@ function modelOf(plan: RequestPlan): CatalogModel {
 
 /** No engine of a catalog: it is not asked over a wire. */
 const nowhere: EngineProgress = {
-  ...nowhereYet(),
+  ...initialProgress(),
   route: {
     upstream: { name: "history", url: "", protocol: "openai-chat", apiKey: null, timeouts: defaultTimeouts },
     model: "",

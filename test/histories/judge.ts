@@ -3,7 +3,7 @@
 import type { InferenceEvent } from "../../src/core/inference/event.ts";
 import type { Fault } from "../../src/core/inference/fault.ts";
 import type { Calendar } from "../../src/core/store/calendar.ts";
-import { type Answer, type Command, type SubjectReading, windowKinds } from "../../src/core/store/ledger.ts";
+import { type Command, type LedgerAnswer, type SubjectReading, windowKinds } from "../../src/core/store/ledger.ts";
 import type { RateAnswer } from "../../src/core/store/rates.ts";
 import type { Ending } from "../../src/core/usage/meter.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";
@@ -83,7 +83,7 @@ export class Judge {
   }
 
   /** The answers of a batch have come to its node. */
-  answered(commands: readonly Command[], answers: readonly Answer[]): void {
+  answered(commands: readonly Command[], answers: readonly LedgerAnswer[]): void {
     for (const [index, command] of commands.entries()) {
       const account = this.accounts.get(command.requestId);
       const { answer } = answers[index]!;
@@ -108,7 +108,7 @@ export class Judge {
     account.over = true;
     this.counts.refused += 1;
     this.world.tell(() => `${plan.id} is refused: ${fault.code}`);
-    const by = (...answers: Answer["answer"][]) => answers.some((answer) => refusals.has(answer));
+    const by = (...answers: LedgerAnswer["answer"][]) => answers.some((answer) => refusals.has(answer));
     const stranger = () => this.say("refusal", `${plan.id} was refused as ${fault.code}, and not by the store`);
     switch (fault.code) {
       case "usage_limit_reached":
@@ -223,7 +223,7 @@ export class Judge {
   // What a store does.
 
   /** A batch was carried out, which was sent then; its node may know of it or not. */
-  carriedOut(commands: readonly Command[], answers: readonly Answer[], entry: Entry, sentAt_ms: number): void {
+  carriedOut(commands: readonly Command[], answers: readonly LedgerAnswer[], entry: Entry, sentAt_ms: number): void {
     for (const [index, command] of commands.entries()) {
       const account = this.accounts.get(command.requestId);
       const answer = answers[index]!;
@@ -381,7 +381,7 @@ export class Judge {
     account.passed = tokens;
   }
 
-  #granted(answer: Answer): void {
+  #granted(answer: LedgerAnswer): void {
     this.counts.granted += 1;
     if ("source" in answer && answer.source === "extra") this.counts["granted on extra usage"] += 1;
     if ("windows" in answer && Object.values(answer.windows).some(({ isShort }) => isShort))

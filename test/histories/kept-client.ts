@@ -12,7 +12,7 @@ import type { Ending } from "../../src/core/usage/meter.ts";
 import { currentResponse, EarlierResponse, gone } from "../../src/features/responses/current-response.ts";
 import { Follower } from "../../src/features/responses/follower.ts";
 import { Keeping } from "../../src/features/responses/keeping.ts";
-import { answered, textOf } from "../../src/features/responses/needs.ts";
+import { entriesText, withinClaimTime } from "../../src/features/responses/needs.ts";
 import type { Account } from "./account.ts";
 import { request } from "./client.ts";
 import type { Judge } from "./judge.ts";
@@ -151,7 +151,7 @@ async function follow(judge: Judge, asked: Asked, earlier: Follower): Promise<vo
       if (entries !== "lost") text += await earlier.ended(ending, gone());
       return judge.repeated(asked, earlier.name.requestId, { text: text.replace(goneText, ""), end: entries });
     }
-    text += textOf(entries);
+    text += entriesText(entries);
     if (!entries.at(-1)?.isEnd) continue;
     const end = text.endsWith(goneText) ? "dead" : "whole";
     return judge.repeated(asked, earlier.name.requestId, { text: text.replace(goneText, ""), end });
@@ -164,8 +164,8 @@ const poll_ms = 1_000;
 async function poll(judge: Judge, asked: Asked, { name }: EarlierResponse): Promise<void> {
   const { keeps, clock } = asked.node;
   const now = async () => {
-    const kept = await answered(clock, keeps.kept.answers.find(name.requestId));
-    return kept && answered(clock, currentResponse(keeps, kept));
+    const kept = await withinClaimTime(clock, keeps.kept.answers.find(name.requestId));
+    return kept && withinClaimTime(clock, currentResponse(keeps, kept));
   };
   for (;;) {
     const response = await now().catch(() => "away" as const);

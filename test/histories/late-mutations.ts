@@ -1,19 +1,19 @@
 // Late settlements (docs/design/metering.md, Rule 5: Settle exactly once), each without one of the things that hold of them.
 
-import type { Answer, Settle } from "../../src/core/store/ledger.ts";
+import type { LedgerAnswer, Settle } from "../../src/core/store/ledger.ts";
 import { LedgerModel, lateIdOf, type ModelRecord } from "../core/store/ledger-model.ts";
 import type { Mutation } from "./mutations.ts";
 
 /** Who was recovered is over, whatever its node says. */
 class ForgetsTheRest extends LedgerModel {
-  protected override settleLate(): Answer {
+  protected override settleLate(): LedgerAnswer {
     return { answer: "already" };
   }
 }
 
 /** An entry that is there does not end it. */
 class BooksAgain extends LedgerModel {
-  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+  protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     this.records.delete(lateIdOf(settle.requestId));
     return super.settleLate(settle, record);
   }
@@ -21,14 +21,14 @@ class BooksAgain extends LedgerModel {
 
 /** What the record has is charged once more. */
 class BooksTheWhole extends LedgerModel {
-  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+  protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     return super.settleLate(settle, { ...record, charged: 0, uncharged: 0 });
   }
 }
 
 /** All of it is charged, whatever the limits leave. */
 class BooksPastLimits extends LedgerModel {
-  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+  protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const answer = super.settleLate(settle, record);
     if (answer.answer !== "late") return answer;
     const entry = this.records.get(answer.entryId)!;
@@ -43,7 +43,7 @@ class BooksPastLimits extends LedgerModel {
 
 /** The record is written anew, with the sums. */
 class ChangesTheRecord extends LedgerModel {
-  protected override settleLate(settle: Settle, record: ModelRecord): Answer {
+  protected override settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const answer = super.settleLate(settle, record);
     if (answer.answer !== "late") return answer;
     const { charged, uncharged } = this.records.get(answer.entryId)!;

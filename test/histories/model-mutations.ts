@@ -1,7 +1,7 @@
 // The rules of limits for models taken out, one at a time (docs/design/metering.md, The nine rules): what a history with one
 // of these must end in.
 
-import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelSubject, OwnLimits } from "../core/store/budget-model.ts";
 import type { LedgerModel, ModelOrganization } from "../core/store/ledger-model.ts";
 import { CommandByCommand, KeepsTheBudgetOfTheAdmission, ledgerOf, unlimited } from "./budget-mutations.ts";
@@ -10,7 +10,7 @@ import type { Mutation } from "./mutations.ts";
 
 /** Rule 2: an admission looks at no limit for models. */
 class LooksAtNoPattern extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const own = this.organizations.get(command.organizationId)?.own;
     return command.verb === "admit" && own ? this.under(withoutModels(own), command) : super.one(command);
   }
@@ -28,7 +28,7 @@ abstract class CountsInOthers extends CommandByCommand {
   protected modelOf(model: string): string {
     return model;
   }
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const organization = this.organizations.get(command.organizationId);
     const { subjectsOf } = organization ?? {};
     if (!organization || !subjectsOf) return super.one(command);
@@ -69,7 +69,7 @@ class CountsPatternsOfKeys extends CountsInOthers {
 
 /** Rule 2: extra usage relieves an organization's limits for models, as it does those of its plan. */
 class ExtraRelievesPatterns extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const answer = super.one(command);
     const hold = this.holds.get(command.requestId);
     if (command.verb !== "admit" || hold?.source !== "extra") return answer;
@@ -82,7 +82,7 @@ class ExtraRelievesPatterns extends CommandByCommand {
 
 /** Rule 3: a growth is counted in no limit for models. */
 class GrowsBesidePatterns extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "grow" ? this.holds.get(command.requestId) : undefined;
     if (!hold) return super.one(command);
     const { own } = hold;
@@ -95,7 +95,7 @@ class GrowsBesidePatterns extends CommandByCommand {
 
 /** Rule 5: a settlement leaves the hold behind in a limit for models. */
 class ForgetsPatterns extends CommandByCommand {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const hold = command.verb === "settle" ? this.holds.get(command.requestId) : undefined;
     if (hold) hold.own = hold.own.filter(({ subject }) => subject.models === undefined);
     return super.one(command);

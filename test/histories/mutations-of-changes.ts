@@ -1,7 +1,7 @@
 // What histories are good for where plans, keys, anchors and clocks change while requests run, where the store stands
 // still, and where it wakes up in the past: a protection taken out, in histories that nothing else befalls.
 
-import type { Answer, ClockRange, Command, Grow, WindowKind } from "../../src/core/store/ledger.ts";
+import type { ClockRange, Command, Grow, LedgerAnswer, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { withCalendar } from "../core/store/windows-model.ts";
@@ -14,7 +14,7 @@ import type { NodeLedger } from "./wire.ts";
 
 /** Whoever asks, the first organization is charged. */
 class KnowsOneOrganization extends LedgerModel {
-  override run(commands: readonly Command[]): Answer[] {
+  override run(commands: readonly Command[]): LedgerAnswer[] {
     return super.run(commands.map((command) => ({ ...command, organizationId: "org_1" })));
   }
 }
@@ -37,7 +37,7 @@ class KeepsFarLeases extends LedgerModel {
 /** A growth is carried out again when something else comes of its request, and takes back what its node was answered. */
 class ReviewsAgain extends OneByOne {
   readonly #reviews = new Map<string, Grow>();
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const review = this.#reviews.get(command.requestId);
     const hold = this.holds.get(command.requestId);
     if (review && hold) super.one({ ...review, number: hold.growth + 1 });
@@ -57,7 +57,7 @@ class AdjustsAgain extends LedgerModel {
 
 /** What is settled must have been held. */
 class SettlesOnlyWhatItKnows extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const { requestId, verb } = command;
     if (verb === "settle" && !this.holds.has(requestId) && !this.records.has(requestId)) return { answer: "already" };
     return super.one(command);

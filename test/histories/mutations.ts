@@ -3,10 +3,17 @@
 
 import type { Reservation } from "../../src/core/admission/reservation.ts";
 import { noUsage } from "../../src/core/inference/usage.ts";
-import type { Answer, Checkpoint, ClockRange, Command, Settle, WindowReadings } from "../../src/core/store/ledger.ts";
+import type {
+  Checkpoint,
+  ClockRange,
+  Command,
+  LedgerAnswer,
+  Settle,
+  WindowReadings,
+} from "../../src/core/store/ledger.ts";
 import type { Rates } from "../../src/core/store/rates.ts";
 import type { Clock } from "../../src/core/time/clock.ts";
-import type { Hold } from "../../src/core/usage/meter.ts";
+import type { MeteredHold } from "../../src/core/usage/meter.ts";
 import type { KeptAnswers } from "../../src/features/responses/store/kept.ts";
 import { LedgerModel } from "../core/store/ledger-model.ts";
 import { budgetMutations } from "./budget-mutations.ts";
@@ -23,7 +30,7 @@ export interface Defects {
   /** Stands between a node and its wire. */
   ledger?(ledger: NodeLedger, clock: Clock): NodeLedger;
   /** Stands between the meter and the reservation. */
-  hold?(reservation: Reservation): Partial<Hold>;
+  hold?(reservation: Reservation): Partial<MeteredHold>;
   rates?(rates: Rates): Rates;
   /** The number of processes among which a node divides its limits. */
   processes?(): number;
@@ -59,14 +66,14 @@ export interface Mutation {
 
 /** Carries out one command at a time, in the order of a batch, so that a mutation can stand before or behind one. */
 export abstract class OneByOne extends LedgerModel {
-  override run(commands: readonly Command[]): Answer[] {
-    const answers: Answer[] = [];
+  override run(commands: readonly Command[]): LedgerAnswer[] {
+    const answers: LedgerAnswer[] = [];
     for (const verb of ["settle", "grow", "admit", "checkpoint"] as const)
       for (const [index, command] of commands.entries()) if (command.verb === verb) answers[index] = this.one(command);
     return answers;
   }
 
-  protected one(command: Command): Answer {
+  protected one(command: Command): LedgerAnswer {
     return super.run([command])[0]!;
   }
 
@@ -81,7 +88,7 @@ export abstract class OneByOne extends LedgerModel {
 
 /** Rule 2: a row that is there does not mean "granted already". */
 class AdmitsAgain extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const hold = this.holds.get(command.requestId);
     if (command.verb === "admit" && hold)
       for (const { total } of this.billed(command.requestId)) total.held += hold.nanos;
@@ -91,7 +98,7 @@ class AdmitsAgain extends OneByOne {
 
 /** Rule 2: a record that is there does not end an admission. */
 class AdmitsTheEnded extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const record = command.verb === "admit" ? this.records.get(command.requestId) : undefined;
     if (!record) return super.one(command);
     this.records.delete(command.requestId);
@@ -103,7 +110,7 @@ class AdmitsTheEnded extends OneByOne {
 
 /** Rule 2: not all three windows are looked at. */
 class LooksAtTheSessionAlone extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     if (command.verb === "checkpoint") return super.one(command);
     return super.one({ ...command, limits: { ...command.limits, week: null, month: null } });
   }
@@ -112,7 +119,7 @@ class LooksAtTheSessionAlone extends OneByOne {
 /** Rule 3: what a growth carries is what is to be added. */
 class GrowsByDifference extends OneByOne {
   readonly #differences = new Map<string, number>();
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const hold = this.holds.get(command.requestId);
     if (command.verb !== "grow" || !hold) return super.one(command);
     const name = `${command.requestId} ${command.nanosTotal}`;
@@ -124,7 +131,7 @@ class GrowsByDifference extends OneByOne {
 
 /** Rule 3: a growth is not checked. */
 class GrowsUnchecked extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     if (command.verb !== "grow") return super.one(command);
     const limits = { session: null, week: null, month: null, concurrentRequests: null };
     return super.one({ ...command, limits });
@@ -133,7 +140,7 @@ class GrowsUnchecked extends OneByOne {
 
 /** Rule 4: the latest checkpoint to arrive counts, whatever came before it. */
 class Lowers extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const answer = super.one(command);
     const hold = this.holds.get(command.requestId);
     if (command.verb === "checkpoint" && hold) hold.usage = command.usage;
@@ -144,7 +151,7 @@ class Lowers extends OneByOne {
 /** Rule 4: a checkpoint of a request that is over brings its hold back. */
 class Revives extends OneByOne {
   readonly #ended = new Map<string, ReturnType<LedgerModel["holds"]["get"]> & object>();
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const ended = this.#ended.get(command.requestId);
     if (command.verb === "checkpoint" && ended && !this.holds.has(command.requestId)) {
       this.holds.set(command.requestId, ended);
@@ -164,7 +171,7 @@ class Revives extends OneByOne {
 
 /** Rule 5: whoever settles adds to what is used. */
 class SettlesAgain extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const windows = this.records.get(command.requestId)?.windows;
     if (command.verb === "settle" && windows) windows.session.total.used += command.nanos;
     return super.one(command);
@@ -173,7 +180,7 @@ class SettlesAgain extends OneByOne {
 
 /** Rule 5: all that a request came to is charged, whatever the limits leave. */
 class ChargesPastLimits extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     if (command.verb !== "settle") return super.one(command);
     const limits = { session: null, week: null, month: null, concurrentRequests: null };
     return super.one({ ...command, limits });
@@ -218,7 +225,7 @@ class ChargesTheUndelivered extends LedgerModel {
 
 /** Rule 9: a request is booked where it ends, not where it was admitted. */
 class BooksWhereItEnds extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     if (command.verb === "settle") this.#move(command);
     return super.one(command);
   }
@@ -237,7 +244,7 @@ class BooksWhereItEnds extends OneByOne {
 
 /** Rule 9: a window that is over is set to zero, whoever still runs in it. */
 class ZeroesTheOver extends OneByOne {
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     for (const { endsAt_ms, total } of this.windows(command.organizationId))
       if (endsAt_ms <= this.now_ms()) Object.assign(total, { used: 0, held: 0 });
     return super.one(command);
@@ -279,7 +286,7 @@ function takenForGranted(ledger: NodeLedger): NodeLedger {
 export function apart(
   ledger: NodeLedger,
   some: (command: Command) => boolean,
-  hear: (commands: Command[]) => Promise<Answer[]>,
+  hear: (commands: Command[]) => Promise<LedgerAnswer[]>,
 ): NodeLedger {
   return {
     ...ledger,
@@ -295,7 +302,7 @@ export function apart(
   };
 }
 
-export const settled = (commands: Command[]): Answer[] =>
+export const settled = (commands: Command[]): LedgerAnswer[] =>
   commands.map(() => ({ answer: "settled", charged: 0, uncharged: 0 }));
 
 /** Rule 5: a settlement is sent once, whatever comes back. */
@@ -337,7 +344,7 @@ const neverSweeps = (ledger: NodeLedger): NodeLedger => ({
 
 /** Rule 8: a node that was refused refuses others by itself for a while. */
 function refusesByHint(ledger: NodeLedger, clock: Clock): NodeLedger {
-  const full = new Map<string, { answer: Answer; until_ms: number }>();
+  const full = new Map<string, { answer: LedgerAnswer; until_ms: number }>();
   const known = (command: Command) => {
     const last = command.verb === "admit" ? full.get(command.organizationId) : undefined;
     return last && clock.now_ms() < last.until_ms ? last.answer : undefined;

@@ -64,7 +64,7 @@ export function passedRequestOf({ passed, inputTokensEstimate: largestTokens }: 
   if (!passed) return {};
   const { inputs, searches, operation } = passed;
   const makesText = operation === "completions";
-  return { passed: { inputs, makesText, largestTokens, searches, texts: () => [], letGo() {} } };
+  return { passed: { inputs, makesText, largestTokens, searches, texts: () => [], release() {} } };
 }
 
 /** An engine that answers whole writes no more than it is asked for. */

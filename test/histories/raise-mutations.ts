@@ -1,6 +1,6 @@
 // The rules of raises taken out, one at a time (docs/design/usage.md, Raises): what a history with one of these must end in.
 
-import type { Answer, Command } from "../../src/core/store/ledger.ts";
+import type { Command, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { ModelRaise, OwnLimits } from "../core/store/budget-model.ts";
 import type { LedgerModel } from "../core/store/ledger-model.ts";
 import { CommandByCommand } from "./budget-mutations.ts";
@@ -12,7 +12,7 @@ type Raises = NonNullable<OwnLimits["raises"]>;
 abstract class ByOtherRaises extends CommandByCommand {
   protected abstract raisesOf(raises: Raises, organizationId: string, requestId: string): Raises;
 
-  protected override one(command: Command): Answer {
+  protected override one(command: Command): LedgerAnswer {
     const { organizationId, requestId } = command;
     const organization = this.organizations.get(organizationId);
     const raises = organization?.own?.raises;

@@ -2,7 +2,7 @@
 // seen by all at once; it is on the disk when a barrier behind it has been written. A crash loses what was not.
 
 import type { Calendar } from "../../src/core/store/calendar.ts";
-import type { Answer, ClockRange, Command, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
+import type { ClockRange, Command, LedgerAnswer, Recovered, WindowKind } from "../../src/core/store/ledger.ts";
 import type { Plan } from "../../src/core/store/plan.ts";
 import type { OwnLimits } from "../core/store/budget-model.ts";
 import { LedgerModel, type ModelOrganization } from "../core/store/ledger-model.ts";
@@ -109,7 +109,7 @@ export class Store {
     flush_ms: number,
     wall_ms: number,
     look: Look | null,
-  ): { answers: Answer[]; entry: Entry } {
+  ): { answers: LedgerAnswer[]; entry: Entry } {
     const { withoutBarrier, nodeClockDecides } = this.defects;
     const at_ms = this.now_ms + (nodeClockDecides ? wall_ms : 0);
     const durableAt_ms = this.time.now_ms + (withoutBarrier ? written_ms : flush_ms);
@@ -258,7 +258,7 @@ function answeredBy(
   organizations: ReadonlyMap<string, ModelOrganization>,
   look: Look,
   commands: readonly Command[],
-): Answer[] {
+): LedgerAnswer[] {
   const behind: (() => void)[] = [];
   for (const id of organizations.keys()) {
     for (const { kind, startsAt_ms, total } of model.windows(id)) {

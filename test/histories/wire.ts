@@ -1,6 +1,6 @@
 // Between a node and the store: every message may be delayed, doubled, lost, or carried out and answered late or never.
 
-import type { Answer, Command, Ledger } from "../../src/core/store/ledger.ts";
+import type { Command, Ledger, LedgerAnswer } from "../../src/core/store/ledger.ts";
 import type { Judge } from "./judge.ts";
 import type { Node } from "./node.ts";
 import type { Entry, Look } from "./store.ts";
@@ -20,7 +20,7 @@ const answer_ms_max = 5_000;
 
 export function wireOf(world: World, judge: Judge, node: Node): NodeLedger {
   return {
-    async run(commands: readonly Command[]): Promise<Answer[]> {
+    async run(commands: readonly Command[]): Promise<LedgerAnswer[]> {
       const batch = [...commands];
       judge.sent(batch);
       const sent_ms = world.time.now_ms;
@@ -165,7 +165,7 @@ function inWords(command: Command): string {
   }
 }
 
-function answerInWords(answer: Answer): string {
+function answerInWords(answer: LedgerAnswer): string {
   switch (answer.answer) {
     case "granted":
       return `granted ${answer.nanos}`;

@@ -11,7 +11,10 @@ const privateWords: Record<string, string> = {
   errand: "request",
   itinerary: "routes or order",
   keeper: "saver",
+  letsgo: "shedsConnection or release",
   letters: "codeUnits (of UTF-16) or characters",
+  nowhereyet: "initialProgress",
+  plainly: "unwrapErrors",
   reach: "connect",
   shown: "excerpt, label or listed",
   unsaid: "unsupported",
@@ -55,6 +58,39 @@ export function riddles(tree: Tree): string[] {
       .map(
         ({ line, text }) => `${path}:${line}: '${text.slice(0, 60)}'. Instead: a sentence, or the noun that names it`,
       ),
+  );
+}
+
+const unnamed: Record<string, { opening: RegExp; instead: string }> = {
+  returned: {
+    opening: /^Answers (whether|how|what|null|undefined|true|false|the|all)\b/,
+    instead: "'Returns', or the noun of the result",
+  },
+  class: { opening: /^(This is a|A) class:/, instead: "what the class holds or does, and why it is a class" },
+  pronoun: { opening: /^(It|Its|One that|This one|For all of it)\b/, instead: "the noun that it stands for" },
+};
+
+/** Comments that leave out the noun: "Answers the number" of a function that returns it, "This is a class:", "It". */
+export function missingNouns(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    commentsOf(path, source).flatMap(({ line, text }) =>
+      Object.values(unnamed)
+        .filter(({ opening }) => opening.test(text))
+        .map(({ instead }) => `${path}:${line}: '${text.slice(0, 60)}'. Instead: ${instead}`),
+    ),
+  );
+}
+
+const vagueType =
+  /^export (?:interface|type|(?:abstract )?class) (Answer|Parts|Place|Question|Reading|Refusal|Room)\b/gm;
+
+/** Exported types of a name that every module could have: each needs the noun that tells it from the others. */
+export function vagueTypes(tree: Tree): string[] {
+  return [...tree].flatMap(([path, source]) =>
+    [...source.matchAll(vagueType)].map(
+      ({ 1: name, index }) =>
+        `${path}:${lineAt(source, index)}: '${name}'. Instead: whose it is, such as ListPosition or EngineReply`,
+    ),
   );
 }
 

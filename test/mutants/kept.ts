@@ -44,7 +44,7 @@ export const kept: Mutant[] = [
   {
     name: "a key is free before its settlement is confirmed",
     file: "src/features/responses/keeping.ts",
-    find: "if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());",
+    find: "if (this.isRepeatable) await withinClaimTime(clock, this.#run?.confirmed() ?? Promise.resolve());",
     replace: "",
     caughtBy: [`${nanos} > once its settlement is confirmed`],
     rule,

@@ -408,7 +408,7 @@ export const protocol: Mutant[] = [
   {
     name: "a refusal of a type does not name it",
     file: "src/core/protocol/contract.ts",
-    find: "return named(unsupported[value]!, value);",
+    find: "return featureNamed(unsupported[value]!, value);",
     replace: "return unsupported[value];",
     caughtBy: ["test/core/protocol/sdk-types.test.ts"],
     rule: "docs/design/protocols.md, Tools in force",

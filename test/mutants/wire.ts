@@ -59,7 +59,7 @@ export const sse: Mutant[] = [
   {
     name: "empty data lines without end are not bounded",
     file: "src/core/sse/decode.ts",
-    find: "      // The line break counts too, so that empty lines without end are bounded as well.\n      this.#held_bytes += end - start + 1;",
+    find: "      // The line break counts too, so that an endless series of empty lines is bounded as well.\n      this.#held_bytes += end - start + 1;",
     replace: "      this.#held_bytes += end - data;",
     caughtBy: [decode],
     rule: "docs/design/protocols.md, Careless event streams",

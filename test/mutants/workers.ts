@@ -88,7 +88,7 @@ export const workers: Mutant[] = [
   {
     name: "connections stay where the kernel has put them",
     file: "src/core/http/frame.ts",
-    find: " || dependencies.letsGo()",
+    find: " || dependencies.shedsConnection()",
     replace: "",
     caughtBy: ["test/features/workers/ports.test.ts > connections that live long"],
     rule,

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Configuration } from "../../src/config/configuration.ts";
 import type { EngineSlots } from "../../src/core/store/engine-slots.ts";
-import type { Answer } from "../../src/core/upstream/resolve.ts";
+import type { ResolvedAddresses } from "../../src/core/upstream/resolve.ts";
 import { type Engines, engines } from "../../src/node/engines.ts";
 import { configured } from "../config/reading.ts";
 import { until } from "../harness/until.ts";
@@ -24,7 +24,7 @@ models:
 `);
 }
 
-async function node(first: Configuration, answer: () => Promise<Answer>, slots?: EngineSlots) {
+async function node(first: Configuration, answer: () => Promise<ResolvedAddresses>, slots?: EngineSlots) {
   const stack = new AsyncDisposableStack();
   ending.push(stack);
   const events: { event: string; fields: Record<string, unknown> }[] = [];
@@ -48,7 +48,7 @@ async function node(first: Configuration, answer: () => Promise<Answer>, slots?:
   return { known, state, events };
 }
 
-const to = (...addresses: string[]): Answer => ({ addresses, ttl_ms: null, failedFamily: null });
+const to = (...addresses: string[]): ResolvedAddresses => ({ addresses, ttl_ms: null, failedFamily: null });
 const routesOf = ({ replicas }: Engines, { catalog }: Configuration) =>
   replicas.routesOf(catalog.models.get("acme/m")!);
 

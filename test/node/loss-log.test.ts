@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Loss } from "../../src/core/protocol/codec.ts";
 import { defaultTimeouts } from "../../src/core/upstream/target.ts";
-import type { Lost } from "../../src/core/usage/attempts.ts";
+import type { LostField } from "../../src/core/usage/attempts.ts";
 import { lossLog } from "../../src/node/loss-log.ts";
 
 test("a loss is counted each time, and logged once an hour for each route and kind", () => {
@@ -24,7 +24,7 @@ test("a loss is counted each time, and logged once an hour for each route and ki
     timeouts: defaultTimeouts,
   } as const;
   const says = (model: string, loss: Loss): void => {
-    const one: Lost = { model: `acme/${model}`, route: { upstream, model, priority: 0, weight: 1 }, loss };
+    const one: LostField = { model: `acme/${model}`, route: { upstream, model, priority: 0, weight: 1 }, loss };
     lost(one);
   };
   says("one", "thoughts");

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Configuration, ServerSettings, StorageSettings } from "../../config/configuration.ts";
 import type { WorkersWanted } from "../../config/settings/sections.ts";
-import { type Room, tooSmall, workersIn } from "../../config/workers.ts";
+import { type MachineRoom, tooSmall, workersIn } from "../../config/workers.ts";
 import { issuerClients } from "../../features/identity/issuer-clients.ts";
 import type { Management } from "../management/verbs.ts";
 import { ratesInShares } from "../store/rates-in-shares.ts";
@@ -203,7 +203,7 @@ function metrics(settings: ServerSettings, addresses: readonly string[]): string
   throw new Warning("/metrics is public: everybody who reaches the API can read it; set SLUICE_OPERATOR_PORT");
 }
 
-function workers(wanted: WorkersWanted, room: Room): string {
+function workers(wanted: WorkersWanted, room: MachineRoom): string {
   const number = workersIn(wanted, room);
   const small = tooSmall(number, room);
   if (small !== null) throw new Warning(small);

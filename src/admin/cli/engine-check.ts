@@ -5,7 +5,7 @@
 import { notReady } from "../../config/engine.ts";
 import { simulatorName } from "../../config/simulator.ts";
 import { hostOf } from "../../core/routing/names.ts";
-import { answered, type Resolution, unresolved } from "../../core/routing/resolution.ts";
+import { afterAnswer, type Resolution, unresolved } from "../../core/routing/resolution.ts";
 import { Cancellation } from "../../core/time/cancellation.ts";
 import { isOwnName } from "../../core/upstream/http1/address.ts";
 import { client } from "../../core/upstream/http1/client.ts";
@@ -82,7 +82,7 @@ async function resolvedNow(upstream: Upstream, how: Resolving): Promise<Resoluti
     throw new Error(`the name ${host} cannot be resolved (${String(cause)}); see whether its DNS servers answer`);
   });
   const rules = { addresses_max: how.addresses_max, isOwn: isOwnName(host) };
-  const resolution = answered(unresolved, answer, rules, 0);
+  const resolution = afterAnswer(unresolved, answer, rules, 0);
   if (resolution.addresses.length > 0) return resolution;
   throw new Error(
     resolution.problem === "own"

@@ -2,7 +2,7 @@
 
 import type { Configuration, StorageSettings } from "../../config/configuration.ts";
 import type { InitEngine } from "../../config/init.ts";
-import type { Room } from "../../config/workers.ts";
+import type { MachineRoom } from "../../config/workers.ts";
 import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
 import type { ManagementStores } from "../management/context.ts";
 import type { SeenCertificate } from "./certificates.ts";
@@ -44,7 +44,7 @@ export interface Services {
   /** One sentence on its state; throws an Error that says what is wrong. */
   inspectRedis(redisUrl: string): Promise<string>;
   /** The memory and cores that the workers of a node may take here. */
-  room(configuration: Configuration): Room;
+  room(configuration: Configuration): MachineRoom;
   /** How many descriptors a process may open; null where the system does not say. */
   descriptorLimit(): number | null;
   /** The addresses of this machine's network interfaces. */

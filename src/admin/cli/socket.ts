@@ -6,7 +6,7 @@
  */
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Connection } from "../../core/http/call.ts";
+import type { ClientConnection } from "../../core/http/call.ts";
 import type { Serve } from "../../core/http/frame.ts";
 import { triedQuery } from "../http/try-model.ts";
 import { client, type Transport } from "../management/client.ts";
@@ -154,7 +154,7 @@ function listen(path: string, fetch: (request: Request) => Promise<Response>): B
 }
 
 /** Clients of the socket are on this machine. */
-function connectionOf(server: Bun.Server<undefined>, request: Request): Connection {
+function connectionOf(server: Bun.Server<undefined>, request: Request): ClientConnection {
   return {
     address: () => "127.0.0.1",
     isLocal: () => true,
@@ -162,7 +162,11 @@ function connectionOf(server: Bun.Server<undefined>, request: Request): Connecti
   };
 }
 
-async function tried(request: Request, connection: Connection, tryAs: (claimed: string) => Serve): Promise<Response> {
+async function tried(
+  request: Request,
+  connection: ClientConnection,
+  tryAs: (claimed: string) => Serve,
+): Promise<Response> {
   const claimed = request.headers.get(actorHeader) ?? "";
   if (!actorForm.test(claimed)) return reply(400, { failure: "the actor is malformed" });
   return tryAs(claimed)(request, connection);

@@ -8,7 +8,7 @@ import Type from "typebox";
 import type { Principal } from "../../core/auth/verdict.ts";
 import { readJson } from "../../core/body/read.ts";
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import { sseHead } from "../../core/http/stream.ts";
 import { Fault, type FaultCode } from "../../core/inference/fault.ts";
@@ -123,7 +123,7 @@ export function gate(entrance: ManagementEntrance, verb: Verb, followers: Follow
   const read = readerOf(verb);
   const together = sharing(verb);
   const beat = beating(verb.live?.every_ms ?? 0);
-  return async (dependencies: Dependencies, call: Call): Promise<Answer> => {
+  return async (dependencies: Dependencies, call: Call): Promise<HttpAnswer> => {
     requireTls(entrance, call);
     const caller = await admitted(entrance, verb, call);
     call.identified(caller.noted);
@@ -190,7 +190,7 @@ interface Following {
 function events(
   { entrance, followers, verb, event, beat, dependencies, call }: Following,
   look: () => Promise<string>,
-): Answer | Promise<Answer> {
+): HttpAnswer | Promise<HttpAnswer> {
   if (call.request.method === "HEAD") return new Response(null, { headers: sseHead({}) });
   // The gate has admitted the caller just now.
   let isAdmitted = true;

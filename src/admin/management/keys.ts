@@ -109,7 +109,7 @@ export const keyVerbs = [
         kind: input.kind,
         unusedFor_ms: input.unusedFor,
         endsWithin_ms: input.endsWithin,
-        over: input.over,
+        overPercent: input.over,
       });
       return partFrom(found, await withStandings(context, found.items), ({ id }) => id);
     },

@@ -1,6 +1,6 @@
 /** The organizations that have used most of a limit: docs/design/usage.md, Standing. */
 
-import { type Standings, tightest } from "../../core/store/standing.ts";
+import { type Standings, tightestWindow } from "../../core/store/standing.ts";
 import type { Administration } from "../store/administration.ts";
 import type { NearOrganization } from "./fleet-shape.ts";
 
@@ -16,7 +16,7 @@ export async function nearestOrganizations({ administration, standings }: Stores
   const found = await standings.nearest("organization", organizations_max);
   const named = await Promise.all(
     found.map(async (standing) => {
-      const most = tightest(standing);
+      const most = tightestWindow(standing);
       if (!most || most.percent === 0) return [];
       const organization = await administration.findOrganization(standing.id);
       if (!organization) return [];

@@ -5,7 +5,7 @@ import { type Currency, inWords, isNothing, moneyOf } from "../../core/inference
 import { count, Money, nullable } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import { type WindowReading, windowKinds } from "../../core/store/ledger.ts";
-import { type Standing as StoredStanding, tightest } from "../../core/store/standing.ts";
+import { type Standing as StoredStanding, tightestWindow } from "../../core/store/standing.ts";
 import { minute } from "../../core/time/written.ts";
 import { instant, limit } from "../store/shapes.ts";
 import { type Column, type Facts, flag } from "./command.ts";
@@ -89,7 +89,7 @@ export function windowShown({ used, held, limit, startsAt, resetAt }: WindowRead
 export function standingShown(standing: StoredStanding, currency: Currency): Standing {
   const { windows, running, concurrentRequests } = standing;
   return {
-    usagePercent: tightest(standing)?.percent ?? null,
+    usagePercent: tightestWindow(standing)?.percent ?? null,
     session: windowShown(windows.session, currency),
     week: windowShown(windows.week, currency),
     month: windowShown(windows.month, currency),

@@ -1,21 +1,21 @@
 /**
- * Adds rows to the text of a sluice.yaml. Every line of the operator stays as it is, comments included: new text goes between
- * the old, and the result is read again and compared, value by value. Pure.
+ * Adds rows to the text of a sluice.yaml. Every line of the operator stays, comments included: new text goes between
+ * the old, and the result is parsed again and compared, value by value. Pure.
  */
 import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
 import type { Path } from "../../core/schema/walk.ts";
 
 export interface Addition {
-  /** The mapping or the list that gets it. */
+  /** The path of the mapping or list to which the row is added. */
   path: Path;
-  /** The name of the row. Null: an item of the list. */
+  /** The name of the row. Null: it is an item of a list. */
   name: string | null;
   value: unknown;
-  /** The lines of a value that is written as a block, without indentation. Absent: on one line. */
+  /** The lines of a value that is written as a block, without indentation. Absent: the value is written on one line. */
   block?: readonly string[];
 }
 
-/** Throws an Error where the file is written in a way that has no room for a row. */
+/** The text with these rows. Throws an Error if the file is written in a way that has no place for a row. */
 export function amended(text: string, additions: readonly Addition[]): string {
   let result = text;
   for (const addition of additions) {
@@ -62,7 +62,7 @@ function added(text: string, addition: Addition): string {
   return afterLine(text, end, blockLines(addition, indent));
 }
 
-/** The column of this place: an item of a list may begin a mapping. */
+/** The column of this position, which is the indentation of the mapping that begins there. */
 function indentOf(text: string, at: number): string {
   return " ".repeat(at - (text.lastIndexOf("\n", at - 1) + 1));
 }
@@ -74,7 +74,7 @@ function blockLines({ name, value, block }: Addition, indent: string): string[] 
   return [indent + head, ...block.map((line) => `${indent}  ${line}`)];
 }
 
-/** Behind the line in which the last value ends, so that its comment stays beside it. */
+/** Adds lines after the line in which the last value ends, so that a comment stays beside its value. */
 function afterLine(text: string, end: number, lines: readonly string[]): string {
   const newline = text.includes("\r\n") ? "\r\n" : "\n";
   const inside = text[end - 1] === "\n" ? end - 1 : end;
@@ -95,7 +95,7 @@ function inFlow(text: string, node: YAMLMap<Node, Node | null> | YAMLSeq<Node>, 
   return text.slice(0, end) + (name === null && last === undefined ? written : piece) + text.slice(end);
 }
 
-/** The end of the last value in it, without what follows. */
+/** The end of the last value in this node, without what follows. */
 function endOf(item: Node | Pair<Node, Node | null>): number | null {
   const node = isPair(item) ? (item.value ?? item.key) : item;
   if (!isScalar(node) && !isAlias(node) && !(isMap(node) || isSeq(node))) return null;
@@ -109,7 +109,7 @@ function isPair(item: unknown): item is Pair<Node, Node | null> {
   return typeof item === "object" && item !== null && "key" in item;
 }
 
-/** A value on one line. JSON is YAML, and words need no quotes. */
+/** A value on one line. JSON is valid YAML; words are written without quotes. */
 export function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
@@ -123,7 +123,7 @@ export function flow(value: unknown): string {
     : JSON.stringify(value);
 }
 
-/** The lines that were added, and those that a row was added to, before and after. */
+/** The lines that were added, and those that got a row, before and after. */
 export function difference(before: string, after: string): string[] {
   const [old, now] = [before, after].map((text) => text.replace(/\r?\n$/, "").split(/\r?\n/)) as [string[], string[]];
   const lines: string[] = [];
@@ -136,7 +136,7 @@ export function difference(before: string, after: string): string[] {
   return lines;
 }
 
-/** Whether a row was added to this line: all of its characters are still there, in their order. */
+/** Whether the new line is the old one with a row added: all characters of the old one are in it, in order. */
 function isWithin(old: string | undefined, now: string): boolean {
   if (old === undefined || old.trim() === "" || old.length >= now.length) return false;
   let at = 0;

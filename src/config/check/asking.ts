@@ -1,4 +1,4 @@
-/** Asks an engine one short question through the product's own codecs, and gathers what came of it. */
+/** Asks an engine one short question through the product's own codecs, and collects what it answered. */
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import type { InferenceRequest, UserTurn } from "../../core/inference/request.ts";
 import { Fold, type Result } from "../../core/inference/result.ts";
@@ -28,13 +28,13 @@ export interface Heard {
   /** Null if the engine refused, or its answer broke off. */
   result: Result | null;
   end: AttemptEnd;
-  /** Null if it reported no usage. */
+  /** The prompt tokens that the engine reported; null if none. */
   promptTokens: number | null;
   outputTokens: number | null;
-  /** The batches that had a piece of the answer, and the reports of usage. */
+  /** The number of batches with a piece of the answer, and of reports of usage. */
   batches: number;
   reports: number;
-  /** It refused a field by its name, and answered without it. */
+  /** Whether the engine refused a field by name, and answered when asked without the field. */
   isLess: boolean;
   took_ms: number;
 }
@@ -43,9 +43,9 @@ export interface Put {
   dialect?: Dialect;
   protocol?: UpstreamProtocol;
   runningUsage?: "usage" | "timings";
-  /** Another model than the one that is checked. */
+  /** The model to ask, if not the one that is checked. */
   model?: string;
-  /** Leaves with the first piece of the answer, or after this many milliseconds. */
+  /** When the client leaves: at the first piece of the answer, or after this many milliseconds. */
   leave?: "first piece" | number;
 }
 
@@ -56,7 +56,7 @@ export interface Asking {
   put(request: Partial<InferenceRequest>, how?: Put): Promise<Heard>;
   /** The text of a page below the root of the engine's host; null if there is none. */
   page(path: string): Promise<string | null>;
-  /** The answer to a question that several others need. It is asked once. */
+  /** The answer to a question that several checks need, asked once. */
   once(name: string, put: () => Promise<Heard>): Promise<Heard>;
 }
 
@@ -70,7 +70,7 @@ export interface AskingParts {
 
 export function asking({ client, upstream, dialect, model, contextTokens }: AskingParts): Asking {
   const known = new Map<string, Promise<Heard>>();
-  // Models that reason refuse it at some services.
+  // Some services refuse a temperature for models that reason.
   let sampling: InferenceRequest["sampling"] = { temperature: 0 };
 
   async function put(asked: Partial<InferenceRequest>, how: Put = {}): Promise<Heard> {
@@ -172,7 +172,7 @@ async function pageOf(client: Client, upstream: Upstream, path: string): Promise
     if (reply.status === 200) return await readAtMost(reply, page_bytes_max);
     reply.drop();
   } catch {
-    // A page that cannot be read is none.
+    // A page that cannot be read counts as missing.
   }
   return null;
 }
@@ -185,8 +185,8 @@ export function says(text: string): UserTurn {
   return { role: "user", parts: [{ kind: "text", text }] };
 }
 
-/** The text of an answer, without its thoughts. */
-export function textOf({ result }: Heard): string {
+/** The text of an answer, without its reasoning. */
+export function answerText({ result }: Heard): string {
   return (result?.parts ?? []).flatMap(({ head, text }) => (head.kind === "text" ? [text] : [])).join("");
 }
 

@@ -1,35 +1,35 @@
-/** Asks an engine all that an upstream's rows depend on: docs/engines.md, Checking an engine. */
+/** Asks an engine everything on which an upstream's rows depend: docs/engines.md, Checking an engine. */
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { client as newClient } from "../../core/upstream/http1/client.ts";
 import type { Upstream } from "../../core/upstream/target.ts";
 import { asking } from "./asking.ts";
 import { engineQuestions } from "./engine-questions.ts";
-import type { Judged, Question, Verdict } from "./question.ts";
+import type { CheckQuestion, Judged, Verdict } from "./question.ts";
 import { textQuestions } from "./text-questions.ts";
 import { toolQuestions } from "./tool-questions.ts";
 
-export const questions: readonly Question[] = [...textQuestions, ...toolQuestions, ...engineQuestions];
+export const questions: readonly CheckQuestion[] = [...textQuestions, ...toolQuestions, ...engineQuestions];
 
 export interface Finding extends Judged {
   question: string;
   does: string;
-  /** The verdict that fits the dialect; null if nothing depends on it. */
+  /** The verdict that the dialect expects; null if nothing depends on it. */
   expected: Verdict | null;
 }
 
 export interface CheckSettings {
   upstream: Upstream;
   dialect: Dialect;
-  /** The engine's own name. */
+  /** The engine's own name of the model. */
   model: string;
   contextTokens: number | null;
-  /** `short`: what `sluice init` asks. `long`: also a prompt beyond the context. */
+  /** Which questions are asked. `short`: those of `sluice init`. `long`: also a prompt beyond the context. */
   extent: "short" | "usual" | "long";
   /** Called before each question. */
   asks?(does: string): void;
 }
 
-/** Throws an Error if the engine takes no request at all. */
+/** The findings. Throws an Error if the engine takes no request at all. */
 export async function checkEngine(settings: CheckSettings): Promise<Finding[]> {
   const { upstream, extent, asks } = settings;
   const client = newClient();

@@ -1,18 +1,20 @@
-/** Questions about the engine itself: its protocols, its metrics, its refusals, and what it does for a client that leaves. */
+/**
+ * Questions about the engine itself: its protocols, its metrics, its refusals, and what it does when a client leaves.
+ */
 import { imageUrlProblem } from "../../core/inference/image-url.ts";
 import { engineLoadOf, generatedTokens } from "../../core/routing/engine-load.ts";
 import { type UpstreamProtocol, upstreamProtocols } from "../../core/upstream/codecs.ts";
 import { resolve } from "../../core/upstream/resolve.ts";
 import { type Asking, says } from "./asking.ts";
-import { type Judged, no, type Question, taken, unanswered, unknown, yes } from "./question.ts";
+import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
-const speaks = (protocol: UpstreamProtocol): Question => ({
+const speaks = (protocol: UpstreamProtocol): CheckQuestion => ({
   name: `protocol_${protocol}`,
   does: `speaks ${protocol}`,
   ask: async (engine) => taken(await engine.put({}, { protocol })),
 });
 
-const unknownModel: Question = {
+const unknownModel: CheckQuestion = {
   name: "unknown_model",
   does: "refuses a model that it does not have",
   ask: async (engine) => {
@@ -25,7 +27,7 @@ const unknownModel: Question = {
 const path = "/metrics";
 const metricsOf = (engine: Asking) => engine.page(engine.upstream.load?.path ?? path);
 
-const metrics: Question = {
+const metrics: CheckQuestion = {
   name: "metrics",
   does: "has metrics",
   ask: async (engine) => {
@@ -34,7 +36,7 @@ const metrics: Question = {
   },
 };
 
-const load: Question = {
+const load: CheckQuestion = {
   name: "load",
   does: "says how busy it is",
   isShort: true,
@@ -50,12 +52,15 @@ const load: Question = {
 
 const settled_ms = 400;
 const settling_ms_max = 5_000;
-/** A shorter answer ends before a client can leave it. */
+/** An answer with fewer tokens ends before a client can leave it. */
 const worth_tokens_min = 24;
-/** An engine that answers sooner may be done before it learns that its client left. */
+/** An engine that answers faster may be done before it learns that its client left. */
 const slow_ms_min = 1_500;
 
-/** The tokens that it has made so far, once it makes no more; null if it does not say. */
+/**
+ * Waits until the engine generates no more. Returns how many tokens it has generated in all, or null if it reports
+ * none.
+ */
 async function settled(engine: Asking): Promise<number | null> {
   const names = engine.dialect.load.generated;
   const count = async () => generatedTokens((await metricsOf(engine)) ?? "", names);
@@ -87,7 +92,7 @@ async function stopsFor(engine: Asking, stream: boolean): Promise<Judged> {
   return whole.took_ms < slow_ms_min ? unknown("it is done before it can stop") : no(`makes all ${tokens} tokens`);
 }
 
-const leaver = (way: "streamed" | "whole"): Question => ({
+const leaver = (way: "streamed" | "whole"): CheckQuestion => ({
   name: `leaver_${way}`,
   does: `stops when a client leaves an answer that is ${way === "streamed" ? "" : "not "}streamed`,
   expects: ({ stopsForLeaver }) => (stopsForLeaver[way] ? "yes" : "no"),
@@ -106,7 +111,7 @@ async function isNear(url: string): Promise<boolean> {
 
 const long_tokens_max = 2_000_000;
 
-const tooLong: Question = {
+const tooLong: CheckQuestion = {
   name: "too_long",
   does: "says that a prompt is beyond its context",
   isLong: true,
@@ -121,7 +126,7 @@ const tooLong: Question = {
   },
 };
 
-export const engineQuestions: readonly Question[] = [
+export const engineQuestions: readonly CheckQuestion[] = [
   ...upstreamProtocols.map(speaks),
   unknownModel,
   metrics,

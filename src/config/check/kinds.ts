@@ -1,6 +1,6 @@
 /** Finds what a model of an engine is for, by its answers to one short request of each kind. */
 import type { ModelKind } from "../../core/inference/model.ts";
-import type { Answer, Ask } from "../engine.ts";
+import type { Ask, EngineReply } from "../engine.ts";
 import { record } from "../record.ts";
 import { type Finding, verdictsOf } from "./check.ts";
 import { type Judged, no, unknown, yes } from "./question.ts";
@@ -9,15 +9,16 @@ interface KindQuestion {
   kind: ModelKind;
   path: string;
   body: Record<string, unknown>;
-  /** The sign of a right answer; null if this is none. */
+  /** Words for a right answer; null if the answer is not one. */
   saw(body: Record<string, unknown>): string | null;
 }
 
 const [word, document] = ["hello", "The tide is out at noon."];
 
 /**
- * In the order in which they decide. Engines that generate answer bare prompts too, and some rank with the vectors of any
- * embedding model (vLLM), while others give a vector of a model that ranks, which means nothing (llama.cpp).
+ * The questions, in the order in which they decide. Engines that generate answer bare prompts too, and some rank with
+ * the vectors of any embedding model (vLLM), while others return a meaningless vector for a model that ranks
+ * (llama.cpp).
  */
 const kindQuestions: readonly KindQuestion[] = [
   {
@@ -49,7 +50,7 @@ const kindQuestions: readonly KindQuestion[] = [
   },
 ];
 
-/** Asks all four, so that what is found can say what else the model answers. */
+/** Asks all four questions, so that the findings show which other requests the model answers. */
 export async function kindFindings(ask: Ask, base: string, model: string, asks?: (does: string) => void) {
   const findings: Finding[] = [];
   for (const { kind, path, body, saw } of kindQuestions) {
@@ -69,7 +70,9 @@ export async function kindFindings(ask: Ask, base: string, model: string, asks?:
 
 const score_difference_max = 0.02;
 
-/** Reports whether a ranking's score is the cosine of the vectors of document and query, as it is or scaled from 0 to 1. */
+/**
+ * Whether a ranking's score is only the cosine of the vectors of document and query, as it is or scaled from 0 to 1.
+ */
 async function ranksByVectors(ask: Ask, base: string, model: string): Promise<boolean> {
   const embedded = record((await ask(`${base}/embeddings`, { model, input: [word, document] })).body);
   const ranked = record((await ask(`${base}/rerank`, { model, query: word, documents: [document] })).body);
@@ -89,20 +92,20 @@ function questionsOf(...kinds: ModelKind[]): string[] {
   return kinds.map(questionOf);
 }
 
-/** The kind that the answers show; null if they leave it open. */
+/** The kind that the findings show; null if they leave it open. */
 export function kindIn(findings: readonly Finding[]): ModelKind | null {
   const verdicts = verdictsOf(findings);
   const decides = kindQuestions.find(({ kind }) => verdicts.get(questionOf(kind)) !== "no");
   return decides && verdicts.get(questionOf(decides.kind)) === "yes" ? decides.kind : null;
 }
 
-/** The paths that a model answers. */
+/** The paths at which the model answers. */
 export function pathsIn(findings: readonly Finding[]): string[] {
   const verdicts = verdictsOf(findings);
   return kindQuestions.filter(({ kind }) => verdicts.get(questionOf(kind)) === "yes").map(({ path }) => path);
 }
 
-/** Whether the check has asked this model for answers of each kind. */
+/** Whether these findings have answers for each kind. */
 export function isKindAsked(findings: readonly Finding[]): boolean {
   return verdictsOf(findings).has(questionOf("chat"));
 }
@@ -111,14 +114,17 @@ function questionOf(kind: ModelKind): string {
   return `kind_${kind}`;
 }
 
-/** Statuses that say nothing of the request: of the key, of a time-out, and of an engine that is busy. */
+/** Statuses that say nothing about the request: the key is wrong, the time is up, or the engine is busy. */
 const passing = new Set([401, 402, 403, 408, 425, 429]);
-/** llama.cpp fails so at a chat if it was started to embed. Other engines may do so once, and are asked again. */
+/**
+ * llama.cpp answers a chat with this status if it was started to embed. Other engines may fail so once, and are asked
+ * again.
+ */
 const failing = 500;
-/** The status of a server that has no such path, or was not started for it. */
+/** The status of a server that lacks the path, or was not started for it. */
 const lacking = 501;
 
-function judgedBy({ status, body }: Answer, saw: KindQuestion["saw"]): Judged {
+function judgedBy({ status, body }: EngineReply, saw: KindQuestion["saw"]): Judged {
   if (status === null) return unknown("no answer");
   if (status === failing) return no("fails (500), twice");
   if (status === lacking || (status >= 400 && status < 500 && !passing.has(status))) return no(`refused (${status})`);

@@ -1,4 +1,4 @@
-/** A question to an engine, and the verdict on its answer: `unknown` where the answer proves nothing. */
+/** A question to an engine, and the verdict on its answer: `unknown` if the answer proves nothing. */
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import type { UpstreamProtocol } from "../../core/upstream/codecs.ts";
 import type { Asking, Heard } from "./asking.ts";
@@ -11,17 +11,17 @@ export interface Judged {
   saw: string;
 }
 
-export interface Question {
+export interface CheckQuestion {
   name: string;
-  /** The end of a sentence that is true if the verdict is yes: the engine … */
+  /** Completes the sentence "the engine …", which is true if the verdict is yes. */
   does: string;
-  /** The protocols of engines that are asked. Absent: all. */
+  /** The protocols whose engines are asked this. Absent: all. */
   protocols?: readonly UpstreamProtocol[];
-  /** `sluice init` asks it too. */
+  /** Set if `sluice init` asks this too. */
   isShort?: true;
-  /** Asked only where the operator allows it. */
+  /** Set if this is asked only when the operator allows it. */
   isLong?: true;
-  /** The verdict that fits the dialect. Absent: nothing depends on it. */
+  /** The verdict that fits the dialect. Absent: no row depends on it. */
   expects?(dialect: Dialect): Verdict;
   ask(engine: Asking): Promise<Judged>;
 }
@@ -37,10 +37,10 @@ export function unknown(saw: string): Judged {
 }
 
 const said_characters_max = 60;
-/** A protocol or a field that an engine has not. */
+/** The statuses of an engine that lacks the path. */
 const missing = new Set([404, 405, 501]);
 
-/** The verdict on a question that was not answered; null if it was. */
+/** The verdict on a question without an answer; null if there was one. */
 export function unanswered({ result, end, isLess }: Heard): Judged | null {
   const { kind, status, said = "" } = end;
   if (result && !isLess) return null;
@@ -52,7 +52,7 @@ export function unanswered({ result, end, isLess }: Heard): Judged | null {
   return isNo ? no(saw) : unknown(saw);
 }
 
-/** The verdict where the answer itself is enough. */
+/** The verdict on a question for which any answer is a yes. */
 export function taken(heard: Heard, saw = "answered"): Judged {
   return unanswered(heard) ?? yes(saw);
 }

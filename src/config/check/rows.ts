@@ -1,6 +1,6 @@
 /**
- * The rows of sluice.yaml that follow from an engine's answers. A row is added for a yes or a no, and never for an unknown; what
- * the file has already stays as it is. Pure.
+ * The rows of sluice.yaml that follow from an engine's answers. A row is added for a yes or a no, and never for
+ * `unknown`; what the file has already stays. Pure.
  */
 import type { Capability } from "../../core/inference/request.ts";
 import type { Dialect } from "../../core/protocol/dialect.ts";
@@ -13,7 +13,7 @@ import type { Verdict } from "./question.ts";
 
 type Verdicts = ReadonlyMap<string, Verdict>;
 
-/** By question, the capability of a model that a yes shows. */
+/** The capabilities of models that a yes to a question shows. */
 const capabilityOf: readonly (readonly [question: string, Capability])[] = [
   ["call", "tools"],
   ["two_calls", "parallel_tools"],
@@ -23,7 +23,9 @@ const capabilityOf: readonly (readonly [question: string, Capability])[] = [
   ["logprobs", "logprobs"],
 ];
 
-/** The rows of an upstream, in the order in which they are written. `found`: the dialect that the engine's signs name. */
+/**
+ * The rows of an upstream, in the order in which they are written. `found`: the dialect that the engine's signs show.
+ */
 export function upstreamRows(
   verdicts: Verdicts,
   dialect: Dialect,
@@ -61,7 +63,7 @@ function dialectRowsOf(verdicts: Verdicts, dialect: Dialect): DialectRows {
   return rows;
 }
 
-/** The rows of a model that this engine serves. Lists hold what was found alone. */
+/** The rows of a model that this engine serves. Lists have only what was found. */
 export function modelRows(verdicts: Verdicts): Pick<ModelEntry, "capabilities" | "bounds" | "extra_params"> {
   const capabilities = capabilitiesOf(verdicts, "yes");
   const extra = samplingFields.filter((name) => verdicts.get(`field_${name}`) === "yes");

@@ -1,7 +1,7 @@
-/** Questions about texts: streams, counts, caps, stop sequences, forms of answers, pictures. */
+/** Questions about texts: streams, counts, caps, stop sequences, formats of answers, pictures. */
 import { samplingFields } from "../../core/protocol/engine-fields.ts";
-import { type Asking, callsOf, type Heard, says, textOf } from "./asking.ts";
-import { type Judged, no, type Question, taken, unanswered, unknown, yes } from "./question.ts";
+import { type Asking, answerText, callsOf, type Heard, says } from "./asking.ts";
+import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
 const chat = ["openai-chat"] as const;
 
@@ -10,14 +10,14 @@ const helloStreamed = (engine: Asking) => engine.once("hello, streamed", () => e
 export const counting = says("Count.");
 const counted = (engine: Asking) => engine.once("count", () => engine.put({ turns: [counting] }));
 
-const text: Question = {
+const text: CheckQuestion = {
   name: "text",
   does: "answers",
   isShort: true,
   ask: async (engine) => taken(await hello(engine)),
 };
 
-const stream: Question = {
+const stream: CheckQuestion = {
   name: "stream",
   does: "streams its answers",
   ask: async (engine) => {
@@ -27,7 +27,7 @@ const stream: Question = {
   },
 };
 
-const reports = (name: string, does: string, heardOf: (engine: Asking) => Promise<Heard>): Question => ({
+const reports = (name: string, does: string, heardOf: (engine: Asking) => Promise<Heard>): CheckQuestion => ({
   name,
   does,
   ask: async (engine) => {
@@ -38,7 +38,7 @@ const reports = (name: string, does: string, heardOf: (engine: Asking) => Promis
   },
 });
 
-const running = (form: "usage" | "timings", does: string): Question => ({
+const running = (form: "usage" | "timings", does: string): CheckQuestion => ({
   name: `running_usage_${form}`,
   does,
   protocols: chat,
@@ -52,7 +52,7 @@ const running = (form: "usage" | "timings", does: string): Question => ({
 
 const cap_tokens = 8;
 
-/** An answer of more tokens than the cap shows that the field was not read. */
+/** Asks for an answer with a low cap in this field. A longer answer shows that the field is not read. */
 async function capped(engine: Asking, cap: "max_tokens" | "max_completion_tokens"): Promise<Judged> {
   const dialect = { ...engine.dialect, cap };
   const heard = await engine.put({ turns: [counting], outputTokens_max: cap_tokens }, { dialect });
@@ -63,7 +63,7 @@ async function capped(engine: Asking, cap: "max_tokens" | "max_completion_tokens
   return isEnded ? yes("the answer ends there") : unknown("the answer ended by itself");
 }
 
-const cap = (name: "max_tokens" | "max_completion_tokens"): Question => ({
+const cap = (name: "max_tokens" | "max_completion_tokens"): CheckQuestion => ({
   name: `cap_${name}`,
   does: `ends an answer at ${name}`,
   protocols: chat,
@@ -72,26 +72,26 @@ const cap = (name: "max_tokens" | "max_completion_tokens"): Question => ({
   ask: (engine) => capped(engine, name),
 });
 
-const stop: Question = {
+const stop: CheckQuestion = {
   name: "stop",
   does: "ends an answer before a stop sequence",
   protocols: ["openai-chat", "anthropic-messages"],
   ask: async (engine) => {
     const whole = await counted(engine);
-    const words = textOf(whole).trim().split(/\s+/);
+    const words = answerText(whole).trim().split(/\s+/);
     const word = words.slice(2).find((one) => one.length > 2 && words.indexOf(one) > 1);
     if (word === undefined) return unanswered(whole) ?? unknown("its answer has too few words");
     const heard = await engine.put({ turns: [counting], stop: [word] });
     if (!heard.result) return unanswered(heard)!;
-    const said = textOf(heard);
+    const said = answerText(heard);
     if (said.includes(word)) return no(`goes on after '${word}'`);
-    return textOf(whole).startsWith(said.trimEnd())
+    return answerText(whole).startsWith(said.trimEnd())
       ? yes(`ends before '${word}'`)
       : unknown("answers otherwise each time");
   },
 };
 
-const stops: Question = {
+const stops: CheckQuestion = {
   name: "stops",
   does: "takes more than four stop sequences",
   protocols: chat,
@@ -104,9 +104,9 @@ const stops: Question = {
   },
 };
 
-/** An engine that refuses a value of the wrong kind reads the field. One that ignores the field does not. */
+/** An engine that refuses a value of the wrong type reads the field. */
 const sampling = samplingFields.map(
-  (name): Question => ({
+  (name): CheckQuestion => ({
     name: `field_${name}`,
     does: `reads ${name}`,
     protocols: chat,
@@ -116,7 +116,7 @@ const sampling = samplingFields.map(
       const plain = await hello(engine);
       if (!plain.result) return unanswered(plain)!;
       const { end } = await engine.put({ extra: { [name]: "no number and no object" } });
-      // A service that refuses fields that it does not know refuses one with no meaning as well.
+      // A service that refuses unknown fields also refuses a field with a made-up name.
       if (end.kind !== "rejected") return unknown(`takes any value (${end.kind})`);
       const strict = await engine.once("a field that nobody has", () => engine.put({ extra: { sluice_check: "x" } }));
       return strict.end.kind === "rejected" ? no("refuses fields that it does not know") : yes("refuses a wrong value");
@@ -124,7 +124,7 @@ const sampling = samplingFields.map(
   }),
 );
 
-const effort = (level: "low" | "max"): Question => ({
+const effort = (level: "low" | "max"): CheckQuestion => ({
   name: `effort_${level}`,
   does: `takes the effort ${level}`,
   expects: (dialect) => (dialect.effort[level] === null ? "unknown" : "yes"),
@@ -143,7 +143,7 @@ const schema = {
   additionalProperties: false,
 };
 
-const form = (name: string, does: string, wanted: "json_schema" | "json_object"): Question => ({
+const form = (name: string, does: string, wanted: "json_schema" | "json_object"): CheckQuestion => ({
   name,
   does,
   isShort: true,
@@ -160,13 +160,13 @@ const form = (name: string, does: string, wanted: "json_schema" | "json_object")
     if (!heard.result) return unanswered(heard)!;
     const fits =
       wanted === "json_object" ? /^\s*\{.*\}\s*$/s : new RegExp(`^\\s*\\{\\s*"color"\\s*:\\s*"${answer}"\\s*\\}\\s*$`);
-    if (fits.test(textOf(heard))) return yes("the answer has that form");
-    const isCut = heard.result.reason === "length" && /^\s*(\{|$)/.test(textOf(heard));
+    if (fits.test(answerText(heard))) return yes("the answer has that form");
+    const isCut = heard.result.reason === "length" && /^\s*(\{|$)/.test(answerText(heard));
     return isCut ? unknown("the answer was cut") : no("the answer has another form");
   },
 });
 
-const logprobs: Question = {
+const logprobs: CheckQuestion = {
   name: "logprobs",
   does: "gives log probabilities",
   protocols: ["openai-chat", "openai-responses"],
@@ -176,16 +176,16 @@ const logprobs: Question = {
     if (!heard.result) return unanswered(heard)!;
     const tokens = heard.result.parts.reduce((sum, part) => sum + (part.logprobs?.length ?? 0), 0);
     if (tokens > 0) return yes(`${tokens} tokens`);
-    return textOf(heard) === "" ? unknown("no text in its answer") : no("none in its answer");
+    return answerText(heard) === "" ? unknown("no text in its answer") : no("none in its answer");
   },
 };
 
-/** 32 by 32 points, gray. */
+/** A picture of 32 by 32 gray pixels. */
 const picture =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mNoIAAYRhWMKhhVMFIVAABC" +
   "AAAfN5c2AAAAAABJRU5ErkJggg==";
 
-const image: Question = {
+const image: CheckQuestion = {
   name: "picture",
   does: "reads a picture",
   isShort: true,
@@ -204,7 +204,7 @@ const image: Question = {
   },
 };
 
-const instructions: Question = {
+const instructions: CheckQuestion = {
   name: "instructions_inside",
   does: "takes instructions in the middle of a conversation",
   ask: async (engine) => {
@@ -220,7 +220,7 @@ const instructions: Question = {
   },
 };
 
-const continued: Question = {
+const continued: CheckQuestion = {
   name: "conversation",
   does: "takes a conversation of several turns",
   ask: async (engine) => {
@@ -230,7 +230,7 @@ const continued: Question = {
   },
 };
 
-export const textQuestions: readonly Question[] = [
+export const textQuestions: readonly CheckQuestion[] = [
   text,
   stream,
   continued,

@@ -1,8 +1,8 @@
-/** Questions about tools, and about the thoughts that come back within a turn of them. */
+/** Questions about tools, and about reasoning that is sent back within a turn of tool calls. */
 import type { AssistantPart, InferenceRequest, Tool, Turn } from "../../core/inference/request.ts";
 import type { Dialect, ReasoningField } from "../../core/protocol/dialect.ts";
-import { type Asking, callsOf, says, textOf } from "./asking.ts";
-import { type Judged, no, type Question, taken, unanswered, unknown, yes } from "./question.ts";
+import { type Asking, answerText, callsOf, says } from "./asking.ts";
+import { type CheckQuestion, type Judged, no, taken, unanswered, unknown, yes } from "./question.ts";
 
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const tools: Tool[] = [
@@ -14,7 +14,7 @@ const asked: Partial<InferenceRequest> = { tools, turns: [question] };
 
 const calling = (engine: Asking) => engine.once("call", () => engine.put(asked));
 
-const call: Question = {
+const call: CheckQuestion = {
   name: "call",
   does: "calls a tool",
   isShort: true,
@@ -26,7 +26,7 @@ const call: Question = {
   },
 };
 
-const twoCalls: Question = {
+const twoCalls: CheckQuestion = {
   name: "two_calls",
   does: "calls two tools in one turn",
   isShort: true,
@@ -39,7 +39,7 @@ const twoCalls: Question = {
   },
 };
 
-const streamedCall: Question = {
+const streamedCall: CheckQuestion = {
   name: "call_streamed",
   does: "calls a tool in a stream",
   ask: async (engine) => {
@@ -53,7 +53,7 @@ const streamedCall: Question = {
   },
 };
 
-const required: Question = {
+const required: CheckQuestion = {
   name: "forced_call",
   does: "calls a tool when one must be called",
   ask: async (engine) => {
@@ -65,7 +65,7 @@ const required: Question = {
   },
 };
 
-const named: Question = {
+const named: CheckQuestion = {
   name: "named_call",
   does: "calls the tool that is named",
   expects: ({ namedTool }) => (namedTool === "name" ? "yes" : "no"),
@@ -79,7 +79,7 @@ const named: Question = {
   },
 };
 
-const noCall: Question = {
+const noCall: CheckQuestion = {
   name: "no_call",
   does: "calls no tool when none may be called",
   ask: async (engine) => {
@@ -91,7 +91,7 @@ const noCall: Question = {
   },
 };
 
-const oneCall: Question = {
+const oneCall: CheckQuestion = {
   name: "one_call",
   does: "calls one tool when only one may be called",
   ask: async (engine) => {
@@ -103,7 +103,7 @@ const oneCall: Question = {
   },
 };
 
-/** An open turn of tools: templates leave out the thoughts of turns that are closed. */
+/** A turn of tool calls without its final answer: templates leave out the reasoning of turns that are complete. */
 function openTurn(thought: string | null): Turn[] {
   const calls: AssistantPart[] = tools.map(({ name }, index) => ({
     kind: "tool-call",
@@ -121,13 +121,13 @@ function openTurn(thought: string | null): Turn[] {
 const thought = "I need two tools, one for the weather and one for the time of day, and I will ask both at once.";
 const withoutThought = (engine: Asking) => engine.once("results", () => engine.put({ tools, turns: openTurn(null) }));
 
-const results: Question = {
+const results: CheckQuestion = {
   name: "tool_results",
   does: "takes the results of calls",
   ask: async (engine) => taken(await withoutThought(engine)),
 };
 
-/** A thought has come back when the prompt's tokens grow by it. */
+/** Reasoning was read if it adds at least so many tokens to the prompt. */
 const thought_tokens_min = 8;
 
 async function comesBack(engine: Asking, rows: Partial<Dialect>): Promise<Judged> {
@@ -144,7 +144,7 @@ async function comesBack(engine: Asking, rows: Partial<Dialect>): Promise<Judged
     : no(`the prompt grows by ${grown} tokens`);
 }
 
-const thoughtAs = (field: ReasoningField): Question => ({
+const thoughtAs = (field: ReasoningField): CheckQuestion => ({
   name: `thought_${field}`,
   does: `reads a thought that comes back as ${field}`,
   protocols: ["openai-chat"],
@@ -153,7 +153,7 @@ const thoughtAs = (field: ReasoningField): Question => ({
   ask: (engine) => comesBack(engine, { reasoning: { ...engine.dialect.reasoning, out: [field] } }),
 });
 
-const unsignedThought: Question = {
+const unsignedThought: CheckQuestion = {
   name: "thought_unsigned",
   does: "reads a thought that comes back without a signature",
   protocols: ["anthropic-messages"],
@@ -162,7 +162,7 @@ const unsignedThought: Question = {
   ask: (engine) => comesBack(engine, { unsignedThoughts: true }),
 };
 
-const thinks: Question = {
+const thinks: CheckQuestion = {
   name: "thought",
   does: "says its thoughts apart from its text",
   isShort: true,
@@ -170,12 +170,12 @@ const thinks: Question = {
     const heard = await engine.once("hello", () => engine.put({}));
     const thoughts = heard.result?.parts.filter(({ head }) => head.kind === "reasoning") ?? [];
     if (thoughts.length > 0) return yes(`${thoughts.reduce((sum, { text }) => sum + text.length, 0)} characters`);
-    if (textOf(heard).includes("<think>")) return no("in its text, as <think>; give it a reasoning parser");
+    if (answerText(heard).includes("<think>")) return no("in its text, as <think>; give it a reasoning parser");
     return unanswered(heard) ?? unknown("the model had none");
   },
 };
 
-export const toolQuestions: readonly Question[] = [
+export const toolQuestions: readonly CheckQuestion[] = [
   call,
   twoCalls,
   streamedCall,

@@ -1,4 +1,7 @@
-/** Checks an upstream of sluice.yaml: which of its models is asked, in which dialect, and the rows that follow from the answers. */
+/**
+ * Checks an upstream of sluice.yaml: chooses the model and the dialect in which it is asked, and derives rows from the
+ * answers.
+ */
 import { parse } from "yaml";
 import type { Dialect } from "../../core/protocol/dialect.ts";
 import { dialectBySigns, isContradicted } from "../../core/protocol/dialects/recognize.ts";
@@ -33,9 +36,9 @@ export interface UpstreamAsked {
 
 export interface UpstreamChecked {
   upstream: Upstream;
-  /** The engine's own name. */
+  /** The engine's own name of the model. */
   model: string;
-  /** The name of the dialect in which it was asked, and whether sluice.yaml says so or its signs. */
+  /** The name of the dialect in which it was asked, and whether sluice.yaml names it or the engine's signs show it. */
   dialect: DialectName;
   isFound: boolean;
   findings: Finding[];
@@ -44,7 +47,7 @@ export interface UpstreamChecked {
   notes: string[];
 }
 
-/** Throws an Error whose message says what to do. */
+/** Checks the upstream. Throws an Error whose message says what to do. */
 export async function checkUpstream(asked: UpstreamAsked): Promise<UpstreamChecked> {
   const { name, configuration, file, extent, asks } = asked;
   const upstream = upstreamNamed(name, configuration);
@@ -82,7 +85,7 @@ function upstreamNamed(name: string, { upstreams }: Configuration): Upstream {
   );
 }
 
-/** An engine whose list cannot be read may still answer, if it is known for which model to ask. */
+/** The engine's list. An engine whose list cannot be read may still answer, if the model to ask is known. */
 async function listOf(upstream: Upstream, asked: UpstreamAsked): Promise<Pick<Engine, "models" | "dialect">> {
   try {
     return await probeEngine(upstream.url, upstream.apiKey, asked.fetch, upstream.protocol);
@@ -111,7 +114,7 @@ function modelAsked(asked: UpstreamAsked, listed: readonly EngineModel[]): strin
   return chosen;
 }
 
-interface Parts {
+interface CheckedUpstream {
   asked: UpstreamAsked;
   dialect: Dialect;
   found: DialectName | null;
@@ -120,7 +123,7 @@ interface Parts {
   findings: readonly Finding[];
 }
 
-function ofUpstream({ asked, dialect, found, findings }: Parts): Addition[] {
+function ofUpstream({ asked, dialect, found, findings }: CheckedUpstream): Addition[] {
   const entry: Record<string, unknown> | undefined = asked.file?.upstreams?.[asked.name];
   if (!entry) return [];
   const path = ["upstreams", asked.name];
@@ -129,13 +132,13 @@ function ofUpstream({ asked, dialect, found, findings }: Parts): Addition[] {
   return [...missing(path, entry, all), ...missing([...path, "dialect_rows"], entry.dialect_rows, dialect_rows ?? {})];
 }
 
-/** The rows that are not there yet; none if there is nothing to add them to. */
+/** The rows that the file lacks; none if the entry to which they belong is missing. */
 function missing(path: Addition["path"], entry: unknown, rows: object): Addition[] {
   if (typeof entry !== "object" || entry === null) return [];
   return Object.entries(rows).flatMap(([name, value]) => (name in entry ? [] : [{ path, name, value }]));
 }
 
-function ofModels(parts: Parts): Addition[] {
+function ofModels(parts: CheckedUpstream): Addition[] {
   const { asked, model, findings } = parts;
   if (!asked.file?.upstreams?.[asked.name]) return [];
   const entries = asked.file.models;
@@ -152,7 +155,10 @@ function ofModels(parts: Parts): Addition[] {
   ];
 }
 
-/** Adds the currency of the prices that are added. A file without prices of its own need not name it: the service counts in it. */
+/**
+ * Adds the currency if prices are added, unless the file names it. A file without prices may leave it out: the
+ * service's default then counts.
+ */
 function withCurrency({ file, configuration }: UpstreamAsked, additions: Addition[]): Addition[] {
   const areModels = additions.some(({ path, name }) => (path[0] ?? name) === "models");
   if (!areModels || file?.metering?.currency !== undefined) return additions;
@@ -167,7 +173,7 @@ function serves({ routes }: ModelEntry, name: string, model: string): boolean {
   return routes.some((route) => route.upstream === name && route.model === model);
 }
 
-/** The abilities of one engine say nothing of the other engines of a model. */
+/** Whether all routes of the entry lead to this engine: what one engine can do says nothing about others. */
 function servesAlone(entry: ModelEntry, name: string, model: string): boolean {
   return serves(entry, name, model) && entry.routes.every((route) => route.upstream === name);
 }
@@ -177,8 +183,8 @@ function lacking(path: Addition["path"], name: string, old: readonly string[] | 
   return found.flatMap((value) => (old.includes(value) ? [] : [{ path: [...path, name], name: null, value }]));
 }
 
-/** All models of the engine, or the one that was asked, as `sluice init` writes them. */
-function written({ asked, listed, model, findings }: Parts, into: "models" | null): Addition {
+/** The entries of all models of the engine, or of the one that was asked, as `sluice init` writes them. */
+function written({ asked, listed, model, findings }: CheckedUpstream, into: "models" | null): Addition {
   const { name, nowSeconds, configuration } = asked;
   const { protocol } = upstreamNamed(name, configuration);
   const unlisted: EngineModel = {
@@ -199,7 +205,10 @@ function written({ asked, listed, model, findings }: Parts, into: "models" | nul
   return { path: [into], name: null, value: value[0], block: block.map((line) => line.slice(2)) };
 }
 
-function* notesOn({ asked, listed, model, findings }: Parts, said: DialectName | undefined): Generator<string> {
+function* notesOn(
+  { asked, listed, model, findings }: CheckedUpstream,
+  said: DialectName | undefined,
+): Generator<string> {
   const { dialect: signs } = listed;
   if (isContradicted(said, signs)) yield `sluice.yaml says dialect: ${said}, and the engine's signs say ${signs}.`;
   const refused = capabilitiesOf(verdictsOf(findings), "no");

@@ -1,4 +1,7 @@
-/** How an engine differs from others of its protocol: the name of its dialect, and single rows in place of that dialect's. */
+/**
+ * The settings of how an engine differs from others of its protocol: the name of its dialect, and single rows that
+ * replace that dialect's.
+ */
 import { reasoningFields, strippedFields } from "../../core/protocol/dialect.ts";
 import { dialectNames } from "../../core/protocol/dialects.ts";
 import { choice, flag, group, list, mapping, text, type Written, whole } from "./row.ts";

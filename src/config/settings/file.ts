@@ -34,16 +34,19 @@ export const ConfigurationFile = group(
 );
 export type ConfigurationFile = Written<typeof ConfigurationFile.properties>;
 
-/** Annotations that only Sluice and its page read. */
+/** Annotations of rows that only Sluice and its documentation read. */
 const own = new Set(["isRequired", "absent", "applies", "variable", "x-amount", "x-gone"]);
 
-/** The text of sluice.schema.json, from which editors complete. `sluice init` writes it beside a new file. */
+/** The text of sluice.schema.json, with which editors complete. `sluice init` writes it next to a new file. */
 export function schemaText(): string {
   const schema = { $schema: "http://json-schema.org/draft-07/schema#", title: "sluice.yaml", ...ConfigurationFile };
   return `${JSON.stringify(schema, published, 2)}\n`;
 }
 
-/** Leaves out these annotations, and the targets of links in descriptions, which lead nowhere from an editor. */
+/**
+ * A JSON replacer that leaves out these annotations, and the targets of links in descriptions, which lead nowhere in an
+ * editor.
+ */
 function published(name: string, value: unknown): unknown {
   if (typeof value === "object") return value;
   if (own.has(name) || value === "") return undefined;

@@ -1,4 +1,4 @@
-/** Issuers of OpenID Connect, and the rules by which their users get memberships. */
+/** The settings of OpenID Connect issuers, and of the rules by which their users get memberships. */
 import { scopes } from "../../core/store/directory.ts";
 import { personKinds, personRoles } from "../../core/store/people.ts";
 import { choice, flag, group, list, mapping, text, whole } from "./row.ts";
@@ -6,7 +6,7 @@ import { choice, flag, group, list, mapping, text, whole } from "./row.ts";
 const url = <const Given extends { isRequired?: true; absent?: string }>(given: Given, description: string) =>
   text({ minLength: 1, maxLength: 2048, ...given }, description);
 
-/** Only algorithms with a public key: none needs a secret that both sides have. */
+/** Only algorithms with a public key: they need no secret that both sides have. */
 const algorithms = [
   ...(["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"] as const),
   ...(["ES256", "ES384", "ES512", "EdDSA"] as const),

@@ -1,4 +1,4 @@
-/** A public model of sluice.yaml, and the engines that serve it. */
+/** The settings of a public model, and of the engines that serve it. */
 import { modelKinds } from "../../core/inference/model.ts";
 import { price_decimals } from "../../core/inference/money.ts";
 import type { Capability } from "../../core/inference/request.ts";
@@ -20,7 +20,7 @@ export const capabilities = [
 
 const context_tokens_max = 100_000_000;
 const tokens = { minimum: 1, maximum: context_tokens_max };
-/** The picos of a whole context at this price are within 64 bits. */
+/** At the highest price, the picos of a whole context are still within 64 bits. */
 const price = { minimum: 0, maximum: 90_000, decimals: price_decimals };
 
 const route = group(

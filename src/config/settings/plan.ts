@@ -1,4 +1,4 @@
-/** A plan of sluice.yaml. */
+/** The settings of a plan. */
 import { limit_max, nano_decimals } from "../../core/inference/money.ts";
 import { amount, group, type Written, whole } from "./row.ts";
 

@@ -1,42 +1,47 @@
 /**
  * One row says everything about one setting: its type, bounds and default, and what it is for. The types of the
- * configuration, the checks, the defaults, sluice.schema.json and the tables of docs/configuration.md derive from it. Pure.
+ * configuration, the checks, the defaults, sluice.schema.json and the tables of docs/configuration.md are derived from
+ * it. Pure.
  *
- * A row is JSON Schema with a few annotations. Descriptions are Markdown: a link is written as on docs/configuration.md.
+ * A row is JSON Schema with a few annotations. Descriptions are Markdown: links are written as on
+ * docs/configuration.md.
  */
 import type { Shape } from "../../core/schema/shape.ts";
 
-/** A setting must be in the file, has a default, or may be left out without one. */
+/** Whether a setting must be in the file, has a default, or may be left out without one. */
 type Presence = "required" | "defaulted" | "optional";
 
 export interface Row<Value = unknown, Is extends Presence = Presence> extends Shape {
   description?: string;
   default?: unknown;
-  /** Says what a value must be, in place of its type and bounds. */
+  /** Says what a value must be, in place of words made from its type and bounds. */
   patternErrorMessage?: string;
-  /** The same in schemas of the interfaces, without "must be". */
+  /** As `patternErrorMessage`, without "must be", for the schemas of the interfaces. */
   "x-must-be"?: string;
   /** Says what the names of a mapping must be. */
   "x-key"?: string;
-  /** A secret: no message shows its value. A variable of the environment then has a sibling, `NAME_FILE`. */
+  /**
+   * Marks a secret: no message shows its value. If a variable of the environment is one, `NAME_FILE` can name a file
+   * with it.
+   */
   writeOnly?: boolean;
   /** Whether the setting must be in the file. */
   isRequired?: true;
-  /** Says what holds when a setting without a default is left out. */
+  /** Says what applies if a setting without a default is left out. */
   absent?: string;
-  /** When a new value of a section takes effect: at the next start. Without it, at the next reload. */
+  /** `start`: a new value of the section takes effect only at the next start. Absent: at a reload. */
   applies?: "start";
   /** The variable of the environment that overrides a setting of the file. */
   variable?: string;
-  /** Another variable, without which one of the environment means nothing. */
+  /** Another variable, without which this one has no effect. */
   needs?: string;
   /** The bounds of an amount of money, whose value is decimal text. */
   "x-amount"?: { minimum: number; maximum: number; decimals: number };
-  /** Settings that a group had once, each with what to do in its place. */
+  /** Former settings of a group, each with what to use instead. */
   "x-gone"?: Record<string, string>;
-  /** Says what is wrong with a variable's text, or an item of it, where a schema cannot. */
+  /** The problem of a variable's text, or of an item in it, that a schema cannot express; null if there is none. */
   problem?: (text: string) => string | null;
-  /** These two carry the types; they are never set. */
+  /** Carry only types, and are never set. */
   "~value"?: Value;
   "~presence"?: Is;
 }
@@ -55,21 +60,21 @@ type NamesOf<Fields, Is extends Presence> = {
 }[keyof Fields];
 type Flat<Type> = { [Name in keyof Type]: Type[Name] };
 
-/** The settings of a group as a file has them. */
+/** The type of a group's settings as a file has them. */
 export type Written<Fields> = Flat<
   { [Name in NamesOf<Fields, "required">]: ValueOf<Fields[Name]> } & {
     [Name in NamesOf<Fields, "defaulted" | "optional">]?: ValueOf<Fields[Name]>;
   }
 >;
 
-/** The settings of a group with every default filled in. */
+/** The type of a group's settings with all defaults filled in. */
 export type Filled<Fields> = Flat<
   { [Name in NamesOf<Fields, "required" | "defaulted">]: ValueOf<Fields[Name]> } & {
     [Name in NamesOf<Fields, "optional">]?: ValueOf<Fields[Name]>;
   }
 >;
 
-/** The default of every setting that has one, and the written settings over them. */
+/** The written settings, with defaults for those that are missing. */
 export function filled<Fields extends Rows>(rows: Fields, written: Partial<Written<Fields>> = {}): Filled<Fields> {
   const defaults = Object.entries(rows).flatMap(([name, row]) =>
     row.default === undefined ? [] : [[name, row.default]],
@@ -107,7 +112,7 @@ export function number<const Given extends Bounds>(given: Given, description: st
   return { type: "number", ...given, description };
 }
 
-/** An amount of money as it is written, a decimal number. It is read from the text of the file, never from a double. */
+/** The row of an amount of money, a decimal number. It is read from the text of the file, never from a double. */
 export function amount<const Given extends AmountOptions>(
   given: Given,
   description: string,
@@ -179,7 +184,7 @@ export function list<Item, Given extends ListOptions<Item>>(
   return { type: "array", items, ...given, description };
 }
 
-/** A mapping with fixed names. A file may have no other. */
+/** The row of a mapping with fixed names. Other names are refused. */
 export function group<Fields extends Rows, const Given extends Options<never> = object>(
   properties: Fields,
   description: string,
@@ -195,7 +200,7 @@ interface MappingOptions<Value> extends Options<Record<string, Value>> {
   maxProperties: number;
 }
 
-/** A mapping whose names the operator chooses, by a pattern. */
+/** The row of a mapping whose names the operator chooses, within a pattern. */
 export function mapping<Value, Given extends MappingOptions<Value>>(
   values: Row<Value>,
   names: string,

@@ -1,4 +1,4 @@
-/** The sections of sluice.yaml beside engines, models and plans: one row a setting. */
+/** The sections of sluice.yaml other than engines, models and plans: one row for each setting. */
 import { weekDays } from "../../core/store/calendar.ts";
 import { identity } from "./identity.ts";
 import {
@@ -27,7 +27,7 @@ export const workers_max = 64;
 export type WorkersWanted = number | "auto";
 
 const workersMessage = `must be auto, or a whole number from 1 to ${workers_max}`;
-/** How many processes serve: a number, or `auto`. */
+/** The number of processes that serve, or `auto`. */
 const workers: Row<WorkersWanted, "defaulted"> = {
   anyOf: [
     { type: "integer", minimum: 1, maximum: workers_max, patternErrorMessage: workersMessage } as Row,
@@ -166,7 +166,7 @@ const limits = group(
       { minimum: 1, maximum: 1_000_000, default: 300 },
       "The most requests without a valid key from one client address a minute. Beyond that, keys that the node doesn't know get 429.",
     ),
-    // Longer than the idle timeout of common balancers, 60 s: the side that sends requests should be the one that closes.
+    // Longer than the idle timeout of common balancers, 60 s: the side that sends requests should close a connection.
     idle_ms: whole(
       { minimum: 1000, maximum: 255_000, default: 75_000 },
       "How long a connection may be silent between requests, and how long the head of a further request may take. The first head has 10 seconds.",
@@ -283,7 +283,7 @@ const metrics = group(
   "What the metrics have.",
 );
 
-/** Headers that Sluice sends. Their values may be secrets. */
+/** The row of headers that Sluice sends. Their values may be secrets. */
 export const headers = <const Given extends { default?: Record<string, string> }>(given: Given, description: string) =>
   mapping(
     text(
@@ -369,7 +369,7 @@ const webhooks = group(
   "Where notices may be sent.",
 );
 
-/** Prices were whole units for a token once, so a file that does not say its currency may mean others. */
+/** Prices were once in whole units for a token, so the prices of a file that names no currency may be old ones. */
 export const newPrices =
   "prices are amounts for a million tokens now: a new price is the old one times price_per_million_units (without it: divided by 1,000), and a limit is the old one times price_per_million_units divided by 1,000,000 (without it: divided by 1,000,000,000)";
 
@@ -407,7 +407,7 @@ export const sections = {
   identity,
 };
 
-/** The settings of every section in force. A section with a required setting is null where the file leaves it out. */
+/** The settings of all sections in force. A section with a required setting is null if the file leaves it out. */
 export type Sections = {
   [Name in keyof typeof sections]: (typeof sections)[Name] extends Group<infer Fields>
     ? object extends Written<Fields>

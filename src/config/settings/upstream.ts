@@ -1,4 +1,4 @@
-/** An engine of sluice.yaml: its address, its TLS, its limits, its checks and its time-outs. */
+/** The settings of an engine: its address, its TLS, its limits, its checks and its time-outs. */
 import { upstreamProtocols } from "../../core/upstream/codecs.ts";
 import { reuses } from "../../core/upstream/http1/client.ts";
 import { addressFamilies, defaultTimeouts, type UpstreamTimeouts } from "../../core/upstream/target.ts";
@@ -18,7 +18,7 @@ const timeoutRows: Record<keyof UpstreamTimeouts, string> = {
   total_ms: "The longest that a whole answer may take, all attempts together.",
 };
 
-/** A model's time-outs have no defaults, which would override those of the upstream. */
+/** The rows of time-outs. Those of a model's route get no defaults, which would override those of the upstream. */
 export const timeouts = (defaults: Partial<UpstreamTimeouts>, description: string) =>
   group(
     Object.fromEntries(

@@ -13,7 +13,10 @@ import { sections } from "./sections.ts";
 
 const port = { minimum: 0, maximum: 65_535 };
 
-/** The rest of a sentence that begins with the variable's name, unless the text has the form. */
+/**
+ * Makes a check of a text's form. Its result completes a sentence that begins with the variable's name; null if the
+ * text has the form.
+ */
 const form = (has: (text: string) => boolean, must: string) => (text: string) =>
   has(text) ? null : `${must}, not ${JSON.stringify(shortened(text))}`;
 
@@ -26,7 +29,7 @@ export function unbracketed(host: string): string {
   return /^\[.*\]$/.test(host) ? host.slice(1, -1) : host;
 }
 
-/** Checks the URL of a store. The URL may hold a password, so it is never shown. */
+/** Makes a check of a store's URL. The URL may have a password, so no message shows it. */
 const address = (pattern: RegExp, example: string) => (text: string) =>
   pattern.test(text)
     ? null
@@ -73,7 +76,8 @@ export const environment = {
     },
     "One engine for every model, see [below](#one-engine-no-file).",
   ),
-  // The key alone is no mistake: a file may name it as ${SLUICE_UPSTREAM_KEY}, and `sluice init` writes it so.
+  // Without SLUICE_UPSTREAM_URL the key is no mistake: a file may name it as ${SLUICE_UPSTREAM_KEY}, as `sluice init`
+  // writes.
   SLUICE_UPSTREAM_KEY: text(
     {
       writeOnly: true,
@@ -155,7 +159,7 @@ export const environment = {
   REDIS_KEY_FILE: text({ needs: "REDIS_CERTIFICATE_FILE" }, "Its private key."),
 };
 
-/** A variable, and the setting of the file that it overrides. */
+/** A variable, with the setting of the file that it overrides. */
 interface Override {
   variable: string;
   section: string;
@@ -169,14 +173,14 @@ export const overrides: readonly Override[] = Object.entries(sections).flatMap((
   ),
 );
 
-/** Every variable by its name, without the siblings of secrets. */
+/** The rows of all variables by name, without the `NAME_FILE` of secrets. */
 export const rows: Rows = {
   ...environment,
   ...Object.fromEntries(overrides.map(({ variable, row }) => [variable, row])),
 };
 
-/** Variables whose values are secrets: each has a sibling, `NAME_FILE`, that names a file. */
+/** The names of variables that are secrets: for each, `NAME_FILE` can name a file with it. */
 export const secretVariables = Object.keys(rows).filter((name) => rows[name]!.writeOnly);
 
-/** Every variable that Sluice reads. */
+/** The names of all variables that Sluice reads. */
 export const variables: readonly string[] = [...Object.keys(rows), ...secretVariables.map((name) => `${name}_FILE`)];

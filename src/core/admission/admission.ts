@@ -1,8 +1,8 @@
 /**
- * ADMISSION: may this run now. A request asks at the entrance (entrance.ts) and gets a reservation (reservation.ts).
- * Both reach the ledger through one batcher (batcher.ts). A sweeper settles what other nodes left behind when they
- * ended (recovery.ts). Sliding rates are taken before the entrance (rates.ts). hold, percent, refusal and estimate are
- * pure. This file puts them together.
+ * ADMISSION: decides whether a request may run now. A request asks at the entrance (entrance.ts) and gets a reservation
+ * (reservation.ts). Both reach the ledger through one batcher (batcher.ts). A sweeper settles the holds of nodes that
+ * are gone (recovery.ts). Sliding rates are taken before the entrance (rates.ts). hold, percent, refusal and estimate
+ * are pure. This file puts them together.
  */
 import type { Currency } from "../inference/money.ts";
 import type { Ledger, SettleAnswer } from "../store/ledger.ts";
@@ -29,12 +29,15 @@ export interface Admission extends Entrance {
 
 export interface AdmissionParts {
   ledger: Pick<Ledger, "run" | "recover">;
-  /** The limits that change beside those of plans. Without it, running requests keep the limits of keys and teams. */
+  /**
+   * The limits that may change while requests run, other than those of plans. Absent: running requests keep the limits
+   * of keys and teams with which they began.
+   */
   changes?: LimitChanges;
-  /** Counts requests and tokens a minute. Without it, the limits of a minute do not count. */
+  /** Counts requests and tokens a minute. Absent: rate limits are not enforced. */
   rates?: Rates;
   metering: { lease_s: number; checkpoint_s: number; sweep_s: number; currency: Currency };
-  /** A grant that takes longer is a 503. Called for each admission. */
+  /** How long an admission waits for its grant before it is refused with 503. Called for each admission. */
   grant_ms(): number;
   /** Called with the reason at each failed attempt to use the store. */
   log?: (cause: unknown) => void;

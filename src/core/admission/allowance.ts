@@ -1,6 +1,6 @@
 /**
- * The allowance of a request, before anything is held for it: a plan, a context that its input fits, and room for output.
- * Pure.
+ * Checks what a request may use before anything is held for it: a plan in force, a context that its input fits into,
+ * and room for output. Pure.
  */
 import { noActivePlan } from "../auth/verdict.ts";
 import type { Model } from "../inference/model.ts";
@@ -8,7 +8,7 @@ import { inputTooLong, withOverflow } from "../inference/overflow.ts";
 import type { CallerOrganization } from "../store/directory.ts";
 import type { Plan } from "../store/plan.ts";
 
-/** Null if it has none, or one that is not in force. */
+/** The organization's plan, or null if it has none, or none that is in force. */
 export function planOf(
   plans: ReadonlyMap<string, Plan>,
   { plan: name }: Pick<CallerOrganization, "plan">,

@@ -1,5 +1,5 @@
 /**
- * A hint whether an organization, the key and its team have so much room that a request will surely be granted, so that
+ * A hint that an organization, the key and its team have so much room that a request will surely be granted, so that
  * the engine may be asked while the ledger still decides. It comes from this node's last grants; a refusal or an outage
  * withdraws it. If it is wrong, an engine has started in vain: nothing is forwarded before the grant.
  */
@@ -9,7 +9,7 @@ import type { Plan } from "../store/plan.ts";
 export interface AmpleQuestion {
   organizationId: string;
   keyId: string;
-  /** Its public id. */
+  /** The model's public id. */
   model: string;
   plan: Plan;
   /** The nanos that the request will hold. */
@@ -18,7 +18,7 @@ export interface AmpleQuestion {
   running: number;
 }
 
-/** Older grants are not believed. */
+/** Readings of grants that are older than this are not used. */
 const believed_ms = 5_000;
 const remembered_max = 10_000;
 /** A window has ample room if this many such requests fit into it. */
@@ -28,7 +28,10 @@ const running_fit_min = 4;
 
 export class Ample {
   readonly #organizations = new Map<string, { windows: WindowReadings; at_ms: number }>();
-  /** Limits of keys, people and teams by the key, and those for models by the key and the model. */
+  /**
+   * By key id: the last readings of the limits of its people and team. By key and model (`forModel`): those of limits
+   * for models.
+   */
   readonly #keys = new Map<string, { subjects: readonly SubjectReading[]; at_ms: number }>();
   readonly #now_ms: () => number;
 

@@ -1,7 +1,7 @@
 /**
- * Counts the requests of a key before their bodies are read: a request that is refused later has cost a parse that the
- * plan's limits have not seen. Each key and purpose has a bucket that fills up within a minute, on this node alone.
- * Rules: docs/design/service.md, Cost before trust.
+ * Counts the requests of a key before their bodies are read, because a request that is refused later has cost a parse
+ * that the plan's limits do not count. Each key and purpose has a bucket that fills up within a minute, on this node
+ * alone. Rules: docs/design/service.md, Cost before trust.
  */
 
 import { grouped } from "../inference/amounts.ts";
@@ -27,7 +27,7 @@ interface Bucket {
 
 const minute_ms = 60_000;
 
-/** `now_ms` is monotonic. */
+/** `now_ms`: a monotonic clock. */
 export function arrivals(now_ms: () => number): Arrivals {
   const buckets = new Map<string, Bucket>();
   let swept_ms = now_ms();

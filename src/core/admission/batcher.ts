@@ -1,12 +1,12 @@
 /**
  * Gathers one node's commands for the ledger into batches. A batch leaves at once, unless less than `gap_ms` has passed
- * since the last; settlements ride along. A failed batch is sent again, because every verb is idempotent: an admission
+ * since the last; settlements join it. A failed batch is sent again, because every command is idempotent: an admission
  * until its deadline, a settlement until it succeeds, a checkpoint never (the next one says more). If batch after batch
- * fails, the store is at fault. A batch that fails among others that succeed holds a command that no store will ever
- * take, and queue.ts keeps it from holding up the others.
+ * fails, the store is at fault. If one fails among others that succeed, it holds a command that no store will ever
+ * take, and queue.ts keeps that from holding up the others.
  */
 import { Fault } from "../inference/fault.ts";
-import type { Answer, AnswerOf, Command, Ledger } from "../store/ledger.ts";
+import type { AnswerOf, Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
 import type { Clock } from "../time/clock.ts";
 import { commandQueue, type Item } from "./queue.ts";
 
@@ -14,7 +14,7 @@ export interface BatcherSettings {
   /** The least time between the departures of two batches. */
   gap_ms: number;
   batch_commands_max: number;
-  /** The most batches on their way at a time. */
+  /** The most batches that wait for the store's answer at a time. */
   batches_max: number;
   /**
    * The settlements that may wait for a store that is away. Above it nothing new is admitted, which bounds their
@@ -147,7 +147,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
     queue.add(item);
   }
 
-  /** False if it had ended before. */
+  /** Removes the item from the queue. False if it had been removed before. */
   function end(item: Item): boolean {
     if (item.done) return false;
     item.done = true;
@@ -180,7 +180,7 @@ export function batcher(parts: BatcherParts, settings: BatcherSettings = batcher
       if (command.verb === "admit" && settlementsWaiting >= settings.settlements_waiting_max) {
         return Promise.reject(unavailable("The usage store has not confirmed earlier usage."));
       }
-      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      const { promise, resolve, reject } = Promise.withResolvers<LedgerAnswer>();
       const item: Item = {
         command,
         resolve,

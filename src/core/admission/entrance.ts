@@ -1,6 +1,6 @@
 /**
- * Turns a request into a reservation, or a fault. The ledger alone decides, in the next batch; this file computes the
- * question.
+ * Turns a request into a reservation, or throws the fault of its refusal. The ledger alone decides, in the next batch;
+ * this file computes the command.
  */
 import { asFault, type Fault } from "../inference/fault.ts";
 import type { Model } from "../inference/model.ts";
@@ -18,21 +18,24 @@ import { FollowedLimits } from "./followed-limits.ts";
 import { holdFor } from "./hold.ts";
 import { type LimitChanges, noLimitChanges } from "./limit-changes.ts";
 import { wordsFor } from "./limit-words.ts";
-import { refusalOf } from "./refusal.ts";
+import { admissionRefusal } from "./refusal.ts";
 import { HeldReservation, type Reservation } from "./reservation.ts";
 
 export interface EntranceSettings {
   lease_ms: number;
   checkpoint_ms: number;
-  /** A grant that takes longer is a 503. Called for each admission. */
+  /** How long an admission waits for its grant before it is refused with 503. Called for each admission. */
   grant_ms(): number;
-  /** In which refusals say what is left. */
+  /** The currency in which refusals say what is left. */
   currency: Currency;
 }
 
 export interface Entry {
   requestId: string;
-  /** `rates`: those of all beside the plan, whatever the model; the narrowest first. */
+  /**
+   * `rates`: the rate limits of the subjects other than the plan (team, person, key), for all models; the narrowest
+   * first.
+   */
   principal: {
     readonly key: { readonly id: string; readonly name?: string };
     readonly organization: { readonly id: string; readonly name?: string };
@@ -43,7 +46,7 @@ export interface Entry {
     readonly overPlan?: RatesOverPlan | null;
   };
   operation: Operation;
-  /** It came with an idempotency key. */
+  /** Whether the request came with an idempotency key. */
   isRepeatable?: boolean;
   request: InferenceRequest;
   model: Model;
@@ -63,7 +66,7 @@ export interface Admitting {
   planNow?: (() => Plan) | undefined;
   /** Called at once if there is so much room that an engine may be asked while the ledger decides (ample.ts). */
   ahead?(): void;
-  /** The amount that the request took of sliding rates; null if none limits it. */
+  /** The amount that the request took from sliding rates; null if none limits it. */
   taken?: RateTaken | null;
 }
 
@@ -133,7 +136,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     parts.waited?.(answer.answer === "granted" ? "granted" : "refused", clock.now_ms() - sentAt_ms);
     if (answer.answer !== "granted") {
       const least = inputNanos + costOf(outputTokens_min, model.prices.output);
-      const refusal = refusalOf(answer, least, wordsFor(entry, money));
+      const refusal = admissionRefusal(answer, least, wordsFor(entry, money));
       const { limit: limited } = refusal.details;
       if (limited?.models !== undefined) ample.keyRefused(keyId, model.id);
       else if (limited && limited.limitedBy !== "organization") ample.keyRefused(keyId);
@@ -169,7 +172,10 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     });
   }
 
-  /** A function of the entrance: one of the request would keep all that it was admitted with until its end. */
+  /**
+   * One function for all requests of the entrance: a closure of a request would keep all that it was admitted with
+   * until its end.
+   */
   function settled(answer: SettleAnswer, requestId: string): void {
     holds -= 1;
     parts.settled?.(answer, requestId);
@@ -187,7 +193,7 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
     }
   }
 
-  /** It is unknown whether the admission will still be carried out: a settlement ends it, or prevents it. */
+  /** Settles a request whose admission may still be carried out: the settlement ends or prevents the admission. */
   function giveUp(admit: Admit, fault: Fault): void {
     const { requestId, organizationId, keyId, operation, model, stream, prices, limits } = admit;
     const facts: RequestFacts = { requestId, organizationId, keyId, operation, model, stream, prices };
@@ -206,23 +212,23 @@ export function entrance(parts: EntranceParts, settings: EntranceSettings): Coun
   return { enter, holds: () => holds };
 }
 
-/** If it fails, the engine is asked after the grant, and what failed fails again where the grant is settled. */
+/** If `ahead` throws, the engine is asked after the grant, and the error comes up again where the grant is settled. */
 function askAhead(ahead: Admitting["ahead"]): void {
   try {
     ahead?.();
   } catch {
-    // A defect, which ends the request later.
+    // The error is thrown again when the request runs.
   }
 }
 
-/** Reports every settlement, even if the plans are not known. */
+/** `planNow` with the last plan that it gave wherever it throws, so that every settlement is reported. */
 function lastKnown(planNow: Admitting["planNow"], plan: Plan): () => Plan {
   let last = plan;
   return () => {
     try {
       last = planNow?.() ?? plan;
     } catch {
-      // A defect: the last plan stays.
+      // A defect in `planNow`: the last known plan stays in force.
     }
     return last;
   };

@@ -1,17 +1,17 @@
 /**
- * The limits of one request, from before its admission is sent: the plan of its organization, whose limits are sent
- * with its commands, and those that the ledger itself reads of the organization, the team, the person and the key
- * (docs/design/usage.md, Limits that change).
+ * The limits that apply to one request, from before its admission is sent: the plan of its organization, whose limits
+ * are sent with its commands, and those that the ledger itself reads of the organization, the team, the person and the
+ * key (docs/design/usage.md, Limits that change).
  */
 import type { Plan } from "../store/plan.ts";
 import type { LimitChanges } from "./limit-changes.ts";
 
-/** The same object while nothing of it changed. */
+/** One immutable reading of the limits: the same object while none of them changed. */
 export interface Limits {
   readonly plan: Plan;
 }
 
-/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class FollowedLimits {
   /** The limits under which the request is admitted. */
   readonly first: Limits;
@@ -31,8 +31,8 @@ export class FollowedLimits {
   }
 
   /**
-   * Names the subjects in which the request counts: the ids of its organization, its key, its key's team in the ledger,
-   * and its key's person.
+   * Tells which subjects' limits apply to the request: the ids of its organization, its key, its key's team in the
+   * ledger, and its key's person.
    */
   countsIn(subjects: readonly string[]): void {
     this.#subjects = subjects;

@@ -9,7 +9,7 @@ import { nanos_max } from "../store/ledger.ts";
 export const stepTokens = 4096;
 const leastTokens = 256;
 
-/** The tokens of one request stay below this, and its nanos below `nanos_max`, whatever anybody reports. */
+/** A request's tokens stay below this, and its nanos below `nanos_max`, whatever an engine reports. */
 const tokens_max = 1e8;
 
 export interface HoldPlan {
@@ -20,21 +20,21 @@ export interface HoldPlan {
   outputTokensCap: number;
 }
 
-/** The input at the highest input price, and one output step. */
+/** The hold of a request: the input at the highest input price, and one step of output. */
 export function holdFor(inputTokens: number, model: Model, request: InferenceRequest): HoldPlan {
   const { prices } = model;
   const searches = request.passed?.searches ?? 0;
   const dearest = Math.max(prices.input, prices.cachedInput, prices.cacheWrite);
   const outputTokensCap = Math.max(
     1,
-    whole(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
+    wholeUpTo(Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max), tokens_max),
   );
   return {
-    inputNanos: whole(
-      costOf(whole(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
+    inputNanos: wholeUpTo(
+      costOf(wholeUpTo(inputTokens, tokens_max), dearest) + costOf(searches, prices.search ?? 0),
       nanos_max,
     ),
-    // A whole answer that is passed on cannot grow its hold.
+    // The hold of an unstreamed answer that is passed on cannot grow, so it covers the whole answer.
     outputTokens: request.passed && !request.stream ? outputTokensCap : Math.min(outputTokensCap, stepTokens),
     outputTokens_min: Math.min(outputTokensCap, leastTokens),
     outputTokensCap,
@@ -43,26 +43,26 @@ export function holdFor(inputTokens: number, model: Model, request: InferenceReq
 
 /** The cost of the prompt of a usage, in nanos. */
 export function promptNanos(usage: Usage, prices: Prices): number {
-  const input = costOf(whole(usage.inputTokens, tokens_max), prices.input);
-  const cachedInput = costOf(whole(usage.cachedInputTokens, tokens_max), prices.cachedInput);
-  const cacheWrite = costOf(whole(usage.cacheWriteTokens, tokens_max), prices.cacheWrite);
-  return whole(input + cachedInput + cacheWrite, nanos_max);
+  const input = costOf(wholeUpTo(usage.inputTokens, tokens_max), prices.input);
+  const cachedInput = costOf(wholeUpTo(usage.cachedInputTokens, tokens_max), prices.cachedInput);
+  const cacheWrite = costOf(wholeUpTo(usage.cacheWriteTokens, tokens_max), prices.cacheWrite);
+  return wholeUpTo(input + cachedInput + cacheWrite, nanos_max);
 }
 
 /** A usage that the ledger can record, whatever an engine reported: whole counts, none below zero. */
 export function bookable(usage: Usage): Usage {
-  const outputTokens = whole(usage.outputTokens, tokens_max);
+  const outputTokens = wholeUpTo(usage.outputTokens, tokens_max);
   return {
-    inputTokens: whole(usage.inputTokens, tokens_max),
-    cachedInputTokens: whole(usage.cachedInputTokens, tokens_max),
-    cacheWriteTokens: whole(usage.cacheWriteTokens, tokens_max),
+    inputTokens: wholeUpTo(usage.inputTokens, tokens_max),
+    cachedInputTokens: wholeUpTo(usage.cachedInputTokens, tokens_max),
+    cacheWriteTokens: wholeUpTo(usage.cacheWriteTokens, tokens_max),
     outputTokens,
-    reasoningTokens: Math.min(whole(usage.reasoningTokens, tokens_max), outputTokens),
+    reasoningTokens: Math.min(wholeUpTo(usage.reasoningTokens, tokens_max), outputTokens),
     source: usage.source,
   };
 }
 
 /** A whole number from 0 to `max`. Anything that is not a number becomes 0, and a fraction is rounded up. */
-export function whole(value: number, max: number): number {
+export function wholeUpTo(value: number, max: number): number {
   return Number.isNaN(value) ? 0 : Math.min(max, Math.max(0, Math.ceil(value)));
 }

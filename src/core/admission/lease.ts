@@ -21,12 +21,12 @@ export interface LeaseParts {
   checkpoint_ms: number;
 }
 
-/** The node stops this long before its lease ends. */
+/** How long before its lease ends the node stops forwarding. */
 export function leaseMargin_ms(lease_ms: number): number {
   return Math.min(5_000, lease_ms / 10);
 }
 
-/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new Cancellation();
@@ -117,7 +117,7 @@ export class Lease {
       if (answer === "gone") this.lose();
       else this.#deadline_ms = Math.max(this.#deadline_ms, deadlineOf(sentAt_ms, lease_ms));
     } catch {
-      // The next checkpoint says more; without one, the deadline passes.
+      // The next checkpoint has the same usage and more. If none succeeds, the deadline ends the request.
     } finally {
       this.#underway = false;
     }

@@ -3,19 +3,22 @@
 export interface LimitChanges {
   /** Rises with each change. */
   readonly edition: number;
-  /** Reports whether the limits of one of these have changed since that edition. */
+  /** Whether the limits of one of these subjects (ids) have changed since this edition. */
   concern(subjects: readonly string[], since: number): boolean;
 }
 
 /** The changes of a store in which only plans have limits. */
 export const noLimitChanges: LimitChanges = { edition: 0, concern: () => false };
 
-/** A change that is no longer kept may have been anybody's. */
+/**
+ * The number of changes that are kept. Whether older ones concern a subject is no longer known, so they count as
+ * concerning every one.
+ */
 const kept_max = 10_000;
 
 export class HeardChanges implements LimitChanges {
   #edition = 0;
-  /** All changes after this edition are known. */
+  /** The oldest edition from which all changes are still known. */
   #knownFrom = 0;
   /** The edition of the last change of each subject; the oldest first. */
   readonly #last = new Map<string, number>();
@@ -24,7 +27,10 @@ export class HeardChanges implements LimitChanges {
     return this.#edition;
   }
 
-  /** The ids of organizations, teams and keys; null: any of them may have changed. */
+  /**
+   * Records a change of the limits of these organizations, teams and keys (ids); null: any subject's limits may have
+   * changed.
+   */
   hear(subjects: readonly string[] | null): void {
     if (subjects?.length === 0) return;
     this.#edition += 1;

@@ -14,7 +14,7 @@ export interface RefusalWords extends MoneyWords {
   names: Partial<Record<LimitedBy, string | null | undefined>>;
 }
 
-/** The caller's names are known to authentication. */
+/** The words of messages to a caller, whose names authentication knows. */
 export function wordsFor({ plan, principal }: Caller, money: MoneyWords): RefusalWords {
   const { team, person } = principal.names ?? {};
   const known = { organization: principal.organization.name, key: principal.key.name, team, person };
@@ -30,8 +30,8 @@ interface Caller {
   };
 }
 
-/** `team research`, or `team` where its name is not known. */
-export function named({ limitedBy }: Limited, { names }: Pick<RefusalWords, "names">): string {
+/** The limited subject as a message names it: `team research`, or `team` if its name is not known. */
+export function subjectNamed({ limitedBy }: Limited, { names }: Pick<RefusalWords, "names">): string {
   const name = names[limitedBy];
   return name == null ? limitedBy : `${limitedBy} ${name}`;
 }
@@ -49,7 +49,10 @@ export function minuteLimit(name: RateLimitName, limit: number): string {
   return `${counted(limit, name === "tokens" ? "token" : "request")} a minute`;
 }
 
-/** `extra` is absent if extra usage does not relieve the limit: it relieves the organization's windows alone. */
+/**
+ * Advice on whom to ask for a higher limit. `extra`: whether the organization has extra usage; absent if the limit is
+ * not one of the organization's windows, which alone extra usage relieves.
+ */
 export function askAdvice(limited: Limited, extra?: { enabled: boolean } | undefined): string {
   const { limitedBy, models } = limited;
   if (limitedBy !== "organization" || models !== undefined)
@@ -58,11 +61,11 @@ export function askAdvice(limited: Limited, extra?: { enabled: boolean } | undef
   return `ask your administrator for a higher plan or ${extra.enabled ? "a higher extra usage limit" : "for extra usage"}`;
 }
 
-/** ` for openai/*`; nothing where all models count. */
+/** The models of a limit as a message adds them: ` for openai/*`, or nothing if all models count. */
 export const forModels = ({ models }: Pick<Limited, "models">): string =>
   models === undefined ? "" : ` for ${models}`;
 
-/** Whose limit it was, in the body of an error. */
+/** The members of an error's body that say whose limit it was. */
 export const limitedShown = ({ limitedBy, models }: Limited) => ({
   limited_by: limitedBy,
   ...(models !== undefined && { limited_models: models }),

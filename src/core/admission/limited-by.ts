@@ -18,12 +18,15 @@ import {
 } from "../store/ledger.ts";
 import type { WholeLimit } from "./whole-limit.ts";
 
-/** A shortage, and whose limit it is. The subject's own windows and kinds are in the places of the organization's. */
+/**
+ * A shortage with the subject whose limit it is. Its `windows` and kinds are those of the subject, not of the
+ * organization.
+ */
 export interface Limiter extends Shortage, Limited {}
 
 type Short = Extract<AdmitAnswer, { answer: "exhausted" | "reserved" }>;
 
-/** Extra usage relieves the organization alone, and not its limits for models. */
+/** Extra usage of subjects that have none: it relieves the organization's windows for all models alone. */
 const noExtra: ExtraReading = Object.freeze({ enabled: false, capNanos: null, used: 0, held: 0 });
 
 export function limiterOf(answer: Short, leastNanos: number): Limiter {
@@ -46,8 +49,9 @@ export function limiterOf(answer: Short, leastNanos: number): Limiter {
 }
 
 /**
- * The smallest whole window that is below the least hold of the request, so that no reset helps; of equals the
- * narrowest. The organization's windows count only if extra usage cannot take the request either.
+ * The smallest window limit that is below the least hold of the request even when nothing is used, so that no reset
+ * helps; of equal ones the narrowest subject's. The organization's windows count only if extra usage cannot take the
+ * request either.
  */
 export function smallestBelow(shortage: Shortage, leastNanos: number): WholeLimit | null {
   const { windows, extra } = shortage;
@@ -87,7 +91,7 @@ export function extraAvailable({ enabled, capNanos, used, held }: ExtraReading):
   return enabled ? Math.max(0, (capNanos ?? Number.MAX_SAFE_INTEGER) - used - held) : 0;
 }
 
-/** The narrowest that runs as many requests at a time as it may; null: it is the organization. */
+/** The narrowest subject that runs as many requests at a time as it may; null: it is the organization. */
 export function crowdedBy(answer: Pick<Shortage, "subjects">): (Limited & SubjectReading) | null {
   return (
     limitsOf(answer).find(({ running, concurrentRequests }) => running >= (concurrentRequests ?? Infinity)) ?? null
@@ -103,7 +107,10 @@ function limitsOf({
   return subjects.map((one) => ({ ...one, limitedBy: one.subject })).sort(narrowestFirst);
 }
 
-/** The limits of whole windows. A window that is shorter than others has a share of a limit, and the next one may have room. */
+/**
+ * The limits of windows of full length. A shortened window has only a share of the limit, and the next one may have
+ * room.
+ */
 function wholeLimits(windows: WindowReadings, owner: Limited & Pick<WholeLimit, "extra">): WholeLimit[] {
   return windowKinds.flatMap((limit) => {
     const { limit: value, isShort } = windows[limit];

@@ -1,7 +1,7 @@
 /**
- * The limits in force as this node knows them: the plans, and whose limits have changed. They are read again when a
- * message says that some changed, and every second, because a message may be lost; and at once where a raise ends, which
- * nobody tells. While the store is away, they stay as they were. A plan that did not change stays the same object.
+ * The limits in force as this node knows them: the plans, and which limits have changed. They are read again when a
+ * message says that some changed; every second, because a message may be lost; and when a raise ends, which no message
+ * tells. While the store is away, they stay as they were. A plan that did not change stays the same object.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ChangedLimits, LimitStore, Plan } from "../store/plan.ts";
@@ -19,7 +19,7 @@ export interface LimitsInForce {
 }
 
 const every_ms = 1_000;
-/** Where the end of a raise is nearer than this, it is read a moment late. */
+/** The least wait before the limits are read again for the end of a raise. */
 const soonest_ms = 20;
 
 export async function limitsInForce(parts: {
@@ -31,7 +31,7 @@ export async function limitsInForce(parts: {
   let plans: ReadonlyMap<string, Plan> = new Map();
   let last: ChangedLimits | null = null;
   const changes = new HeardChanges();
-  /** The reading that is under way, and one that has not begun. */
+  /** Resolves when the last reading that has begun is over. */
   let reading: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | null = null;
   const next_ms = () => Math.min(every_ms, Math.max(soonest_ms, last?.nextEnd_ms ?? every_ms));
@@ -67,7 +67,8 @@ export async function limitsInForce(parts: {
     heard = read();
     heard.catch(failed);
   });
-  // A store that begins to listen says at once that changes may have been missed: one reading is enough.
+  // A store that begins to listen announces at once that changes may have been missed, and that announcement is read:
+  // no second reading is needed.
   await (heard ?? read());
   looks.ask(next_ms());
   return {

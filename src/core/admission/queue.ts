@@ -3,15 +3,18 @@
  * must not hold up the others: commands that failed together are sent again in quarters, and so on until each is alone.
  * Pure.
  */
-import type { Answer, Command } from "../store/ledger.ts";
+import type { Command, LedgerAnswer } from "../store/ledger.ts";
 
 export interface Item {
   command: Command;
-  resolve(answer: Answer): void;
+  resolve(answer: LedgerAnswer): void;
   reject(error: unknown): void;
   cancelDeadline: (() => void) | null;
   done: boolean;
-  /** Commands that failed equally often are sent together, a quarter as many for each failure. */
+  /**
+   * How often the command failed. Commands that failed equally often are sent together, a quarter as many for each
+   * failure.
+   */
   failures: number;
   notBefore_ms: number;
 }
@@ -20,11 +23,11 @@ export interface CommandQueue {
   add(item: Item): void;
   remove(item: Item): void;
   isEmpty(): boolean;
-  /** When commands may leave: now at the earliest, Infinity for never. */
+  /** When commands may leave: now at the earliest; Infinity if there are none. */
   next_ms(now_ms: number): number;
   /** Removes and returns the commands that leave together now. */
   take(now_ms: number): Item[];
-  /** The store was away, and is back: no command is suspected, and none has to wait. */
+  /** Clears all suspicion and waits, because the store was away and is back. */
   forgive(): void;
 }
 
@@ -33,7 +36,10 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
   let settlements: Item[] = [];
   let retriesTurn = false;
 
-  /** Urgent commands first, but a quarter is kept for settlements if some wait. */
+  /**
+   * Picks up to a batch of commands: urgent ones first, but a quarter of the batch is kept for settlements if some
+   * wait.
+   */
   function pick(may: (item: Item) => boolean, failures: number): Item[] {
     const most = Math.max(1, batch_commands_max >> Math.min(30, 2 * failures));
     const urgentMost = settlements.some(may) ? most - Math.ceil(most / 4) : most;
@@ -62,7 +68,7 @@ export function commandQueue(batch_commands_max: number): CommandQueue {
       }
       return next_ms;
     },
-    /** Takes commands that failed before, those that failed most often first, in turn with commands that did not. */
+    /** Alternates between commands that failed before, most often first, and commands that did not. */
     take(now_ms) {
       const ready = (item: Item) => item.notBefore_ms <= now_ms;
       let failures = 0;

@@ -21,7 +21,7 @@ import {
 } from "../store/rates.ts";
 import type { Entrance, Entry } from "./entrance.ts";
 import { holdFor } from "./hold.ts";
-import { forModels, limitedShown, minuteLimit, named, type RefusalWords, wordsFor } from "./limit-words.ts";
+import { forModels, limitedShown, minuteLimit, type RefusalWords, subjectNamed, wordsFor } from "./limit-words.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
 export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency: Currency): Entrance {
@@ -40,7 +40,8 @@ export function ratedEntrance(entrance: Entrance, rates: Rates | null, currency:
 }
 
 /**
- * Takes from the rates; null if none limits the request. Throws the Fault of a refusal, or 503 if no store can count.
+ * Takes from the rates; null if no rate limits the request. Throws the Fault of a refusal, or `storage_unavailable`
+ * (503) if no store can count.
  */
 async function taking(rates: Rates, entry: Entry, money: MoneyWords): Promise<RateTaken | null> {
   const subjects = subjectsOf(entry);
@@ -79,8 +80,8 @@ function subjectsOf({ plan, principal, model }: Entry): readonly RateSubject[] {
 const none: readonly RateSubject[] = [];
 
 /**
- * The tokens that a request may need: its input and an output step, as it will be held; and the least that a hold
- * starts with.
+ * The tokens that a request may need: its input and an output step, as much as it will hold; and the least with which a
+ * hold starts.
  */
 function tokensOf({ inputTokens, model, request }: Entry): Pick<RateRequest, "tokens" | "tokens_min"> {
   const { outputTokens, outputTokens_min } = holdFor(inputTokens, model, request);
@@ -95,7 +96,7 @@ interface Said {
 function rateLimitExceeded(refused: RateRefused, tokens_min: number, { words, headers }: Said): Fault {
   const { limit: name, retry_ms, reading } = refused;
   const seconds = Math.ceil(Math.min(minute_ms, Math.max(1, retry_ms)) / 1000);
-  const whole = `${named(refused, words)}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
+  const whole = `${subjectNamed(refused, words)}'s limit of ${minuteLimit(name, reading.limit)}${forModels(refused)}`;
   const problem =
     name === "tokens" && reading.remaining > 0
       ? `This request needs at least ${counted(tokens_min, "token")}, but the ${whole} has ${grouped(reading.remaining)} left.`

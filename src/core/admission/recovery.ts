@@ -32,7 +32,8 @@ export interface RecoveryParts {
 
 export function recovery(parts: RecoveryParts, settings: RecoverySettings): Recovery {
   const { ledger, clock } = parts;
-  // A smaller step of the clock is not noticed: it ends no lease before its node has stopped by its own deadline.
+  // Smaller steps of the store's clock are tolerated: they end no lease before its node has stopped by its own
+  // deadline.
   const store: StoreClock = storeClock(leaseMargin_ms(settings.lease_ms) / 2);
   let begunAt_ms = clock.now_ms();
   let answeredAt_ms = begunAt_ms;
@@ -49,7 +50,7 @@ export function recovery(parts: RecoveryParts, settings: RecoverySettings): Reco
   async function sweep(): Promise<void> {
     try {
       const now_ms = clock.now_ms();
-      // A sweeper that was frozen, or waited long for its last answer, was cut off as well.
+      // A sweeper that was frozen, or waited long for its last answer, may have been cut off, and waits again.
       if (now_ms - answeredAt_ms > 2 * settings.sweep_ms + settings.lease_ms / 2) begunAt_ms = now_ms;
       const due = now_ms - begunAt_ms >= settings.lease_ms;
       let count = await recover(due ? settings.recovered_max : 0);

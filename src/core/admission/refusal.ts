@@ -23,16 +23,16 @@ import {
   capitalized,
   forModels,
   limitedShown,
-  named,
   needs,
   type RefusalWords,
   spanNames,
+  subjectNamed,
 } from "./limit-words.ts";
 import { crowdedBy, extraAvailable, type Limiter, limiterOf, smallestBelow } from "./limited-by.ts";
 import { beyondWholeLimit } from "./whole-limit.ts";
 
-/** `leastNanos`: the least that the request must hold to start. */
-export function refusalOf(
+/** The fault of a refused admission. `leastNanos`: the least that the request must hold to start. */
+export function admissionRefusal(
   answer: Exclude<AdmitAnswer, { answer: "granted" }>,
   leastNanos: number,
   words: RefusalWords,
@@ -64,7 +64,7 @@ export function windowHeaders(windows: WindowReadings): Record<string, string> {
   return headers;
 }
 
-/** The readings of the organization, even if a key or team was the limit: headers describe its account. */
+/** The organization's readings, from which headers are made even if the limit of a key or team refused the request. */
 interface Account extends Pick<Shortage, "windows" | "zone"> {
   words: RefusalWords;
 }
@@ -72,7 +72,7 @@ interface Account extends Pick<Shortage, "windows" | "zone"> {
 function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fault {
   const { windows, extra, kinds } = shortage;
   const { words } = account;
-  const who = named(shortage, words);
+  const who = subjectNamed(shortage, words);
   const tooSmall = windowKinds.find((kind) => !windows[kind].isShort && infinite(windows[kind].limit) < leastNanos);
   if (tooSmall === undefined) {
     const short = shortOf(shortage);
@@ -83,7 +83,8 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
     const met = metLimit(short[0] ?? window, shortage, leastNanos, window.resetAt);
     return usageLimitReached(problem, { window, resets, met }, shortage, account);
   }
-  // No reset of the plan's own windows makes room; that of the extra usage does, which is the month's.
+  // The plan's own windows are too small for the request even when they are empty; only the month's reset, with its
+  // extra usage, can make room.
   const whole = `${who}'s whole ${words.inWords(infinite(windows[tooSmall].limit))} ${spanNames[tooSmall]}`;
   const extraState = `the ${who} ${statesOf([extraLimit(extra)], words)}`;
   const problem = `${needs(leastNanos, words)}, more than the ${whole}, and ${extraState}`;
@@ -92,7 +93,7 @@ function exhausted(shortage: Limiter, leastNanos: number, account: Account): Fau
   return usageLimitReached(problem, { window, resets: "Its extra usage", met }, shortage, account);
 }
 
-/** Settled use leaves too little, and extra usage cannot take the request, until `until.window` resets. */
+/** The fault if settled use leaves too little and extra usage cannot take the request, until `until.window` resets. */
 function usageLimitReached(
   problem: string,
   until: { window: WindowReading; resets: string; met: LimitMet },
@@ -132,7 +133,7 @@ function usageReserved(shortage: Limiter, leastNanos: number, { words, windows }
   const states = statesOf(short, words);
   return new Fault(
     "usage_reserved",
-    `${needs(leastNanos, words)}, but the ${named(shortage, words)} ${states}. Try again when one of them ends.`,
+    `${needs(leastNanos, words)}, but the ${subjectNamed(shortage, words)} ${states}. Try again when one of them ends.`,
     {
       retryAfterSeconds: 1,
       headers: windowHeaders(windows),
@@ -151,7 +152,7 @@ function concurrencyLimitExceeded(answer: Crowded, words: RefusalWords): Fault {
   const limit = `limit of ${counted(whole, "request")} at a time${forModels(limited)}`;
   return new Fault(
     "concurrency_limit_exceeded",
-    `The ${named(limited, words)}'s ${limit} is reached. Try again when one of them ends.`,
+    `The ${subjectNamed(limited, words)}'s ${limit} is reached. Try again when one of them ends.`,
     {
       retryAfterSeconds: 1,
       headers: windowHeaders(windows),
@@ -191,7 +192,10 @@ function shortOf({ kinds, windows, extra, models }: Limiter, withExtra = extra.e
 const statesOf = (limits: readonly NamedLimit[], money: MoneyWords) =>
   limits.map((limit) => stateOf(limit, money)).join(", and ");
 
-/** `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests hold $3.00`. */
+/**
+ * The state of a limit in words: `has $3.14 left of its $10.00 for this week (68.59% used), of which running requests
+ * hold $3.00`.
+ */
 function stateOf(limit: NamedLimit, { inWords }: MoneyWords): string {
   const left = leftOf(limit);
   const whole = `its ${inWords(limit.limit ?? 0)}${forModels(limit)} ${spanNames[limit.kind]}`;
@@ -211,7 +215,7 @@ function lessHelps({ windows, extra }: Shortage): boolean {
   return isPlanOpen || (extra.enabled && leftOf(extraLimit(extra)) > 0);
 }
 
-/** The room that settled use leaves; below zero after a plan became smaller. */
+/** The room that settled use leaves; negative if the limit was lowered below it. */
 function room({ limit, used }: Pick<NamedLimit, "limit" | "used">): number {
   return infinite(limit) - used;
 }

@@ -16,10 +16,10 @@ import type { Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits } from "./followed-limits.ts";
-import { bookable, type HoldPlan, promptNanos, whole } from "./hold.ts";
+import { bookable, type HoldPlan, promptNanos, wholeUpTo } from "./hold.ts";
 import { Lease } from "./lease.ts";
 import { tightestLimit } from "./limited-by.ts";
-import { Room } from "./room.ts";
+import { HoldRoom } from "./room.ts";
 
 export type Settlement = Pick<
   Settle,
@@ -28,14 +28,14 @@ export type Settlement = Pick<
 
 export interface Reservation {
   readonly grant: Granted;
-  /** The readings of the sliding rates, without this request. */
+  /** The readings of the sliding rates before this request took from them. */
   readonly rates: RateReadings;
   /** Aborted with a Fault when another node may have settled the hold: nothing may be forwarded any more. */
   readonly signal: Signal;
   /**
-   * Says whether so many output tokens in all may leave: true at once while they are held, else a promise that waits for
-   * the hold to grow. False: a usage window is at its end, and generation ends with the protocol's length reason. Throws,
-   * or rejects with, the signal's Fault.
+   * Whether this many output tokens in all may be delivered: true at once while they are held, else a promise that
+   * waits for the hold to grow. False: a usage window is used up, and generation ends with the protocol's length
+   * reason. Throws, or rejects with, the signal's Fault.
    */
   permits(outputTokens: number): true | Promise<boolean>;
   /** The limit that leaves no room for more output; until one does, the limit that left the least at the grant. */
@@ -61,7 +61,7 @@ export interface ReservationParts {
   sentAt_ms: number;
   lease_ms: number;
   checkpoint_ms: number;
-  /** The amount that the request took of sliding rates; null if none limits it. */
+  /** The amount that the request took from sliding rates; null if none limits it. */
   taken: RateTaken | null;
   /** Called once, when the ledger has confirmed the settlement. */
   settled?: (answer: SettleAnswer, requestId: string) => void;
@@ -69,17 +69,17 @@ export interface ReservationParts {
 
 const unlimited: RateReadings = Object.freeze({ requests: null, tokens: null });
 
-/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 export class HeldReservation implements Reservation {
   readonly #parts: ReservationParts;
   readonly #lease: Lease;
-  readonly #room: Room;
+  readonly #room: HoldRoom;
   #settled: Promise<void> | null = null;
 
   constructor(parts: ReservationParts) {
     this.#parts = parts;
     this.#lease = new Lease(parts);
-    this.#room = new Room(parts, this.#lease);
+    this.#room = new HoldRoom(parts, this.#lease);
   }
 
   get grant(): Granted {
@@ -129,7 +129,7 @@ export class HeldReservation implements Reservation {
       ...facts,
       limits: limits.now().plan,
       usage: booked,
-      nanos: whole(nanos, nanos_max),
+      nanos: wholeUpTo(nanos, nanos_max),
       ...ending,
     });
     void taken?.correct(promptTokens(booked) + booked.outputTokens);

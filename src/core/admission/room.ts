@@ -1,13 +1,13 @@
 /**
- * The room of a hold: how many output tokens it covers, and its growth. It grows when half of its last step is used,
+ * The size of a hold: how many output tokens it covers, and how it grows. It grows when half of its last step is used,
  * before tokens beyond it leave; if it cannot grow, a window is used to its end, and generation ends. When limits have
- * changed, it is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
+ * changed, the hold is reviewed before anything more leaves (docs/design/usage.md, Limits that change).
  */
 import { costOf, tokensFor } from "../inference/money.ts";
 import { type Granted, type GrowAnswer, nanos_max, type RequestFacts, type StoppingLimit } from "../store/ledger.ts";
 import type { Batcher } from "./batcher.ts";
 import type { FollowedLimits, Limits } from "./followed-limits.ts";
-import { type HoldPlan, stepTokens, whole } from "./hold.ts";
+import { type HoldPlan, stepTokens, wholeUpTo } from "./hold.ts";
 import type { Lease } from "./lease.ts";
 import { stoppingLimit } from "./limited-by.ts";
 
@@ -19,11 +19,14 @@ export interface RoomParts {
   grant: Granted;
 }
 
-/** How far the hold grows at a time if the answer is longer than its cap, by the engine's doing or by our count. */
+/**
+ * How many tokens the hold grows at a time once the answer is longer than its cap, because the engine exceeded it or
+ * our count differs.
+ */
 const beyondCapTokens = 256;
 
-/** This is a class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
-export class Room {
+/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
+export class HoldRoom {
   readonly #parts: RoomParts;
   readonly #lease: Lease;
   #promptNanos: number;
@@ -35,7 +38,10 @@ export class Room {
   /** The edition of the limits under which the hold was granted. */
   #reviewed: Limits;
   #growing: Promise<void> | null = null;
-  /** There was no room to grow ahead of need. The growth is requested once more when the tokens are there. */
+  /**
+   * Whether the limits had no room when the hold tried to grow ahead of need. It tries once more when the tokens have
+   * come.
+   */
   #full = false;
   /** The limit that left no room for the last growth that was of no use. */
   #fullBy: StoppingLimit | null = null;
@@ -90,17 +96,17 @@ export class Room {
   }
 
   #nanosFor(tokens: number): number {
-    return whole(this.#promptNanos + costOf(tokens, this.#price), nanos_max);
+    return wholeUpTo(this.#promptNanos + costOf(tokens, this.#price), nanos_max);
   }
 
-  /** The tokens that the next growth is to cover: one step more, and the cap at most. */
+  /** The output tokens that the next growth is to cover: one step more, but at most the request's cap. */
   #target(): number {
     const { outputTokensCap } = this.#parts.hold;
     if (this.#wanted >= outputTokensCap) return this.#wanted + beyondCapTokens;
     return Math.min(Math.max(this.#wanted, this.#covered) + stepTokens, outputTokensCap);
   }
 
-  /** `least` is the number of tokens that it must cover to be of use. */
+  /** Asks the ledger to let the hold cover more tokens. `least`: fewer would be of no use. */
   async #grow(least: number): Promise<void> {
     await this.#ask(this.#nanosFor(Math.max(this.#target(), least)), this.#nanosFor(least), (answer) => {
       if (answer.answer === "full") this.#fullBy = stoppingLimit(answer.limits);
@@ -110,7 +116,8 @@ export class Room {
   }
 
   /**
-   * Gives back the hold beyond `left`, the tokens that may have left, as far as the changed limits have no room for it.
+   * Gives back the part of the hold that the changed limits have no room for. `left` tokens may have been delivered,
+   * and stay held.
    */
   async #review(left: number): Promise<void> {
     const current = this.#parts.limits.now();
@@ -141,7 +148,7 @@ export class Room {
       if (answer.answer === "gone") lease.lose();
       else answered(answer);
     } catch {
-      // Too late: the lease has ended by now, or was extended, and then the tokens ask again.
+      // The lease has ended, or was extended meanwhile; in that case the next token asks again.
     } finally {
       this.#growing = null;
     }

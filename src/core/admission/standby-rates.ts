@@ -1,7 +1,7 @@
 /**
- * Sliding rates without a store that all processes share: none is configured, or it is away. Each process then counts
- * by itself, against its share of each limit. For a minute after an outage, a request that the shared store takes must
- * also have room beside those that this process took meanwhile, so that they don't have two limits
+ * Sliding rates without a store that all processes share, because none is configured or it is away. Each process then
+ * counts by itself, against its share of each limit. For a minute after an outage, a request that the shared store
+ * admits must also fit beside those that this process admitted by itself, so that the limit does not count twice
  * (docs/design/usage.md, Sliding limits).
  */
 import {
@@ -11,11 +11,14 @@ import {
   type RateRequest,
   type Rates,
   type RateTaken,
-  tightest,
+  tightestReadings,
 } from "../store/rates.ts";
 import type { Clock } from "../time/clock.ts";
 
-/** Rates of a process that counts its share. `processes`: the number of those that live now. */
+/**
+ * Rates that are counted in this process alone, against its share of each limit. `processes`: the number of running
+ * processes.
+ */
 export function sharedRates(own: OwnRates, processes: () => number): Rates {
   return {
     take: (request) => own.take(request, processes()),
@@ -30,13 +33,13 @@ export interface StandbyParts {
   own: OwnRates;
   share: Rates;
   clock: Clock;
-  /** Called with the reason when the first store goes away, and with null when it is back. */
+  /** Called with the reason when the shared store goes away, and with null when it is back. */
   turned?: (cause: unknown) => void;
 }
 
-/** After a failure the first store is left alone for this long; then one request tries it. */
+/** After a failure the shared store is left alone for this long; then one request tries it. */
 const retry_ms = 1_000;
-/** Shared entries of one second end up to a second late. */
+/** How long both counts apply after an outage. The entries of the shared store end up to a second late. */
 const both_ms = minute_ms + 1_000;
 
 export function standbyRates({ first, own, share, clock, turned }: StandbyParts): Rates {
@@ -70,7 +73,7 @@ export function standbyRates({ first, own, share, clock, turned }: StandbyParts)
     return answer.answer === "taken" && sinceFailure_ms() < both_ms ? both(request, answer) : answer;
   }
 
-  /** A request that the first store has taken counts here too, or else is given back. */
+  /** Takes from this process's own count as well; if that has no room, gives back what the shared store has granted. */
   async function both(request: RateRequest, one: RateTaken): Promise<RateAnswer> {
     const other = await own.take(request);
     if (other.answer === "taken") return together(one, other);
@@ -95,7 +98,7 @@ export function standbyRates({ first, own, share, clock, turned }: StandbyParts)
 function together(one: RateTaken, other: RateTaken): RateTaken {
   return {
     answer: "taken",
-    readings: tightest([one.readings, other.readings]),
+    readings: tightestReadings([one.readings, other.readings]),
     async giveBack() {
       await Promise.all([one.giveBack(), other.giveBack()]);
     },

@@ -5,7 +5,10 @@
 import type { ClockRange } from "../store/ledger.ts";
 
 export interface StoreClock {
-  /** The range of the store's clock when a message that leaves now arrives there; null before the first answer. */
+  /**
+   * The store's clock when a message that is sent now arrives there, as the earliest and latest reading; null before
+   * its first answer.
+   */
   range(now_ms: number): ClockRange | null;
   /**
    * Reports whether the clock was set since the last answer, by more than `tolerance_ms`. It read `at` between these

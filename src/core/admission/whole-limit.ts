@@ -1,6 +1,6 @@
 /**
- * The refusal of a request that can never pass: the least that it must hold is above a whole limit, so that no reset
- * helps and waiting is in vain. It says which limit that is, whose, its size, and what was asked for. Rules:
+ * The refusal of a request that can never pass: the least that it must hold is more than a whole limit, so that waiting
+ * is in vain. It says which limit that is, whose, its size, and what was asked for. Rules:
  * docs/design/errors-and-streams.md, Limits and their errors. Pure.
  */
 
@@ -14,21 +14,21 @@ import {
   forModels,
   limitedShown,
   minuteLimit,
-  named,
   needs,
   type RefusalWords,
   spanNames,
+  subjectNamed,
 } from "./limit-words.ts";
 
 export interface WholeLimit extends Limited {
   limit: WindowKind | "tokens_per_minute";
-  /** Nanos of a window, or tokens of a minute. */
+  /** The limit's size: nanos of a window, or tokens of a minute. */
   value: number;
   /** The extra usage that relieves the organization's windows; absent for every other limit. */
   extra?: { enabled: boolean; capNanos: number | null; available: number };
 }
 
-/** `needed` is counted in what the limit counts. */
+/** The fault. `needed` is in the unit of the limit, nanos or tokens. */
 export function beyondWholeLimit(whole: WholeLimit, needed: number, words: RefusalWords): Fault {
   const { limit, value, extra } = whole;
   const { plan, currency, inWords } = words;
@@ -40,7 +40,7 @@ export function beyondWholeLimit(whole: WholeLimit, needed: number, words: Refus
     : `${inWords(value)}${forModels(whole)} ${spanNames[limit]}`;
   const nor = extra?.enabled ? ` and its ${inWords(extra.capNanos ?? 0)} ${spanNames.extra}` : "";
   const less = isMinute ? "Send less input" : "Send less input, choose a cheaper model";
-  const message = `${asked}, more than the ${named(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
+  const message = `${asked}, more than the ${subjectNamed(whole, words)}'s whole ${size}${nor}. ${less}, or ${askAdvice(whole, extra)}.`;
   return new Fault("usage_limit_reached", message, {
     headers: { "x-should-retry": "false" },
     limit: { ...limitedOf(whole), name: limit, limit: value, used: null, needed },

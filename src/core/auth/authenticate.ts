@@ -1,11 +1,11 @@
 /**
- * THE MODULE AUTH: who is calling. The form of a key (key.ts), where a request carries it (credential.ts), what the
- * directory's answer means (verdict.ts), what unknown ones may cost (unknown-credentials.ts), which secrets there are
- * (existing-secrets.ts), and whom a key stands for (here).
+ * THE MODULE AUTH: finds out who is calling. key.ts has the form of a key; credential.ts finds it in a request;
+ * verdict.ts interprets the directory's answer; unknown-credentials.ts bounds the cost of unknown keys;
+ * existing-secrets.ts knows which secrets exist. This file puts them together.
  *
- * A node asks the directory once a second for a key in use (docs/design/keys.md, A known key is at most one second old).
- * Answers are immutable values (docs/design/keys.md, Cached answers are replaced, never changed). An answer is kept until
- * the next deadline in it (docs/design/keys.md, Deadlines are exact to the millisecond).
+ * A node asks the directory once a second for a key in use (docs/design/keys.md, A known key is at most one second
+ * old). Answers are immutable values (docs/design/keys.md, Cached answers are replaced, never changed). An answer is
+ * kept until the next deadline in it (docs/design/keys.md, Deadlines are exact to the millisecond).
  */
 import { Fault } from "../inference/fault.ts";
 import type { Directory, Scope } from "../store/directory.ts";
@@ -36,15 +36,15 @@ import {
 export interface AuthenticatorLimits extends UnknownCredentialLimits {
   /** How long an answer of the directory is valid without a revocation message. */
   cache_ms: number;
-  /** Known keys, and separately unknown ones: a flood of guesses evicts nobody. */
+  /** How many known keys are cached, and separately how many unknown ones: a flood of guesses evicts no known key. */
   cache_entries_max: number;
   /** Look-ups that run at once; beyond it, requests are refused as `overloaded`. */
   lookups_max: number;
-  /** How long a request waits for a look-up before it is `storage_unavailable`. Asked for each look-up. */
+  /** How long a request waits for a look-up before it fails with `storage_unavailable`. Called for each look-up. */
   lookup_ms(): number;
-  /** How often the last use of keys is written down. */
+  /** How often the time of last use of keys is written to the store. */
   touch_ms: number;
-  /** How long a request waits for a note of its use, where it has to be written first. */
+  /** How long a request waits for its key's last use to be written, if it has to be written first. */
   note_ms: number;
 }
 
@@ -63,19 +63,21 @@ export interface Authenticator {
    * Throws Fault: 401, 403 `organization_suspended`, 429 `rate_limit_exceeded`, 503 `storage_unavailable` or `overloaded`.
    */
   authenticate(headers: HeaderSource, address: string): Promise<Principal>;
-  /** The same, for a secret of which only the hash is known. No client can send one. */
+  /**
+   * Authenticates by the hash of a secret. For calls from inside the service: a client can only send the secret itself.
+   */
   authenticateSecret(secretHash: Uint8Array, address: string): Promise<Principal>;
   /**
-   * The directory's answer for a secret that was valid before, at most one second old. Rejects if the directory cannot be
-   * asked.
+   * The directory's answer for a secret that was valid before, at most one second old. Rejects if the directory does
+   * not answer.
    */
   standing(secretHash: string): Promise<Verdict>;
   /**
-   * Something changed about this key, organization or person (its id): the next request asks the directory. `secretHash` is
-   * the hash of a new secret of the key, in hexadecimal digits.
+   * Forgets what is known about a changed key, organization or person (its id), so that the next request asks the
+   * directory. `secretHash`: the hash of a new secret of the key, in hexadecimal digits.
    */
   forget(id: string, secretHash?: string): void;
-  /** Keys that are remembered because they do not exist. */
+  /** The number of keys that are remembered as not existing. */
   absent(): number;
   /** Writes down the last uses that are still unwritten. Never rejects. */
   stop(): Promise<void>;
@@ -91,7 +93,7 @@ export function authenticator(options: {
   directory: Directory;
   now_ms: () => number;
   limits?: Partial<AuthenticatorLimits>;
-  /** If it is absent, a secret is unknown until it was looked up or announced. */
+  /** The secrets that are known to exist. Absent: a secret counts as unknown until it was looked up or announced. */
   existing?: Pick<ExistingSecrets, "has" | "add">;
   /** The settings in force for the keys of people; absent or null: the settings end none of them. */
   policy?: () => PeoplePolicy | null;
@@ -157,10 +159,10 @@ export function authenticator(options: {
     }
   }
 
-  /** A promise only where the directory has to be asked. */
+  /** Returns a promise only if the directory has to be asked. */
   function verdictOn(hash: string, key: Uint8Array, address: string): Verdict | Promise<Verdict> {
     const now = now_ms();
-    return remembered.verdict(hash, now) ?? answered(lookUp(hash, key, now, address), limits.lookup_ms());
+    return remembered.verdict(hash, now) ?? verdictWithin(lookUp(hash, key, now, address), limits.lookup_ms());
   }
 
   function verdictOnKey(headers: HeaderSource, address: string): Verdict | Promise<Verdict> {
@@ -186,7 +188,7 @@ export function authenticator(options: {
     if (verdict.admits?.(address) === false) throw new AddressNotAllowed(verdict.principal);
     const { id } = verdict.principal.key;
     if (!verdict.isToNote) uses.add(id, address);
-    // Once it is noted, the directory knows, and the next request asks it.
+    // The use is in the directory now, so what is remembered of the key is out of date.
     else if (await uses.note(id, address)) remembered.forget(id);
     return verdict.principal;
   }
@@ -225,7 +227,7 @@ export function authenticator(options: {
   };
 }
 
-/** Throws Fault `missing_scope`, which names it. */
+/** Throws Fault `missing_scope`, which names the missing scope. */
 export function requireScope(principal: Principal, scope: Scope): void {
   if (principal.key.scopes.includes(scope)) return;
   throw new Fault(
@@ -234,8 +236,8 @@ export function requireScope(principal: Principal, scope: Scope): void {
   );
 }
 
-/** Waits for a look-up as long as a request can. A failure or a time-out is an outage of the store. */
-async function answered(answer: Promise<Verdict>, wait_ms: number): Promise<Verdict> {
+/** The verdict, if it comes in time. A failure or a time-out is an outage of the store. */
+async function verdictWithin(answer: Promise<Verdict>, wait_ms: number): Promise<Verdict> {
   try {
     return await within(answer, wait_ms, "the directory of keys");
   } catch (cause) {

@@ -19,7 +19,7 @@ const header_chars_max = 4096;
 /** The key's text, of right form and checksum. Throws Fault `missing_api_key` or `invalid_api_key`. */
 export function credentialOf(headers: HeaderSource): string {
   const authorization = headers.get("authorization") ?? "";
-  // Nearly all clients send it in this way.
+  // Nearly all clients send only this header, in this form.
   const sole = authorization.startsWith("Bearer ") ? authorization.slice("Bearer ".length) : "";
   if (isKey(sole)) return sole;
   const apiKey = headers.get("x-api-key") ?? "";
@@ -76,7 +76,7 @@ function isBlank(header: string): boolean {
   return header.length <= header_chars_max && valuesOf(header).every((value) => value.replace(bearer, "") === "");
 }
 
-/** The message says what to do, and never repeats what was sent. */
+/** The message of a 401. It says what to do, and never repeats what was sent. */
 function whatIsWrong(authorization: string, apiKey: string): string {
   if (valuesOf(authorization).some(isKey)) {
     return `The Authorization header has no scheme. Send it as '${bearerForm}'.`;

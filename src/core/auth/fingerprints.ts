@@ -1,14 +1,14 @@
 /**
- * FINGERPRINTS: a compact set of hashes, by the first 8 bytes of each. One typed array with open addressing, 8 bytes a
- * place; a quarter of the places is free at least. The hashes are of random secrets, so their bits are places as they are.
- * Pure.
+ * FINGERPRINTS: a compact set of hashes, which keeps the first 8 bytes of each. One typed array with open addressing, 8
+ * bytes an entry; at least a quarter of the entries is free. The hashes are of random secrets, so their own bits serve
+ * as the index. Pure.
  */
 import { fingerprint_bytes } from "../store/existing-secrets.ts";
 
 const places_min = 1024;
 
 export class Fingerprints {
-  /** Two words for each place. If both are 0, the place is free. */
+  /** Two words for each entry. If both are 0, the entry is free. */
   #words = new Uint32Array(2 * places_min);
   #size = 0;
 
@@ -76,7 +76,7 @@ export class Fingerprints {
   }
 }
 
-/** The fingerprint 0 would look like a free place, so another one stands for it. */
+/** The fingerprint as it is stored: 0 would mark a free entry, so another value stands for it. */
 function lasting(low: number, high: number): number {
   return low === 0 && high === 0 ? 1 : high;
 }

@@ -14,7 +14,7 @@ import type { Verdict } from "./verdict.ts";
 export interface VerifiedToken {
   keyHash: Uint8Array;
   issuedAt_ms: number;
-  /** How long it is still valid. */
+  /** How long the token is still valid. */
   lasts_ms: number;
 }
 
@@ -26,11 +26,11 @@ export interface TokenVerifier {
 }
 
 export interface KnownToken extends Pick<VerifiedToken, "keyHash" | "issuedAt_ms"> {
-  /** The same in hexadecimal digits. */
+  /** The token's SHA-256 in hexadecimal digits. */
   hash: string;
-  /** Monotonic. */
+  /** When the token ends, by the monotonic clock. */
   until_ms: number;
-  /** The settings by which it was verified: with other settings, the verdict may differ. */
+  /** The settings under which the token was verified: under other settings, the verdict may differ. */
   settings: Identity | null;
   /** The last verdict on the key, and the one on this token that follows from it. */
   seen: Verdict | null;
@@ -38,16 +38,19 @@ export interface KnownToken extends Pick<VerifiedToken, "keyHash" | "issuedAt_ms
 }
 
 export interface IdentityTokens {
-  /** The token of a request; null: it has none, or none is accepted. */
+  /** The identity token of a request; null: it has none, or none is accepted. */
   in(headers: HeaderSource): string | null;
-  /** A token that was verified before, or is verified now. Throws Fault. */
+  /** The token with its key, remembered or verified now. Throws Fault. */
   known(token: string, address: string): KnownToken | Promise<KnownToken>;
-  /** Counts a refused token; returns the answer, which is another one once its address has had too many. */
+  /** Counts a refused token, and returns the refusal to send: once its address has had too many, a 429. */
   failed: ReturnType<typeof unknownCredentials>["failed"];
 }
 
 export const tokens_max = 10_000;
-/** A check of a signature takes up to 150 µs, so these are one part in twenty of a core. */
+/**
+ * The verifications a second that may find an invalid token. One takes up to 150 µs, so all of them take a twentieth of
+ * a core.
+ */
 const fruitless: BucketSize = { burst: 300, per_second: 300 };
 /** Further checks for addresses that have no failure, while others use up the rest. */
 const unblemished: BucketSize = { burst: 100, per_second: 100 };

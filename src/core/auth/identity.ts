@@ -7,18 +7,18 @@ export interface Identity {
   serviceUrl: string | null;
   consoleUrl: string | null;
   issuers: readonly Issuer[];
-  /** In the order in which they count. */
+  /** The rules of membership in their order: the first match in an organization counts. */
   rules: readonly Rule[];
-  /** How long the last groups count after an answer without any. */
+  /** How long a person's last known groups stay valid while the issuer sends none. */
   groupsMaxAge_ms: number;
-  /** The fate of the keys of somebody who lost the membership. */
+  /** Whether the keys of a person who lost the membership are revoked. */
   keysOfLeavers: "revoke" | "keep";
   /** How long a session of the console lasts without use, and in all. */
   sessionIdle_ms: number;
   sessionMax_ms: number;
   /** How long a person's keys work after the issuer last confirmed the person. */
   confirmedMax_ms: number;
-  /** Whether sign-ins of Claude Code take their models from here. */
+  /** Whether a sign-in of Claude Code also gives it the list of models. */
   claudeCodeSettings: boolean;
 }
 
@@ -26,28 +26,28 @@ export interface Identity {
 export interface Issuer {
   /** Exactly the text of `iss`. */
   issuer: string;
-  /** The text on the button that signs in. */
+  /** The name of the issuer on the sign-in button. */
   name: string;
-  /** Null: nobody signs in by it. */
+  /** The client id for sign-ins; null: nobody signs in through this issuer. */
   clientId: string | null;
   clientSecret: string | null;
-  /** Scopes that a sign-in asks for, and further parameters of its authorization request. */
+  /** The scopes that a sign-in asks for. `parameters`: further parameters of its authorization request. */
   scopes: readonly string[];
   parameters: Readonly<Record<string, string>>;
-  /** Audiences of tokens that are accepted from callers; none: no token is. */
+  /** The audiences that a caller's identity token may have; none: no token is accepted. */
   audiences: readonly string[];
   algorithms: readonly string[];
-  /** The claims that together say who somebody is. */
+  /** The claims that together identify a person. */
   subject: readonly string[];
   groupsClaim: string;
 }
 
 /** A line of the rules: people who have the claim get the membership. */
 export interface Rule {
-  /** Null: the only issuer. */
+  /** The issuer to which the rule applies; null: the only one. */
   issuer: string | null;
   claim: string;
-  /** The text in the list of that claim, or the text that it is. */
+  /** The wanted value of the claim: an item of its list (`has`), or its whole text (`is`). */
   wanted: { has: string } | { is: string };
   role: PersonRole;
   kind: PersonKind;

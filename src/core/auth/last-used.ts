@@ -16,8 +16,8 @@ const stop_ms = 3000;
 export interface LastUsed {
   add(keyId: string, address: string): void;
   /**
-   * Writes it now; other requests with the same key wait for the same write. Answers whether it was written in time. If
-   * not, a later write has it, and the request is served nevertheless. Never rejects.
+   * Writes a key's use at once; other requests with the same key wait for the same write. Returns whether it was
+   * written in time. If not, a later write has it, and the request is served nevertheless. Never rejects.
    */
   note(keyId: string, address: string): Promise<boolean>;
   /** Writes what is left, for 3 s at most. Never rejects. */
@@ -53,7 +53,8 @@ export function lastUsed(options: {
   }
 
   function add(keyId: string, address: string): void {
-    // The first use in several seconds stands for all of them, so that other requests need not find their address.
+    // Only the first use of a key between two writes is recorded, so that other requests need not look up their
+    // address.
     if (waiting.has(keyId) || waiting.size >= waiting_keys_max) return;
     waiting.set(keyId, address);
     writes.ask(options.every_ms);

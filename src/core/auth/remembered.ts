@@ -1,14 +1,14 @@
 /**
- * REMEMBERED: what the directory said of keys, by the hash of their secret. Keys that exist and keys that don't are kept
- * apart, so a flood of guesses evicts no key. An entry that is too old no longer counts, but its key is still known:
- * its look-ups come before those of unknown keys (docs/design/keys.md, Unknown keys). Pure.
+ * REMEMBERED: the directory's last verdict on each key, by the hash of its secret. Keys that exist and keys that don't
+ * are kept apart, so a flood of guesses evicts no key. An entry that is too old no longer counts, but its key is still
+ * known: its look-ups come before those of unknown keys (docs/design/keys.md, Unknown keys). Pure.
  */
 import { concerns, isUnknown, type Verdict } from "./verdict.ts";
 
 export interface Entry {
-  /** Null: it exists, and nothing else is known of it yet. */
+  /** Null: the key exists, and nothing else is known of it yet. */
   verdict: Verdict | null;
-  /** Monotonic; from here on the directory is asked again. */
+  /** Until when the verdict is valid, by the monotonic clock; then the directory is asked again. */
   until_ms: number;
 }
 
@@ -49,7 +49,7 @@ export class Remembered {
     if (cache.size > this.entries_max) cache.delete(cache.keys().next().value as string);
   }
 
-  /** Forgets keys that do not exist when their time is over. They are nearly in the order of their age. */
+  /** Forgets keys that do not exist when their entries have expired. The entries are nearly in order of age. */
   #sweep(now: number): void {
     for (const [hash, { until_ms }] of this.#absent) {
       if (now < until_ms) return;
@@ -57,12 +57,12 @@ export class Remembered {
     }
   }
 
-  /** Forgets what was said of this key, or of the keys of this organization. */
+  /** Forgets the verdicts on this key, or on the keys of this organization or person (its id). */
   forget(id: string): void {
     for (const entry of this.#known.values()) if (entry.verdict && concerns(entry.verdict, id)) outdate(entry);
   }
 
-  /** Adds the hash of a key that was created a moment ago. */
+  /** Notes that a key with this hash was created a moment ago. */
   expect(hash: string): void {
     const until_ms = Number.NEGATIVE_INFINITY;
     this.keep(hash, { verdict: null, until_ms }, until_ms);

@@ -1,7 +1,7 @@
 /**
- * Derives memberships from the claims of an issuer (docs/identity.md, Rules). A claim counts only in the form that a rule
- * asks for: a text is no list of one, a list no text, and an e-mail address counts only if the issuer has verified it.
- * Pure.
+ * Derives memberships from the claims of an issuer (docs/identity.md, Rules). A claim matches only in the form that a
+ * rule names: a text is not a list of one, a list is not a text, and an e-mail address counts only if the issuer has
+ * verified it. Pure.
  */
 import { isPlain } from "../inference/plain-text.ts";
 import type { NamedMembership, PersonKind } from "../store/people.ts";
@@ -18,14 +18,17 @@ function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
   return "is" in wanted ? found === wanted.is : Array.isArray(found) && found.includes(wanted.has);
 }
 
-/** The e-mail address in lower case; null unless the issuer says that it is verified. Some issuers say so in words. */
+/**
+ * The e-mail address in lower case; null unless the issuer says that it is verified (some issuers send the text
+ * "true").
+ */
 export function verifiedEmail(claims: Claims): string | null {
   const email = ownIn(claims, "email");
   const isVerified = [true, "true"].includes(ownIn(claims, "email_verified") as boolean | string);
   return typeof email === "string" && isPlain(email) && isVerified ? email.toLowerCase() : null;
 }
 
-/** A claim by its name; else, as Keycloak nests them, by a path with dots. */
+/** A claim by its name; if there is none, by a path with dots into nested objects, as Keycloak sends them. */
 export function claimIn(claims: Claims, name: string): unknown {
   const whole = ownIn(claims, name);
   if (whole !== undefined || !name.includes(".")) return whole;
@@ -38,7 +41,7 @@ function ownIn(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** The membership that each rule gives; the first in an organization counts. */
+/** The memberships that the rules give; in each organization the first rule counts. */
 export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
   const places = new Set<string | null>();
   return rules.flatMap(({ organization, team, role, scopes, models }) => {
@@ -48,12 +51,12 @@ export function membershipsBy(rules: readonly Rule[]): NamedMembership[] {
   });
 }
 
-/** The first rule that gives something in an organization. An identity token calls with its rights. */
+/** The first rule that gives a membership in an organization: an identity token calls with its rights. */
 export function callingRule(rules: readonly Rule[]): (Rule & { organization: string }) | null {
   return rules.find((rule): rule is Rule & { organization: string } => rule.organization !== null) ?? null;
 }
 
-/** The kind that the first rule gives. */
+/** The kind (person or service) that the first rule gives. */
 export function kindBy(rules: readonly Rule[]): PersonKind {
   return rules[0]?.kind ?? "person";
 }
@@ -76,8 +79,9 @@ const groups_max = 2000;
 const group_chars_max = 500;
 
 /**
- * The groups of an answer; one that is no plain text is none. `absent`: it has none. `overflowing`: there are more than fit into a token (Entra says so in
- * `_claim_names` or `hasgroups`) or than anybody has.
+ * The names of the groups in a claim; those that are no plain text are left out. `absent`: the claim is missing.
+ * `overflowing`: there are more groups than fit into a token (Entra says so in `_claim_names` or `hasgroups`) or than
+ * are read.
  */
 export function groupsIn(claims: Claims, claim: string): readonly string[] | "absent" | "overflowing" {
   const found = claimIn(claims, claim);
@@ -90,13 +94,13 @@ export function groupsIn(claims: Claims, claim: string): readonly string[] | "ab
   return isElsewhere || groups.length > groups_max ? "overflowing" : [...new Set(groups)];
 }
 
-/** Somebody's groups of the last answer that had them. */
+/** A person's groups from the last answer that had them. */
 export interface EarlierGroups {
   groups: readonly string[];
   groupsAt: Date | null;
 }
 
-/** The claims, with the last groups where an answer has none and they are not too old. */
+/** The claims, with the person's earlier groups added if the answer has none and they are not too old. */
 export function withGroups(
   claims: Claims,
   { claim, maxAge_ms }: { claim: string; maxAge_ms: number },
@@ -109,7 +113,7 @@ export function withGroups(
   return { ...claims, [claim]: isFresh ? earlier.groups : [] };
 }
 
-/** The result of the rules in force for somebody. */
+/** The memberships, kind and rights that the rules give to a person with these claims. */
 export function judged(identity: Identity, issuer: Issuer, claims: Claims) {
   const rules = matching(identity.rules, issuer, claims);
   return { rules, kind: kindBy(rules), memberships: membershipsBy(rules), calling: callingRule(rules) };

@@ -1,7 +1,8 @@
 /**
- * Small secrets at rest, such as an issuer's refresh tokens: encrypted and authenticated (AES-256-GCM) with the keys of
- * SLUICE_SECRET_KEY. The first key seals; each opens the secrets that it sealed, so a key can be replaced (docs/identity.md, The
- * secret key). The name of its place is sealed with a secret, which therefore opens in no other place.
+ * Encrypts small secrets at rest, such as an issuer's refresh tokens, with AES-256-GCM and the keys of
+ * SLUICE_SECRET_KEY. The first key seals; each opens the secrets that it sealed, so a key can be replaced
+ * (docs/identity.md, The secret key). A secret is bound to the name of the place where it is stored: it cannot be
+ * opened in any other.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import type { Sealing } from "../store/sealing.ts";
@@ -13,7 +14,7 @@ const tag_bytes = 16;
 const head_bytes = 1 + keyId_bytes + nonce_bytes;
 const key_bytes = 32;
 
-/** The keys of the variable's text: one or two, each 32 bytes in base64. Null: it has another form. */
+/** The keys in the text of SLUICE_SECRET_KEY: one or two, each 32 bytes in base64. Null: the text has another form. */
 export function secretKeysIn(text: string): Uint8Array[] | null {
   const keys = text
     .split(/[\s,]+/)

@@ -12,14 +12,14 @@ import type { Authenticator } from "./authenticate.ts";
 import { endsWhatRuns, noActivePlan, type Principal, refusedAs, type Verdict } from "./verdict.ts";
 
 export interface Standing extends Disposable {
-  /** The caller, as the directory said last. */
+  /** The caller, as the directory last described it. */
   readonly principal: Principal;
 }
 
 export interface Standings {
   /** Watches a request until it is disposed: `end` is called with the reason why it may not go on. */
   begin(principal: Principal, end: (fault: Fault) => void): Standing;
-  /** Something changed about this key, organization or person (its id). */
+  /** Looks at the requests of a key, organization or person (its id) that has changed. */
   changed(id: string): void;
   stop(): Promise<void>;
 }
@@ -31,18 +31,18 @@ interface Holder {
 }
 
 const every_ms = 1_000;
-/** The number of look-ups at a time, so that those of new requests find a place. */
+/** The most look-ups for running requests at a time: the rest of the limit is left to new requests. */
 const asked_max = 32;
 
 export function standings(parts: {
   authenticator: Pick<Authenticator, "standing">;
-  /** Whether the running request is ended; otherwise it only follows its organization's plan. */
+  /** Whether this look may end the request; otherwise it only follows its organization's plan. */
   ends: boolean;
   every_ms?: number;
   clock?: Pick<Clock, "after">;
 }): Standings {
   const holders = new Map<string, Holder>();
-  /** The holders by the ids of their keys, organizations and people, because a message concerns only one of those. */
+  /** The holders by the ids of their keys, organizations and people, because a message names only one of those. */
   const concerned = new Map<string, Set<Holder>>();
   const times_ms = { every: parts.every_ms ?? every_ms };
   const looks = repeating(() => look([...holders.values()]), times_ms, parts.clock);
@@ -58,7 +58,7 @@ export function standings(parts: {
     try {
       verdict = await parts.authenticator.standing(holder.principal.secretHash);
     } catch {
-      // The store is away: running requests go on within their leases, until the next look.
+      // The store is away: running requests go on until the end of their leases, or the next look.
       return;
     }
     if ("principal" in verdict) holder.principal = verdict.principal;
@@ -110,7 +110,7 @@ function idsOf({ key, organization, person }: Principal): string[] {
   return [key.id, organization.id, ...(person ? [person.id] : [])];
 }
 
-/** The fault that ends a running request, if one does. */
+/** The fault that ends a running request; null: it may go on. */
 function refusalTo(verdict: Verdict): Fault | null {
   if ("principal" in verdict) return verdict.principal.organization.plan === null ? noActivePlan() : null;
   return endsWhatRuns(verdict.refusal) ? refusedAs(verdict) : null;

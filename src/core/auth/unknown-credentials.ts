@@ -1,10 +1,11 @@
 /**
- * UNKNOWN CREDENTIALS: bounds on the cost of keys that this node has never seen or heard of. Anybody can compute the
- * checksum of a key, so each made-up one asks for a look-up. Two bounds, and one owner of both (docs/design/keys.md,
- * Unknown keys):
+ * UNKNOWN CREDENTIALS: bounds the cost of keys that this node has never seen or heard of. Anybody can compute the
+ * checksum of a key, so each made-up one causes a look-up. There are two bounds (docs/design/keys.md, Unknown keys):
  *
- * - look-ups of unknown keys: so many at a time, and so many a second that find nothing. One that finds a key costs nothing.
- * - failures of an address: so many a minute, whatever was wrong. Beyond, its unknown keys are refused unseen.
+ * - for look-ups of unknown keys: how many run at a time, and how many a second may find nothing. One that finds a key
+ *   costs nothing.
+ * - for failures of an address: how many a minute, for any reason. Beyond that, its unknown keys are refused without a
+ *   look-up.
  *
  * A refusal without a look-up is also answered slowly (`SlowRefusal`).
  */
@@ -14,7 +15,7 @@ import { Bucket, type BucketSize } from "../time/bucket.ts";
 export interface UnknownCredentialLimits {
   /** Look-ups of unknown credentials that run at once; further ones wait. */
   unknown_lookups_max: number;
-  /** Look-ups that find nothing. */
+  /** The look-ups a second that may find nothing. */
   fruitless_lookups: BucketSize;
   /** Further fruitless look-ups, for addresses without a failure that is remembered. Absent: none. */
   unblemished?: BucketSize;
@@ -34,9 +35,9 @@ export const unknownCredentialLimits: UnknownCredentialLimits = {
 export class SlowRefusal extends Fault {}
 
 export interface UnknownCredentials {
-  /** A look-up's place, for an unknown credential from this address. Throws `SlowRefusal` where there is none. */
+  /** Waits until a look-up may run, for an unknown credential from this address. Throws `SlowRefusal` if none may. */
   enter(address: string): Promise<{ leave(isFound: boolean): void }>;
-  /** Counts a refused credential; what to answer in its place, once its address has had too many. */
+  /** Counts a refused credential, and returns the refusal to send: once its address has had too many, a 429. */
   failed(address: string, refusal: Fault): Fault;
 }
 
@@ -57,7 +58,7 @@ export function unknownCredentials(limits: UnknownCredentialLimits, now_ms: () =
     return bucket;
   }
 
-  /** While a look-up waits for it, a place is handed on instead of freed. */
+  /** A place that a look-up waits for is handed on instead of freed. */
   function next(): void {
     const first = queue.shift();
     if (first) first();

@@ -1,11 +1,11 @@
-/** The verdict on a key: its principal, or the reason for its refusal, and until when it is valid. Pure. */
+/** The verdict on a key: its principal or the reason for its refusal, and until when the verdict is valid. Pure. */
 import { Fault } from "../inference/fault.ts";
 import { type Credential, type KeyPerson, useNoted_ms } from "../store/directory.ts";
 import type { RatesOverPlan } from "../store/over-plan.ts";
 import { unauthorized } from "./credential.ts";
 import { liesIn } from "./network.ts";
 
-/** The caller. The requests of a second share it: never write to it. */
+/** The caller. The requests of one second share the object: never write to it. */
 export interface Principal {
   readonly key: Readonly<Credential["key"]>;
   readonly organization: Readonly<Credential["organization"]>;
@@ -15,15 +15,16 @@ export interface Principal {
   /** Null if the key belongs to no person. */
   readonly person: { readonly id: string; readonly notBefore: Date | null } | null;
   /**
-   * The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. After an identity
-   * token: the hash of its key's secret, a space, and when the token was issued, in milliseconds.
+   * The hash of the secret that was sent, in hexadecimal digits, with which the directory is asked again. For an
+   * identity token: the hash of its key's secret, a space, and the time of issue of the token in milliseconds.
    */
   readonly secretHash: string;
 }
 
 /**
- * Whether a caller may see what was made for this person, in the caller's own organization (null: for nobody): a person sees
- * the person's own, and a caller without a person all (docs/protocols.md, Whose responses).
+ * Whether a caller may see what was made for this person in the caller's own organization (null: it was made for no
+ * person). A person sees only the person's own; a caller without a person sees everything (docs/protocols.md, Whose
+ * responses).
  */
 export function maySee({ person }: Pick<Principal, "person">, maker: string | null): boolean {
   return person === null || person.id === maker;
@@ -33,13 +34,13 @@ export function maySee({ person }: Pick<Principal, "person">, maker: string | nu
 type Ids = readonly [keyId: string, organizationId: string, ...personId: string[]];
 export type Verdict =
   /**
-   * `admits` is there if the key may be used only from some addresses. `isToNote`: the use must be written before the
-   * request is served, because by the last written use the key could end as unused.
+   * `admits`: set if the key may be used only from some addresses. `isToNote`: the use must be written before the
+   * request is served, because a key that seems unused could end.
    */
   | { principal: Principal; admits?: (address: string) => boolean; isToNote?: true }
   | { refusal: keyof typeof suspensions; ids: Ids }
   | { refusal: keyof typeof refusals; ids: Ids | null };
-export type Refusal = Extract<Verdict, { refusal: string }>["refusal"];
+export type CredentialRefusal = Extract<Verdict, { refusal: string }>["refusal"];
 
 /** The settings for the keys of people. */
 export interface PeoplePolicy {
@@ -56,7 +57,7 @@ const suspensions = {
   person_suspended: { code: "person_suspended", message: "You are suspended. Ask your administrator." },
 } as const;
 
-/** A valid key of an organization or a person that is not served. The caller is still known. */
+/** A valid key whose organization or person is suspended. The caller is still known. */
 export class Suspended extends Fault {
   constructor(
     what: keyof typeof suspensions,
@@ -67,7 +68,7 @@ export class Suspended extends Fault {
   }
 }
 
-/** A valid key, used from an address that is not among its own. */
+/** A valid key, used from an address that its list does not allow. */
 export class AddressNotAllowed extends Fault {
   readonly keyId: string;
   readonly organizationId: string;
@@ -112,7 +113,7 @@ function isToNote({ key, ends, readAt }: Credential): boolean {
   return key.lastUsedAt === null || readAt.getTime() - key.lastUsedAt.getTime() >= useNoted_ms;
 }
 
-/** The verdict on an identity token that was issued at this instant, from the one on its key. */
+/** The verdict on an identity token that was issued at this instant, derived from the verdict on its key. */
 export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
   if ("refusal" in verdict) return verdict;
   const { key, organization, person, secretHash } = verdict.principal;
@@ -122,7 +123,7 @@ export function issuedAt(verdict: Verdict, issuedAt_ms: number): Verdict {
   return { ...verdict, principal };
 }
 
-/** A person's key may do no more than the membership allows, and a token exactly that. */
+/** The key's rights, limited to those of the person's membership; an identity token has exactly the membership's. */
 function keyOf({ key, person }: Credential): Credential["key"] {
   if (!person?.rights) return key;
   const { scopes, models } = person.rights;
@@ -135,7 +136,7 @@ function keyOf({ key, person }: Credential): Credential["key"] {
   };
 }
 
-function refusalOf(credential: Credential, policy: PeoplePolicy | null): Refusal | null {
+function refusalOf(credential: Credential, policy: PeoplePolicy | null): CredentialRefusal | null {
   const { key, secret, ends, organization, readAt } = credential;
   const over = (deadline: Date | null) => deadline !== null && readAt.getTime() >= deadline.getTime();
   if (key.revokedAt) return "revoked";
@@ -149,18 +150,24 @@ function refusalOf(credential: Credential, policy: PeoplePolicy | null): Refusal
   return organization.status === "active" ? null : "suspended";
 }
 
-function refusalByPerson({ person, secret, readAt }: Credential, policy: PeoplePolicy | null): Refusal | null {
+function refusalByPerson(
+  { person, secret, readAt }: Credential,
+  policy: PeoplePolicy | null,
+): CredentialRefusal | null {
   if (!person) return null;
   const { kind, suspendedAt, notBefore, rights } = person;
   if (suspendedAt) return "person_suspended";
-  // The secret of an identity token's key has no end, and its tokens are judged by their own instants.
+  // The secret of an identity token's key has no end; the token's own time of issue is judged instead.
   if (kind !== "key" && secret.expiresAt && notBefore && secret.createdAt < notBefore) return "signed_out";
   if (!rights && !(kind === "key" && policy?.keysOfLeavers === "keep")) return "no_membership";
   const until = confirmedUntil(person, policy);
   return until && readAt >= until ? "unconfirmed" : null;
 }
 
-/** When the key stops unless the issuer vouches for the person again. Each identity token is its word already. */
+/**
+ * When a person's key stops working unless the issuer confirms the person again; null: never. An identity token is such
+ * a confirmation itself.
+ */
 function confirmedUntil({ kind, confirmedAt }: KeyPerson, policy: PeoplePolicy | null): Date | null {
   return policy && kind !== "jwt" ? new Date(confirmedAt.getTime() + policy.confirmedMax_ms) : null;
 }
@@ -175,7 +182,7 @@ export function deadlineIn(credential: Credential | null, policy: PeoplePolicy |
   return Math.min(...deadlines.filter((ms) => ms > 0), Number.POSITIVE_INFINITY);
 }
 
-/** `id` is that of a key, an organization or a person. */
+/** Whether the verdict depends on this key, organization or person (its id). */
 export function concerns(verdict: Verdict, id: string): boolean {
   if ("principal" in verdict) {
     const { key, organization, person } = verdict.principal;
@@ -195,12 +202,12 @@ export function refusedAs(verdict: Exclude<Verdict, { principal: Principal }>): 
   return new Suspended(refusal as keyof typeof suspensions, keyId, organizationId);
 }
 
-/** Whether running requests end too. If the key has only expired, they began in time and go on. */
-export function endsWhatRuns(refusal: Refusal): boolean {
+/** Whether running requests end with this refusal. They don't if the key has only expired: they began in time. */
+export function endsWhatRuns(refusal: CredentialRefusal): boolean {
   return ending.has(refusal);
 }
 
-const ending: ReadonlySet<Refusal> = new Set<Refusal>([
+const ending: ReadonlySet<CredentialRefusal> = new Set<CredentialRefusal>([
   "revoked",
   "replaced",
   "suspended",
@@ -209,7 +216,7 @@ const ending: ReadonlySet<Refusal> = new Set<Refusal>([
   "signed_out",
 ]);
 
-/** Its keys are valid, and only inference is refused. */
+/** The fault of an organization without a plan: its keys are valid, and only inference is refused. */
 export function noActivePlan(): Fault {
   return new Fault("no_active_plan", "The organization has no active plan. Ask your administrator to assign one.");
 }

@@ -1,12 +1,12 @@
 /**
- * The items of one body that were seen before: they are passed over when the body is looked over, left out when it is
- * parsed, and put in then. Whatever is unusual about a body, all of it is parsed instead, so its outcome is the same.
+ * The items of one body that were seen before: the scan passes over them, the parser leaves them out, and their values
+ * are put in afterwards. If anything about a body is unusual, all of it is parsed instead, with the same outcome.
  * Rules: docs/design/service.md, Items that were seen before.
  */
-import type { CachedItem, ItemCache, ItemShape, Place } from "./item-cache.ts";
+import type { CachedItem, ItemCache, ItemShape, ListPosition } from "./item-cache.ts";
 import { closingBrace, closingBracket, colon, comma, digitZero, isBlank, openingBracket } from "./json-bytes.ts";
 
-/** Smaller items are parsed as quickly. */
+/** Smaller items are not looked up: parsing them is as quick. */
 const item_bytes_min = 64;
 
 /** Further items of a body are not looked up. */
@@ -15,18 +15,18 @@ const items_max = 2048;
 /** The items of lists that have to be checked, by list: all but those that were seen before. */
 export type UnseenItems = Readonly<Record<string, readonly unknown[]>>;
 
-/** A list of the body whose items are looked up, or a text, which is its only item. */
+/** A member of the body whose value is looked up: a list with its items, or a text, which is its only item. */
 interface List {
   name: string;
   isText: boolean;
-  /** Who may find its items, and the seed of their hashes. */
+  /** The organization whose items are found, and the seed of their hashes. */
   owner: string;
   seed: number;
-  /** The index of the item that is read. */
+  /** The index of the item that is scanned. */
   index: number;
-  head: Place;
-  /** The place of the item that is expected, because it followed the one before it the last time. */
-  expected: Place | null;
+  head: ListPosition;
+  /** The position after the last item. The item that followed it in an earlier body is expected there again. */
+  expected: ListPosition | null;
 }
 
 interface Item {
@@ -36,7 +36,7 @@ interface Item {
   to: number;
   hash: number;
   shape: ItemShape;
-  /** Null if it was not seen before. */
+  /** The equal item of an earlier body; null if there is none. */
   cached: CachedItem | null;
   value: unknown;
 }
@@ -55,10 +55,10 @@ export class BodyItems {
   #named: string | null = null;
   #list: List | null = null;
   #begun: Begun | null = null;
-  /** The bytes that are left out. */
+  /** The bytes of all items that were found. */
   #found_bytes = 0;
   #body: Readonly<Record<string, unknown>> | null = null;
-  /** The items that were found, together. */
+  /** The items that were found, and the values and members in them. */
   readonly found = { items: 0, values: 0, members: 0 };
 
   /** `names`: the lists of the body whose items are looked up. Nobody but the owner finds its items. */
@@ -68,19 +68,19 @@ export class BodyItems {
     this.#names = names;
   }
 
-  // The calls of the scan. Places in a piece are relative to it; `base` is the number of bytes before it.
+  // The calls of the scan. Positions are relative to the piece; `base` is the number of bytes before it.
 
   /** The name of a member of the body, whose value follows. */
   named(piece: Uint8Array, from: number, to: number): void {
     this.#named = this.#names.find((name) => isText(piece, from, to, name)) ?? null;
   }
 
-  /** A member of the body is over. */
+  /** A member of the body has ended. */
   unnamed(): void {
     this.#named = null;
   }
 
-  /** An object or array opens that is the value of a member of the body. */
+  /** An object or array opens as the value of a member of the body. */
   opened(bracket: number): void {
     if (this.#named !== null && bracket === openingBracket) this.#list = this.#listOf(this.#named, false);
     this.#named = null;
@@ -91,7 +91,7 @@ export class BodyItems {
     return this.#named !== null;
   }
 
-  /** The string whose opening quote is at this place, if it is the one that is expected there. */
+  /** The expected text, if its opening quote is at this position; else null. */
   textAt(piece: Buffer, at: number, base: number): CachedItem | null {
     this.#list = this.#listOf(this.#named!, true);
     this.#named = null;
@@ -101,7 +101,7 @@ export class BodyItems {
     return expected;
   }
 
-  /** Such a string is over. */
+  /** A text that is looked up has ended. */
   textEnds(piece: Buffer, base: number, to: number): void {
     this.ends(piece, base, { to, values: 0, members: 0, depth: 0 });
     this.#list = null;
@@ -127,7 +127,7 @@ export class BodyItems {
     if (this.#list) this.#list.index++;
   }
 
-  /** The item whose opening bracket is at this place, if it is the one that is expected there. */
+  /** The expected item, if its opening bracket is at this position; else null. */
   expectedAt(piece: Buffer, at: number, base: number): CachedItem | null {
     const list = this.#list!;
     const place = list.expected;
@@ -139,12 +139,12 @@ export class BodyItems {
     return item;
   }
 
-  /** An item opens that has to be read. The counts are those of the body before it. */
+  /** An item begins that has to be parsed. The counts are those of the body before it. */
   begins(begun: Begun): void {
     this.#begun = begun;
   }
 
-  /** It is over. */
+  /** The item has ended. */
   ends(piece: Buffer, base: number, { to, values, members, depth }: ItemShape & { to: number }): void {
     const list = this.#list;
     const begun = this.#begun;
@@ -171,7 +171,7 @@ export class BodyItems {
     list: List,
     { from, to, hash }: { from: number; to: number; hash: number },
     cached: CachedItem,
-    place: Place | null,
+    place: ListPosition | null,
   ): void {
     const { shape, value } = cached;
     this.#cache.use(cached);
@@ -202,9 +202,8 @@ export class BodyItems {
   }
 
   /**
-   * Puts the items that were found into what was parsed of the remainder. `members` is the number of members that the
-   * body was written with: if names repeat, lists may be others than those that were looked over, and the result is
-   * false.
+   * Puts the items that were found into the parsed remainder. `members`: the number of members of the written body.
+   * False if names repeat, because then the parser may have kept another list than the one that was scanned.
    */
   fill(value: unknown, members: number): boolean {
     if (!isBodyOf(value, members)) return false;
@@ -226,7 +225,7 @@ export class BodyItems {
     if (isBodyOf(value, members)) this.#body = value;
   }
 
-  /** Null: all items have to be checked. */
+  /** The items that have to be checked; null: all. */
   unseen(): UnseenItems | null {
     const body = this.#body;
     if (!body || this.found.items === 0) return null;
@@ -245,12 +244,12 @@ export class BodyItems {
     return unseen;
   }
 
-  /** Keeps the items of a body that was valid, and that were seen once before. Their bytes are copied. */
+  /** Keeps the items of a valid body that had been seen once before. Their bytes are copied. */
   keep(bytes: Uint8Array): void {
     const body = this.#body;
     if (!body || !this.#cache.hasRoomFor(bytes.length)) return;
     let list: List | null = null;
-    let place: Place | null = null;
+    let place: ListPosition | null = null;
     for (const item of this.#items) {
       if (item.list !== list) {
         list = item.list;
@@ -271,16 +270,13 @@ export class BodyItems {
 }
 
 function isText(piece: Uint8Array, from: number, to: number, text: string): boolean {
-  // The closing quote is behind the name.
+  // The closing quote is the byte after the name.
   if (to - from !== text.length + 1) return false;
   for (let at = 0; at < text.length; at++) if (piece[from + at] !== text.charCodeAt(at)) return false;
   return true;
 }
 
-/**
- * Reports whether these bytes are a whole item of a list, or a whole member of the body, whatever stands elsewhere:
- * `-{}` must not become `-0`.
- */
+/** Whether these bytes are a whole item of a list, or a whole member of the body: `-{}` must not become `-0`. */
 function isWholeValue(piece: Uint8Array, from: number, to: number, isMember: boolean): boolean {
   let before = from - 1;
   while (before >= 0 && isBlank(piece[before]!)) before--;

@@ -7,7 +7,7 @@ import { Fault } from "../inference/fault.ts";
 
 export interface UnpackingLimits {
   body_bytes_max: number;
-  /** How many times its own size a body may unpack to, if that is more than `free_bytes`. */
+  /** The largest factor by which a body may grow when it is unpacked, if it grows beyond `free_bytes`. */
   body_ratio_max: number;
 }
 
@@ -31,7 +31,7 @@ const unpackers = {
   zstd: () => zlib.createZstdDecompress(options),
 };
 
-/** Null if there is nothing to unpack. */
+/** The unpacker of a content encoding; null if the body is not compressed. */
 export function unpackerFor(encoding: string | null): Unpack | null {
   const name = encoding?.trim().toLowerCase() ?? "identity";
   if (name === "identity" || name === "") return null;

@@ -1,4 +1,4 @@
-/** Joins bytes that arrive in pieces. `done` is called with each piece that is no longer needed. Pure. */
+/** Joins bytes that arrive in pieces. `done` is called with each piece whose memory is no longer needed. Pure. */
 export class Gathering {
   #whole: Uint8Array = new Uint8Array();
   bytes = 0;
@@ -8,7 +8,7 @@ export class Gathering {
     readonly done: (piece: Uint8Array) => void,
   ) {}
 
-  /** The piece is no longer needed. */
+  /** Adds a piece, which the caller gives up. */
   add(piece: Uint8Array): void {
     // Most bodies arrive in one piece.
     if (this.bytes === 0 && piece.byteLength >= this.announced) {
@@ -20,7 +20,7 @@ export class Gathering {
     this.done(piece);
   }
 
-  /** The caller keeps the piece. */
+  /** Adds a piece, which the caller keeps. */
   copy(piece: Uint8Array): void {
     const before = this.bytes;
     this.bytes += piece.byteLength;
@@ -28,12 +28,12 @@ export class Gathering {
     this.#whole.set(piece, before);
   }
 
-  /** The bytes from there to the end so far. */
+  /** The bytes from index `at` to the end so far. */
   from(at: number): Uint8Array {
     return this.#whole.subarray(at, this.bytes);
   }
 
-  /** Untouched memory costs nothing. */
+  /** Memory that was never written to costs nothing. */
   #grow(used: number): void {
     const smaller = this.#whole;
     this.#whole = new Uint8Array(Math.max(this.announced, this.bytes, 2 * smaller.byteLength));

@@ -1,21 +1,21 @@
 /**
- * ITEM CACHE: messages and tools of recent requests, by their bytes. An agent sends its whole conversation and all of
- * its tools with every turn, so most of a large body was parsed and checked before. An item is found only by the
+ * ITEM CACHE: messages and tools of recent requests, found by their bytes. An agent sends its whole conversation and
+ * all of its tools with every turn, so most of a large body was parsed and checked before. An item is found only by the
  * organization that sent it, in the same list of the same operation, and only if all of its bytes are equal: a hash
  * only tells where to look. Rules: docs/design/service.md, Items that were seen before.
  */
-/** The part of a body's shape that is an item's. */
+/** The size and nesting of one item of a body. */
 export interface ItemShape {
   values: number;
   members: number;
-  /** The levels of the item itself. */
+  /** The item's own depth of nesting. */
   depth: number;
 }
 
-/** It was valid in its list. Requests share the value: nobody may change it. */
+/** A message or tool that was valid in its list. Requests share the value: nobody may change it. */
 export class CachedItem {
-  /** Its place in the list that was read last. */
-  place: Place | null = null;
+  /** The item's position in the list that was read last. */
+  place: ListPosition | null = null;
   generation = 0;
 
   constructor(
@@ -35,24 +35,26 @@ export class CachedItem {
   }
 }
 
-/** A place in a list. One item may have several. */
-export class Place {
-  next: Place | null = null;
+/**
+ * A position in a list: an item, and the position that followed it the last time. One item may be at several positions.
+ */
+export class ListPosition {
+  next: ListPosition | null = null;
 
   constructor(readonly item: CachedItem) {}
 
-  /** The place after this one, which is taken by that item from now on. */
-  followedBy(item: CachedItem): Place {
-    if (this.next?.item !== item) this.next = new Place(item);
+  /** The position after this one, which holds `item` from now on. */
+  followedBy(item: CachedItem): ListPosition {
+    if (this.next?.item !== item) this.next = new ListPosition(item);
     item.place = this.next;
     return this.next;
   }
 }
 
-/** The hashes of items that were seen once are remembered in so many places, each by the last one that falls there. */
+/** The number of slots for hashes of items that were seen once. A slot remembers the last hash that fell into it. */
 const sights_max = 2 ** 15;
 
-/** The memory of an item beside its bytes: its value takes about three times as much. */
+/** The memory of an item's parsed value, as a multiple of its bytes. */
 const heapOfByte = 3;
 const item_bytes = 512;
 
@@ -80,7 +82,7 @@ export class ItemCache {
     return this.#recent.size + this.#older.size;
   }
 
-  /** Reports whether the items of a body of this size would displace only a part of the others. */
+  /** Whether the items of a body of this size would displace only a part of the others. */
   hasRoomFor(body_bytes: number): boolean {
     return (1 + heapOfByte) * body_bytes <= this.bytes_max / 4;
   }
@@ -107,15 +109,15 @@ export class ItemCache {
     return isFound ? item : null;
   }
 
-  /** The place before the first item of a list. */
-  head(owner: string, hash: number): Place {
+  /** The position before the first item of a list, of which `hash` identifies owner, operation and name. */
+  head(owner: string, hash: number): ListPosition {
     const found = this.#recent.get(hash) ?? this.#older.get(hash);
     if (found?.owner === owner && found.value === null) {
       this.use(found);
       return found.place!;
     }
     const head = new CachedItem(owner, hash, none, null, { values: 0, members: 0, depth: 0 });
-    head.place = new Place(head);
+    head.place = new ListPosition(head);
     return this.#put(head).place!;
   }
 
@@ -133,7 +135,7 @@ export class ItemCache {
 
   /** Forgets what was not used since the last call. */
   age(): void {
-    // Places still refer to them, and must not keep their memory.
+    // List positions still refer to the items, and must not keep their memory.
     for (const item of this.#older.values()) forget(item);
     this.#older = this.#recent;
     this.#older_bytes = this.#recent_bytes;

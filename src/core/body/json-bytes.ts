@@ -29,8 +29,8 @@ export function closes(byte: number): boolean {
 const walked_bytes = 16;
 
 /**
- * The index after the closing quote, from inside a string. 0 if the bytes end before the string does; one more than
- * there are bytes if they end on a backslash, which escapes the next byte.
+ * The index after the closing quote of a string whose content begins at `from`. 0 if the bytes end before the string
+ * does; `bytes.length + 1` if they end on a backslash, which escapes the next byte.
  */
 export function stringEnd(bytes: Uint8Array, from: number): number {
   const end = bytes.length;

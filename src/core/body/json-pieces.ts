@@ -4,16 +4,16 @@
  * of a character that stands alone: engines answer 500 to those. Pure.
  */
 
-/** Characters that become one piece, roughly. */
+/** The number of characters of a piece, roughly. */
 const piece_characters = 256 * 1024;
 
 /** The cost of a value beside its characters. */
 const value_characters = 8;
 
-/** Called if there was such a half. */
+/** Called if a text has half of a surrogate pair that stands alone. */
 type Alone = (() => void) | undefined;
 
-/** A small value as JSON. */
+/** A small value as JSON text. */
 export function jsonText(value: unknown, alone: Alone): string {
   return wellFormed(JSON.stringify(value), alone);
 }
@@ -116,7 +116,10 @@ function* ofObject(value: Readonly<Record<string, unknown>>, piece: number): Gen
   yield comma === "{" ? "{}" : "}";
 }
 
-/** The room that remains after this value. Below 0 if it does not fit; then it was not walked to its end. */
+/**
+ * The characters that remain of `room` after this value. Negative if it does not fit; then it was not walked to its
+ * end.
+ */
 function left(value: unknown, room: number): number {
   if (typeof value === "string") return room - value_characters - value.length;
   if (typeof value !== "object" || value === null) return room - value_characters;

@@ -7,28 +7,31 @@
 import { backslash, closes, colon, comma, opens, quote, stringEnd } from "./json-bytes.ts";
 import { longString } from "./json-string.ts";
 
-/** An object or array that is open at the current position. */
+/** An object or array that has not ended at the current position. */
 interface Open {
   isArray: boolean;
   /**
    * The start of the part that is not parsed yet: after the opening bracket, at a comma, or after a finished container.
    */
   from: number;
-  /** Its own last comma and last colon; -1 before there are any. */
+  /** The positions of the last comma and the last colon of the object or array; -1 before there are any. */
   comma: number;
   colon: number;
-  /** Set once it was made. */
+  /** The parsed object or array; null before its first part was parsed. */
   made: unknown[] | Record<string, unknown> | null;
   isEmpty: boolean;
 }
 
-/** The budget of a step, and the highest costs of values, in nanoseconds: new names, escapes, small strings. */
+/**
+ * The time that a step may take; and the highest parsing costs of values, in nanoseconds: new names, escapes, small
+ * strings.
+ */
 const step_ns = 10_000_000;
 const byte_ns = 4;
 const value_ns = 400;
 const member_ns = 1000;
 
-/** Blanks and digits take no time to parse, but they are walked. */
+/** The bytes after which a step ends at the latest: blanks and digits cost no parsing, but have to be walked. */
 const walked_bytes = 4 * 1024 * 1024;
 
 /** Strings of at least this length are not parsed from text, which would take twice their size. */
@@ -44,10 +47,10 @@ function parsingCost_ns(shape: { bytes: number; values: number; members: number 
   return shape.bytes * byte_ns + shape.values * value_ns + shape.members * member_ns;
 }
 
-/** Bodies that take at most this long to parse are parsed in one go: in steps, an agent's body costs twice as much. */
+/** Bodies that take at most this long are parsed in one go: in steps, an agent's body takes twice as long. */
 const whole_ns = 20_000_000;
 
-/** Whether it may be parsed in one go. */
+/** Whether a body of this shape may be parsed in one go. */
 export function isQuick(shape: { bytes: number; values: number; members: number }): boolean {
   return parsingCost_ns(shape) <= whole_ns;
 }
@@ -55,7 +58,7 @@ export function isQuick(shape: { bytes: number; values: number; members: number 
 interface Stepping {
   /** The highest cost of one step, in nanoseconds. */
   step?: number | undefined;
-  /** A longer string is made by itself. */
+  /** The length in bytes from which a string is decoded by itself (json-string.ts). */
   long?: number | undefined;
   /** Whether bytes that are not UTF-8 become U+FFFD. */
   isLenient?: boolean;
@@ -116,7 +119,7 @@ export function* parseInSteps(bytes: Uint8Array, stepping: Stepping = {}): Gener
 
 class Walk {
   readonly from: number;
-  /** The first entry is around the body itself, as an array of one item. */
+  /** The open objects and arrays from the outside in. The first entry stands for an array around the body itself. */
   readonly #open: Open[];
   readonly #bytes: Uint8Array;
   readonly #decoder: TextDecoder;
@@ -178,7 +181,7 @@ class Walk {
     return top.isArray || top.colon >= Math.max(top.from, top.comma);
   }
 
-  /** Adds a value that began at `at` to the innermost open object or array, which has been made. */
+  /** Adds a value that began at `at` to the innermost open object or array, which has been made already. */
   place(at: number, value: unknown): void {
     this.#place(this.#top, at, value);
   }
@@ -224,10 +227,7 @@ class Walk {
     return at;
   }
 
-  /**
-   * The items from the end of the parsed part of `open` to `to`, after the comma that separates them from the earlier
-   * ones.
-   */
+  /** Parses and adds the items between the end of the parsed part of `open`, after a comma, and `to`. */
   #take(open: Open, to: number): void {
     let from = this.#pastBlanks(open.from, to);
     if (from === to) return;
@@ -251,8 +251,8 @@ class Walk {
   }
 
   /**
-   * The text between two brackets, which are written over other marks for a moment: joining them to the text would copy
-   * it.
+   * Parses the text between `from` and `to` inside two brackets, which overwrite the bytes around it for a moment:
+   * adding them to the text would copy it.
    */
   #within(from: number, to: number, brackets: string): string {
     const bytes = this.#bytes;

@@ -25,7 +25,7 @@ export function* longString(
         at++;
         continue;
       }
-      // It keeps numbers alone: an object for each escape would cost many times the string.
+      // Only numbers are kept: an object for each escape would cost many times the string.
       let code = unescaped(bytes, at, to);
       at += bytes[at + 1] === letter_u ? 6 : 2;
       if (isSurrogate(code)) {
@@ -46,7 +46,7 @@ export function* longString(
 }
 
 const letter_u = 0x75;
-/** `"` `\` `/` and b, f, n, r, t, with their characters. */
+/** The one-character escapes (`"` `\` `/` b f n r t) and the characters that they stand for. */
 const short = new Map([0x22, 0x5c, 0x2f].map((code) => [code, code]));
 for (const [at, letter] of [..."bfnrt"].entries()) short.set(letter.charCodeAt(0), [8, 12, 10, 13, 9][at]!);
 

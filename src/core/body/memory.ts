@@ -1,7 +1,7 @@
 /**
- * MEMORY IN FLIGHT: how many bytes the requests of a node hold together, and those of each key. Code that is about to
- * hold bytes reserves them first, and a request's reservation ends with the request: docs/design/service.md, Memory in
- * flight. Pure.
+ * MEMORY IN FLIGHT: counts the bytes that the requests of a node hold together, and those of each key. Code that is
+ * about to hold bytes reserves them first, and a request's reservation ends with the request: docs/design/service.md,
+ * Memory in flight. Pure.
  */
 interface MemoryLimits {
   node_bytes_max: number;
@@ -34,7 +34,7 @@ export class MemoryBudget {
     return new Reservation(this, keyId);
   }
 
-  /** The budget that `bytes` more would exceed. A request that is alone never exceeds one. */
+  /** The budget that `bytes` more would exceed; null: none. A request that runs alone never exceeds one. */
   shortage(keyId: string, bytes: number, own: number): Shortage | null {
     const { node_bytes_max, key_bytes_max } = this.limits;
     if (this.#bytes === own) return null;
@@ -55,7 +55,7 @@ export class MemoryBudget {
 
 /** The memory that one request holds. */
 export class Reservation {
-  /** All bytes of it. */
+  /** All bytes that the request holds, the answer's included. */
   #bytes = 0;
   #answer_bytes = 0;
 

@@ -1,8 +1,8 @@
 /**
- * Keeps the caller's own bytes of a large body until an engine is asked. Members of the request that say the same as
- * the body are sent as the caller wrote them. That spares encoding, and keeps numbers that no double holds. A member is
- * sent so only if its parsed value is the one that the engine is to get, and no name in it repeats: of two members with
- * one name, an engine may read the one that was not metered. docs/design/service.md, The caller's own bytes.
+ * Sends members of a large body to an engine in the caller's own bytes. That spares encoding, and keeps numbers that no
+ * double holds. A member is sent so only if its parsed value is the one that the engine is to get, and no name in it
+ * repeats: of two members with one name, an engine may read the one that was not metered. docs/design/service.md, The
+ * caller's own bytes.
  */
 import { singleForms, type WireForms } from "../protocol/wire-forms.ts";
 import { closingBrace, comma } from "./json-bytes.ts";
@@ -11,10 +11,10 @@ import type { Mark } from "./scan.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A smaller body is encoded as quickly. */
+/** Members of fewer bytes are encoded, which is as quick. */
 const handed_bytes_min = 4096;
 
-/** The place of a member: its name from after the mark before it, and its value up to the mark after it. */
+/** The extent of a member in the bytes: its name after the mark before it, and its value up to the mark after it. */
 interface Member {
   name: string;
   from: number;
@@ -24,9 +24,9 @@ interface Member {
 }
 
 interface HandedOn {
-  /** The fields that have to be encoded. */
+  /** The members that have to be encoded. */
   rest: Fields;
-  /** The other members. */
+  /** The bytes of the other members, as the caller wrote them. */
   handed: Uint8Array[];
 }
 
@@ -39,8 +39,8 @@ export class OwnBytes implements Disposable {
   }
 
   /**
-   * Returns the body for an engine, if objects, lists and texts of at least this many bytes can be reused. Works once:
-   * for a second engine the whole body is encoded.
+   * The body for an engine, with the caller's bytes for objects, lists and texts of at least `bytes_min` bytes. Works
+   * once: for a second engine the whole body is encoded.
    */
   handOn(outgoing: Fields, forms = singleForms, bytes_min = handed_bytes_min): HandedOn {
     const kept = this.#kept;
@@ -88,7 +88,10 @@ class Comparison {
     this.#forms = forms;
   }
 
-  /** `members`: the number of members in the bytes of `written`. */
+  /**
+   * Whether `outgoing` equals `written` and no name repeats. `members`: the number of members in the bytes of
+   * `written`.
+   */
   isSame(outgoing: unknown, written: unknown, members: number): boolean {
     const isLarge = typeof outgoing === "object" || typeof outgoing === "string";
     return isLarge && this.#members(outgoing, written) === members;
@@ -139,13 +142,16 @@ class Comparison {
       members += inside;
       unmatched++;
     }
-    // A tool's schema is sent as it was parsed.
+    // The same object: a tool's schema is passed on as it was parsed.
     if (outgoing === written) return members;
     for (const name in outgoing) if (outgoing[name] !== undefined) unmatched--;
     return unmatched === 0 || this.#areImplied(outgoing, written, -unmatched) ? members : -1;
   }
 
-  /** Reports whether this many members of `outgoing`, all that the caller left out, add nothing. */
+  /**
+   * Whether `count` members of `outgoing`, which are all that the caller left out, have values that their absence
+   * implies.
+   */
   #areImplied(outgoing: Fields, written: Fields, count: number): boolean {
     let implied = 0;
     for (const name in outgoing)
@@ -155,7 +161,7 @@ class Comparison {
 }
 
 /** The whole body: the encoded members, in pieces, and those that are sent as they were written. */
-export function joined(written: Uint8Array[], handed: Uint8Array[]): Uint8Array[] {
+export function joinedBody(written: Uint8Array[], handed: Uint8Array[]): Uint8Array[] {
   if (handed.length === 0) return written;
   const last = written.at(-1)!;
   // This replaces the closing bracket.

@@ -6,7 +6,7 @@ import { type BodyScan, tooDeep } from "./scan.ts";
 
 export interface ScannedBody {
   bytes: Uint8Array;
-  /** Null: too small to cost much, whatever its shape, and not scanned. */
+  /** The scan of the body; null: the body was too small to cost much, and was not scanned. */
   shape: BodyScan | null;
 }
 
@@ -28,7 +28,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   }
 }
 
-/** The same with pauses, if it could take long. A body that was not scanned has its depth checked here. */
+/** As `parseJsonBody`, with pauses if it could take long. A body that was not scanned has its depth checked here. */
 export function* parsingSteps({ bytes, shape }: ScannedBody, depth_max: number): Generator<void, Parsed, void> {
   if (shape === null) {
     const value = parseJsonBody(bytes);
@@ -53,7 +53,10 @@ function* parsedWhole(bytes: Uint8Array, shape: BodyScan): Generator<void, Parse
   }
 }
 
-/** Parses only what was not seen before. Null: all of it has to be parsed, also to find what is wrong with it. */
+/**
+ * Parses only the items that were not seen before. Null: all of the body has to be parsed, also to find what is wrong
+ * with it.
+ */
 function filled(bytes: Uint8Array, shape: BodyScan, items: BodyItems, members: number): Parsed | null {
   const { found } = items;
   if (found.items === 0) return null;
@@ -77,13 +80,13 @@ function noJson(where: string, cause: unknown): Fault {
   return new Fault("invalid_json", `The request body is not valid JSON${where}.`, { cause });
 }
 
-/** The parser's own message quotes the body; only a position may be passed on. */
+/** The position in the parser's message. The message itself quotes the body, and must not be passed on. */
 function whereOf(cause: unknown): string {
   const at = /position (\d+)/.exec(String((cause as Error)?.message))?.[1];
   return at ? ` (at position ${at})` : "";
 }
 
-/** Counts the levels of objects and arrays; leaves cost nothing. */
+/** Whether the value nests deeper than `levels` objects and arrays. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;

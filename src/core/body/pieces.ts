@@ -8,26 +8,26 @@ export interface ReadingBounds {
 }
 
 /** `whole`: read to its end. `broken_off`: the client left. `stopped`: the signal was aborted. */
-export type Reading = "whole" | "too_large" | "late" | "broken_off" | "stopped";
+export type ReadOutcome = "whole" | "too_large" | "late" | "broken_off" | "stopped";
 
-/** The next piece is read when this one is done. A Fault that it throws ends the reading. */
+/** Takes a piece. The next one is read when its promise resolves. A Fault that it throws ends the reading. */
 export type TakePiece = (piece: Uint8Array) => void | Promise<void>;
 
-/** After `too_large`, or a Fault of `take`, other code may still read the rest. */
+/** Reads a body to one of the outcomes. After `too_large`, or a Fault of `take`, other code may still read the rest. */
 export async function readPieces(
   body: ReadableStream<Uint8Array>,
   bounds: ReadingBounds,
   take: TakePiece,
   signal?: Signal,
-): Promise<Reading> {
+): Promise<ReadOutcome> {
   if (signal?.aborted) return "stopped";
   const reader = body.getReader();
-  let ended: Reading = "whole";
-  const end = (how: Reading) => {
+  let ended: ReadOutcome = "whole";
+  const end = (how: ReadOutcome) => {
     ended = how;
     reader.cancel().catch(() => {});
   };
-  // Time in which a piece waits to be scanned is not the client's fault.
+  // The time left to the client. While a piece is scanned, it does not count.
   let left_ms = bounds.ms;
   let reading_since_ms = performance.now();
   let deadline = setTimeout(end, left_ms, "late");
@@ -63,10 +63,10 @@ export async function readPieces(
 }
 
 /**
- * The same for a body whose announced size is within bounds and small: the runtime gathers it, in one piece and without
- * a stream.
+ * As `readPieces`, for a body whose announced size is small and within bounds: the runtime gathers it, in one piece and
+ * without a stream.
  */
-export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<Reading> {
+export async function readAtOnce(request: Request, ms: number, take: TakePiece): Promise<ReadOutcome> {
   const reading = request.bytes();
   const arrived = Bun.peek(reading);
   const whole = arrived instanceof Uint8Array ? arrived : await inTime(reading, ms);

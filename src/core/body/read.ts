@@ -1,7 +1,7 @@
 /**
- * A request's body: bounded in bytes (after decompression), in shape and in time before anything is made of it; then
- * decoded strictly as UTF-8 and JSON. Faults: invalid_content_type, request_too_large, invalid_json.
- * Rules: docs/design/service.md, Cost before trust.
+ * Reads a request's body: bounds its bytes (after decompression), its shape and the time that it takes, then decodes it
+ * strictly as UTF-8 and JSON. Faults: invalid_content_type, request_too_large, invalid_json. Rules:
+ * docs/design/service.md, Cost before trust.
  */
 import { Fault } from "../inference/fault.ts";
 import { inTurns, type Pause, small_bytes, yieldFor } from "../time/turns.ts";
@@ -22,35 +22,35 @@ export interface JsonBody<Value = unknown> {
   value: Value;
   /** Size after decompression. */
   bytes: number;
-  /** The bytes of a large body that was scanned. Null: the request to the engine is encoded. */
+  /** The bytes of a large body that was scanned. Null: the request to the engine is encoded anew. */
   own: OwnBytes | null;
-  /** SHA-256 of its bytes, as hexadecimal digits, if it was asked for. */
+  /** SHA-256 of the body as hexadecimal digits, if `hasDigest` was set. */
   digest: string | null;
 }
 
 interface ReadBody extends JsonBody {
   /** The items that have to be checked; null: all. */
   unseen: UnseenItems | null;
-  /** To be called when the body was checked, before its bytes are used up: keeps its items for later requests. */
+  /** Keeps the valid body's items for later requests. Call it before the body's bytes are used up. */
   keepItems(): void;
 }
 
 interface Reading {
-  /** Lets a large body take turns with the others. */
+  /** Waits for other requests between the steps of a large body. */
   pause?: Pause;
-  /** Whether the bytes may be compared later. */
+  /** Whether to compute `digest`. */
   hasDigest?: boolean;
-  /** Looks up items that were seen before. */
+  /** The items of earlier bodies; null: none are looked up. */
   items?: BodyItems | null;
 }
 
 /** Called with the bytes that a body will hold, before it does. A Fault that it throws refuses the request. */
-export type Hold = (bytes: number) => void;
+export type HoldBytes = (bytes: number) => void;
 
 export async function readJson(
   request: Request,
   limits: BodyLimits,
-  hold: Hold,
+  hold: HoldBytes,
   { pause = yieldFor, hasDigest = false, items = null }: Reading = {},
 ): Promise<ReadBody> {
   const unscanned_bytes = unscannedBytes(limits);
@@ -66,7 +66,7 @@ export async function readJson(
   return { value, bytes: size, own, digest, unseen, keepItems };
 }
 
-/** The memory of a smaller body is left to the garbage collector. */
+/** The memory of smaller bodies is left to the garbage collector. */
 const kept_bytes = 1024 * 1024;
 
 /**
@@ -81,7 +81,7 @@ function unscannedBytes({ body_values_max, body_members_max, body_names_max }: S
 export async function readJsonBytes(
   request: Request,
   limits: BodyLimits,
-  hold: Hold,
+  hold: HoldBytes,
   pause: Pause = yieldFor,
 ): Promise<Uint8Array> {
   return (await readBody(request, { limits, hold, pause, unscanned_bytes: 0, items: null })).bytes;
@@ -89,7 +89,7 @@ export async function readJsonBytes(
 
 interface ReadingOf extends Required<Pick<Reading, "pause" | "items">> {
   limits: BodyLimits;
-  hold: Hold;
+  hold: HoldBytes;
   /** A body up to this size is not scanned: it is too small to exceed a limit. */
   unscanned_bytes: number;
 }
@@ -142,8 +142,8 @@ function requireJson(contentType: string | null): void {
   );
 }
 
-/** 0 if it was not announced. */
-function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: Hold): number {
+/** The announced size of the body; 0 if it was not announced. Throws if it is too large. */
+function announcedBytes(request: Request, { body_bytes_max }: BodyLimits, hold: HoldBytes): number {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > body_bytes_max) throw tooLarge(body_bytes_max);
   hold(announced);
@@ -170,10 +170,15 @@ function unfinished(ms: number): Fault {
   );
 }
 
-/** Copies unpacked bytes: they share their memory with the next piece. */
+/**
+ * `Gathering.done` for unpacked bytes, which share their memory with the next piece: they are copied and not released.
+ */
 function keep(): void {}
 
-/** Refuses what a body of the largest size could not be; the limits of this body's size are checked at its end. */
+/**
+ * Scans a piece, and refuses a body that exceeds the limits of the largest body; those of its own size are checked at
+ * its end.
+ */
 async function lookOver(scan: BodyScan, piece: Uint8Array, limits: BodyLimits, pause: Pause): Promise<void> {
   const check = () => assertShape(scan, limits, limits.body_bytes_max);
   for (const bytes of lookingOver(scan, piece, check)) await pause(bytes);

@@ -32,10 +32,10 @@ export interface Mark {
   members: number;
 }
 
-/** More marks than a request has. */
+/** The most marks that are kept: more than any request has. */
 const marks_max = 256;
 
-/** A large body may hold more than the fixed limits: one value, member and name for each of so many bytes. */
+/** Beyond the fixed limits, a large body may hold one value, member and name for each of so many bytes. */
 export const bytesPerValue = 128;
 export const bytesPerMember = 160;
 export const bytesPerName = 1024;
@@ -47,25 +47,25 @@ export class BodyScan implements BodyShape {
   values = 0;
   members = 0;
   /**
-   * The marks of an object: its opening bracket, colons and commas in turn, and its closing bracket. Null if there are
-   * too many.
+   * The marks of the body's object: its opening bracket, colons and commas in turn, and its closing bracket. Null if
+   * there are too many.
    */
   marks: Mark[] | null = [];
   /** The items that were seen before, which are passed over; null: there are none. */
   readonly items: BodyItems | null;
   readonly #names = new Names();
   #level = 0;
-  /** The deepest level since the last item began. */
+  /** The deepest level since the current item began. */
   #deepest = 0;
   #inString = false;
-  /** The piece before ended inside a string, on a backslash that escapes the next byte. */
+  /** Whether the last piece ended inside a string, on a backslash that escapes the next byte. */
   #isEscaped = false;
 
   constructor(items: BodyItems | null = null) {
     this.items = items;
   }
 
-  /** Without those of items that were passed over, which have as many as they have members at most. */
+  /** The number of different names, without those in items that were passed over. */
   get names(): number {
     return this.#names.count;
   }
@@ -81,7 +81,8 @@ export class BodyScan implements BodyShape {
     let { depth, values, members } = this;
     let level = this.#level;
     let deepest = this.#deepest;
-    // The last string that began in this piece. The rest of a string that was cut counts as a name without letters.
+    // The start of the last string in this piece. The rest of a string that an earlier piece began counts as an empty
+    // name.
     let name = at;
     let nameEnd = at;
     while (at < end) {
@@ -159,7 +160,7 @@ export class BodyScan implements BodyShape {
 /** The bytes that are scanned before other requests run. */
 const slice_bytes = 1024 * 1024;
 
-/** Called with the total size before each slice of a piece, for a pause. `check` throws to end the scan. */
+/** Scans a piece in slices, and pauses before each with the total size so far. `check` throws to end the scan. */
 export function* lookingOver(scan: BodyScan, piece: Uint8Array, check: () => void): Generator<number, void, void> {
   for (let from = 0; from < piece.byteLength; from += slice_bytes) {
     yield scan.bytes + piece.byteLength - from;
@@ -197,7 +198,7 @@ function hash(bytes: Uint8Array, from: number, to: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** A limit that a shape exceeds: of its levels, or of the number of its values, members or names. */
+/** A limit that a body's shape exceeds: depth, values, members or names. */
 interface Excess {
   of: "levels" | "values" | "members of objects" | "different names of members";
   max: number;

@@ -1,14 +1,14 @@
 /**
- * TURNS OF LARGE BODIES: work on large bodies runs in steps, and a node runs one step at a time; if other requests
- * wait, with a rest between two steps. Keys take turns. Of one key's bodies the one that came first continues, so that
- * few are half done and held in memory: docs/design/service.md, Large bodies take turns.
+ * TURNS OF LARGE BODIES: work on large bodies runs in steps, one at a time on a node, and with a rest between two steps
+ * if other requests wait. Keys take turns. Of one key's bodies the one that came first continues, so that few are half
+ * done and held in memory: docs/design/service.md, Large bodies take turns.
  */
 import { type Pause, small_bytes } from "../time/turns.ts";
 
 interface TurnsClock {
   /** Monotonic milliseconds. */
   now_ms(): number;
-  /** Runs it when the sockets and timers that are due have been served. */
+  /** Runs the function after the sockets and timers that are due. */
   soon(run: () => void): void;
   after(delay_ms: number, run: () => void): void;
 }

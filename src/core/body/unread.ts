@@ -10,8 +10,8 @@ import { release } from "./release.ts";
 
 export interface UnreadBodies {
   /**
-   * Resolves with whether the body has been read to its end, here or before. If not, the connection has to be closed.
-   * Never rejects.
+   * Resolves with whether the body has been read to its end, by this call or before. If not, the connection has to be
+   * closed. Never rejects.
    */
   discard(request: Request, address: string, signal: Signal): Promise<boolean>;
 }
@@ -37,7 +37,7 @@ export function unreadBodies(limits: UnreadLimits): UnreadBodies {
   async function readAway(body: ReadableStream<Uint8Array>, address: string, signal: Signal) {
     const work = signal.child();
     const reading = readPieces(body, limits, release, work).finally(() => work.detach());
-    // A small body has arrived with its head, and takes no place.
+    // A small body that has arrived with its head needs none of the limited places.
     if (await endsAtOnce(reading)) return reading;
     if (!places.take(address)) work.abort("too many are read");
     else void reading.finally(() => places.free(address));
@@ -61,7 +61,7 @@ function endsAtOnce(work: Promise<unknown>): Promise<boolean> {
   return Promise.race([work.then(() => true), turn]);
 }
 
-/** The places for readings: in all, and for one address. */
+/** Limits the readings that run at once, in all and for one address. */
 function placesFor({ readings_max, readings_of_one_address_max }: UnreadLimits) {
   const taken = new Map<string, number>();
   let all = 0;

@@ -16,7 +16,7 @@ export interface Bounds {
   garbage: Garbage;
   /** The turns of large bodies. */
   turns: BodyTurns;
-  /** Messages and tools of recent requests. */
+  /** The cache of messages and tools of recent requests. */
   items: ItemCache;
   slowness: Slowness;
   clientAddress: ClientAddress;
@@ -26,15 +26,18 @@ export interface Bounds {
 interface BoundsLimits extends PressureLimits, Forwarding {
   body_bytes_max: number;
   /**
-   * 0: a quarter of `memory_bytes`, and at least two whole bodies. A body takes its own size again when it is parsed,
-   * decoded and encoded.
+   * The memory for all requests. 0: a quarter of `memory_bytes`, and at least two whole bodies. A body takes its own
+   * size again when it is parsed, decoded and encoded.
    */
   in_flight_bytes_max: number;
-  /** 0: an eighth of the node's, and at least four whole bodies, as far as the node has room for them. */
+  /**
+   * The memory for one key's requests. 0: an eighth of the node's, and at least four whole bodies, as far as the node
+   * has room for them.
+   */
   key_in_flight_bytes_max: number;
-  /** A 32nd of `memory_bytes` at most. 0: no item is kept. */
+  /** The memory of the item cache, at most a 32nd of `memory_bytes`. 0: no item is kept. */
   item_cache_bytes_max: number;
-  /** 0: there are no WebSockets. */
+  /** The largest WebSocket message. 0: there are no WebSockets. */
   websocket_frame_bytes_max: number;
 }
 
@@ -78,8 +81,8 @@ const sockets_max = 2000;
 const socketsOfKey_max = 64;
 
 /**
- * The runtime puts a message together before anybody sees it, so each socket may hold one that is not counted yet. All of
- * them together may hold half of what requests may.
+ * The limits of WebSockets. The runtime assembles a message before it hands it over, so each socket may hold one that
+ * is not counted yet. All of them together may hold half of what requests may.
  */
 function socketsLimits(limits: MemorySettings & Pick<BoundsLimits, "websocket_frame_bytes_max">): SocketsLimits {
   const { websocket_frame_bytes_max: frame_bytes_max } = limits;

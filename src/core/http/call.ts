@@ -11,17 +11,17 @@ import type { Caller, Ended } from "../usage/run.ts";
 import type { RequestTrace } from "../usage/traces.ts";
 import type { Socket } from "./socket.ts";
 
-/** The facts about a request that the log has beside its line. They never hold content or a secret. */
+/** Further facts about a request for its log line. They never hold content or a secret. */
 interface CallNotes {
   organization?: string;
   key?: string;
-  /** The operator who called the management interface. */
+  /** The operator who called the management interface, by token. */
   operator?: string;
-  /** The person who called it from the console. */
+  /** The person who called the management interface from the console. */
   person?: string;
   model?: string;
   stream?: boolean;
-  /** The source that pays for an admitted inference request. */
+  /** The source that pays for an admitted inference request: the plan, or extra usage. */
   source?: BillingSource;
   outcome?: string;
   usage?: Usage;
@@ -37,25 +37,27 @@ interface CallNotes {
 }
 
 /** The connection of a request. */
-export interface Connection {
+export interface ClientConnection {
   /** The client's address, as far as the proxies in front are trusted (client-address.ts). */
   address(): string;
   /** Whether the peer is on this machine. */
   isLocal(): boolean;
   /** Lifts the runtime's own idle timeout, which would cut a quiet stream, or sets it again. */
   keepOpen(isKept: boolean): void;
-  /** Makes it a WebSocket. False if the request does not ask for one in the proper form. */
+  /** Makes the connection a WebSocket. False if the request does not ask for one in the proper form. */
   upgrade?(socket: Socket, requestId: string): boolean;
 }
 
 export class Call implements Caller {
   readonly started_ms = performance.now();
-  /** The client's address. The runtime no longer knows it once the connection is gone. */
+  /** The client's address, kept because the runtime forgets it with the connection. */
   readonly client: string;
   readonly #notes: CallNotes = {};
   readonly #work = new Cancellation();
   readonly #halted = new Cancellation();
-  /** The parts of its work that end with it. A list costs a microsecond less than an AsyncDisposableStack. */
+  /**
+   * The parts of the request's work that end with it. An array takes a microsecond less than an AsyncDisposableStack.
+   */
   readonly #begun: (AsyncDisposable | Disposable)[] = [];
   #pause: Pause = yieldFor;
   #trace: RequestTrace | null = null;
@@ -65,10 +67,10 @@ export class Call implements Caller {
   #isCancelled = false;
   #isKeptOpen = false;
   #headers: Readonly<Record<string, string>> = {};
-  /** The code with which its run ended. */
+  /** The error code with which the inference run ended; null: none. */
   #runCode: string | null = null;
   #memory: Reservation | null = null;
-  /** The memory of the kept text of its answer. */
+  /** The memory of the answer's text, which is kept. */
   #text: Reservation | null = null;
 
   constructor(
@@ -77,7 +79,7 @@ export class Call implements Caller {
     readonly request: Request,
     /** The path as routed, for logs and metrics (`/v1/models/{id}`). */
     readonly route: string,
-    readonly connection: Connection,
+    readonly connection: ClientConnection,
   ) {
     this.client = connection.address();
   }
@@ -91,12 +93,12 @@ export class Call implements Caller {
     return this.#trace;
   }
 
-  /** Ends the work of this request. Its reason is the Fault that ended it. */
+  /** Aborted when the work of this request ends, with the Fault that ended it as its reason. */
   get signal(): Signal {
     return this.#work;
   }
 
-  /** The same, but the client's departure does not end it. */
+  /** As `signal`, but not aborted when the client leaves. */
   get halted(): Signal {
     return this.#halted;
   }
@@ -106,27 +108,27 @@ export class Call implements Caller {
     return this.#left;
   }
 
-  /** Whether somebody has cancelled it, so that its answer counts as cancelled even if it is whole. */
+  /** Whether the request was cancelled, so that its answer counts as cancelled even if it is complete. */
   get isCancelled(): boolean {
     return this.#isCancelled;
   }
 
-  /** Whether its status was sent and its answer continues. */
+  /** Whether the status was sent and the answer continues. */
   get isStreaming(): boolean {
     return this.#isStreaming;
   }
 
-  /** Whether its body was read to the end. */
+  /** Whether the request's body was read to the end. */
   get isBodyRead(): boolean {
     return this.#isBodyRead;
   }
 
-  /** The pause between two steps of work on its body. */
+  /** The pause between two steps of work on the request's body. */
   get pause(): Pause {
     return this.#pause;
   }
 
-  /** Whether its body is large, so that work on it takes turns. */
+  /** Whether the body is large, so that work on it takes turns with others. */
   get takesTurns(): boolean {
     return this.#pause !== yieldFor;
   }
@@ -135,7 +137,7 @@ export class Call implements Caller {
     this.#trace = trace;
   }
 
-  /** Records its caller. */
+  /** Records the request's caller. */
   identified(who: Pick<CallNotes, "organization" | "key" | "operator" | "person">): void {
     const { organization, key, operator, person } = who;
     if (organization !== undefined) this.#notes.organization = organization;
@@ -145,13 +147,13 @@ export class Call implements Caller {
     if (organization !== undefined && key !== undefined) this.#trace?.identified({ organization, key });
   }
 
-  /** Records its model, and whether it asks for a stream. */
+  /** Records the requested model, and whether a stream is asked for. */
   requested({ model, stream }: Pick<CallNotes, "model" | "stream">): void {
     if (model !== undefined) this.#notes.model = model;
     if (stream !== undefined) this.#notes.stream = stream;
   }
 
-  /** The headers that its answer has whatever it will be, an error too: the retirement of the model that it names. */
+  /** The headers that the answer has in any case, errors too: those about the retirement of the requested model. */
   get headers(): Readonly<Record<string, string>> {
     return this.#headers;
   }
@@ -164,7 +166,7 @@ export class Call implements Caller {
     this.#isBodyRead = true;
   }
 
-  /** Work on its body now takes turns with that on the bodies of others. */
+  /** Lets work on the body take turns with work on other requests' bodies, by this pause. */
   takeTurns(pause: Pause): void {
     this.#pause = pause;
   }
@@ -176,20 +178,20 @@ export class Call implements Caller {
     else signal.onabort = () => this.leave();
   }
 
-  /** The client has left, or wants no answer any more. */
+  /** Ends the work, because the client has left or wants no answer any more. */
   leave(reason = new Fault("internal_error", "The client closed the connection.")): void {
     if (this.#work.aborted) return;
     this.#left = true;
     this.#work.abort(reason);
   }
 
-  /** Somebody has cancelled it, who is not waiting for its answer. */
+  /** Cancels the request for somebody other than its client. */
   cancel(): void {
     this.#isCancelled = true;
     this.leave(new Fault("internal_error", "The response was cancelled."));
   }
 
-  /** The service ends the work: for a drain, a lost lease or a refused grant. */
+  /** Ends the work for the service: a drain, a lost lease or a refused grant. */
   end(fault: Fault): void {
     this.#halted.abort(fault);
     this.#work.abort(fault);
@@ -213,24 +215,26 @@ export class Call implements Caller {
     this.#runCode = errorCode;
   }
 
-  /** Its answer is this fault. */
+  /** Records the fault that is the answer. */
   failed(fault: Fault): void {
     this.#notes.code = fault.code;
     if (fault.status >= 500) this.#notes.cause = fault.details.cause ?? fault;
   }
 
-  /** Its status was sent. The frame ends the request when its stream closes. */
+  /** Notes that the status was sent, and that the frame ends the request when its stream closes. */
   streams(): void {
     this.#isStreaming = true;
   }
 
-  /** Adds a part of its work, which ends with the request if not before. The last part that began ends first. */
+  /**
+   * Adds a part of the request's work, which ends with the request if not before. The last part that began ends first.
+   */
   begins<Begun extends AsyncDisposable | Disposable>(begun: Begun): Begun {
     this.#begun.push(begun);
     return begun;
   }
 
-  /** Ends each part of its work, even if another part throws, and resolves when all have ended. */
+  /** Ends each part of the request's work, even if another part throws, and resolves when all have ended. */
   async finish(): Promise<void> {
     const last = this.#begun.pop();
     if (last) {
@@ -242,11 +246,11 @@ export class Call implements Caller {
       }
       return;
     }
-    // A failure before the status was sent is thrown, and its code is taken there.
+    // A failure before the status was sent is thrown instead, and its code is recorded there.
     if (this.#isStreaming && this.#runCode !== null) this.#notes.code = this.#runCode;
   }
 
-  /** The status with which it ended, whatever status its stream began with; 499 if the client left. */
+  /** The final status: that of the failure if a stream failed after it began, and 499 if the client left. */
   endStatus(status: number): number {
     if (this.#left) return 499;
     const { code } = this.#notes;
@@ -255,15 +259,15 @@ export class Call implements Caller {
       : status;
   }
 
-  /** Keeps the connection of a known caller open: a body may take long to arrive, and longer to be answered. */
+  /** Keeps the connection of a known caller open: the body may take long to arrive, and the answer longer. */
   keepOpen(): void {
     this.#isKeptOpen = true;
     this.connection.keepOpen(true);
   }
 
   /**
-   * Frees its memory and its connection. It is called before the last byte is written: later, the runtime would not
-   * learn of it, and the connection would stay idle for ever.
+   * Releases the request's memory and its connection. Called before the last byte is written: later, the runtime would
+   * not notice, and the connection would stay idle for ever.
    */
   answered(): void {
     this.#memory?.[Symbol.dispose]();
@@ -272,7 +276,7 @@ export class Call implements Caller {
     this.#isKeptOpen = false;
   }
 
-  /** The node's memory that it holds; null while its caller is unknown. */
+  /** The reservation of the node's memory; null while the caller is unknown. */
   get memory(): Reservation | null {
     return this.#memory;
   }
@@ -282,7 +286,10 @@ export class Call implements Caller {
     this.#text = memory.budget.reservation(memory.keyId);
   }
 
-  /** Reports whether this many more bytes of its answer may be kept until the answer is complete. */
+  /**
+   * Reserves memory for this many more bytes of the answer's text, which is kept until the answer is complete. False:
+   * there is no room.
+   */
   keepsText(bytes: number): boolean {
     return this.#text !== null && this.#text.growTo(this.#text.bytes + bytes) === null;
   }

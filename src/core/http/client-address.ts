@@ -1,16 +1,18 @@
 /**
  * The client's address: the peer's, or the address that trusted proxies name in the one header that the operator chose.
  * The first hop from the right that is not a trusted proxy counts, because an untrusted one may have written everything
- * further left. If a proxy does not name its client, the address is unknown: the proxy's own address grants nothing
+ * further left. If a proxy does not name its client, the address is unknown: access must not depend on the proxy's own
  * (docs/design/service.md, Client addresses).
  */
 import { isIP, isIPv6 } from "node:net";
 import { liesIn } from "../auth/network.ts";
 
-/** The address of clients whose address is not known: it is in no network, and counts as one client for all limits. */
+/**
+ * Stands for the address of clients whose address is not known: it is in no network, and all of them share one limit.
+ */
 const unknownAddress = "unknown";
 
-/** The most trusted proxies behind one another; further ones are not looked at. */
+/** The most proxies in a chain that are looked at. */
 const hops_max = 32;
 
 export type ClientAddress = (peer: string, headers: Pick<Headers, "get">) => string;
@@ -35,7 +37,8 @@ export function clientAddresses({ trustedProxies, clientAddressHeader }: Forward
 }
 
 /**
- * The first address that is no proxy; if all are proxies, the outermost. Null if an address before that cannot be read.
+ * The first address that is no trusted proxy; if all are proxies, the outermost. Null if an address before that cannot
+ * be read.
  */
 function firstClient(hops: Iterable<string>, isProxy: (address: string) => boolean): string | null {
   let last: string | null = null;
@@ -50,8 +53,8 @@ function firstClient(hops: Iterable<string>, isProxy: (address: string) => boole
 }
 
 /**
- * The elements of a list. Whatever a client wrote, the last comma of all is the one before the element that a proxy
- * appended.
+ * The elements of a comma-separated list, the last first. Whatever a client wrote, the last comma is the one before the
+ * element that the nearest proxy appended.
  */
 function* fromTheRight(header: string): Generator<string, void> {
   let end = header.length;
@@ -62,14 +65,14 @@ function* fromTheRight(header: string): Generator<string, void> {
   }
 }
 
-/** `for=192.0.2.60;proto=http`, `for="[2001:db8::17]:4711"` */
+/** The address in an element of `Forwarded`, such as `for=192.0.2.60;proto=http` or `for="[2001:db8::17]:4711"`. */
 function forwardedFor(element: string): string {
   return plain(/(?:^|;)\s*for\s*=\s*("[^"]*"|[^;]*)/i.exec(element)?.[1] ?? "");
 }
 
 const digitsAndDots = /^[\d.]+$/;
 
-/** The address without quotes, brackets, port and zone. An IPv4 address inside an IPv6 address becomes itself. */
+/** The address without quotes, brackets, port and zone. An IPv4 address inside an IPv6 address is taken out of it. */
 function plain(hop: string): string {
   if (digitsAndDots.test(hop)) return hop;
   const text = hop.trim().replace(/^"|"$/g, "");
@@ -83,7 +86,7 @@ export function isLoopback(address: string): boolean {
   return bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));
 }
 
-/** The address to count a client by: for IPv6 its /64, all of which belongs to one subscriber. */
+/** The address under which a client is counted: for IPv6 its /64, all of which belongs to one subscriber. */
 function accountable(address: string): string {
   if (!address.includes(":") || !isIPv6(address)) return address;
   const [head = "", tail] = address.split("::");

@@ -1,6 +1,6 @@
-/** The connection that a request came on: its address, and the runtime's timeout of it. */
+/** The connection on which a request came: its address, and the runtime's timeout for it. */
 import type { Bounds } from "./bounds.ts";
-import type { Connection } from "./call.ts";
+import type { ClientConnection } from "./call.ts";
 import { isLoopback } from "./client-address.ts";
 import { seconds } from "./listen.ts";
 import type { Socket } from "./socket.ts";
@@ -13,7 +13,7 @@ export interface ConnectionDependencies {
 type Server = Pick<Bun.Server<unknown>, "requestIP" | "timeout" | "upgrade">;
 
 /** A request's connection as the runtime knows it. */
-export class RuntimeConnection implements Connection {
+export class RuntimeConnection implements ClientConnection {
   readonly #dependencies: ConnectionDependencies;
   readonly #request: Request;
   readonly #server: Server | null;

@@ -1,6 +1,6 @@
 /**
- * Keeps a log readable if something fails many times a second: a limited number of lines of each event, then a count of
- * the others.
+ * Keeps a log readable if something fails many times a second: writes a limited number of lines of each event, then a
+ * count of the others.
  */
 import type { Clock } from "../time/clock.ts";
 
@@ -10,11 +10,11 @@ const lines_max = 20;
 interface FloodGate {
   /** Reports whether a line of this event may be written now. If not, it is counted. */
   admits(event: string): boolean;
-  /** Reports the counts that were not reported yet. */
+  /** Reports the counts that are still open. */
   flush(): void;
 }
 
-/** `leftOut` is called after ten seconds in which there were too many lines, with the number that was left out. */
+/** `leftOut` is called after ten seconds in which there were too many lines, with the number of lines left out. */
 export function floodGate(clock: Clock, leftOut: (event: string, lines: number) => void): FloodGate {
   const windows = new Map<string, { lines: number; end(): void }>();
 

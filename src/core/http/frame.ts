@@ -6,11 +6,11 @@
 import { SlowRefusal } from "../auth/unknown-credentials.ts";
 import type { UnreadBodies } from "../body/unread.ts";
 import { asFault, Fault } from "../inference/fault.ts";
-import type { Place } from "../time/present.ts";
+import type { PresentEntry } from "../time/present.ts";
 import type { RequestTrace, Traces } from "../usage/traces.ts";
 import { refuseAmbiguous } from "./ambiguous.ts";
 import type { Bounds } from "./bounds.ts";
-import { Call, type Connection } from "./call.ts";
+import { Call, type ClientConnection } from "./call.ts";
 import { json } from "./json.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Log } from "./log.ts";
@@ -28,15 +28,15 @@ export interface FrameDependencies {
   /**
    * Whether this answer's connection should be closed, so that its client connects again to a worker that has fewer.
    */
-  letsGo(): boolean;
+  shedsConnection(): boolean;
   metrics: Pick<Observer, "request">;
   log: Pick<Log, "request" | "event">;
   /** 32 hex digits of a UUIDv7. */
   newId(): string;
 }
 
-/** An answer is complete, or a stream that continues after its head was sent. */
-export type Answer = Response | StreamedAnswer;
+/** An HTTP answer: complete, or a stream that continues after its head was sent. */
+export type HttpAnswer = Response | StreamedAnswer;
 
 export type FaultBody = (fault: Fault, requestId: string, request: Request) => unknown;
 
@@ -47,17 +47,17 @@ export interface Framed {
   isTraced?: boolean;
   faultBody: FaultBody;
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
-  /** Called with a fault before it becomes the answer. */
+  /** Called with a fault before it is made into the answer. */
   failed?(call: Call, fault: Fault): void;
-  work(call: Call): Answer | Promise<Answer>;
+  work(call: Call): HttpAnswer | Promise<HttpAnswer>;
 }
 
-export type Serve = (request: Request, connection: Connection) => Promise<Response>;
+export type Serve = (request: Request, connection: ClientConnection) => Promise<Response>;
 
-/** A request that is open, and its place among the others. */
+/** An open request, and its place in the node's list of open requests. */
 interface Open {
   call: Call;
-  place: Place<Call>;
+  place: PresentEntry<Call>;
 }
 
 export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
@@ -78,15 +78,16 @@ export function frame(dependencies: FrameDependencies, framed: Framed): Serve {
       call.answered();
       ended(dependencies, open, response.status);
     }
-    // So no connection is left that the end of the node could cut, and workers that share a port have equally many.
-    if (dependencies.lifecycle.draining || dependencies.letsGo()) response.headers.set("connection", "close");
+    // A stopping node closes connections with their answers, so that none is cut; workers that share a port do so to
+    // have equally many.
+    if (dependencies.lifecycle.draining || dependencies.shedsConnection()) response.headers.set("connection", "close");
     for (const name in call.headers) response.headers.set(name, call.headers[name]!);
-    // This is the answer to a HEAD too: the runtime leaves out its body, and sends the length of GET's.
+    // A HEAD gets the same answer: the runtime leaves out its body, and sends the length of GET's.
     return identified(response, call.requestId);
   };
 }
 
-/** Returns the answer of the work, which has ended then, unless a stream continues it. */
+/** Runs the work of a request and returns its answer. By then the work has ended, unless the answer is a stream. */
 async function worked(dependencies: FrameDependencies, { work }: Framed, open: Open): Promise<Response> {
   const { call } = open;
   try {
@@ -101,7 +102,7 @@ async function worked(dependencies: FrameDependencies, { work }: Framed, open: O
   }
 }
 
-/** A stream has ended, or its client has left: its work ends, then the request. */
+/** Ends the work of a stream that has ended or whose client has left, and then the request. */
 async function closed(dependencies: FrameDependencies, open: Open): Promise<void> {
   const { call } = open;
   call.answered();
@@ -113,7 +114,7 @@ async function closed(dependencies: FrameDependencies, open: Open): Promise<void
   ended(dependencies, open, 200);
 }
 
-/** The one end of every request: its place, its metrics, its trace and its line in the log. */
+/** The one end of every request: frees its place, and writes its metrics, its trace and its line in the log. */
 function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, place }: Open, status: number): void {
   lifecycle.leave(place);
   bounds.garbage.lived(call.elapsed_ms(), lifecycle.openCount);
@@ -125,9 +126,7 @@ function ended({ lifecycle, bounds, metrics, log }: FrameDependencies, { call, p
   log.request(call, status);
 }
 
-/**
- * Reports whether its connection may serve another request: its body was read, and the wait of a slow refusal is over.
- */
+/** Whether the connection may serve another request: its body was read, and the wait of a slow refusal is over. */
 async function isWelcome(
   { unread, bounds: { pressure, slowness } }: FrameDependencies,
   call: Call,
@@ -140,7 +139,7 @@ async function isWelcome(
   return slowness.wait(call.signal);
 }
 
-/** The fault of the answer. A defect in its handling must not leave the request open. */
+/** Reports the fault and returns the one to answer. An error while it is reported must not leave the request open. */
 function reported(fault: Fault, call: Call, { failed }: Framed): Fault {
   try {
     failed?.(call, fault);
@@ -157,8 +156,8 @@ function begunTrace({ traces }: FrameDependencies, { requestId, request, route }
 }
 
 /**
- * Every answer names its request in the headers of each family of clients, and forbids browsers to guess another type:
- * docs/design/service.md, Identifiers and headers.
+ * Adds the headers that every answer has: the request's id under the names of each family of clients, and the ban on
+ * guessing another media type (docs/design/service.md, Identifiers and headers).
  */
 export function identified(response: Response, requestId: string): Response {
   response.headers.set("x-service-request-id", requestId);
@@ -188,7 +187,7 @@ function answerFault(call: Call, fault: Fault, { faultBody, faultHeaders }: Fram
 }
 
 /**
- * Reports whether the same request cannot succeed within a minute: clients that obey stop at once, instead of
+ * Whether the same request cannot succeed within a minute: clients that obey the header stop at once, instead of
  * hammering.
  */
 function isFinal({ status, details }: Fault): boolean {
@@ -197,8 +196,8 @@ function isFinal({ status, details }: Fault): boolean {
 }
 
 /**
- * How long to wait. A limit that a minute does not mend names no wait, since clients sleep for as long as it says, for days
- * and in silence: docs/errors.md, usage_limit_reached. The body says when the limit resets.
+ * The `retry-after` header. A limit that no wait of a minute mends has none, since clients sleep for as long as it
+ * says, for days and in silence: docs/errors.md, usage_limit_reached. The body says when the limit resets.
  */
 export function retryAfter(fault: Fault): Record<string, string> {
   const { retryAfterSeconds } = fault.details;

@@ -1,54 +1,54 @@
 /**
- * Collects the garbage of large bodies and long streams. The runtime collects only when as much again has been
- * allocated as is in use, which may be never, so it is asked to when there is much to find. A collection stops the node
- * for some milliseconds, more if much is in use, so collections have a budget of time, which a burst of large bodies
- * may use up and which fills up slowly. Rule: docs/design/runtime.md, Memory.
+ * Collects the garbage of large bodies and long streams. The runtime itself collects only when as much again has been
+ * allocated as is in use, which may be never. A collection stops the node for some milliseconds, more if much is in
+ * use, so collections have a budget of time, which a burst of large bodies may use up and which fills up slowly. Rule:
+ * docs/design/runtime.md, Memory.
  */
 import { Bucket, type BucketSize } from "../time/bucket.ts";
 import type { Collector } from "./collector.ts";
 
 export interface Garbage {
-  /**
-   * A body of this size was parsed and translated: its text and its values in the form of the wire are no longer
-   * needed.
-   */
+  /** A body of this size was parsed and translated: its text and the values of its protocol are garbage. */
   translated(bytes: number): void;
-  /** A request has ended that held this many bytes. */
+  /** A request that held this many bytes has ended. */
   ended(bytes: number): void;
-  /** A request has ended that was open for this long, while this many are open. */
+  /** A request that was open for `ms` milliseconds has ended, while `open` requests are open. */
   lived(ms: number, open: number): void;
   /**
-   * Called at intervals with the number of open requests: the garbage of small ones is collected too, if that is quick.
+   * Called at intervals with the number of open requests, to collect the garbage of small requests if that is quick.
    */
   passed(open: number): void;
   /**
-   * Called each second with the number of open requests. If there are many, new objects are collected. The runtime does
-   * that itself each second, but only each half minute after the heap has kept its size for 30 seconds, as it does
+   * Called each second with the number of open requests. If there are many, new objects are collected. The runtime
+   * itself does that each second; but only each half minute once the heap has kept its size for 30 seconds, as it does
    * while streams come and go evenly.
    */
   ticked(open: number): void;
 }
 
 interface GarbageSettings {
-  /** Smaller bodies leave little, and the runtime collects that in time. */
+  /** Smaller bodies leave little garbage, which the runtime collects in time. */
   large_bytes: number;
-  /** The bytes of large bodies that have to end before they are collected. */
+  /** The bytes that ended large bodies must have held together before a collection. */
   ended_bytes: number;
-  /** A request of this age has outlasted a quick collection: only a full one frees it. */
+  /** The age from which a request has survived the quick collections, so that only a full one frees it. */
   old_ms: number;
   /** The number of old requests that have to end before a collection, at least as many as are open. */
   old_min: number;
   /**
-   * So many times what a collection took must pass before old requests bring the next. While one goes on, every stream
-   * waits: with 400 such requests a second there would be one of 100 ms each 2.5 seconds, and tokens and first tokens
-   * would be late by that for one in 25.
+   * The wait between two collections for old requests, as a multiple of what the last one took: every stream stops
+   * meanwhile. Without it, 400 old requests a second would cause one of 100 ms each 2.5 seconds, and delay one token in
+   * 25.
    */
   old_rest: number;
-  /** A request that has ended is still being released, and another may follow it at once. */
+  /**
+   * The wait from the end of a request to a collection: the request is still being released, and another may follow at
+   * once.
+   */
   wait_ms: number;
-  /** With more open requests than this, a full collection may take too long to be made without need. */
+  /** With more open requests than this, a full collection may take too long to be made for small garbage. */
   open_max: number;
-  /** Milliseconds of collection. */
+  /** The budget of time for collections, in milliseconds. */
   budget: BucketSize;
 }
 
@@ -74,10 +74,10 @@ export function garbage(
   /** The bytes of large bodies that have ended since the last collection. */
   let left_bytes = 0;
   let old = 0;
-  /** The instant from which old requests may bring a collection again. */
+  /** The moment from which old requests may cause a collection again. */
   let rested_ms = Number.NEGATIVE_INFINITY;
   let isWaiting = false;
-  /** True once a request has ended since the last collection. */
+  /** Whether a request has ended since the last collection. */
   let hasEnded = false;
 
   const mayCollect = () => budget.tokens(now_ms()) > 0;

@@ -1,6 +1,6 @@
 /**
- * Ends a listening socket without losing clients that have connected. A socket that closes resets connections that were
- * not accepted yet: a balancer that has sent its request by then can only answer 502. So the system first drops the
+ * Closes a listening socket without losing clients that have connected. Closing resets connections that were not
+ * accepted yet: a balancer that has sent its request by then can only answer 502. So a packet filter first drops the
  * first packets of new connections: their clients try again a second later, find the port closed and go elsewhere,
  * while all that were connected are accepted and served.
  */
@@ -20,8 +20,8 @@ const library = {
 } as const;
 
 /**
- * When the returned function is called, the sockets that listen on the port accept no more handshakes. Null on a system
- * other than Linux, or one whose C library has another name.
+ * Prepares the sockets that listen on the port: once the returned `end` is called, they accept no more handshakes. Null
+ * on a system other than Linux, or one whose C library has another name.
  */
 export function handshakesOn(port: number): { end(): void } | null {
   if (process.platform !== "linux") return null;
@@ -46,7 +46,7 @@ export function handshakesOn(port: number): { end(): void } | null {
         const { program, instructions } = withoutFirstPackets();
         for (const descriptor of listening)
           symbols.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, ptr(program), program.byteLength);
-        // It must stay in memory until the system has read it.
+        // Keeps the instructions in memory until the system has read them.
         void instructions.byteLength;
       },
     };
@@ -55,7 +55,7 @@ export function handshakesOn(port: number): { end(): void } | null {
   }
 }
 
-/** A packet filter: SYN without ACK is dropped, all others pass. It sees packets from their TCP header on. */
+/** A packet filter that drops SYN without ACK and passes all other packets. Offsets count from the TCP header. */
 function withoutFirstPackets(): { program: Uint8Array; instructions: Uint8Array } {
   const flags = 13;
   const [syn, synOrAck] = [0x02, 0x12];

@@ -1,7 +1,7 @@
 /**
- * Checks the `Host` of requests. A page in a browser inside the network can make its own name resolve to an address
- * inside, and then reads the answers as its own; but `Host` still has its name (docs/design/service.md, The operator's
- * port).
+ * Checks the `Host` of requests. A web page can make its own name resolve to an address inside the network (DNS
+ * rebinding) and then read answers as its own; but `Host` still has the page's name (docs/design/service.md, The
+ * operator's port).
  */
 import { isIPv4, isIPv6 } from "node:net";
 import { Fault } from "../inference/fault.ts";
@@ -9,7 +9,8 @@ import { encodeFault } from "../protocol/openai-chat/fault.ts";
 import type { Framed } from "./frame.ts";
 
 /**
- * Reports whether a `Host` is an address, `localhost`, or one of these names, in lower case. Plain probes send none.
+ * Returns the test whether a `Host` is an address, `localhost`, or one of these names (in lower case). No `Host`
+ * passes: plain probes send none.
  */
 export function hostsNamed(names: readonly string[] = []): (host: string | null) => boolean {
   const hosts = new Set(["localhost", ...names]);
@@ -22,7 +23,7 @@ export function hostsNamed(names: readonly string[] = []): (host: string | null)
   };
 }
 
-/** The answer to any other host. */
+/** The refusal of requests with another `Host`. */
 export const otherHost: Framed = {
   path: "/*",
   faultBody: encodeFault,

@@ -1,14 +1,14 @@
-/** A JSON answer, which no cache on the way may keep. */
+/** A JSON answer, which no cache may store. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Response {
   return jsonText(status, JSON.stringify(body), headers);
 }
 
-/** The same, for a body that is already JSON text. */
+/** As `json`, for a body that is already JSON text. */
 export function jsonText(status: number, text: string, headers: Record<string, string> = {}): Response {
   return withHeaders(new Response(gathered(text), { status, headers: common }), headers);
 }
 
-/** The same, for bytes. */
+/** As `json`, for a body of bytes. */
 export function jsonBytes(
   status: number,
   bytes: Uint8Array<ArrayBuffer>,
@@ -17,13 +17,13 @@ export function jsonBytes(
   return withHeaders(new Response(gatheredBytes(bytes), { status, headers: common }), headers);
 }
 
-/** The same, for a body that is still to be written. */
+/** As `json`, for a body that is still being written. */
 export function jsonStream(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Response {
   return withHeaders(new Response(body, { headers: common }), headers);
 }
 
 function withHeaders(response: Response, headers: Record<string, string>): Response {
-  // The headers are set one by one: the runtime would take an object apart and copy it first.
+  // Headers are set one by one: the runtime would copy an object of them first.
   for (const name in headers) response.headers.set(name, headers[name]!);
   return response;
 }
@@ -31,9 +31,9 @@ function withHeaders(response: Response, headers: Record<string, string>): Respo
 const common = new Headers({ "content-type": "application/json", "cache-control": "no-store" });
 
 /**
- * The runtime gathers an answer's head and body for one write, where they have less than 16 KiB together. Above that it
- * gathers neither, and gives the system each name and value of the head by itself: some 80 calls. The head of a stream is
- * always gathered. Rule: docs/design/runtime.md, Bun as a server.
+ * The body in the form in which the runtime writes it together with the head. It does so up to 16 KiB in all, and
+ * otherwise gives the system each header by itself, in some 80 calls; a stream's head is always written at once. Rule:
+ * docs/design/runtime.md, Bun as a server.
  */
 function gathered(text: string): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
   // No UTF-16 unit takes more than three bytes.

@@ -1,7 +1,7 @@
-/** The requests that are open, and whether new ones are accepted. Both have one owner, so that a drain can be exact. */
+/** Knows the open requests, and whether new ones are accepted: one owner of both, so that a drain misses none. */
 import { Fault } from "../inference/fault.ts";
 import { within } from "../time/deadline.ts";
-import { type Place, Present } from "../time/present.ts";
+import { Present, type PresentEntry } from "../time/present.ts";
 import type { Call } from "./call.ts";
 
 export interface Lifecycle {
@@ -11,9 +11,9 @@ export interface Lifecycle {
   readonly streamCount: number;
   /** Whether a request without a large body waits for the start of its answer. */
   smallWait(): boolean;
-  enter(call: Call): Place<Call>;
-  leave(place: Place<Call>): void;
-  /** The node is not ready from now on. Requests that still arrive are served. */
+  enter(call: Call): PresentEntry<Call>;
+  leave(place: PresentEntry<Call>): void;
+  /** Marks the node as not ready. Requests that still arrive are served. */
   startDraining(): void;
   /**
    * Resolves when no request is open, or after `ms`. Requests that are still open then end with their protocol's error.
@@ -21,7 +21,7 @@ export interface Lifecycle {
   finish(ms: number): Promise<void>;
 }
 
-/** The time that streams have to write their error and settle. */
+/** The time that streams get to write their error and settle. */
 const farewell_ms = 2000;
 
 export function lifecycle(): Lifecycle {

@@ -5,11 +5,14 @@ import { type Socket, socketHandlers } from "./socket.ts";
 export interface Listening {
   url: string;
   /**
-   * New connections get this certificate. Running requests continue with the old one, and idle connections are closed.
-   * Throws, and changes nothing, if it cannot be used. Once connections are refused, it does nothing.
+   * Gives new connections this certificate. Running requests continue with the old one; idle connections are closed.
+   * Throws and changes nothing if the certificate cannot be used. Does nothing once connections are refused.
    */
   renew(identity: ServerIdentity): void;
-  /** Resolves when connections are refused. Clients that had connected before are served; running requests continue. */
+  /**
+   * Refuses new connections, and resolves when that has begun. Clients that had connected before are served; running
+   * requests continue.
+   */
   refuse(): Promise<void>;
   /** Refuses new connections, and resolves when running requests have their answers. */
   stop(): Promise<void>;
@@ -23,26 +26,23 @@ interface ServerIdentity {
   key: string;
 }
 
-/** Above our own limit, so that a body that is too large gets our answer and not the runtime's bare 413. */
+/** Above this service's own limit, so that a body that is too large gets its answer and not the runtime's bare 413. */
 const runtime_body_bytes_max = 1024 * 1024 * 1024;
 
 interface ListeningOptions {
   host: string;
   port: number;
-  /**
-   * The silence allowed on a connection that carries no request of ours yet, and the deadline of each head but the
-   * first.
-   */
+  /** How long a connection may be silent before its first request, and the deadline of the head of each further one. */
   idle_ms: number;
-  /** Whether other processes of this node listen on it too. */
+  /** Whether other processes of this node listen on the port too. */
   isShared?: boolean;
   /** The largest message of a WebSocket. */
   websocket_frame_bytes_max?: number;
 }
 
 /**
- * The ciphers of TLS 1.2 with a key for each connection that also authenticate what they encrypt. The runtime would
- * offer CBC with SHA-1 too. Those of TLS 1.3 are its own.
+ * The ciphers of TLS 1.2 with forward secrecy and authenticated encryption. The runtime would offer CBC with SHA-1 too.
+ * The ciphers of TLS 1.3 are the runtime's.
  */
 const ciphers = [
   "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -53,23 +53,23 @@ const ciphers = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":");
 
-/** An application of Elysia. It learns of its server, which its handlers ask for addresses of clients. */
+/** An Elysia application. It is given its server, which its handlers ask for client addresses. */
 interface App {
   readonly fetch: (request: Request) => Response | Promise<Response>;
   server: Bun.Server<unknown> | null;
 }
 
-/** The time that a connected client has to send its request when a listener ends. */
+/** The time that a connected client gets to send its request when a listener ends. */
 const arrival_ms = 300;
 
-/** `identity`: null for HTTP. A shared port is one on which other processes of this node listen too; it is not 0. */
+/** Listens at the address. `identity`: null for HTTP. A shared port (`isShared`) must not be 0. */
 export function listen(elysia: App, address: ListeningOptions, identity: ServerIdentity | null = null): Listening {
   const ended = new Set<Promise<void>>();
   const isOwn = identity !== null && !address.isShared;
   let server = serving(elysia, isOwn ? { ...address, port: freePort(address) } : address, identity);
   elysia.server = server;
   let refused: Promise<void> | null = null;
-  /** Ends the listener that serves now. Resolves when its port is closed. */
+  /** Ends the current listener. Resolves when its port is closed. */
   const ending = () => {
     const listener = server;
     const handshakes = handshakesOn(listener.port!);
@@ -88,8 +88,8 @@ export function listen(elysia: App, address: ListeningOptions, identity: ServerI
   const url = `${identity ? "https" : "http"}://${named(address.host)}:${server.port}`;
   return {
     url,
-    // The runtime keeps a listener's certificate for as long as the listener lives (docs/design/runtime.md, Bun as a
-    // server).
+    // The runtime keeps a listener's certificate as long as the listener, so a new one is begun
+    // (docs/design/runtime.md, Bun as a server).
     renew(next) {
       if (refused) return;
       const endPredecessor = ending();
@@ -112,8 +112,8 @@ function serving(elysia: App, options: ListeningOptions, identity: ServerIdentit
     hostname: host,
     port,
     development: false,
-    // Otherwise a port that is taken would be shared without a message. With a certificate, and among workers,
-    // `freePort` has checked.
+    // Without this, a port that is taken would be shared without an error. With a certificate, and among workers,
+    // `freePort` has checked the port.
     reusePort: identity !== null || isShared === true,
     idleTimeout: seconds(idle_ms),
     maxRequestBodySize: runtime_body_bytes_max,
@@ -124,10 +124,10 @@ function serving(elysia: App, options: ListeningOptions, identity: ServerIdentit
 }
 
 /**
- * Elysia looks for the path after as many characters as `http://` has. For a request without a Host (HTTP/1.0, as plain
- * probes of balancers send) the runtime gives a bare path: `/v1/models` would be `/models`, and `/anything/metrics` the
- * metrics. After `https://` it would take the host for the path. The Request object stays the same, because the runtime
- * knows its connection by it.
+ * The request with a full URL. For a request without a Host (HTTP/1.0, as plain probes of balancers send) the runtime
+ * gives a bare path, but Elysia looks for the path after the length of `http://`: `/v1/models` would become `/models`,
+ * and `/anything/metrics` the metrics. The Request object stays the same, because the runtime knows its connection by
+ * it.
  */
 function withOrigin(request: Request): Request {
   const { url } = request;
@@ -136,12 +136,12 @@ function withOrigin(request: Request): Request {
   return Object.defineProperty(request, "url", { value });
 }
 
-/** A time-out in the runtime's form. 0 would be no limit. */
+/** A time-out in whole seconds, the runtime's unit; at least 1, because 0 would be no limit. */
 export function seconds(ms: number): number {
   return Math.max(1, Math.round(ms / 1000));
 }
 
-/** A port that nobody uses. Throws if the requested one is taken. */
+/** A free port: the requested one, or any if it is 0. Throws if it is taken. */
 export function freePort({ host, port }: Pick<ListeningOptions, "host" | "port">): number {
   const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() });
   const free = probe.port!;
@@ -149,7 +149,7 @@ export function freePort({ host, port }: Pick<ListeningOptions, "host" | "port">
   return free;
 }
 
-/** The address at which a person reaches a host that was bound to. */
+/** The host under which a person reaches a listener that was bound to `host`. */
 function named(host: string): string {
   if (["127.0.0.1", "0.0.0.0", "::", "::1"].includes(host)) return "localhost";
   return host.includes(":") ? `[${host}]` : host;

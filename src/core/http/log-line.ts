@@ -1,4 +1,4 @@
-/** A line of the log, as JSON or as logfmt, and texts from callers, shortened and cleaned. Pure. */
+/** Formats a line of the log as JSON or logfmt; shortens and cleans the texts of callers. Pure. */
 
 import { masked } from "../inference/masked.ts";
 
@@ -17,7 +17,7 @@ function logfmt(fields: Fields): string {
     .join(" ");
 }
 
-/** Quoted as JSON if a reader could take it for something else. */
+/** The value in logfmt, quoted as JSON if a reader could take it for something else. */
 function logfmtValue(value: unknown): string {
   if (value === null) return "";
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -27,7 +27,7 @@ function logfmtValue(value: unknown): string {
 const agent_chars_max = 200;
 const id_chars_max = 128;
 
-/** A caller may write anything: it is shortened, and has no control characters and no secret of ours. */
+/** The texts that a caller chooses. In the log they are shortened, without control characters and secrets of ours. */
 type CallersWords = Partial<Record<"user_agent" | "x_request_id" | "x_client_request_id", string | undefined>>;
 
 export function callersWords(headers: { get(name: string): string | null }): CallersWords {

@@ -1,6 +1,6 @@
 /**
- * Structured logs: one line a request, JSON or logfmt, on stderr, without content or secrets. Upstreams are named as in
- * the configuration; an address only tells which of the engines behind one name it was.
+ * Structured logs on stderr, one line a request, as JSON or logfmt, without content or secrets. Upstreams are named as
+ * in the configuration; an address appears only to tell engines behind one name apart.
  */
 import { Fault } from "../inference/fault.ts";
 import { masked } from "../inference/masked.ts";
@@ -10,7 +10,7 @@ import type { Call } from "./call.ts";
 import { floodGate } from "./flood.ts";
 import { callersWords, type LogFormat, lineOf } from "./log-line.ts";
 
-/** From the least to the most severe. A log has the lines of its level and of those above. */
+/** From the least to the most severe. A log has the lines of its level and those above it. */
 const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -23,12 +23,12 @@ export interface Log {
 
 interface LogOptions {
   write(text: string): void;
-  /** The number of the worker, on a node of several. */
+  /** The number of this worker, on a node that has several. */
   worker?: number | undefined;
   clock: Clock;
-  /** Called for each line. */
+  /** The settings in force. Called for each line. */
   settings(): { level: LogLevel; format: LogFormat; engine_text?: boolean };
-  /** Routes whose requests are logged at `debug`, unless they fail by a defect. */
+  /** The routes whose requests are logged at `debug`, unless they fail with `internal_error`. */
   probes?: ReadonlySet<string>;
   /** Words that no cause may contain: the addresses of engines, and their names of models. */
   hidden?(): readonly string[];
@@ -58,8 +58,7 @@ export function logTo({ write, worker, clock, settings, probes, hidden = () => [
     return worker === undefined ? { time, level } : { time, level, worker };
   };
 
-  // A system call for each line is a tenth of a small request's cost, and a tenth of a second is soon enough for a
-  // reader.
+  // Lines are written together after a tenth of a second: a system call for each is a tenth of a small request's cost.
   function line(fields: Head & Record<string, unknown>) {
     keep(lineOf(settings().format, fields));
   }
@@ -87,14 +86,14 @@ export function logTo({ write, worker, clock, settings, probes, hidden = () => [
   };
 }
 
-/** The head of each line. */
+/** The first fields of each line. */
 interface Head {
   time: string;
   level: LogLevel;
   worker?: number | undefined;
 }
 
-/** All fields that exist, by name: an object that is put together from others costs more than its line. */
+/** Names all fields in one literal: an object that is composed of others costs more than writing its line. */
 function requestFields(
   { time, level, worker }: Head,
   call: Call,
@@ -138,7 +137,7 @@ function requestFields(
   };
 }
 
-/** The attempts of a request. If the first one answered, the name of its engine is enough. */
+/** The attempts that the log shows. If the first one answered, the name of its engine is enough. */
 function attemptsShown(attempts: readonly Tried[], hasEngineText: boolean): readonly Tried[] | undefined {
   if (attempts.length < 2 && attempts.every(({ outcome }) => outcome === "answered")) return undefined;
   return hasEngineText ? attempts : attempts.map(({ said: _, ...attempt }) => attempt);

@@ -1,4 +1,4 @@
-/** THE SEAM OF OBSERVERS: they are told of the ends of requests, of refusals, and of decisions. */
+/** THE SEAM OF OBSERVERS: they are called at the end of requests, and for refusals and decisions. */
 
 export interface Observer {
   request(ended: EndedRequest): void;
@@ -18,21 +18,21 @@ export interface Observer {
 export interface EndedRequest {
   /** The path as routed. */
   route: string;
-  /** The status with which it ended, though its stream may have begun with 200. */
+  /** The status with which the request ended, which differs from the status sent if its stream failed. */
   status: number;
-  /** The code of its fault; absent if it did not fail. */
+  /** The code of the fault; absent if the request did not fail. */
   code?: string | undefined;
   seconds: number;
   traceId?: string | undefined;
 }
 
-/** `key`, `node`, `process`: of memory. */
+/** The resource that was used up: memory (of the key, the node or the process), or descriptors. */
 export type Shed = "key" | "node" | "process" | "descriptors";
 
-/** Prometheus' text, or OpenMetrics with exemplars. */
+/** The formats of metrics: Prometheus' text, or OpenMetrics with exemplars. */
 export type Format = "prometheus" | "openmetrics";
 
-/** A metric with its values. A copy may travel to another process. */
+/** A metric with its values. A copy may be sent to another process. */
 export interface Told {
   name: string;
   help: string;

@@ -1,6 +1,6 @@
-/** How close the process is to the machine's limits of memory and descriptors. Each is read a few times a second. */
+/** Measures how close the process is to the machine's limits of memory and descriptors, a few times a second. */
 
-/** A reading costs a system call or two, so it is used for all requests within this time. */
+/** How long a reading is reused: it costs a system call or two. */
 const look_ms = 100;
 /** While the process is above its mark, a collection is requested at most this often. */
 const collect_ms = 5_000;
@@ -8,9 +8,9 @@ const collect_ms = 5_000;
 export interface Machine {
   /** Resident bytes of this process. */
   residentBytes(): number;
-  /** Frees unused memory. It takes some milliseconds. */
+  /** Frees unused memory, which takes some milliseconds. */
   collect(): void;
-  /** The lowest free descriptor: at least that many are open. */
+  /** The number of the lowest free descriptor: at least that many are open. */
   lowestFreeDescriptor(): number;
 }
 
@@ -23,7 +23,7 @@ export interface Pressure {
 
 export interface PressureLimits {
   memory_bytes: number;
-  /** Null if it is unknown. */
+  /** The most descriptors that the process may open; null if unknown. */
   descriptors_max: number | null;
 }
 
@@ -40,7 +40,8 @@ export function pressure(limits: PressureLimits, machine: Machine, now_ms: () =>
       : () => machine.lowestFreeDescriptor() >= descriptors_max - descriptorsKept(descriptors_max);
   let collected_ms = Number.NEGATIVE_INFINITY;
 
-  // Memory that was freed long ago may still count as resident until a collection returns it.
+  // Whether memory is above the mark, after a collection: memory that was freed long ago may count as resident until
+  // then.
   function isHigh(): boolean {
     if (machine.residentBytes() <= memory_bytes) return false;
     if (now_ms() - collected_ms >= collect_ms) {

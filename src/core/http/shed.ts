@@ -1,4 +1,4 @@
-/** Refuses requests for which there is no room: in memory, or in the number of connections. Each refusal is counted. */
+/** Refuses requests for which there is no memory, or no descriptor for their connection. Each refusal is counted. */
 
 import type { Shortage } from "../body/memory.ts";
 import { Fault } from "../inference/fault.ts";
@@ -17,13 +17,13 @@ const request_bytes = 64 * 1024;
 
 /**
  * Reserves the memory of a request with a body of this size. Throws Fault 429 `concurrency_limit_exceeded` if its key's
- * share is used up, 503 `overloaded` if the node's is.
+ * share is used up, 503 `overloaded` if the node's memory is.
  */
 export function reserve(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.growTo(request_bytes + bytes) ?? null);
 }
 
-/** The same for an engine's answer. */
+/** As `reserve`, for an engine's answer. */
 export function reserveAnswer(dependencies: Needs, call: Call, bytes: number): void {
   refuse(dependencies, call.memory?.answerTo(bytes) ?? null);
 }
@@ -34,7 +34,9 @@ function refuse(dependencies: Needs, shortage: Shortage | null): void {
   throw tooMuch(shortage, dependencies.bounds.memory.limits.key_bytes_max);
 }
 
-/** The pauses between the steps of work on this request's body: a large one takes turns with those of others. */
+/**
+ * The pauses between the steps of work on this request's body: a large body takes turns with those of other requests.
+ */
 export function takesTurns({ bounds }: Pick<Needs, "bounds">, call: Call): Pause {
   const announced = Number(call.request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
   const isSmall = announced <= small_bytes && !call.request.headers.has("content-encoding");

@@ -1,14 +1,14 @@
 /**
  * The wait before a refusal that cost nothing: a client that hammers with made-up keys gets one answer in a second or
- * two on each connection, instead of thousands. The wait is random, so that a thousand of them do not come back at one
+ * two on each connection, instead of thousands. Waits are random, so that a thousand refusals do not come back at one
  * moment.
  */
 import type { Signal } from "../time/cancellation.ts";
 
 export interface Slowness {
   /**
-   * Resolves with false at once if too many wait already: then the connection is better closed. The signal ends the
-   * wait early.
+   * Resolves with false at once if too many requests wait already: then the connection is better closed. The signal
+   * ends the wait early.
    */
   wait(signal: Signal): Promise<boolean>;
 }

@@ -1,6 +1,8 @@
-/** A client's WebSocket on the runtime's own: text messages in, and out as fast as the client reads. */
+/**
+ * A client's WebSocket, on top of the runtime's: receives text messages, and sends them as fast as the client reads.
+ */
 
-/** The owner of a socket hears of it. */
+/** The owner of a socket, which is told of its messages and its end. */
 export interface SocketOwner {
   opened(socket: Socket): void;
   /** A text message has arrived. */
@@ -14,7 +16,7 @@ type RuntimeSocket = Bun.ServerWebSocket<Socket>;
 export class Socket {
   readonly #owner: SocketOwner;
   #runtime: RuntimeSocket | null = null;
-  /** Resolves when the client has read enough; null if there is room. */
+  /** Resolves when the client has read enough of what was sent; null if more may be sent now. */
   #room: PromiseWithResolvers<void> | null = null;
 
   constructor(owner: SocketOwner) {
@@ -26,8 +28,8 @@ export class Socket {
   }
 
   /**
-   * Sends a message once the client has read enough of those before. Resolves when the next may follow, or when the
-   * connection is gone, which drops it.
+   * Sends a message once the client has read enough of the earlier ones. Resolves when the next may follow, or when the
+   * connection is gone, in which case the message is dropped.
    */
   async send(text: string): Promise<void> {
     while (this.#room) await this.#room.promise;
@@ -35,13 +37,13 @@ export class Socket {
     if (this.#room) await this.#room.promise;
   }
 
-  /** Closes it, after a last message if there is one. It does not wait for a client that reads nothing. */
+  /** Closes the socket, after a last message if there is one. Does not wait for a client that reads nothing. */
   end({ code, reason }: CloseReason, last?: string): void {
     if (last !== undefined) this.#runtime?.send(last);
     this.#runtime?.close(code, reason);
   }
 
-  /** Called by the runtime, as the next three are. */
+  /** Called by the runtime, as are the next three methods. */
   opened(runtime: RuntimeSocket): void {
     this.#runtime = runtime;
     this.#owner.opened(this);
@@ -64,7 +66,7 @@ export class Socket {
   }
 }
 
-/** The answer of the runtime's `send` for a message that waits for the client to read. */
+/** The result of the runtime's `send` if the message waits for the client to read. */
 const buffered = -1;
 
 export interface CloseReason {
@@ -72,7 +74,7 @@ export interface CloseReason {
   reason: string;
 }
 
-/** The codes of RFC 6455 and of IANA's registry. */
+/** Close codes of RFC 6455 and IANA's registry, with their reasons. */
 export const closeReasons = {
   binary: { code: 1003, reason: "Send text messages." },
   refused: { code: 1008, reason: "The API key is not valid any more." },
@@ -81,10 +83,10 @@ export const closeReasons = {
   old: { code: 1000, reason: "The connection has reached its age. Connect again." },
 } as const satisfies Record<string, CloseReason>;
 
-/** A silent client is asked whether it is there before this time is over. Proxies in between see that, too. */
+/** How long a client may be silent before it is sent a ping. Proxies in between see that, too. */
 const silence_s = 60;
 
-/** `frame_bytes_max`: the largest message; one that is larger ends its connection with 1009. */
+/** `frame_bytes_max`: the largest message; a larger one closes its connection with code 1009. */
 export function socketHandlers(frame_bytes_max: number): Bun.WebSocketHandler<Socket> {
   return {
     maxPayloadLength: Math.max(1, frame_bytes_max),

@@ -2,7 +2,7 @@
 import { Present } from "../time/present.ts";
 
 export interface SocketsLimits {
-  /** The largest message of a socket, and the most bytes of conversations that one keeps. */
+  /** The largest message of a socket, and the most bytes of conversations that a socket keeps. */
   frame_bytes_max: number;
   /** How many sockets a process may have. */
   node_max: number;
@@ -10,9 +10,9 @@ export interface SocketsLimits {
   key_max: number;
 }
 
-/** A socket, as far as a drain concerns it. */
+/** A socket that can be drained. */
 export interface Retiring {
-  /** Takes no further message, and closes the socket once what runs has its answer. */
+  /** Takes no further message, and closes the socket once running requests have their answers. */
   retire(): void;
 }
 
@@ -27,7 +27,7 @@ export class Sockets {
     return this.#open.size;
   }
 
-  /** A place for one more socket, which is given back by its disposal. Null if there is none. */
+  /** Counts one more socket until the result is disposed of. Null if there are too many. */
   enter(keyId: string, socket: Retiring): Disposable | null {
     const { node_max, key_max } = this.limits;
     const ofKey = this.#ofKeys.get(keyId) ?? 0;
@@ -45,7 +45,7 @@ export class Sockets {
     };
   }
 
-  /** The node drains: no socket is opened from now on, and those that are open close when they are idle. */
+  /** Drains: no socket is opened from now on, and open ones close when they are idle. */
   retire(): void {
     this.#isRetiring = true;
     for (const socket of this.#open.members()) socket.retire();

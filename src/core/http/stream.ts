@@ -1,6 +1,6 @@
 /**
- * The caller's end of a stream: held back until its status is known, then written event by event, as fast as the caller
- * reads.
+ * The side of a stream that its caller reads: held back until its status is known, then written event by event, as fast
+ * as the caller reads.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault } from "../inference/fault.ts";
@@ -13,7 +13,7 @@ type Controller = ReadableStreamDefaultController<Uint8Array>;
 type Batch = readonly InferenceEvent[];
 type Next = Promise<IteratorResult<Batch, void>>;
 
-/** A stream of which the beginning was read: the events so far, and the reading under way. */
+/** A stream whose beginning was read: the events so far, and the read that is under way. */
 export interface Primed {
   head: Batch[];
   pending: Next | null;
@@ -53,7 +53,7 @@ function isDecisive(event: InferenceEvent): boolean {
   return event.type === "part-start" || isTerminal(event);
 }
 
-/** The same stream, whose end is held back until `done` has had the whole answer. */
+/** The same stream, whose last event is held back until `done` has resolved with the whole answer. */
 export async function* endsAfter(
   batches: AsyncGenerator<Batch, void, void>,
   done: (answer: Result) => Promise<void>,
@@ -66,7 +66,7 @@ export async function* endsAfter(
   }
 }
 
-/** An answer whose body follows. Its request ends when the body closes. */
+/** A response whose body is still being written. Its request ends when the body closes. */
 export interface StreamedAnswer {
   open(owner: StreamOwner): Response;
 }
@@ -74,7 +74,7 @@ export interface StreamedAnswer {
 export interface StreamOwner {
   /** The client has left. Called before `closed`. */
   left(): void;
-  /** The last byte was written, or never will be: the events must end. Called once. */
+  /** Called once, when the last byte was written or will never be: the events must end. */
   closed(): void;
 }
 
@@ -88,7 +88,9 @@ export function sseAnswer(stream: Primed, options: SseOptions): StreamedAnswer {
   return eventStream(options.headers, (owner) => new SseSource(stream, options, owner));
 }
 
-/** An event stream, whose bytes come from a source. `headers` are sent beside those of all event streams. */
+/**
+ * A response of server-sent events, whose bytes come from a source. `headers` are added to those of all event streams.
+ */
 export function eventStream(
   headers: Record<string, string>,
   sourceFor: (owner: StreamOwner) => Bun.UnderlyingSource<Uint8Array>,
@@ -98,7 +100,7 @@ export function eventStream(
   };
 }
 
-/** The headers of an event stream. */
+/** The headers of an event stream, and these. */
 export function sseHead(headers: Record<string, string>): Record<string, string> {
   return {
     "content-type": "text/event-stream; charset=utf-8",
@@ -108,7 +110,7 @@ export function sseHead(headers: Record<string, string>): Record<string, string>
   };
 }
 
-/** The next events. Those that came before the status was known are there at once. */
+/** Reads the next events. Those that came before the status was known are there at once. */
 export function nextOf(stream: Primed): Next {
   const { head, pending, rest } = stream;
   if (head.length > 0) return Promise.resolve({ done: false, value: head.splice(0).flat() });
@@ -116,7 +118,7 @@ export function nextOf(stream: Primed): Next {
   return pending ?? rest.next();
 }
 
-/** The frames of events that arrived together, which are written together. */
+/** The frames of events that arrived together and are written together. */
 export function framesOf(encoder: StreamEncoder, batch: Batch): string {
   let out = "";
   for (const event of batch) {
@@ -129,7 +131,7 @@ export function framesOf(encoder: StreamEncoder, batch: Batch): string {
 
 const text = new TextEncoder();
 
-/** This is a class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
 class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #stream: Primed;
   readonly #encoder: StreamEncoder;
@@ -149,7 +151,7 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
 
   start(controller: Controller): void {
     const heartbeat_ms = this.#heartbeat_ms;
-    // A reader that is behind needs no heartbeat, which would only be queued.
+    // A reader that is behind needs no heartbeat, which would only wait in its queue.
     this.#beats = setInterval(() => {
       if (performance.now() - this.#wrote_ms < heartbeat_ms || (controller.desiredSize ?? 0) <= 0) return;
       this.#wrote_ms = performance.now();
@@ -165,8 +167,8 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
         const { done, value } = await nextOf(this.#stream);
         if (this.#closed) return;
         if (!done) out += framesOf(this.#encoder, value);
-        // The end of the events is awaited before the last frames are written, so that one write ends the body, too. The
-        // first frames don't wait: they leave with the head, which is slow without them.
+        // The stream's end is awaited before the last frames are written, so that one write ends the body too. The
+        // first frames don't wait: they are sent with the head, which would be slow alone.
         const waits = !done && this.#isBegun && value.some(isTerminal);
         if (done || (out !== "" && !waits)) {
           this.#write(controller, out, done === true);
@@ -202,8 +204,8 @@ class SseSource implements Bun.UnderlyingSource<Uint8Array> {
   }
 
   /**
-   * A defect of ours: the stream still ends with its protocol's error, never in silence, and is cut off if even that
-   * fails. `unwritten`: the frames that were made before.
+   * Ends the stream with its protocol's error after a defect of this service, and cuts it off if even that fails.
+   * `unwritten`: frames that were made before.
    */
   #fail(controller: Controller, thrown: unknown, unwritten = ""): void {
     if (this.#closed) return;

@@ -1,11 +1,11 @@
-/** Amounts as people read them. Pure. */
+/** Writes amounts for people. Pure. */
 
-/** 1,000,000 */
+/** The number with commas between thousands: `1,000,000`. */
 export function grouped(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** `1 request`, `1,000 requests`. */
+/** A number with its unit: `1 request`, `1,000 requests`. */
 export function counted(value: number, unit: string): string {
   return `${grouped(value)} ${unit}${value === 1 ? "" : "s"}`;
 }

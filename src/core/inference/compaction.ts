@@ -24,7 +24,7 @@ export function instructionTurn(): UserTurn {
 
 const preface = "This summary stands in place of the conversation up to here. You wrote it yourself; go on from it.";
 
-/** The turn that takes the place of the summarized turns in a later conversation. */
+/** The turn that stands for the summarized turns in a later conversation. */
 export function summaryTurn(summary: string): UserTurn {
   return { role: "user", parts: [{ kind: "text", text: `${preface}\n\n${summary}` }] };
 }
@@ -69,7 +69,7 @@ function contentOf(part: Turn["parts"][number]): string {
   }
 }
 
-/** The turn's share of the context. Media count by their tokens, not by their bytes. */
+/** The turn's weight in the context, in bytes of text. Media count by their tokens, not by their bytes. */
 function weightOf(turn: Turn): number {
   if (turn.parts.some(isMedium)) {
     const { bytes, tokens } = mediaOf({ turns: [turn] });
@@ -85,9 +85,9 @@ function isMedium({ kind }: Turn["parts"][number]): boolean {
 }
 
 /**
- * Leaves out the oldest turns, in place, until at most `share` of the conversation remains. Returns the share that remains,
- * or 1 if nothing can be left out. Instructions at the head and an earlier summary stay, and a result goes with its call. A
- * notice takes the place of the turns that were left out.
+ * Removes the oldest turns, in place, until at most `share` of the conversation remains. Returns the share that
+ * remains, or 1 if nothing can be removed. Instructions at the head and an earlier summary stay, and a tool's result
+ * goes with its call. A notice takes the place of the removed turns.
  */
 export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">, share: number): number {
   const { turns, compaction } = request;
@@ -96,7 +96,7 @@ export function leaveOut(request: Pick<InferenceRequest, "turns" | "compaction">
   const middle = turns.slice(compaction.notice ? head + 1 : head, -1);
   const weights = new Map(middle.map((turn) => [turn, weightOf(turn)]));
   const whole = sumOf(middle, weights);
-  const kept = answered(withoutOldest(middle, compaction.summary, weights, whole - share * whole));
+  const kept = withoutOrphanResults(withoutOldest(middle, compaction.summary, weights, whole - share * whole));
   if (kept.length === middle.length || kept.every((turn) => turn === compaction.summary)) return 1;
   compaction.leftOutTurns += middle.length - kept.length;
   compaction.notice = noticeTurn(compaction.leftOutTurns);
@@ -125,8 +125,8 @@ function withoutOldest(turns: readonly Turn[], summary: Turn | null, weights: We
   });
 }
 
-/** The turns without results whose calls were left out. */
-function answered(turns: readonly Turn[]): Turn[] {
+/** The turns without results of tool calls that were left out. */
+function withoutOrphanResults(turns: readonly Turn[]): Turn[] {
   const called = new Set<string>();
   return turns.filter((turn) => {
     if (turn.role === "tool") return called.has(turn.callId);
@@ -137,7 +137,7 @@ function answered(turns: readonly Turn[]): Turn[] {
   });
 }
 
-/** The notice for the model, and for readers of its summary, of how much was left out. */
+/** The notice of how many turns were left out, for the model and for readers of its summary. */
 export function leftOutNotice(turns: number): string {
   const [what, verb] = turns === 1 ? ["oldest message", "was"] : [`${turns} oldest messages`, "were"];
   return `[The ${what} of the conversation did not fit into the model's context and ${verb} left out.]`;
@@ -148,7 +148,7 @@ function noticeTurn(turns: number): UserTurn {
   return { role: "user", parts: [part] };
 }
 
-/** The fault if the model wrote no text: it called a tool that it was not given, or wrote nothing. */
+/** The fault if the model wrote no summary: it called a tool that it was not given, or wrote nothing. */
 export function noSummary(): Fault {
   return new Fault("upstream_unavailable", "The model wrote no summary of the conversation. Please try again.", {
     retryAfterSeconds: 1,

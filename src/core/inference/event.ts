@@ -23,7 +23,7 @@ export type InferenceEvent =
   | { type: "usage"; usage: Usage; rejected?: RejectedReport }
   /** A piece of an answer that is passed on as its engine wrote it. */
   | { type: "passed"; bytes: Uint8Array }
-  /** `unknownReason` is the engine's word for the end, if nobody knows it and it was taken for a stop. */
+  /** `unknownReason`: the engine's word for the reason, if it is not known and was taken for a stop. */
   | { type: "response-end"; reason: StopReason; stopSequence?: string; unknownReason?: string }
   | { type: "response-failed"; fault: Fault };
 

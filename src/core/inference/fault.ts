@@ -1,8 +1,8 @@
 /**
- * The catalogue of faults: every way in which a request can fail. Each protocol writes them in its own form.
- * `message` is public. It says what is wrong and what to do, and never contains a key, or an upstream's name, address or text.
- * `cause` is private and goes only to the log. An error that is not a Fault is a defect, and becomes `internal_error`.
- * Rules: docs/design/errors-and-streams.md, Errors.
+ * The catalogue of faults: every way in which a request can fail. Each protocol writes them in its own form. `message`
+ * is public: it says what is wrong and what to do, and never contains a key, or an upstream's name, address or text.
+ * `cause` is private and goes only to the log. A thrown value that is not a Fault is a defect, and becomes
+ * `internal_error`. Rules: docs/design/errors-and-streams.md, Errors.
  */
 import { masked } from "./masked.ts";
 import type { Protocol } from "./request.ts";
@@ -67,10 +67,10 @@ export const faultCatalogue = {
 
 interface FaultEntry {
   status: number;
-  /** The status of the management interface, if it is another one. */
+  /** The HTTP status in the management interface, if it is another one. */
   management?: number;
   type: string;
-  /** The type in the protocol of Messages. */
+  /** The error's type in the protocol of Messages. */
   messages: string;
 }
 
@@ -83,7 +83,7 @@ export function managementStatusOf(code: FaultCode): number {
   return management;
 }
 
-/** The codes of the management interface. Clients of the API never get them, but for those with two statuses. */
+/** The codes of the management interface. Clients of the API get only those that also have a status there. */
 export const managementFaultCodes = [
   "missing_operator_token",
   "invalid_operator_token",
@@ -103,46 +103,46 @@ export const clientFaultCodes = (Object.keys(faultCatalogue) as FaultCode[]).fil
   (code) => "management" in faultCatalogue[code] || !managementFaultCodes.some((one) => one === code),
 );
 
-/** The lengths of an input and of the model's context, as far as an engine has said them. */
+/** The lengths of an input and of the model's context, as far as the engine's error tells them. */
 export interface SaidOverflow {
   inputTokens?: number;
-  /** The engine stopped counting the input there. */
+  /** Set if the engine stopped counting the input at this length. */
   isAtLeast?: true;
   contextTokens?: number;
 }
 
-/** The limit that refused a request, as it was then. Money is in nanos. */
+/** The limit that refused a request, with its readings at that time. Money is in nanos. */
 export interface LimitMet {
   limitedBy: "organization" | "team" | "person" | "key";
-  /** A pattern: a public model id, or `prefix/*`. Absent: all models. */
+  /** The models that count in the limit: a public model id, or `prefix/*`. Absent: all models. */
   models?: string;
-  /** `extra`: the extra usage of the month. */
+  /** The limit's name; `extra`: the extra usage of the month. */
   name: "session" | "week" | "month" | "extra" | "requests_per_minute" | "tokens_per_minute" | "concurrent_requests";
   limit: number;
-  /** Null if the request alone is above the limit, so that nobody looked. */
+  /** The use that was read; null if the request alone exceeds the limit, so that it was not read. */
   used: number | null;
-  /** The nanos of the window that running requests hold beside what is used. */
+  /** The nanos that running requests hold in the window, in addition to `used`. */
   held?: number;
   /** The least that the request needs. */
   needed: number;
-  /** When the window ends. Absent: no reset makes room. */
+  /** When the window ends. Absent: no reset makes room for the request. */
   resetAt?: Date;
 }
 
 export interface FaultDetails {
-  /** The wire path of the offending field. */
+  /** The path of the offending field in the request. */
   param?: string;
-  /** The protocol of `param`, if an engine named it. */
+  /** The protocol in which `param` is written, if an engine named it. */
   engineProtocol?: Protocol;
-  /** A sentence of an engine that callers may read: texts, and fields in the protocol of the engine. */
+  /** A sentence of an engine that callers may read: texts, and names of fields in the engine's protocol. */
   sentence?: readonly (string | { param: string; engineProtocol: Protocol })[];
-  /** The lengths, with `context_length_exceeded` (overflow.ts). */
+  /** The lengths that the engine told, with `context_length_exceeded` (overflow.ts). */
   overflow?: SaidOverflow;
   /** Whole seconds, sent as `retry-after`. */
   retryAfterSeconds?: number;
-  /** Further response headers, such as `allow`. */
+  /** Further response headers, such as `allow`, by name. */
   headers?: Record<string, string>;
-  /** The limit that the request met, for its record. */
+  /** The limit that refused the request, for its receipt. */
   limit?: LimitMet;
   /** Further keys of the error object. */
   body?: Record<string, unknown>;
@@ -155,7 +155,7 @@ export class Fault extends Error {
   readonly details: FaultDetails;
 
   constructor(code: FaultCode, message: string, details: FaultDetails = {}) {
-    // A message may quote the caller, and so may the path of a field.
+    // The message may quote the caller, and so may the path of a field: secrets in it are masked.
     super(masked(message), { cause: details.cause });
     this.name = "Fault";
     this.code = code;
@@ -167,7 +167,7 @@ export class Fault extends Error {
   }
 }
 
-/** The thrown value as a fault. Anything but a Fault is a defect, of which the message reveals nothing. */
+/** The thrown value as a Fault. Anything else is a defect, of which the message reveals nothing. */
 export function asFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   return new Fault(

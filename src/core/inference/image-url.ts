@@ -7,9 +7,9 @@ import { Fault } from "./fault.ts";
 import type { InferenceRequest } from "./request.ts";
 
 export interface ImageSettings {
-  /** Also refuse addresses of private networks, and names that only exist there. */
+  /** Whether to refuse also addresses of private networks, and names that only exist there. */
   deny_private: boolean;
-  /** Each host with its subdomains. */
+  /** Hosts that are refused, each with its subdomains. */
   denied_hosts: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function refuseImages(
     for (const part of parts) {
       const problem = part.kind === "image" ? imageUrlProblem(part.url, settings) : null;
       if (!problem) continue;
-      // The centre knows the path of the first image only.
+      // The request records the path of its first image only.
       const param = needs.find(({ capability }) => capability === "vision")?.param;
       const advice = "Send the image itself, as a data: URL, or name it by a public address.";
       throw new Fault(
@@ -34,7 +34,7 @@ export function refuseImages(
   }
 }
 
-/** The reason against a URL, which completes "The URL of an image …"; null if there is none. */
+/** The reason to refuse a URL, which completes "The URL of an image …"; null if there is none. */
 export function imageUrlProblem(text: string, { deny_private, denied_hosts }: ImageSettings): string | null {
   if (/^data:/i.test(text)) return null;
   // Parsers differ in the characters that they skip or take for a slash.
@@ -51,7 +51,7 @@ export function imageUrlProblem(text: string, { deny_private, denied_hosts }: Im
 }
 
 const localNames = /^(.+\.)?localhost$|^(.+\.)?metadata(\.google\.internal|\.goog)?$|^instance-data(\.ec2\.internal)?$/;
-/** This machine, its link, and the addresses at which clouds serve credentials. */
+/** The addresses of this machine and its link, and those at which clouds serve credentials. */
 const localRanges = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32"].map(
   rangeOf,
 );
@@ -72,7 +72,10 @@ function isPrivate(host: string): boolean {
   return privateNames.test(host) || !host.includes(".");
 }
 
-/** The IPv4 address of a host, also inside an IPv6 address. The URL parser has normalized other spellings. */
+/**
+ * The IPv4 address in a host, also inside an IPv6 address; null if there is none. The URL parser has normalized other
+ * spellings.
+ */
 function ipv4Of(host: string): number | null {
   const dotted = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host);
   if (dotted) return numberOf(dotted.slice(1).map(Number));

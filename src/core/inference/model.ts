@@ -10,7 +10,7 @@ export interface Model {
   id: string;
   /** The name of the model's maker. */
   ownedBy: string;
-  /** Absent: `chat`. */
+  /** The operation that the model is for. Absent: `chat`. */
   kind?: ModelKind;
   /** Unix seconds. */
   created: number;
@@ -20,11 +20,14 @@ export interface Model {
   prices: Prices;
   /** Name of a known tokenizer; absent means that counts are estimated and calibrated. */
   tokenizer?: string;
-  /** Top-level fields beyond the contract that this model accepts. */
+  /** Top-level request fields beyond the contract that this model accepts. */
   extraParams: readonly string[];
-  /** The largest answer that is passed on. */
+  /** The largest answer that is passed on, in bytes. */
   answer_bytes_max?: number;
-  /** `engine`: requests may have what the model's engine takes. Absent: what the specification of the service says. */
+  /**
+   * `engine`: requests may have as many tools, names and stop texts as the model's engine takes. Absent: as many as the
+   * contract says.
+   */
   bounds?: "engine";
 }
 
@@ -38,11 +41,11 @@ export interface Prices {
   search?: number;
 }
 
-/** The end of a model. */
+/** When a model stops being served, and what replaces it. */
 export interface Retirement {
-  /** Since the epoch. From then on the id is not served. */
+  /** When the id stops being served, in milliseconds since the epoch. */
   at_ms: number;
-  /** Since the epoch. When clients were to stop using it. */
+  /** From when clients were asked to stop using the id, in milliseconds since the epoch. */
   deprecatedAt_ms: number;
   /** The id of another model. */
   replacedBy?: string;

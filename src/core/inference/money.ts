@@ -19,14 +19,14 @@ const picos_per_nano = 1000;
 /** A limit is at most a million of the currency. */
 export const limit_max = 1_000_000;
 export const limit_nanos_max = limit_max * nanos_per_one;
-/** The decimals of the price of a million tokens: its millionths are the picos of a token. */
+/** The decimals of the price of a million tokens: one unit of the last is a pico for each token. */
 export const price_decimals = 6;
 
 const safe_max = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * The cost of so many tokens in nanos, rounded up to a whole one. A cost is always calculated from a total: the costs of its
- * parts, each rounded, would add up to more.
+ * The cost of this many tokens in nanos, rounded up to a whole one. Calculate it from a total: the costs of parts, each
+ * rounded up, would add up to more.
  */
 export function costOf(tokens: number, price_picos: number): number {
   const picos = tokens * price_picos;
@@ -35,7 +35,7 @@ export function costOf(tokens: number, price_picos: number): number {
   return Number(nanos > safe_max ? safe_max : nanos);
 }
 
-/** The most tokens whose cost is within so many nanos; a price of 0 has no bound. */
+/** The most tokens whose cost is within this many nanos; Infinity if the price is 0. */
 export function tokensFor(nanos: number, price_picos: number): number {
   if (price_picos === 0) return Number.POSITIVE_INFINITY;
   const picos = nanos * picos_per_nano;
@@ -43,12 +43,12 @@ export function tokensFor(nanos: number, price_picos: number): number {
   return Math.floor(Number((BigInt(nanos) * 1000n) / BigInt(price_picos)));
 }
 
-/** An amount as answers write it: `{ amount: "0.000213440", currency: "USD" }`. */
+/** An amount in the form of answers: `{ amount: "0.000213440", currency: "USD" }`. */
 export function moneyOf(nanos: number | bigint, currency: Currency): Money {
   return { amount: decimalOf(nanos, nano_decimals), currency };
 }
 
-/** The nanos of an amount that an answer wrote. */
+/** The nanos of an amount in the form of answers. */
 export function nanosOf({ amount }: Pick<Money, "amount">): bigint {
   const [whole = "", fraction = ""] = amount.split(".");
   return BigInt(whole + fraction.padEnd(nano_decimals, "0"));
@@ -56,12 +56,12 @@ export function nanosOf({ amount }: Pick<Money, "amount">): bigint {
 
 export const isNothing = ({ amount }: Pick<Money, "amount">) => !/[1-9]/.test(amount);
 
-/** The price of a token in picos, as answers write it: that of a million tokens. */
+/** The price of a million tokens in the form of answers, from the price of a token in picos. */
 export function priceOfMillion(picos: number, currency: Currency): Money {
   return { amount: decimalOf(picos, price_decimals), currency };
 }
 
-/** `50` for `50.000000000`: decimal text without the zeros at its end. */
+/** Decimal text without the zeros at its end: `50` for `50.000000000`. */
 export const shortest = (amount: string) => (amount.includes(".") ? amount.replace(/[.]?0+$/, "") : amount);
 
 /** `value` ÷ 10^decimals, with all its decimals. */
@@ -71,8 +71,8 @@ export function decimalOf(value: number | bigint, decimals: number): string {
 }
 
 /**
- * The value of decimal text × 10^decimals, as a whole number. Null: it is no plain decimal number, has more decimals than that,
- * or is beyond what a number holds exactly.
+ * The value of decimal text × 10^decimals, as a whole number. Null: it is no plain decimal number, has more decimals,
+ * or exceeds the exact range of a number.
  */
 export function wholeOf(text: string, decimals: number): number | null {
   const [, sign = "", whole = "", fraction = ""] = /^(-?)([0-9]{1,16})(?:\.([0-9]+))?$/.exec(text) ?? [];
@@ -81,7 +81,7 @@ export function wholeOf(text: string, decimals: number): number | null {
   return value > safe_max ? null : Number(value) * (sign === "" || value === 0n ? 1 : -1);
 }
 
-/** An amount as it is typed, such as `50`, `0.25` or `50USD`, in nanos; else what is wrong with it. */
+/** The nanos of an amount as a person types it, such as `50`, `0.25` or `50USD`; or the problem with it. */
 export function typedNanos(text: string, currency: Currency): { nanos: number } | { problem: string } {
   const [, number = "", , code] = /^(-?[0-9.]+)(\s?)([A-Za-z]+)?$/.exec(text.trim()) ?? [];
   if (code !== undefined && code.toLowerCase() !== currency.toLowerCase())
@@ -94,14 +94,14 @@ export function typedNanos(text: string, currency: Currency): { nanos: number } 
 
 type Rounding = "nearest" | "down";
 
-/** A currency, and how its amounts are written for people. */
+/** A currency, and the writing of its amounts for people. */
 export interface MoneyWords {
   readonly currency: Currency;
-  /** `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. What is left of a limit is rounded `down`. */
+  /** An amount for people: `$50.00`, `€1,204.50`, `$0.00021`, `3.5 credits`. The rest of a limit is rounded `down`. */
   inWords(nanos: number | bigint, rounding?: Rounding): string;
 }
 
-/** It keeps the platform's formats: to make one costs many times as much as to use it. */
+/** Makes the platform's number formats once: making one costs many times as much as using it. */
 export function moneyWords(currency: Currency): MoneyWords {
   const isCredits = currency === credits;
   const minorDigits = isCredits ? 2 : minorDigitsOf(currency);
@@ -131,24 +131,27 @@ export function moneyWords(currency: Currency): MoneyWords {
   };
 }
 
-/** A single amount as people read it; where there are many, `moneyWords` is made once. */
+/** One amount for people. For many amounts, use `moneyWords`. */
 export function moneyInWords(nanos: number | bigint, currency: Currency, rounding?: Rounding): string {
   return moneyWords(currency).inWords(nanos, rounding);
 }
 
-/** An amount that an answer wrote, as people read it. */
+/** Writes an amount of an API answer for people. */
 export function inWords(money: Money, rounding: "nearest" | "down" = "nearest"): string {
   return moneyInWords(nanosOf(money), money.currency, rounding);
 }
 
 export const credits = "credits";
 
-/** Currencies of which a limit's most, a million, is too little for a month: a unit of them is worth less than a cent. */
+/**
+ * Currencies that are worth so little that the largest limit, a million, is too low for a month: a unit is less than a
+ * cent.
+ */
 const tooSmall = new Set(
   "BIF CLP COP GNF IDR IQD IRR KHR KMF KRW LAK LBP MGA MMK MNT PYG RWF SLL SOS SYP TZS UGX UZS VND YER".split(" "),
 );
 
-/** The reason why a currency cannot be the service's; null: it can. */
+/** The reason why the service cannot count in this currency; null: it can. */
 export function problemOfCurrency(currency: string): string | null {
   if (currency === credits) return null;
   if (!/^[A-Z]{3}$/.test(currency) || !Intl.supportedValuesOf("currency").includes(currency))

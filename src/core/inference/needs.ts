@@ -1,7 +1,7 @@
 /**
- * Maps each use in a request to the capability that it needs of the model (docs/design/service.md, Capabilities). Codecs
- * name the use and its field. docs/protocols.md has the same table, and a test compares the two. Uses that are not in it need
- * no capability; hints are in hints.ts.
+ * Maps each use of a feature in a request to the capability that the model needs for it (docs/design/service.md,
+ * Capabilities). Codecs name the use and its field. docs/protocols.md has the same table, and a test compares the two.
+ * Uses that are not in it need no capability; hints are in hints.ts.
  */
 import type { Capability, Need } from "./request.ts";
 
@@ -22,12 +22,15 @@ export type Use = keyof typeof capabilityOf;
 export class Needs {
   readonly list: Need[] = [];
 
-  /** `param` is the wire path of the field. It is a function if it would have to be made for each of a thousand fields. */
+  /**
+   * Adds a use. `param`: the path of the field in the request; a function where a thousand fields may have it and only
+   * the first is needed.
+   */
   add(use: Use, param: string | (() => string)): void {
     if (!this.#has(use)) this.#note(use, typeof param === "string" ? param : param());
   }
 
-  /** Adds a use in this field of a message, without a function for each message. */
+  /** Adds a use in a field of the message with this number, without making a function for each message. */
   addAt(use: Use, message: number, field: string): void {
     if (!this.#has(use)) this.#note(use, `messages[${message}].${field}`);
   }

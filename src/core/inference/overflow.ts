@@ -1,10 +1,10 @@
 /**
- * The fault of an input that is longer than the model's context. Agents read from it how much they must shorten, so it has
- * both numbers, and the input is always above the context. Each protocol has a message of its own for it.
+ * The fault of an input that is longer than the model's context. Agents read from it how much they must shorten, so it
+ * has both lengths, and the input is always above the context. Each protocol has its own message for it.
  */
 import { Fault, type FaultDetails, type SaidOverflow } from "./fault.ts";
 
-/** `said` are the numbers of the engine, if it gave any. */
+/** The fault. `said`: the lengths that the engine told, if any. */
 export function inputTooLong(said: SaidOverflow, details: FaultDetails = {}): Fault {
   return new Fault(
     "context_length_exceeded",
@@ -14,9 +14,9 @@ export function inputTooLong(said: SaidOverflow, details: FaultDetails = {}): Fa
 }
 
 /**
- * Adds both numbers to this fault, and returns other faults unchanged. The context is the engine's, or else the catalog's. The
- * input is the engine's, or else our estimate. An engine may give a count that would fit, because it includes the output; such
- * a count is ignored.
+ * Adds both lengths to this fault, and returns other faults unchanged. The context is the engine's, or else the
+ * catalog's; the input is the engine's count, or else our estimate. A count by the engine that would fit includes the
+ * output, and is ignored.
  */
 export function withOverflow(fault: Fault, catalogTokens: number, estimate: number): Fault {
   const { overflow: said } = fault.details;

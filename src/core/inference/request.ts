@@ -1,11 +1,15 @@
 /**
- * The centre, part one: a caller's request to a model, in no protocol.
+ * The centre, part one: a caller's request to a model, independent of any protocol.
  *
- * It is as structured as the most structured protocol, so that nothing is lost on the way through. Codecs translate to it and
- * from it, and no codec knows another. This file has types and lists of their values, and imports nothing.
+ * It has as much structure as the most structured protocol, so that nothing is lost on the way through. Codecs
+ * translate to it and from it, and no codec knows another. This file has types and lists of their values, and imports
+ * nothing.
  */
 
-/** An ability of a model. A request that needs one that the model lacks is refused by name, never silently degraded. */
+/**
+ * An ability of a model. A request that needs one that the model lacks is refused with its name, never silently
+ * degraded.
+ */
 export type Capability =
   | "tools"
   | "parallel_tools"
@@ -22,7 +26,7 @@ export interface Need {
   param: string;
 }
 
-/** The wire protocols, on either side. */
+/** The wire protocols, of clients and of engines. */
 export type Protocol = "openai-chat" | "anthropic-messages" | "openai-responses";
 
 /**
@@ -35,19 +39,19 @@ export interface Native {
   wire: Readonly<Record<string, unknown>>;
 }
 
-/** A feature that only engines of one protocol have. An engine of another is refused the request by name. */
+/** A feature that only engines of one protocol have. For another engine the request is refused with its name. */
 export interface NativeNeed {
   protocol: Protocol;
-  /** Its name, such as "citations". */
+  /** The feature's name, such as "citations". */
   feature: string;
-  /** Wire path of the field that asks for it. */
+  /** The path of the field that asks for it. */
   param: string;
 }
 
 export interface InferenceRequest {
   /** Public model id, `<vendor>/<model_name>`. */
   model: string;
-  /** Set if the caller wants events. It does not decide whether the engine streams. */
+  /** Whether the caller wants a stream. It does not decide whether the engine streams. */
   stream: boolean;
   turns: Turn[];
   tools: Tool[];
@@ -58,43 +62,43 @@ export interface InferenceRequest {
   outputTokens_max?: number;
   sampling: Sampling;
   stop: string[];
-  /** The wire path of the field of `stop`, if it has another name. */
+  /** The path of the field that has `stop`, if the protocol names it differently. */
   stopParam?: string;
   format?: OutputFormat;
   reasoning?: Reasoning;
-  /** Present when the caller asked for log probabilities; `top` alternatives a token (0 to 20). */
+  /** Set if the caller asked for log probabilities, with `top` alternatives for each token (0 to 20). */
   logprobs?: { top: number };
-  /** Routing affinity: requests with the same key can share an engine's prefix cache. */
+  /** Identifies requests with a common prefix: they are sent to one engine to share its prefix cache. */
   cacheKey?: string;
   /** Fields that the catalog allows for this model (`extra_params`), passed on unchanged. */
   extra: Record<string, unknown>;
   needs: Need[];
   nativeNeeds?: NativeNeed[];
-  /** Further top-level fields. */
+  /** Further top-level fields, which only engines of the same protocol get. */
   native?: Native;
   /** Set if the last turn is the beginning of the answer, from which the engine goes on. */
   continues?: boolean;
   /** Set if the conversation is to be summarized. Its last turn asks for that (compaction.ts). */
   compaction?: Compaction;
-  /** Set if the request and its answer are passed on in the shape of their operation. The conversation is then empty. */
+  /** Set if request and answer are passed on in the shape of their operation. The conversation is then empty. */
   passed?: Passed;
 }
 
 export interface Passed {
-  /** The number of inputs. Each has the model's context for itself. */
+  /** The number of inputs. Each may use the model's whole context. */
   readonly inputs: number;
-  /** Whether the answer is text, and not numbers. */
+  /** Whether the answer is text, and not numbers such as vectors or scores. */
   readonly makesText: boolean;
-  /** An upper estimate of the tokens of the largest one. */
+  /** An upper estimate of the tokens of the largest input. */
   readonly largestTokens: number;
-  /** The tokens of all of them, if the caller sent token ids. */
+  /** The tokens of all inputs, if the caller sent token ids. */
   readonly exactTokens?: number;
-  /** The searches that are charged by their price. */
+  /** The number of searches, which are charged by the model's price of a search. */
   readonly searches?: number;
-  /** The texts, which a tokenizer may count; none once the input was let go. */
+  /** The texts of the inputs, for a tokenizer to count; none once the input was released. */
   texts(): readonly string[];
-  /** Frees the input, which will not be sent again. */
-  letGo(): void;
+  /** Frees the memory of the input, which will not be sent again. */
+  release(): void;
 }
 
 interface Compaction {
@@ -119,10 +123,10 @@ export interface Sampling {
 export const reasoningEfforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
-/** Hints, which a model that does not reason does not get (hints.ts). */
+/** Hints about reasoning, which a model that does not reason does not get (hints.ts). */
 export interface Reasoning {
   effort?: ReasoningEffort;
-  /** The level again, if an engine without a word for it must refuse it, and may not get a lower one. */
+  /** The effort again if it must not be lowered: an engine that has no word for it refuses the request. */
   exactEffort?: ReasoningEffort;
   /** `thinking.budget_tokens` of Messages. */
   budgetTokens?: number;
@@ -157,7 +161,7 @@ export interface ToolTurn {
   callId: string;
   parts: InputPart[];
   failed?: boolean;
-  /** Fields beside the result itself. */
+  /** Fields other than the result itself. */
   native?: Native;
 }
 
@@ -166,7 +170,7 @@ export interface TextPart {
   text: string;
   native?: Native;
 }
-/** `url` is `https:` or `data:`. `detail` is the caller's value. */
+/** `url`: `https:` or `data:`. `detail`: the value that the caller sent. */
 export interface ImagePart {
   kind: "image";
   url: string;
@@ -206,7 +210,7 @@ export interface ToolCallPart {
   toolName: string;
   /** JSON text, exactly as it was written. */
   arguments: string;
-  /** The same as an object, if the caller wrote one. */
+  /** `arguments` as an object, if the caller sent one. */
   input?: Readonly<Record<string, unknown>>;
   native?: Native;
 }

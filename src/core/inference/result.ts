@@ -6,7 +6,7 @@ import { noUsage, type Usage } from "./usage.ts";
 
 export interface ResultPart {
   head: PartHead;
-  /** Text, or a tool call's arguments. */
+  /** The text of the part, or the arguments of a tool call. */
   text: string;
   signature?: string;
   citations?: Native[];
@@ -32,7 +32,7 @@ export async function collect(batches: AsyncIterable<readonly InferenceEvent[]>)
   return fold.result();
 }
 
-/** Folds one event at a time. */
+/** Folds events into an answer, one at a time. */
 export class Fold {
   #start: Extract<InferenceEvent, { type: "response-start" }> | undefined;
   #end: Extract<InferenceEvent, { type: "response-end" }> | undefined;
@@ -44,7 +44,7 @@ export class Fold {
     switch (event.type) {
       case "response-start":
         this.#start = event;
-        // A second one makes the events before it void.
+        // A second `response-start` makes the events before it void.
         this.#parts.length = 0;
         this.#usage = noUsage;
         return;

@@ -1,4 +1,4 @@
-/** The last event of every stream of events. */
+/** Whether an event is the last one of its stream. */
 import type { InferenceEvent } from "./event.ts";
 
 export type TerminalEvent = Extract<InferenceEvent, { type: "response-end" | "response-failed" }>;

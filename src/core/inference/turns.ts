@@ -1,7 +1,7 @@
 /** Puts a conversation into the order that engines accept, with instructions where they accept them. */
 import type { InputPart, SystemTurn, TextPart, Turn } from "./request.ts";
 
-/** The turns as an engine takes them. `instructionsInside` is false if it takes instructions only at the head. */
+/** The turns in an order that the engine takes. `instructionsInside`: whether it takes instructions after the head. */
 export function inEngineOrder(turns: readonly Turn[], instructionsInside = true): Turn[] {
   const ordered = withResultsInPlace(turns);
   return instructionsInside ? ordered : withInstructionsAtHead(ordered);
@@ -38,7 +38,7 @@ export function isSystem(turn: Turn): turn is SystemTurn {
   return turn.role === "system" || turn.role === "developer";
 }
 
-/** The instructions at the head, and the rest. */
+/** Splits a conversation into the instructions at its head and the rest. */
 export function headInstructions(turns: readonly Turn[]): { parts: TextPart[]; rest: Turn[] } {
   let at = 0;
   const parts: TextPart[] = [];
@@ -47,9 +47,9 @@ export function headInstructions(turns: readonly Turn[]): { parts: TextPart[]; r
 }
 
 /**
- * Adapts a conversation to engines that take instructions only at the head. Instructions there become one turn. Later ones
- * become marked text of the user, joined to the user's own turn, because such templates also require that user and assistant
- * alternate.
+ * Adapts a conversation to engines that take instructions only at the head. Instructions at the head become one turn.
+ * Later ones become marked text of the user, joined to the user's own turn, because the chat templates of such engines
+ * also require that user and assistant alternate.
  */
 export function withInstructionsAtHead(turns: readonly Turn[]): Turn[] {
   const { parts: head, rest } = headInstructions(turns);

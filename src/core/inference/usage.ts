@@ -3,11 +3,14 @@ export interface Usage {
   inputTokens: number;
   cachedInputTokens: number;
   cacheWriteTokens: number;
-  /** Reasoning included. */
+  /** Output tokens, those of reasoning included. */
   outputTokens: number;
   /** The output tokens that were spent on reasoning. */
   reasoningTokens: number;
-  /** The origin of the counts: the engine, our own count (by tokenizer, or one token a delta), or an estimate from sizes. */
+  /**
+   * Where the counts come from: the engine; our own count (with a tokenizer, or one token a delta); or an estimate from
+   * sizes.
+   */
   source: UsageSource;
 }
 
@@ -22,24 +25,24 @@ export const noUsage: Usage = Object.freeze({
   source: "counted",
 });
 
-/** All tokens that the model read, at any price. */
+/** All tokens that the model read, cached or not. */
 export function promptTokens(usage: Usage): number {
   return usage.inputTokens + usage.cachedInputTokens + usage.cacheWriteTokens;
 }
 
-/** The reason for which the input or the output of an engine's report is not believed: docs/metering.md. */
+/** The reason not to believe the input or the output of an engine's report: docs/metering.md. */
 export type ReportFlaw =
-  /** No whole number, or a negative one. */
+  /** A count is not a whole number, or is negative. */
   | "malformed"
   | "missing"
-  /** More cached tokens than the prompt has, or more reasoning than the output. */
+  /** There are more cached tokens than the prompt has, or more reasoning tokens than the output has. */
   | "part_above_whole"
   | "above_context"
   | "above_cap"
   | "below_forwarded"
   | "decreasing";
 
-/** The halves of a report that are not believed, each with its first reason. */
+/** The halves of a report (input and output) that are not believed, each with the first reason. */
 export interface ReportFlaws {
   input?: ReportFlaw;
   output?: ReportFlaw;

@@ -1,4 +1,4 @@
-/** The differences between the inference operations: protocol, wording, and storage. */
+/** The differences between the inference operations: protocol, words of messages, and storage of responses. */
 
 import type { Principal } from "../auth/verdict.ts";
 import type { CallerCodec, ResponseIdentity } from "../protocol/codec.ts";
@@ -12,23 +12,26 @@ export interface InferenceWire {
   stream?: boolean | null;
 }
 
-/** The owner of the request, and whether anything of it may be stored. */
+/** The organization that sends the request, and whether any of its content may be stored. */
 export type ContentOwner = Pick<CallerOrganization, "id" | "keepsContent">;
 
 export interface Adapter<Wire extends InferenceWire, Reply> {
   operation: Operation;
-  /** Prefix of the response's id, such as `chatcmpl-`. */
+  /** The prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
   codec: CallerCodec<Wire, Reply>;
   /** The request with stored items in place of the references to them; `bytes` is their size. */
   resolve?(wire: Wire, caller: Principal): Promise<{ wire: Wire; bytes: number }>;
-  /** How its requests run in the background, if they can. */
+  /** How requests of this operation run in the background, if they can. */
   background?: {
-    /** Whether a request is to run in the background. Throws a Fault if it may not. */
+    /** Whether the request asks to run in the background. Throws a Fault if it may not. */
     isAsked(wire: Wire): boolean;
-    /** The response before it has any output. */
+    /** The response before there is any output. */
     begun(wire: Wire, identity: ResponseIdentity): ResponseObject;
   };
-  /** Stores the whole answer before its caller has its end; null if it is not to be stored. It never throws. */
+  /**
+   * Returns the function that stores the whole answer before its end is sent to the caller; null if it is not to be
+   * stored. The function never throws.
+   */
   saver?(wire: Wire, maker: Maker): ((answer: Reply) => Promise<void>) | null;
 }

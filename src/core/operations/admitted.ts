@@ -1,7 +1,4 @@
-/**
- * The parts of a request's run that are the same for all operations: what it is started with, how it is started, and the
- * headers of its answer.
- */
+/** The parts of a request's run that all operations share: its inputs, its start, and the headers of its answer. */
 import { planOf } from "../admission/allowance.ts";
 import { windowHeaders } from "../admission/refusal.ts";
 import type { Principal } from "../auth/verdict.ts";
@@ -16,7 +13,7 @@ import { sessionOf } from "./session.ts";
 interface Asking {
   principal: Principal;
   operation: Operation;
-  /** Prefix of the response's id, such as `chatcmpl-`. */
+  /** The prefix of the response's id, such as `chatcmpl-`. */
   idPrefix: string;
   /** The model's id as the request names it. */
   model: string;
@@ -27,8 +24,8 @@ type CommonParts = Required<
 >;
 
 /**
- * This is a function of its own, because its closures live as long as the answer: made elsewhere, they would keep the
- * variables of their maker, and so the body.
+ * A function of its own, because its closures live as long as the answer: made elsewhere, they would keep all variables
+ * around them, and so the body, in memory.
  */
 export function commonParts(
   dependencies: Dependencies,
@@ -50,8 +47,8 @@ export function commonParts(
   };
 }
 
-/** Starts a run, which the call ends. A run ends at once if its caller loses the right to it. */
-export function started(
+/** Starts a run, which ends with the call, or at once if its caller loses the right to it. */
+export function startRun(
   { standings, catalog, runs }: Dependencies,
   call: Call,
   principal: Principal,

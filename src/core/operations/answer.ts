@@ -1,9 +1,9 @@
 /**
  * ANSWER: turns a run into the response that its caller reads: encoded in the protocol, stored if it is to be stored,
- * and sent. A failure before the first part is thrown, so that it has its true status.
+ * and sent. A failure before the first part of the answer is thrown, so that its status can still be sent.
  */
 import type { Call } from "../http/call.ts";
-import type { Answer } from "../http/frame.ts";
+import type { HttpAnswer } from "../http/frame.ts";
 import { json } from "../http/json.ts";
 import { sseAnswer } from "../http/stream.ts";
 import { collect, type Result } from "../inference/result.ts";
@@ -11,7 +11,7 @@ import { yieldFor } from "../time/turns.ts";
 import type { Run } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 import { admittedHeaders } from "./admitted.ts";
-import { type Answering, begun, encoding, type Prepared, replies, saverOf } from "./answering.ts";
+import { type Answering, encoding, type Prepared, replies, saverOf, untilFirstPart } from "./answering.ts";
 import { isSignedIn, standingHeaders } from "./claude-code.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { AnswerSink } from "./sink.ts";
@@ -22,7 +22,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   adapter: Adapter<Wire, Reply>,
   prepared: Prepared<Wire>,
   { run, sink }: { run: Run; sink: AnswerSink | null },
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { operation } = adapter;
   const headers = {
     ...admittedHeaders(operation, run),
@@ -33,7 +33,7 @@ export async function answer<Wire extends InferenceWire, Reply>(
   return prepared.request.stream ? streamed(answering) : whole(answering);
 }
 
-async function whole<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<Answer> {
+async function whole<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<HttpAnswer> {
   const result = await collect(answering.events);
   const size = sizeOf(result);
   await yieldFor(size);
@@ -42,10 +42,12 @@ async function whole<Wire extends InferenceWire, Reply>(answering: Answering<Wir
   return json(200, reply, answering.headers);
 }
 
-export async function streamed<Wire extends InferenceWire, Reply>(answering: Answering<Wire, Reply>): Promise<Answer> {
+export async function streamed<Wire extends InferenceWire, Reply>(
+  answering: Answering<Wire, Reply>,
+): Promise<HttpAnswer> {
   const save = saverOf(answering);
   const { rest, options } = encoding(answering, save);
-  return sseAnswer(await begun(answering, rest, save !== null), options);
+  return sseAnswer(await untilFirstPart(answering, rest, save !== null), options);
 }
 
 /** The approximate size of the answer, in bytes. */

@@ -1,19 +1,19 @@
-/** How the events of a run become an answer in its caller's protocol: whole, or as a stream. */
+/** Makes the events of a run into an answer in the caller's protocol: whole, or as a stream. */
 import type { Call } from "../http/call.ts";
 import { giveBackBody } from "../http/shed.ts";
 import { endsAfter, type Primed, primed, type SseOptions } from "../http/stream.ts";
-import { isLetGo } from "../inference/let-go.ts";
+import { isEmptied } from "../inference/empty-request.ts";
 import type { Result } from "../inference/result.ts";
 import type { Run, RunRequest } from "../usage/run.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
 
-/** A request that may run. */
+/** A checked request that may run. */
 export interface Prepared<Wire> extends RunRequest {
-  /** The part of the body that the answer needs, with stored items in place of references to them. */
+  /** The body, or the part of it that the answer needs, with stored items in place of references to them. */
   wire: Wire;
 }
 
-/** A run that is to be answered, with the headers of its answer. */
+/** A run with the request that it answers, and the headers of the answer. */
 export interface Answering<Wire extends InferenceWire, Reply> {
   call: Call;
   adapter: Adapter<Wire, Reply>;
@@ -30,10 +30,10 @@ export interface StreamLimits {
   heartbeat_ms: number;
 }
 
-/** Stores an answer, and never throws. */
+/** Stores an answer. Never throws. */
 export type Save<Reply> = (reply: Reply) => Promise<void>;
 
-/** Null if the answer is not to be stored. */
+/** Returns the function that stores the answer; null if it is not to be stored. */
 export function saverOf<Wire extends InferenceWire, Reply>({
   adapter: { saver },
   prepared: { wire, principal },
@@ -54,7 +54,7 @@ export function replies<Wire extends InferenceWire, Reply>(
   };
 }
 
-/** A streamed answer: its events, the last of which waits until the answer is stored, and how they are written. */
+/** A streamed answer: its events, of which the last waits until the answer is stored, and their encoder. */
 export function encoding<Wire extends InferenceWire, Reply>(
   { call, adapter: { codec }, prepared, events, headers, limits }: Answering<Wire, Reply>,
   save: Save<Reply> | null,
@@ -73,19 +73,19 @@ export function encoding<Wire extends InferenceWire, Reply>(
   return { rest, options: { encoder, heartbeat_ms: limits.heartbeat_ms, headers } };
 }
 
-/** Waits for the first part, so that a failure before it has its true status. */
-export async function begun<Wire extends InferenceWire, Reply>(
+/** Waits for the first part of the answer, so that a failure before it is thrown and its status can still be sent. */
+export async function untilFirstPart<Wire extends InferenceWire, Reply>(
   { call, prepared, limits }: Answering<Wire, Reply>,
   rest: Run["events"],
   isSaved: boolean,
 ): Promise<Primed> {
   const stream = await primed(rest, limits.first_event_hold_ms);
-  // A stored answer has to be complete.
-  if (!isSaved && isLetGo(prepared.request)) giveBackBody(call);
+  // To store an answer, its request is needed until the end.
+  if (!isSaved && isEmptied(prepared.request)) giveBackBody(call);
   return stream;
 }
 
-/** Returns the Unix seconds of its first call, each time. */
+/** Returns a function that gives the time of its first call each time, in Unix seconds. */
 function clockedOnce(): () => number {
   let at: number | undefined;
   return () => {

@@ -9,7 +9,7 @@ import { Fault } from "../inference/fault.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { RequiredScope } from "./operation.ts";
 
-/** `any` stands for any valid key, whatever its scopes. */
+/** `any`: any valid key will do, whatever its scopes. */
 export async function authorize(
   dependencies: Dependencies,
   call: Call,

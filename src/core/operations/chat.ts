@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions */
+/** POST /v1/chat/completions. */
 
 import { openaiChatCaller } from "../protocol/openai-chat/codec.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "../protocol/openai-chat/contract.ts";

@@ -1,6 +1,6 @@
 /**
- * The limits of a caller that Claude Code shows: the windows of organization, team and key that have one. It knows none for
- * models. Pure.
+ * The limits of a caller that Claude Code shows: the windows of organization, team and key that have a limit. Claude
+ * Code shows no limits for single models. Pure.
  */
 import {
   type SubjectReading,
@@ -14,7 +14,10 @@ export interface Cap {
   kind: WindowKind;
   used: number;
   limit: number;
-  /** Unix seconds. Headers and `/api/oauth/usage` have to say the same second, or Claude Code shows no amounts. */
+  /**
+   * When the window ends, in Unix seconds. Headers and `/api/oauth/usage` must give the same second, or Claude Code
+   * shows no amounts.
+   */
   resetsAt_s: number;
 }
 
@@ -32,12 +35,12 @@ function capOf(kind: WindowKind, { used, limit, resetAt }: Pick<WindowReading, "
 
 const secondsOf = (instant: Date) => Math.ceil(instant.getTime() / 1000);
 
-/** The limit of which the largest share is used; null if there is none. */
+/** The limit with the largest used share; null if there is none. */
 export function fullest(caps: readonly Cap[]): Cap | null {
   return caps.reduce<Cap | null>((most, one) => (most && shareOf(most) >= shareOf(one) ? most : one), null);
 }
 
-/** The share of the limit that is used: 0 if nothing is, and 1 for a limit of 0. */
+/** The used share of a limit, 0 to 1: for a limit of 0 it is 1, and without use 0. */
 export const shareOf = ({ used, limit }: Pick<Cap, "used" | "limit">) => (limit <= 0 ? 1 : Math.max(0, used) / limit);
 
 /** Claude Code's names of periods. It has none for five hours. */

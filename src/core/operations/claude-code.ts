@@ -1,7 +1,7 @@
 /**
- * Reports limits to Claude Code when it is signed in here: in headers, from which it makes its notices, and in the error by
- * which it recognizes the end of a window. It computes nothing from the headers of this family, which suits our fixed
- * windows.
+ * Reports limits to Claude Code when it is signed in to this service: in headers, from which it makes its notices, and
+ * in the error by which it recognizes the end of a window. Claude Code computes nothing from these headers, so they
+ * work for our fixed windows.
  */
 import { credentialOf } from "../auth/credential.ts";
 import { isToken } from "../auth/key.ts";
@@ -14,7 +14,7 @@ import { capsOf, fullest, periods, shareOf } from "./claude-code-caps.ts";
 const family = "anthropic-ratelimit-unified";
 const thresholds = [0.95, 0.75] as const;
 
-/** Reports whether the caller has the access token of a sign-in, and not a key. The credential was checked before. */
+/** Whether the caller has the access token of a sign-in, and not a key. The credential was checked before. */
 export function isSignedIn(headers: Headers): boolean {
   try {
     return isToken("slt_", credentialOf(headers));
@@ -23,11 +23,13 @@ export function isSignedIn(headers: Headers): boolean {
   }
 }
 
-/** The headers of the fullest limit. None if there is no limit: Claude Code shows nothing then. */
+/**
+ * The headers about the limit with the largest used share; none if there is no limit, which Claude Code shows as such.
+ */
 export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" | "subjects">): Record<string, string> {
   const cap = fullest(capsOf(windows, subjects));
   if (!cap) return {};
-  // A request that passes has room, whatever is held beside it.
+  // An admitted request has room, so it never shows a full limit, whatever other requests hold.
   const share = Math.min(0.99, Math.floor(shareOf(cap) * 100) / 100);
   const passed = thresholds.find((one) => share >= one);
   const status = passed === undefined ? "allowed" : "allowed_warning";
@@ -42,17 +44,17 @@ export function standingHeaders({ windows, subjects }: Pick<Granted, "windows" |
   };
 }
 
-/** Without the status, Claude Code takes the refusal for a busy minute, and retries for ever. */
+/** The headers of a refusal. Without the status, Claude Code takes it for a busy minute, and retries for ever. */
 export function refusalHeaders({ code, details }: Fault, { headers }: Request): Record<string, string> {
   if (code !== "usage_limit_reached") return {};
   const status = { [`${family}-status`]: "rejected" };
   const { resets_at: resetsAt, window } = details.body ?? {};
-  // A request that exceeds a whole limit has no reset.
+  // A request that exceeds a whole limit fits after no reset.
   if (resetsAt === undefined) return status;
   const reset = { ...status, [`${family}-reset`]: String(resetsAt) };
   if (!isSignedIn(headers)) return reset;
   const period = periods[window as WindowKind];
-  // Without claim and overage status, Claude Code shows our message and not one of its own.
+  // The claim and the overage status are left out, so that Claude Code shows our message and not one of its own.
   return {
     ...reset,
     [`${family}-overage-reset`]: String(resetsAt),
@@ -63,7 +65,7 @@ export function refusalHeaders({ code, details }: Fault, { headers }: Request): 
   };
 }
 
-/** The end of a window, for a sign-in: Claude Code shows one sentence. */
+/** The body of a fault for a sign-in: at the end of a window, one sentence, which is what Claude Code shows. */
 export function messagesFault(fault: Fault, requestId: string, { headers }: Request): MessagesError {
   const body = encodeFault(fault, requestId);
   if (fault.code !== "usage_limit_reached" || !isSignedIn(headers)) return body;

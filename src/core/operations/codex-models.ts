@@ -1,6 +1,6 @@
 /**
- * The models as Codex lists them, from which it fills its picker. Codex asks with its version (`client_version`) and reads
- * `models`; other clients read `data` beside it.
+ * The list of models in the form from which Codex fills its picker. Codex asks with its version (`client_version`) and
+ * reads `models`; other clients read `data` beside it.
  */
 import Type from "typebox";
 import type { Model } from "../inference/model.ts";
@@ -41,7 +41,7 @@ const efforts = {
   high: "Thinks long",
 } as const;
 
-/** Codex brings tools to every request, so that others are of no use to it. */
+/** The models that take tools: Codex sends tools with every request. */
 export function codexModels(models: readonly Model[]): CodexModel[] {
   return models.filter(({ capabilities }) => capabilities.has("tools")).map(codexModel);
 }

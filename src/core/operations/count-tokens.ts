@@ -1,4 +1,4 @@
-/** POST /v1/messages/count_tokens, with any valid key. It uses no nanos, and has no limits of the plan. */
+/** POST /v1/messages/count_tokens, with any valid key. It costs nothing, and the plan's limits do not apply. */
 import { json } from "../http/json.ts";
 import { CountTokensRequest, TokenEstimate } from "../protocol/anthropic-messages/contract.ts";
 import { retirementHeaderNames } from "./headers.ts";

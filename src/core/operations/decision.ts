@@ -1,6 +1,7 @@
 /**
  * Records the refusal of an inference request after its caller was authenticated: in the metrics, and in a receipt
- * (docs/design/usage.md, Receipts), for which nothing waits. Once the request is admitted, the ledger has its record.
+ * (docs/design/usage.md, Receipts), without waiting for it. Once a request is admitted, the ledger has its record
+ * instead.
  */
 
 import type { Call } from "../http/call.ts";
@@ -15,7 +16,7 @@ export function refused(dependencies: Dependencies, call: Call, operation: Opera
   const { source, organization, key, model, stream } = call.notes;
   if (source !== undefined || organization === undefined || key === undefined) return;
   dependencies.metrics.decision("refused", code);
-  // A request that failed by a defect or because a store is away was not refused.
+  // A failure by a defect or an outage (5xx) is no refusal.
   if (status >= 500) return;
   dependencies.refused.add({
     requestId: call.requestId,
@@ -25,7 +26,7 @@ export function refused(dependencies: Dependencies, call: Call, operation: Opera
     model: model ?? null,
     stream: stream ?? null,
     errorCode: code,
-    // Only what refuses a body can quote it.
+    // Only the refusal of a body can quote the body.
     message: status === 400 ? unquoted(message) : message,
     ...(limit && { limit }),
   });

@@ -40,7 +40,7 @@ export interface Dependencies extends FrameDependencies {
   stored: StoredResponses;
   sinks: AnswerSinks;
   tokenCounter: Pick<TokenCounter, "examine">;
-  /** In which the service counts. */
+  /** The currency in which the service counts. */
   currency: Currency;
   messages(): MessagesOptions;
   /** The images that an engine may be asked to fetch. */
@@ -61,11 +61,11 @@ export interface Documentation {
   /** The contract for the catalog in force, as JSON text. */
   openapi(): string;
   page(): Promise<Response>;
-  /** The script of the page, for a request with these headers. */
+  /** The script of the documentation page, for a request with these headers. */
   script(requestHeaders: Headers): Promise<Response>;
 }
 
 interface ServingLimits extends BodyLimits, StreamLimits {
-  /** How long a connection may be silent, and how long the head of a request may take. */
+  /** How long a connection may be silent, and how long the head of a request may take to arrive. */
   idle_ms: number;
 }

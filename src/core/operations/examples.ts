@@ -1,4 +1,4 @@
-/** Makes the examples of operations, and has the parts that several of them share. */
+/** Makes the examples of operations, and has the pieces that several of them share. */
 import type { ModelKind } from "../inference/model.ts";
 import { type Example, type ExampleRequest, jsonType } from "./operation.ts";
 
@@ -18,7 +18,7 @@ export function getExample(
   return { name, summary, needs: [], request: (id) => ({ path: pathFor(id), ...more }), status: 200, contentType };
 }
 
-/** Makes examples of a POST to `path`. A model with the needed capabilities is put into the body. */
+/** Returns a maker of examples of a POST to `path`. The model in their bodies is one with the needed capabilities. */
 export function exampleAt(path: string, kind: ModelKind = "chat") {
   return (
     name: string,

@@ -1,4 +1,4 @@
-/** The body of a fault, in the protocol of its path; on paths of several protocols, in the client's. */
+/** The body of a fault in the protocol of its path; on paths of several protocols, in the client's protocol. */
 
 import type { FaultBody } from "../http/frame.ts";
 import type { Fault } from "../inference/fault.ts";

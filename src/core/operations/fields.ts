@@ -1,11 +1,11 @@
-/** The schemas of what things that are kept have in common: ids, versions, instants, and secrets. Pure. */
+/** The schemas of fields that stored things share: ids, versions, instants, and secrets. Pure. */
 import Type from "typebox";
 import { instant as instantText, nullable } from "../protocol/shapes/contract.ts";
 import type { Value } from "../schema/codec.ts";
 
 const kinds = ["org", "key", "op", "req", "team", "per"] as const;
 
-/** An ID: a prefix that says of what, and a UUIDv7 in hexadecimal digits. */
+/** The schema of an id: a prefix that tells the kind of thing, and a UUIDv7 in hexadecimal digits. */
 export const id = (prefix: (typeof kinds)[number]) =>
   Type.String({
     pattern: `^${prefix}_[0-9a-f]{32}$`,
@@ -13,13 +13,13 @@ export const id = (prefix: (typeof kinds)[number]) =>
   });
 export const version = () => Type.Integer({ minimum: 1, description: "Rises with each change; also sent as `etag`." });
 
-/** An instant as answers write it, and a Date in the program. */
+/** The schema of an instant: text in answers, a Date in the program. */
 export const instant = (description: string) =>
   Type.Codec(instantText(description))
     .Decode((written) => new Date(written))
     .Encode((at) => at.toISOString());
 
-/** One secret of a key or an operator, as it may be shown. */
+/** The public part of one secret of a key or an operator. */
 export const Secret = Type.Object(
   {
     prefix: Type.String({ description: "The first 8 characters.", examples: ["slk_3fJk"] }),
@@ -33,8 +33,8 @@ export const Secret = Type.Object(
 export type Secret = Value<typeof Secret>;
 
 /**
- * A CREDENTIAL, which a key and an operator are alike: whose work it is, how long it lives, when and from where it was used, and
- * its secrets. Which port takes which is for their look-ups to say.
+ * A CREDENTIAL: the fields that a key and an operator have in common: whose it is, how long it is valid, when and from
+ * where it was last used, and its secrets.
  */
 export const credentialFields = {
   created_by: Type.String({

@@ -1,4 +1,4 @@
-/** Response headers, by name, as the contract describes them. docs/design/service.md, Identifiers and headers. */
+/** Response headers by name, as the contract describes them: docs/design/service.md, Identifiers and headers. */
 interface Header {
   description: string;
   schema: Record<string, unknown>;
@@ -29,7 +29,10 @@ const usage = (window: string): Record<string, Header> => ({
 
 type Limited = "requests" | "tokens";
 
-/** The headers of a limit per minute, whose names differ by protocol. `reset` says when it is fully available again. */
+/**
+ * The headers of a limit per minute, whose names differ by protocol. `reset`: the header that says when the limit is
+ * fully available again.
+ */
 const limitHeaders = (what: Limited, nameOf: (field: string) => string, reset: Header): Record<string, Header> => ({
   [nameOf("limit")]: {
     description: `The plan's limit of ${what} per minute. Absent if there is none. On a 429, present if a limit per minute is the reason.`,
@@ -60,7 +63,7 @@ export const messagesLimitHeaderNames = (["requests", "tokens"] as const).flatMa
   Object.keys(messagesRateLimit(what)),
 );
 const unifiedOverage = ["reset", "utilization", "surpassed-threshold", "period", "disabled-reason"];
-/** The headers that tell Claude Code of its limits when it is signed in here. */
+/** The headers that tell Claude Code of its limits when it is signed in to this service. */
 export const unifiedHeaderNames = [
   "status",
   "representative-claim",
@@ -72,14 +75,14 @@ export const unifiedHeaderNames = [
 ].map((name) => `anthropic-ratelimit-unified-${name}`);
 export const retirementHeaderNames = ["deprecation", "sunset", "link"];
 
-/** The headers of an answer to an inference request, beside those of limits per minute. */
+/** The headers of an answer to an inference request, without those of limits per minute. */
 export const inferenceHeaderNames = [
   ...usageHeaderNames,
   "x-service-usage-source",
   "x-service-replay-of",
   ...retirementHeaderNames,
 ];
-/** The headers of an inference 429 about the limits that it reached. */
+/** The headers of an inference 429: those of usage windows and of limits per minute. */
 export const limitRefusalHeaderNames = [...usageHeaderNames, ...limitHeaderNames];
 export const responsesLimitRefusalHeaderNames = [...limitRefusalHeaderNames, "x-codex-promo-message"];
 export const messagesLimitRefusalHeaderNames = [

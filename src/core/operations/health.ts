@@ -1,4 +1,4 @@
-/** Probes. They never call a model, need no key, and are no substitute for an authenticated request. */
+/** Health probes. They call no model and need no key, and do not replace an authenticated request as a check. */
 import Type from "typebox";
 import { json } from "../http/json.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -73,7 +73,9 @@ export const readiness = operation({
   handle: async (dependencies, _call, { query }) => readinessAnswer(dependencies, query.verbose !== undefined, {}),
 });
 
-/** Readiness with the routes. It has the names of engines in the configuration, which clients never get. */
+/**
+ * Readiness with the routes, for operators. It has the names of engines in the configuration, which clients never get.
+ */
 export const operatorReadiness: Operation = {
   ...readiness,
   handle: async (dependencies, _call, { query }) => {

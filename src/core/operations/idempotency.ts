@@ -1,9 +1,9 @@
-/** The header that makes a repeat of a request harmless. */
+/** The header `idempotency-key`, with which a request can be repeated without being carried out twice. */
 import Type from "typebox";
 
 export const keyHeader = "idempotency-key";
 
-/** The declaration of the header for operations. */
+/** The header's declaration, for operations. */
 export const keyHeaders = Type.Object({
   [keyHeader]: Type.Optional(
     Type.String({

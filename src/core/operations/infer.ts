@@ -1,25 +1,25 @@
 /**
- * The path of every inference request, whatever its protocol; the adapter has the differences. The frame that made the
- * call ends everything that begins here, however the request ends.
+ * The path of every inference request; the adapter has the differences between protocols. The frame that made the call
+ * ends everything that begins here, however the request ends.
  */
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
-import type { Answer } from "../http/frame.ts";
+import type { HttpAnswer } from "../http/frame.ts";
 import type { Adapter, InferenceWire } from "./adapter.ts";
-import { started } from "./admitted.ts";
+import { startRun } from "./admitted.ts";
 import { answer } from "./answer.ts";
 import type { Prepared } from "./answering.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type InferenceInput, prepare } from "./prepare.ts";
 import type { AnswerSink } from "./sink.ts";
 
-/** An async function keeps its arguments in memory until it ends, so the parsed body must not be one. */
+/** Not async: an async function keeps its arguments, here the parsed body, in memory until it ends. */
 export function infer<Wire extends InferenceWire, Reply>(
   dependencies: Dependencies,
   call: Call,
   input: InferenceInput<Wire>,
   adapter: Adapter<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { principal } = input;
   const sink = sinkOf(dependencies, call, input, adapter);
   return prepare(dependencies, call, input, adapter, sink).then((prepared) =>
@@ -29,7 +29,7 @@ export function infer<Wire extends InferenceWire, Reply>(
   );
 }
 
-/** Null if the answer is not kept, as for most requests. */
+/** The sink that keeps the answer; null if it is not kept, as for most requests. */
 function sinkOf<Wire extends InferenceWire, Reply>(
   { sinks }: Dependencies,
   call: Call,
@@ -51,11 +51,11 @@ async function run<Wire extends InferenceWire, Reply>(
   call: Call,
   { principal, prepared, sink }: { principal: Principal; prepared: Prepared<Wire>; sink: AnswerSink | null },
   adapter: Adapter<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   // An answer that is kept goes on without its client.
   if (!sink) call.watchClient();
   const kept = { isRepeatable: sink?.isRepeatable ?? false, fetched: sink?.fetched ?? null };
-  const running = await started(dependencies, call, principal, { ...prepared, ...kept });
+  const running = await startRun(dependencies, call, principal, { ...prepared, ...kept });
   sink?.follows(running);
   return answer(dependencies, call, adapter, prepared, { run: running, sink });
 }

@@ -14,8 +14,8 @@ import type { RequestBody } from "./operation.ts";
 /** How the body of an operation is checked. */
 interface Checking<Wire> {
   /**
-   * Throws the Fault of the first offence. `extraParams` are the fields that the model accepts beyond the contract.
-   * `unchecked` are the items of lists that have to be checked, null for all. `bounds` are those of the model.
+   * Checks the body. Throws the Fault of the first offence. `extraParams`: fields that the model accepts beyond the
+   * contract. `unchecked`: the items of lists that have to be checked, null for all. `bounds`: those of the model.
    */
   validate(
     body: unknown,
@@ -23,9 +23,9 @@ interface Checking<Wire> {
     unchecked: UncheckedItems | null,
     bounds: Model["bounds"],
   ): Wire;
-  /** The lists and texts that are looked up among those of earlier requests; none by default. */
+  /** The members of the body whose items are looked up among those of earlier requests; none by default. */
   repeated?: readonly string[];
-  /** Whether a body asks for a stream. By default, one without the field does not. */
+  /** Whether a body asks for a stream. By default: if its `stream` is true. */
   isStreamed?(body: { stream?: unknown }): boolean;
 }
 
@@ -59,8 +59,8 @@ export function inferenceBody<Wire>(
 }
 
 /**
- * Records the model, if it exists, and whether a stream is asked for, before the body is checked: the receipt of a refusal
- * has them. It also sets the headers of a model that is to be retired.
+ * Records the requested model, if it exists, and whether a stream is asked for, before the body is checked, because the
+ * receipt of a refusal has them. Also sets the headers of a model that is to be retired.
  */
 function noteRequested(
   call: Call,

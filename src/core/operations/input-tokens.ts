@@ -1,4 +1,4 @@
-/** POST /v1/responses/input_tokens, with any valid key. It uses no nanos, and has no limits of the plan. */
+/** POST /v1/responses/input_tokens, with any valid key. It costs nothing, and the plan's limits do not apply. */
 import { json } from "../http/json.ts";
 import { InputTokens, InputTokensRequest } from "../protocol/openai-responses/contract.ts";
 import { retirementHeaderNames } from "./headers.ts";

@@ -1,8 +1,11 @@
-/** The sliding limits of a plan as headers, in the family of the protocol. Limits that the plan lacks are left out. */
+/**
+ * The plan's limits per minute as headers, named as the protocol's clients expect. Limits that the plan lacks are left
+ * out.
+ */
 import type { Operation } from "../store/ledger.ts";
 import type { RateReadings } from "../store/rates.ts";
 
-/** `now_ms` is since the epoch. */
+/** The headers. `now_ms`: milliseconds since the epoch. */
 export function limitHeaders(operation: Operation, readings: RateReadings, now_ms: number): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const what of ["requests", "tokens"] as const) {

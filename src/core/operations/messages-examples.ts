@@ -1,4 +1,4 @@
-/** Messages as the contract shows them: requests that work as written, and their answers. */
+/** The examples of Messages in the contract: requests that work as written, and their answers. */
 
 import { citySchema, exampleAt, pixel, weather } from "./examples.ts";
 import type { Example } from "./operation.ts";

@@ -1,4 +1,4 @@
-/** POST /v1/messages: chat completions in the protocol of Messages. */
+/** POST /v1/messages, the protocol of Anthropic. */
 
 import { anthropicMessagesCaller } from "../protocol/anthropic-messages/codec.ts";
 import { Message, MessageStreamEvent, MessagesRequest } from "../protocol/anthropic-messages/contract.ts";

@@ -124,7 +124,7 @@ function forMessages(headers: { "anthropic-version"?: string }): boolean {
   return headers["anthropic-version"] !== undefined;
 }
 
-/** The decoded id. An id that cannot be decoded stays as it is, and names no model. */
+/** The decoded id. One that cannot be decoded is returned unchanged, and names no model. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id);
@@ -186,7 +186,10 @@ function messagesList(served: ServedName[], paging: Paging) {
   };
 }
 
-/** Without `limit` a page has all that is there: the protocol's 20 would hide the others from clients that don't page. */
+/**
+ * One page of models. Without `limit` it has all of them: with the protocol's default of 20, clients that don't page
+ * would miss the others.
+ */
 function pageOf(
   served: ServedName[],
   { limit, after_id, before_id }: Paging,

@@ -1,12 +1,12 @@
 /**
  * AN OPERATION as one value: its path, its scope, its input and answers, its faults, its examples and its handler. The
- * lists in list.ts and in src/node/operations.ts mount these values, guard them and describe them in the OpenAPI document.
- * A new operation is one new file and one new entry in the list of its core or its feature.
+ * values in list.ts and in src/node/operations.ts are mounted, guarded and described in the OpenAPI document. A new
+ * operation is one new file and one new entry in the list of its core or its feature.
  */
 import type { Static, TObject, TSchema } from "typebox";
 import type { Principal } from "../auth/verdict.ts";
 import type { Call } from "../http/call.ts";
-import type { Answer } from "../http/frame.ts";
+import type { HttpAnswer } from "../http/frame.ts";
 import type { Fault, FaultCode } from "../inference/fault.ts";
 import type { Model, ModelKind } from "../inference/model.ts";
 import type { Capability } from "../inference/request.ts";
@@ -40,36 +40,41 @@ interface Declared<
   /** The path in OpenAPI's form: `/v1/models/{id}`. */
   path: string;
   /**
-   * The prefix of ids in its path; other paths do not belong to this operation. Empty: any id without a slash. Absent: any
-   * id, which must be the end of the path.
+   * The prefix of the ids in the path; a path with another id does not belong to the operation. Empty: any id without a
+   * slash. Absent: any id, which must be the end of the path.
    */
   idPrefix?: IdPrefix | "";
   tag: Tag;
   summary: string;
   description: string;
   scope: Required;
-  /** Its name in the ledger, if it is metered. Then its refusals are counted, and have receipts. */
+  /**
+   * The operation's name in the ledger, if it is metered. Refusals of metered operations are counted, and have
+   * receipts.
+   */
   metered?: MeteredOperation;
-  /** An object of parameters for each place that has any. parameters.ts lists the keywords that describe them. */
+  /**
+   * The schemas of the parameters by place (path, query, headers). parameters.ts lists the keywords that describe them.
+   */
   params?: Params;
   query?: Query;
   headers?: Headers;
   request?: RequestBody<Body>;
   success: Success;
   /**
-   * Every code with which its handler or its body may refuse or fail; those of the credential follow from `scope`. Each
-   * status among them is one JSON answer.
+   * Every code with which the handler or the body may fail; the codes of credentials follow from `scope`. Each status
+   * among them has one JSON answer.
    */
   faults: readonly FaultCode[];
-  /** Whether other error statuses, in the same shape, are described by `default`. */
+  /** Whether the document describes all other error statuses, in the same shape, as `default`. */
   otherFaults: boolean;
   /** The headers of a 429 that a limit causes. */
   limitRefusalHeaders?: readonly HeaderName[];
-  /** The shape of its refusals; `error` by default. */
+  /** The shape of the operation's error bodies; `error` by default. */
   faultShape?: FaultShape;
-  /** The headers of a fault for its clients, beyond those of all operations. */
+  /** The headers of a fault for clients of this operation, added to those of all operations. */
   faultHeaders?(fault: Fault, request: Request): Record<string, string>;
-  /** Replaces a refusal by the one that clients of this operation get. */
+  /** Replaces a fault by the one that clients of this operation get. */
   refusedAs?(fault: Fault): Fault;
   examples: readonly Example[];
   /** Called when credential, scope, parameters and body have been checked. Throws Faults. */
@@ -77,7 +82,7 @@ interface Declared<
     dependencies: Dependencies,
     call: Call,
     input: Input<Required, Params, Query, Headers, Body>,
-  ): Answer | Promise<Answer>;
+  ): HttpAnswer | Promise<HttpAnswer>;
 }
 
 /** The input of a handler, which is checked before it is called. */
@@ -91,7 +96,7 @@ export interface Input<Required, Params extends TObject, Query extends TObject, 
 }
 
 /**
- * `schema` describes the body. `read` reads it from the request within bounds, and checks it. Throws the Fault of its
+ * The body of a request. `schema` describes it. `read` reads it within bounds and checks it; throws the Fault of its
  * first offence.
  */
 export interface RequestBody<Body> {
@@ -118,7 +123,7 @@ function credentialFaults(scope: RequiredScope): readonly FaultCode[] {
   ];
 }
 
-/** The types of the handler follow from the declaration. */
+/** Makes an operation; the types of the handler's input follow from the declaration. */
 export function operation<
   Required extends RequiredScope,
   Params extends TObject = Nothing,
@@ -145,7 +150,7 @@ export type FaultShape = "error" | "messages" | "responses" | "client";
 export type Tag = string;
 
 interface Success {
-  /** 200 by default. */
+  /** The status, if it is not 200. */
   status?: 101;
   description: string;
   /** The body of this status, by media type. */
@@ -168,7 +173,7 @@ export interface Content {
 
 export const jsonType = "application/json";
 
-/** A JSON answer with the status 200. */
+/** A success with a JSON body and the status 200. */
 export function jsonSuccess(description: string, content: Content, headers: readonly HeaderName[] = []): Success {
   return { description, headers, content: { [jsonType]: content } };
 }
@@ -177,11 +182,11 @@ export type StreamGrammar = "chat" | "messages" | "responses";
 
 /** A request that works as written, on a model of the catalog with the capabilities that it needs. */
 export interface Example {
-  /** Its key in the document, such as `streamed`. */
+  /** The example's key in the document, such as `streamed`. */
   name: string;
   summary: string;
   needs: readonly Capability[];
-  /** The kind of its model; absent: `chat`. */
+  /** The kind of the example's model; absent: `chat`. */
   kind?: ModelKind;
   request(modelId: string): ExampleRequest;
   /** The status and media type of the answer. */

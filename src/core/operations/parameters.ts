@@ -26,8 +26,8 @@ export function parametersOf(schema: TObject): [name: string, parameter: Paramet
 }
 
 /**
- * Returns values by name, from the text that `textOf` finds. Throws the Fault of the first one that is missing or
- * wrong.
+ * Returns the values of the parameters by name, from the text that `textOf` finds for each. Throws the Fault of the
+ * first that is missing or wrong.
  */
 type Guard<Schema extends TObject> = (textOf: (name: string) => string | null) => Static<Schema>;
 

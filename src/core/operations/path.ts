@@ -4,7 +4,7 @@ import type { IdPrefix } from "../store/ids.ts";
 
 const place = "{id}";
 
-/** The requested path. */
+/** The path of the request's URL. */
 export function pathOf(request: Request): string {
   return targetOf(request.url).path;
 }
@@ -13,7 +13,7 @@ export function queryOf(request: Request): URLSearchParams {
   return new URLSearchParams(targetOf(request.url).query);
 }
 
-/** `pattern` is the path of the route that matched this request. */
+/** The id in the request's path. `pattern`: the path of the route that matched. */
 export function idIn(pattern: string, request: Request): string {
   const [before = "", after = ""] = pattern.split(place);
   const path = pathOf(request);
@@ -31,15 +31,15 @@ export function hasId({ path }: Pattern): boolean {
 }
 
 /**
- * Reports whether the part in the place of the id can be an id. If ids have a prefix, a part without it is not an id but the
- * name of a path that does not exist (`/v1/responses/x`).
+ * Whether the part of the path in the place of the id can be an id. If ids have a prefix, a part without it is not an
+ * id but the name of a path that does not exist (`/v1/responses/x`).
  */
 export function isIdThere({ path, idPrefix }: Pattern, request: Request): boolean {
   const id = idIn(path, request);
   return idPrefix === undefined ? id !== "" : new RegExp(`^${idPrefix}[^/]+$`).test(id);
 }
 
-/** The end of paths of this pattern, without `/v1`. */
+/** Matches the end of paths of this pattern, without `/v1`. */
 export function ending({ path, idPrefix }: Pattern): RegExp {
   const id = idPrefix === undefined ? ".+" : `${idPrefix}[^/]+`;
   const around = path.replace(/^\/v1\//, "/").split(place);

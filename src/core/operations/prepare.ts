@@ -1,7 +1,7 @@
 /**
- * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up to
- * the point at which nanos would be held, and throws the Fault of a refusal. For a request that repeats an earlier one, the
- * result is the earlier answer.
+ * PREPARE: decides whether a request may run, and under which conditions. It makes the checks in the decided order, up
+ * to the point where nanos would be held, and throws the Fault of a refusal. For a request that repeats an earlier one,
+ * it returns the earlier answer.
  */
 
 import { activePlan, outputTokensAllowed, requireContext } from "../admission/allowance.ts";
@@ -25,7 +25,7 @@ import type { Dependencies } from "./dependencies.ts";
 import type { keyHeader } from "./idempotency.ts";
 import type { AnswerSink, EarlierAnswer } from "./sink.ts";
 
-/** An inference request from the frame: authorized, its body checked. */
+/** An authorized inference request with its checked body. */
 export interface InferenceInput<Wire> {
   principal: Principal;
   body: JsonBody<Wire>;
@@ -35,7 +35,7 @@ export interface InferenceInput<Wire> {
 /** A request that repeats an earlier one. */
 export interface Repeated<Wire> {
   earlier: EarlierAnswer;
-  /** The part of its body that the answer needs. */
+  /** The part of the request's body that is needed to encode the answer. */
   wire: Wire;
 }
 
@@ -95,8 +95,8 @@ export async function prepare<Wire extends InferenceWire, Reply, Sink extends An
 }
 
 /**
- * The size of a conversation that is to be summarized. The part that is not expected to fit beside its summary is left out
- * before; the engine may find that still more has to go (usage/compacting.ts).
+ * The size of a conversation that is to be summarized. Turns that are not expected to fit beside the summary are left
+ * out first; the engine may refuse what remains, and more is left out then (usage/compacting.ts).
  */
 async function fittedBytes(
   { inputEstimate }: Dependencies,

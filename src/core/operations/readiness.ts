@@ -1,7 +1,7 @@
 /**
- * The conditions of exact admission. A check that asks another party runs in the background at its own interval; a
- * probe reads its last result and waits for nothing. A result that is too old counts as a problem: the code that should
- * have renewed it hangs. Facts that this process knows itself are read when they are needed, and are never old.
+ * The conditions of readiness. A check that asks another party runs in the background at its own interval; a probe
+ * reads the last result and waits for nothing. A result that is too old counts as a problem: the code that should have
+ * renewed it hangs. Facts that this process knows itself are read when they are needed, and are never old.
  */
 import type { Clock } from "../time/clock.ts";
 import { Countdown } from "../time/deadline.ts";
@@ -15,7 +15,7 @@ interface Check {
   name: string;
   /** A warning is shown by /readyz?verbose and never makes it fail. */
   severity: "required" | "warning";
-  /** The time between two runs; for a fact of this process, between two looks at whether it has changed. */
+  /** The time between two runs; for a fact of this process, between two looks whether it has changed. */
   every_ms: number;
 }
 
@@ -27,7 +27,7 @@ export interface AskingCheck extends Check {
 
 /** A check of a fact that this process knows. */
 interface KnowingCheck extends Check {
-  /** The same as `run`, but synchronous. */
+  /** As `run`, but synchronous. */
   read(): string | null;
 }
 
@@ -40,7 +40,7 @@ export interface CheckResult {
 }
 
 export interface Readiness {
-  /** The latest results, at once. */
+  /** The latest result of each check, without waiting. */
   results(): CheckResult[];
   /** Resolves when every required check has its first result. */
   began: Promise<void>;
@@ -50,9 +50,9 @@ export interface Readiness {
 interface ReadinessOptions {
   lifecycle: { readonly draining: boolean };
   clock: Clock;
-  /** The clock of the waits between two runs, if it is another one. */
+  /** The clock that measures the waits between runs, if it is not the same. */
   intervals?: Pick<Clock, "after">;
-  /** Called with the required checks that fail, when the first one begins to fail, and when none fails any more. */
+  /** Called with the failing required checks when the first one begins to fail, and when none fails any more. */
   turned?(failing: CheckResult[]): void;
 }
 

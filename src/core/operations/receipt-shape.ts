@@ -1,4 +1,7 @@
-/** The wire shape of a receipt: what one request cost, and in which windows. Rules: docs/design/usage.md, Receipts. */
+/**
+ * The wire shape of a receipt: the cost of one request, and the windows to which it was charged. Rules:
+ * docs/design/usage.md, Receipts.
+ */
 import Type from "typebox";
 import { count, instant, ModelId, Money, nullable, oneOf } from "../protocol/shapes/contract.ts";
 import { meteredOperations } from "../store/ledger.ts";

@@ -1,4 +1,4 @@
-/** A receipt in the words of the contract. It names no upstream. Pure. */
+/** A receipt in its public form. It names no upstream. Pure. */
 import { percentOf } from "../inference/amounts.ts";
 import type { Prices } from "../inference/model.ts";
 import { type Currency, moneyOf, priceOfMillion } from "../inference/money.ts";
@@ -69,7 +69,7 @@ function windowShown({ usedBefore, usedAfter, limit, resetAt }: ReceiptWindow) {
   };
 }
 
-/** The receipt of a refused request: it used nothing, and no price or window was looked at. */
+/** The receipt of a refused request: it used nothing, so it has no price and no windows. */
 export function refusedShown(refused: RefusedRequest, currency: Currency): RequestReceipt {
   const at = refused.refusedAt.toISOString();
   return {

@@ -76,7 +76,7 @@ export const getRequest = operation({
   }),
   faults: ["request_not_found"],
   otherFaults: true,
-  // Requests make their own ids, so no example works as written.
+  // Requests get their ids when they run, so no example works as written.
   examples: [],
   async handle(dependencies, _call, { principal, params: { id } }) {
     const receipt = uuidOf(id, "req_") ? await receiptOf(dependencies, principal, id) : null;

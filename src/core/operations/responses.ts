@@ -1,4 +1,4 @@
-/** POST /v1/responses: chat completions in the protocol of Responses. */
+/** POST /v1/responses, OpenAI's newer protocol. */
 
 import { Fault } from "../inference/fault.ts";
 import { openaiResponsesCaller } from "../protocol/openai-responses/codec.ts";
@@ -73,7 +73,7 @@ export const createResponse = operation({
   handle: (dependencies, call, input) => infer(dependencies, call, input, responsesAdapter(dependencies)),
 });
 
-/** For a usage limit Codex shows a text of its own, in which it puts this header before `, or try again later.`. */
+/** The header from which Codex takes its text for a usage limit, to which it adds `, or try again later.`. */
 function limitMessageHeaders({ code, message }: Fault): Record<string, string> {
   return code === "usage_limit_reached" ? { "x-codex-promo-message": message.replace(/\.$/, "") } : {};
 }

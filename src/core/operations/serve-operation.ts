@@ -25,8 +25,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const guarded = guardsOf(operation);
   const soon = together();
   /**
-   * Resolves when all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. A refusal before that
-   * is answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
+   * Resolves when all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. Earlier refusals
+   * are answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
    */
   const othersArrived = () => new Promise<void>((resolve) => soon(resolve));
   const work = async (call: Call) => {
@@ -53,19 +53,21 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   });
 }
 
-/** The fault that clients of the operation get. A slow refusal stays as it is, because its wait depends on its type. */
+/**
+ * The fault that clients of the operation get. A slow refusal stays unchanged, because its wait depends on its type.
+ */
 function refusing(thrown: unknown, refusedAs: (fault: Fault) => Fault): unknown {
   return thrown instanceof Fault && !(thrown instanceof SlowRefusal) ? refusedAs(thrown) : thrown;
 }
 
-/** Counts a request with a body, which costs a parse even if it is refused. */
+/** Counts a request that has a body, because the body's parse costs time even if the request is refused later. */
 function countArrival({ arrivals, catalog }: Dependencies, { metered }: Operation, principal: Principal): void {
   const { key, organization, overPlan } = principal;
   const plan = planOf(catalog().plans, organization);
   arrivals.take(key.id, metered ? "inference" : "count", plan ? ratesOverPlan(plan, overPlan) : undefined);
 }
 
-/** An id in the path is text; the route has decided whether it may be one (path.ts). */
+/** The id in the path is checked by the route (path.ts), and is plain text here. */
 function guardsOf({ path, params, query, headers }: Operation) {
   const guardQuery = query && guard(query);
   const guardHeaders = headers && guard(headers);

@@ -11,7 +11,7 @@ import {
 import type { Maker } from "../store/maker.ts";
 
 export interface StoredResponses {
-  /** Whether a response can be stored at all. */
+  /** Whether responses are stored at all. */
   isOn(): boolean;
   /**
    * The request with stored items in place of the references to them. Throws `previous_response_not_found`,

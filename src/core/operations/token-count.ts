@@ -10,7 +10,7 @@ import type { ExamineRequest } from "../tokens/examine.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { RequestBody } from "./operation.ts";
 
-/** The sentences about a count in the descriptions of its operations. */
+/** Sentences about counts that the descriptions of these operations share. */
 export const countTerms =
   "It costs nothing, opens no usage window, and is not held to the limits of the plan. A key can send ten times the requests per minute of its plan, and at least 1,200.";
 
@@ -50,7 +50,7 @@ export async function countedTokens(
   return textTokens === null ? dependencies.inputEstimate.expected(model, media, bytes) : textTokens + media.tokens;
 }
 
-/** The tokenizer of each model that has one, by all names of the model. */
+/** The tokenizers of the models that have one, by each name of the model. */
 function tokenizersOf(catalog: Catalog, now_ms: number): Record<string, string> {
   const tokenizers: Record<string, string> = {};
   for (const name of [...catalog.models.keys(), ...(catalog.aliases?.keys() ?? [])]) {

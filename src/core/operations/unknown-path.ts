@@ -1,6 +1,7 @@
 /**
- * Paths that do not exist: 404, with the requested path. If it is one of another API, what this service lacks; else the path
- * that was probably meant. Most of those come from a base URL that lacks `/v1`, or has it although the client adds it.
+ * Answers requests to paths that do not exist: 404 with the requested path. For a path of another API it says what this
+ * service lacks; otherwise it suggests the path that was probably meant. Most such paths come from a base URL that
+ * lacks `/v1`, or has it although the client adds it.
  */
 import type { Framed } from "../http/frame.ts";
 import { Fault } from "../inference/fault.ts";
@@ -11,12 +12,12 @@ import type { Operation } from "./operation.ts";
 import { ending, hasId, pathOf } from "./path.ts";
 import { type UnservedPath, unservedAt } from "./unserved.ts";
 
-/** The answer to a path that no operation has, whatever its method. */
+/** The answer to any request whose path no operation has. */
 export function unknownPath(operations: readonly Operation[]): Framed {
   const suggestionFor = suggestions(operations);
   const has = (wanted: string) => operations.some(({ path }) => path === wanted);
   const contract = ["/management.json", "/openapi.json"].find(has);
-  // Ports without inference have nothing near to what those paths are for.
+  // Only ports that serve inference can suggest one of its paths.
   const unservedHere = has("/v1/chat/completions") ? unservedAt : () => null;
   return {
     path: "/*",
@@ -91,11 +92,11 @@ function baseUrlAdvice(requested: string, suggested: string): string {
   return "";
 }
 
-/** A longer path is not a mistake in spelling. */
+/** A longer path is not compared: it is no mistake in spelling. */
 const path_chars_max = 1024;
 const excerpt_chars_max = 120;
 
-/** The path in a form for a message: short, printable, and without a secret. */
+/** The path as a message shows it: short, printable, and without a secret. */
 function excerpt(path: string): string {
   const safe = masked(path).replaceAll(/[^\x21-\x7e]/g, "?");
   return safe.length > excerpt_chars_max ? `${safe.slice(0, excerpt_chars_max)}…` : safe;

@@ -1,4 +1,4 @@
-/** Operations that are served and are in no contract: pages, their files, and the endpoints of sign-ins. */
+/** Operations that are served but not in the contract: pages, their files, and the endpoints of sign-ins. */
 import Type from "typebox";
 import type { Call } from "../http/call.ts";
 import { Fault } from "../inference/fault.ts";
@@ -6,7 +6,7 @@ import { jsonType, type Operation, operation } from "./operation.ts";
 
 interface Unlisted extends Pick<Operation, "method" | "path" | "handle" | "faultShape"> {
   id: string;
-  /** The media type of its answer; JSON by default. */
+  /** The media type of the answer; JSON by default. */
   type?: string;
 }
 
@@ -26,7 +26,7 @@ export function unlisted({ id, type = jsonType, ...served }: Unlisted): Operatio
   });
 }
 
-/** The answer of a path that is mounted, but not configured. */
+/** The fault of a path that exists but is not configured. */
 export function notThere(call: Call): Fault {
   return new Fault("route_not_found", `There is nothing at '${call.route}'. /openapi.json lists all paths.`);
 }

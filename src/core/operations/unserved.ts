@@ -1,21 +1,21 @@
 /**
- * The paths of other APIs that this service does not serve, and what it lacks: the whole surface of the SDKs of OpenAI and
- * Anthropic, and the protocols of Azure, Gemini, Vertex, Bedrock, Ollama, Cohere and the engines themselves. Each refusal
- * names what is nearest, in the protocol that the client speaks. docs/protocols.md, Paths that are not served, sums it up. Pure.
+ * The paths of other APIs that this service does not serve, and what it lacks: all paths of the SDKs of OpenAI and
+ * Anthropic, and those of Azure, Gemini, Vertex, Bedrock, Ollama, Cohere and the engines themselves. Each refusal names
+ * the nearest operation in the protocol that the client speaks. docs/protocols.md, Paths that are not served, sums them up. Pure.
  */
 
 interface Row {
-  /** Without `/v1`. `{id}` is any part of a path; a path that ends with `/…` is meant with all that is below it. */
+  /** The path without `/v1`. `{id}` is any part of a path; `/…` at the end is any path below it. */
   path: string;
-  /** Completes "this service …". */
+  /** The missing feature, which completes "this service …". */
   lack: string;
-  /** A sentence that names what to use instead. Absent: there is nothing near. */
+  /** A sentence that names what to use instead. Absent: there is nothing similar. */
   nearest?: string;
 }
 
 interface UnservedApi {
   name: string;
-  /** Clients of this API know no form of an error but that of Messages. */
+  /** Set if clients of the API understand errors only in the form of Messages. */
   onlyMessages?: true;
   rows: readonly Row[];
 }
@@ -36,7 +36,7 @@ const counts = "'/v1/responses/input_tokens' and '/v1/messages/count_tokens' cou
 const ofProtocol = (name: string, paths: readonly string[]): Row[] =>
   paths.map((path) => ({ path, lack: `does not speak the protocol of ${name}`, nearest: spoken }));
 
-/** The first row that fits is meant. */
+/** The first row that matches is used. */
 export const unservedApis: readonly UnservedApi[] = [
   {
     name: "Azure",
@@ -238,14 +238,14 @@ export interface UnservedPath extends Row {
   onlyMessages: boolean;
 }
 
-/** A longer path is none of an API. */
+/** A longer path is not compared. */
 const path_chars_max = 1024;
 
 const matchers = unservedApis.flatMap(({ rows, onlyMessages = false }) =>
   rows.map((row) => ({ row: { ...row, onlyMessages }, fits: matcherOf(row) })),
 );
 
-/** `path`: as requested, with or without `/v1`. Null: nobody's path that this service knows of. */
+/** The row of the path, requested with or without `/v1`. Null: it belongs to no known API. */
 export function unservedAt(path: string): UnservedPath | null {
   if (path.length > path_chars_max) return null;
   const bare = path
@@ -255,7 +255,9 @@ export function unservedAt(path: string): UnservedPath | null {
   return matchers.find(({ fits }) => fits.test(bare))?.row ?? null;
 }
 
-/** Before an API's own paths: `/v1`, once or more, and the ways on which proxies and clouds put OpenAI's paths. */
+/**
+ * Prefixes of an API's own paths: `/v1`, once or more, and those under which proxies and clouds serve OpenAI's paths.
+ */
 const base = /^(?:\/v1beta)?\/openai(?:\/v1)?(?=\/(?!deployments(?:\/|$)))|^(?!\/management\/).*\/v1(?=\/)/;
 
 function matcherOf({ path }: Row): RegExp {

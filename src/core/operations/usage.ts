@@ -68,7 +68,7 @@ export const getUsage = operation({
 const unlessEmpty = <Body extends object>(name: string, body: Body): Record<string, Body> =>
   Object.keys(body).length > 0 ? { [name]: body } : {};
 
-/** Only the windows that have a limit: the others say nothing beyond those of the organization. */
+/** The windows of a key or team that have a limit: the others show nothing that those of the organization don't. */
 function windowsBody(budget: SubjectReading | undefined): OwnWindows {
   if (!budget) return {};
   const limited = windowKinds.filter((kind) => budget.windows[kind].limit !== null);

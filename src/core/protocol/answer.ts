@@ -11,8 +11,8 @@ import { FinishReason } from "./finish-reasons.ts";
 import { isObject, type JsonObject } from "./json.ts";
 import { malformedAnswer } from "./refusal.ts";
 
-/** One answer under way: it begins once, and nothing comes after its end. */
-export abstract class Answer {
+/** The decoder of one answer: it begins the answer once, and emits nothing after its end. */
+export abstract class BaseAnswerDecoder {
   protected readonly identity: ResponseIdentity;
   protected readonly dialect: Dialect;
   protected readonly reason: FinishReason;
@@ -29,35 +29,35 @@ export abstract class Answer {
     return this.#over;
   }
 
-  /** Reports whether `push` looks at an event of this name. If not, it is given an empty one. */
+  /** Whether `push` uses events of this name. If not, it is given an empty object. */
   reads(_name: string): boolean {
     return true;
   }
 
-  /** Takes the JSON of one event of the stream. `name` is the event's name; "" if it has none. */
+  /** Takes one event of the stream. `name`: the event's name, "" if it has none. */
   abstract push(event: JsonObject, name: string): InferenceEvent[];
 
-  /** Takes the end of the stream. */
+  /** Called when the stream has ended. */
   abstract end(): InferenceEvent[];
 
-  /** Takes `[DONE]`, which some engines write behind their last event in every protocol. */
+  /** Called for `[DONE]`, which some engines send after their last event in every protocol. */
   abstract done(): InferenceEvent[];
 
-  /** Ends the answer with a fault, unless it is over. */
+  /** Ends the answer with a fault, unless it has ended. */
   fail(fault: Fault): InferenceEvent[] {
     if (this.#over) return [];
     this.#over = true;
     return [{ type: "response-failed", fault }];
   }
 
-  /** The event that begins the answer; nothing if it has begun. */
+  /** The event that begins the answer; none if it has begun. */
   protected started(): InferenceEvent[] {
     if (this.#started) return [];
     this.#started = true;
     return [{ type: "response-start", ...this.identity }];
   }
 
-  /** The end of the answer. Nothing follows it. */
+  /** The event that ends the answer. */
   protected ends(reason: StopReason, stopSequence?: string): InferenceEvent {
     this.#over = true;
     return {
@@ -68,17 +68,17 @@ export abstract class Answer {
   }
 }
 
-/** The events of a whole reply. */
+/** The events of a complete reply, with half characters joined, or replaced by U+FFFD. */
 export function wholeReply(events: InferenceEvent[]): InferenceEvent[] {
   return new WholeCharacters().mend(events);
 }
 
 /** Reads the events of a stream as JSON, and passes them to its answer. */
 export class StreamDecoder implements EngineDecoder {
-  readonly #answer: Answer;
+  readonly #answer: BaseAnswerDecoder;
   readonly #characters = new WholeCharacters();
 
-  constructor(answer: Answer) {
+  constructor(answer: BaseAnswerDecoder) {
     this.#answer = answer;
   }
 
@@ -110,7 +110,10 @@ export class StreamDecoder implements EngineDecoder {
     return answer.push(value, name);
   }
 
-  /** Some engines end an event with one line end, which joins it to the next. */
+  /**
+   * Handles an event that is not JSON: some engines end an event with a single line end, which joins it to the next
+   * one.
+   */
   #unparsed(event: EngineEvent, cause: unknown): InferenceEvent[] {
     const { data } = event;
     if (data.trim() === "[DONE]") return this.#answer.done();

@@ -1,4 +1,4 @@
-/** The headers by which engines of both OpenAI protocols know who asks. */
+/** The header `authorization` for engines of both OpenAI protocols; none without a key. */
 export function bearer(key: string | null): Record<string, string> {
   return key === null ? {} : { authorization: `Bearer ${key}` };
 }

@@ -1,16 +1,16 @@
-/** Gives each call of an answer an id of its own: engines repeat ids, or give none. Pure. */
+/** Gives each call of an answer an id that is unique in it: engines repeat ids, or give none. Pure. */
 export class CallIds {
   readonly #used = new Set<string>();
-  /** The next number to try for an id that is taken. */
+  /** For each id that is taken, the next number to append. */
   readonly #next = new Map<string, number>();
   readonly #unnamed: string;
 
-  /** `unnamed` begins the ids of calls to which the engine gave none. */
+  /** `unnamed`: the beginning of the ids of calls to which the engine gave none. */
   constructor(unnamed: string) {
     this.#unnamed = unnamed;
   }
 
-  /** The engine's own id, unless another call has it. */
+  /** A unique id: the engine's own, unless another call has it. */
   unique(said: string): string {
     const engineId = said.toWellFormed();
     const base = engineId || this.#unnamed;

@@ -1,33 +1,36 @@
 /**
- * Opaque values of an engine's answer that it wants back with the next request, such as Gemini's signature of a call. They
- * travel as the signature of a reasoning part, which clients of all protocols return unchanged, and go back only to the
- * dialect and model that made them (dialects/coming-back.ts). They are bounded, and trusted for nothing. Pure.
+ * Opaque values of an engine's answer that the engine wants back with the next request, such as Gemini's signature of a
+ * call. They travel as the signature of a reasoning part, which clients of all protocols return unchanged, and go back
+ * only to the dialect and model that made them (dialects/coming-back.ts). They are bounded in size, and nothing trusts
+ * them. Pure.
  */
 import { isObject, type JsonObject, textOf } from "./json.ts";
 
-/** The value of one field. */
+/** One opaque value, and where it comes from. */
 export interface Carried {
-  /** The public model id. */
+  /** The public id of the model that made it. */
   model: string;
-  /** The mark of the dialect. */
+  /** The mark of the dialect of its engine (`Dialect.mark`). */
   by: string;
-  /** The path of the field, joined by dots. */
+  /** The path of the value's field, joined by dots. */
   field: string;
-  /** The call that has the field; absent: the message has it. */
+  /** The id of the call that has the field; absent: the message has it. */
   callId?: string;
-  /** A text on a call, and a list of objects on a message. */
+  /** A text if a call has the field, a list of objects if a message has it. */
   value: string | JsonObject[];
 }
 
-/** A value may have this many characters, and all values of a request together that many. */
+/** The most characters of a value, and of all values of a request together. */
 export const carriedCharacters_max = 64 * 1024;
 export const carriedTotal_max = 1024 * 1024;
 
-/** Its length is a multiple of three, so that its base64 is the head of the whole text's. */
+/**
+ * Begins such signatures. Its length is a multiple of three, so that its base64 is the beginning of the whole text's.
+ */
 const mark = "service:carried.1:";
 const head = btoa(mark);
 
-/** The signature that holds the value; undefined if that is too large. */
+/** The signature that holds the value; undefined if the value is too large. */
 export function signatureFor(carried: Carried): string | undefined {
   const json = JSON.stringify(carried).replace(/[\u0080-\uffff]/g, escaped);
   return json.length > carriedCharacters_max ? undefined : btoa(mark + json);
@@ -41,7 +44,7 @@ export function isCarried(signature: string | undefined): signature is string {
   return signature?.startsWith(head) === true;
 }
 
-/** The value in a signature; null if there is none that could be true. */
+/** The value in a signature; null if the signature holds none. */
 export function carriedIn(signature: string | undefined): Carried | null {
   if (!isCarried(signature) || signature.length > 2 * carriedCharacters_max) return null;
   let found: unknown;
@@ -59,7 +62,7 @@ export function carriedIn(signature: string | undefined): Carried | null {
   return { ...(found as unknown as Carried) };
 }
 
-/** The object with the value at the path. */
+/** A copy of the object with the value at this path. */
 export function withValue(object: JsonObject, path: readonly string[], value: unknown): JsonObject {
   const [first, ...rest] = path;
   if (first === undefined) return object;

@@ -1,14 +1,15 @@
 /**
- * Keeps characters whole in an answer's text. Some engines cut a character in two at a token's end, and then JSON brings each
- * half as a lone surrogate: the first one waits for the second. A half that stays alone becomes U+FFFD.
+ * Keeps characters whole in an answer's text. Some engines cut a character in two at a token's end, and JSON then
+ * brings each half as a lone surrogate: the first half waits here for the second. A half that stays alone becomes
+ * U+FFFD.
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 
 export class WholeCharacters {
-  /** The first halves that wait, by part. */
+  /** The first halves that wait for their second, by the index of their part. */
   readonly #waiting = new Map<number, string>();
 
-  /** The same events if all is whole, which is nearly always. */
+  /** The events with whole characters; the same events if no half is in them, which is nearly always so. */
   mend(events: InferenceEvent[]): InferenceEvent[] {
     if (this.#waiting.size === 0 && events.every(isWhole)) return events;
     return events.flatMap((event) => this.#mended(event));
@@ -38,7 +39,7 @@ export class WholeCharacters {
     return delta === "" && !event.logprobs && event.delta !== "" ? [] : [{ ...event, delta }];
   }
 
-  /** The half that waited in a part, which has ended. */
+  /** The replacement for a half that still waits in a part that has ended. */
   #given(index: number): InferenceEvent[] {
     const half = this.#waiting.get(index);
     this.#waiting.delete(index);

@@ -13,7 +13,7 @@ import type { EngineEvent } from "./engine-event.ts";
 import type { JsonObject } from "./json.ts";
 import type { WireForms } from "./wire-forms.ts";
 
-/** Turns one input into any number of outputs; `end` is called once, after the last input. */
+/** Turns a series of inputs into outputs; one input may give any number. `end` is called once, after the last input. */
 export interface Transducer<In, Out> {
   push(input: In): Out[];
   end(): Out[];
@@ -32,84 +32,87 @@ export interface UpstreamAsk {
   /** The engine's name for the model. */
   model: string;
   stream: boolean;
-  /** The cap that model and context leave. Protocols that require one send it if the caller gave none. */
+  /** The cap on output that model and context leave. Protocols that require a cap send it if the caller gave none. */
   outputTokens_max: number;
   /** False if the engine's chat template takes instructions only at the head of a conversation. */
   instructionsInside?: boolean | undefined;
   /** The engine's dialect; `generic` if it is absent. */
   dialect?: Dialect | undefined;
-  /** Called for each kind of thing in the request that the engine is not sent as the caller wrote it. */
+  /** Called for each kind of change to what the engine is sent, against what the caller wrote. */
   lost?: ((loss: Loss) => void) | undefined;
 }
 
 /**
- * The losses of a request that are allowed (docs/protocols.md, What an engine is not sent): thoughts that the engine does not
- * read, opaque values that another one made, calls that the caller wrote before their turn's text, lone surrogates, fields
- * that the engine refuses, and a field that it has just refused.
+ * The changes to a request that are allowed without a refusal (docs/protocols.md, What an engine is not sent): thoughts
+ * that the engine does not read; opaque values that another engine made; calls that the caller wrote before their
+ * turn's text; lone surrogates; fields that the engine is known to refuse; and a field that it has just refused.
  */
 export const losses = ["thoughts", "carried", "order", "surrogates", "stripped", "refused"] as const;
 export type Loss = (typeof losses)[number];
 
-/** The facts that the decoder of an answer needs beside it. */
+/** The facts that the decoder of an answer needs beside the answer itself. */
 export interface AnswerContext {
   /** The public id of the model; that of the identity may be an alias. */
   model?: string | undefined;
-  /** The cap that the engine was sent: some engines do not report that it ended an answer. */
+  /** The cap on output that the engine was sent: some engines do not report that the cap ended an answer. */
   outputTokens_max?: number | undefined;
   /** The engine's dialect; `generic` if it is absent. */
   dialect?: Dialect | undefined;
-  /** Called with the name of each field of an answer that the caller is not sent, as often as it is there. */
+  /** Called with the name of each field of an answer that is not passed on to the caller, each time that it occurs. */
   leftOut?: ((field: string) => void) | undefined;
 }
 
 /** The facts that the encoder of a stream needs beside the request. */
 export interface StreamContext {
-  /** Part of the protocol's error. */
+  /** The request's id, which is part of the protocol's error. */
   requestId: string;
   identity: ResponseIdentity;
-  /** At least 1. Stands for the input's tokens until the engine has reported them. */
+  /** Stands for the input's tokens until the engine has reported them. At least 1. */
   inputTokensEstimate: number;
-  /** The Unix seconds at which the answer ended; called then. If it is absent, the response has no such time. */
+  /** Returns the Unix seconds at which the answer ended; called at its end. Absent: the response has no such time. */
   endedAtSeconds?(): number;
 }
 
 /** Writes a stream that ends with the protocol's terminal marker, or with its error. */
 export interface StreamEncoder extends Transducer<InferenceEvent, SseMessage> {
   /**
-   * Takes a delta and returns its frame: a shorter way than `push`, for nearly every event of a stream. Returns null, and
-   * takes nothing, if the delta has more than its text, has to wait, or needs other frames beside its own. Push it then.
+   * A shorter way than `push`, for nearly every event of a stream: takes a delta and returns its frame. Returns null,
+   * and takes nothing, if the delta has more than its text, has to wait, or needs further frames; then push it.
    */
   frame(event: PartDelta): string | null;
-  /** Whole frames, or "", to write while the model is silent. They have a form that the protocol's clients count as activity. */
+  /** Whole frames, or "", to write while the model is silent. Clients of the protocol count them as activity. */
   heartbeat(): string;
 }
 
-/** Writes the protocol's failure as the end of a stream that another encoder began. */
+/** Ends a stream that another encoder began, with the protocol's form of a failure. */
 export interface StreamEnding {
-  /** Takes the whole frames that were written, in their order. */
+  /** Takes the frames that were written, whole and in their order. */
   saw(frames: string): void;
   end(fault: Fault, requestId: string): string;
 }
 
 /** Reads an engine's stream. */
 export interface EngineDecoder extends Transducer<EngineEvent, InferenceEvent> {
-  /** Reports whether it looks at the data of an event of this name. If not, the data need not be parsed. */
+  /** Whether the decoder uses the data of events of this name. If not, the data need not be parsed. */
   reads(name: string): boolean;
 }
 
-/** The side that faces our callers. A `Wire` has passed the validator. */
+/** The side of a codec that faces callers. A `Wire` is a body that has passed the validator. */
 export interface CallerCodec<Wire, Reply> {
   request: {
     decode(wire: Wire): InferenceRequest;
     /** Decodes in steps, for protocols in which only the body's size limits a conversation. */
     decodingSteps?(wire: Wire): Generator<void, InferenceRequest, void>;
-    /** The part of the request that its answer needs. The rest, which is most of it, can be freed once it is decoded. */
+    /**
+     * The part of the request that is needed to encode its answer. The rest, which is most of it, can be freed once it
+     * is decoded.
+     */
     remainder(wire: Wire): Wire;
   };
   response: { encode(result: Result, wire: Wire, endedAtSeconds?: number): Reply };
   stream: {
     encoder(wire: Wire, context: StreamContext): StreamEncoder;
-    /** Ends a stream whose encoder is gone. `identity` is that of the answer. */
+    /** Ends a stream whose encoder was lost. `identity`: that of the answer. */
     ending(wire: Wire, identity: ResponseIdentity): StreamEnding;
   };
   fault: { encode(fault: Fault, requestId: string): unknown };
@@ -119,40 +122,44 @@ export interface CallerCodec<Wire, Reply> {
 export interface AnswerReader {
   /** The events that these bytes complete, in order. */
   push(pieces: readonly Uint8Array[]): InferenceEvent[] | Promise<InferenceEvent[]>;
-  /** The answer has come to its end. */
+  /** Called at the end of the answer. Returns the last events. */
   end(): InferenceEvent[] | Promise<InferenceEvent[]>;
-  /** The bytes that are held until more arrive. */
+  /** The bytes that wait for more to arrive. */
   readonly held_bytes: number;
-  /** The most bytes that may come next. */
+  /** The most bytes that the reader wants to be given next. */
   readonly next_bytes: number;
 }
 
 /**
- * The side that faces engines. Any input decodes to a grammatical stream; one that was cut ends in `response-failed`. An
- * answer with too many parts throws UnreadableAnswer (parts-bound.ts).
+ * The side of a codec that faces engines. Any input decodes to a grammatical stream; one that was cut ends in
+ * `response-failed`. An answer with too many parts throws UnreadableAnswer (parts-bound.ts).
  */
 export interface UpstreamCodec {
   /** The path below the upstream's base URL. */
   path: string;
-  /** The protocol's own headers of every request. `key` is null for an engine that needs none. */
+  /** The headers of the protocol for each request. `key`: null for an engine that needs none. */
   headers(key: string | null): Record<string, string>;
   request: {
     /** Throws the fault of `refusal`, if there is one. */
     encode(request: InferenceRequest, ask: UpstreamAsk): Readonly<JsonObject>;
-    /** The fault `unsupported_feature` if the engine cannot be told something that would change the answer; else null. */
+    /**
+     * The fault `unsupported_feature` if this engine cannot be told something that would change the answer; else null.
+     */
     refusal(request: InferenceRequest, dialect?: Dialect): Fault | null;
     /** The forms in which callers of this protocol may write what `encode` writes in one form. */
     forms: WireForms;
   };
   response: {
     decode(reply: unknown, identity: ResponseIdentity, context?: AnswerContext): InferenceEvent[];
-    /** Reads an answer that is not streamed, if it is passed on piece by piece; then `decode` is not called. */
+    /**
+     * Returns a reader for answers that are passed on piece by piece without streaming; `decode` is then not called.
+     */
     reader?(identity: ResponseIdentity, context?: AnswerContext): AnswerReader;
   };
   /**
-   * A frame that differs from the last one only in the text of its delta (and in `sequence_number`) may bypass the decoder,
-   * because it would decode to the same event with that text: upstream/delta-frames.ts. This holds for texts, and not for the
-   * arguments of calls.
+   * Decodes a stream. A frame that differs from the last one only in the text of its delta (and in `sequence_number`)
+   * may bypass the decoder, because it would decode to the same event with that text: upstream/delta-frames.ts. This
+   * holds for texts, and not for the arguments of calls.
    */
   stream: { decoder(identity: ResponseIdentity, context?: AnswerContext): EngineDecoder };
   /** An engine's refusal as a fault. `body` is the JSON of its answer, or the text if it was no JSON. */

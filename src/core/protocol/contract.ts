@@ -8,27 +8,36 @@ import { closestName } from "../schema/closest.ts";
 import type { Shape } from "../schema/shape.ts";
 import { type Fits, kindOf, type Offence, offences } from "../schema/walk.ts";
 import { fieldElsewhere } from "./engine-fields.ts";
-import { describe, items, joinedByOr, named, notSupported, oneOfWords, paramOf, type Violation } from "./violation.ts";
+import {
+  describe,
+  featureNamed,
+  items,
+  joinedByOr,
+  notSupported,
+  oneOfWords,
+  paramOf,
+  type Violation,
+} from "./violation.ts";
 
 export interface Contract<Value> {
   /**
-   * `extra` are further top-level fields to accept. `unchecked` are the items of lists that have to be checked; the
-   * others were valid in an earlier value. Null: all.
+   * Whether the value fits the schema. `extra`: further top-level fields to accept. `unchecked`: the items of lists
+   * that have to be checked, because the others were valid in an earlier value; null: all.
    */
   satisfied(value: unknown, extra?: readonly string[], unchecked?: UncheckedItems | null): value is Value;
   /** The first offence of a value that is not satisfied. */
   violation(value: unknown, extra?: readonly string[]): Violation;
 }
 
-/** By the name of the list. */
+/** The items to check, by the name of their list. */
 export type UncheckedItems = Readonly<Record<string, readonly unknown[]>>;
 
 const none: readonly string[] = [];
 
 interface ContractOptions {
-  /** Refuses top-level fields that the schema does not name. Without it, the schema decides. */
+  /** `closed`: top-level fields that the schema does not name are refused. Absent: the schema decides. */
   topLevel?: "closed";
-  /** The fields that are, or may be, lists whose items are known to be valid. */
+  /** The fields whose items may be known to be valid. */
   repeated?: readonly string[];
 }
 
@@ -36,7 +45,7 @@ export function contract<Schema extends TSchema>(
   schema: Schema,
   options: ContractOptions = {},
 ): Contract<Static<Schema>> {
-  // The rules between fields are published with the shape, and checked after it (rules.ts).
+  // The rules between fields are published with the schema, but checked after the shape (rules.ts).
   const { dependentSchemas, ...shape } = schema as Shape & { dependentSchemas?: unknown };
   const check = checkOf(shape as Schema);
   const checkAround = around(shape, options.repeated ?? []);
@@ -57,7 +66,7 @@ export function contract<Schema extends TSchema>(
   };
 }
 
-/** Checks a value without the items of these lists, and of each list the items that it is given. */
+/** Compiles two checks: one of a value without the items of these lists, and one of single items for each list. */
 function around(shape: Shape, fields: readonly string[]) {
   const properties = { ...shape.properties };
   const checks = fields.flatMap((name) => {
@@ -70,7 +79,7 @@ function around(shape: Shape, fields: readonly string[]) {
     checkRest(value) && checks.every(({ name, check }) => unchecked[name]?.every((item) => check(item)) ?? true);
 }
 
-/** The shape of a list, or of a union with one, with any items; and the shape of its items. */
+/** The shape of a list, or of a union with a list, with its items left open; and the shape of its items. */
 function opened(shape: Shape): { open: Shape; items: Shape | null } {
   if (shape.type === "array") return { open: { ...shape, items: {} }, items: shape.items ?? null };
   const branches = (shape.anyOf ?? []).map(opened);
@@ -125,7 +134,7 @@ function sentence({ kind, path, shape, value, first }: Offence): { code: Violati
   }
 }
 
-/** A field that others know is no slip of another name. */
+/** The words about an unknown field. A field that other protocols have is not taken for a misspelled one. */
 function unknownWords(path: Offence["path"], shape: Shape): string {
   const name = String(path.at(-1));
   const elsewhere = path.length === 1 ? fieldElsewhere(name) : undefined;
@@ -136,8 +145,8 @@ function unknownWords(path: Offence["path"], shape: Shape): string {
 
 function unsupportedFeature({ shape, value, unsupported }: Offence): string | undefined {
   if (!unsupported) return undefined;
-  if (typeof value === "string" && Object.hasOwn(unsupported, value)) return named(unsupported[value]!, value);
-  // On a null shape, "*" stands for the whole field. Elsewhere it stands for values of the right type.
+  if (typeof value === "string" && Object.hasOwn(unsupported, value)) return featureNamed(unsupported[value]!, value);
+  // The shape's words for any value ("*") apply to values of the right type, and on a null shape to the whole field.
   const rightType = shape.type === "null" || kindOf(value) === (shape.type === "integer" ? "number" : shape.type);
   return rightType ? unsupported["*"] : undefined;
 }

@@ -36,9 +36,9 @@ export class CustomInput {
   #all: string[] = [];
   #state: "head" | "text" | "over" | "other" = "head";
   #head = "";
-  /** The beginning of an escape that has not ended. */
+  /** The beginning of an escape whose rest has not come. */
   #escape = "";
-  /** The first half of a surrogate pair. */
+  /** The first half of a surrogate pair whose second has not come. */
   #high = "";
 
   push(piece: string): string {
@@ -116,7 +116,7 @@ const backslash = 0x5c;
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 const opening = /^\s*\{\s*"input"\s*:\s*"/;
 
-/** Reports whether more text could still make it the beginning of `{"input": "`. */
+/** Whether the text can still become `{"input": "`, the beginning of wrapped arguments. */
 function couldOpen(head: string): boolean {
   if (head.length > 64) return false;
   const bare = head.replace(/\s+/g, "");
@@ -138,7 +138,7 @@ function plainOf(written: string): string {
   return values.length === 1 && typeof values[0] === "string" ? values[0] : written;
 }
 
-/** The plain text in whole arguments. */
+/** The plain text in complete arguments. */
 export function customInputOf(written: string): string {
   const reader = new CustomInput();
   return reader.push(written) + reader.end();

@@ -1,4 +1,4 @@
-/** The frames of one part of an answer differ only in their delta (docs/design/protocols.md, Deltas as frames). */
+/** Frames of one part of an answer, which differ only in their delta (docs/design/protocols.md, Deltas as frames). */
 import { encodeSse } from "../sse/encode.ts";
 import type { SseMessage } from "../sse/message.ts";
 
@@ -8,7 +8,9 @@ export interface AroundDelta {
   after: string;
 }
 
-/** The frame around the delta of this message. The delta is empty, and the last empty string in it. */
+/**
+ * The frame around the delta of this message. The message's delta must be empty, and be the last empty string in it.
+ */
 export function aroundDelta(message: SseMessage): AroundDelta {
   const frame = encodeSse(message);
   const at = frame.lastIndexOf('""');

@@ -7,18 +7,19 @@ import type { ReasoningEffort } from "../inference/request.ts";
 import type { SamplingField } from "./engine-fields.ts";
 
 export interface Dialect {
-  /** Marks the opaque values of this dialect, which come back to it alone. */
+  /** Marks the opaque values of engines of this dialect, so that they are sent back only to such engines. */
   mark: string;
-  /** The fields of a chat message in which a thought stands. */
+  /** The fields of a chat message that hold reasoning. */
   reasoning: {
-    /** Under which a thought that a client replays is sent. None: it is left out. */
+    /** The fields in which reasoning that a client sends back is passed on. None: it is left out. */
     out: readonly ReasoningField[];
-    /** Under which an answer's thoughts are read, the first one that has a text. */
+    /** The fields in which reasoning is looked for in an answer; the first with a text is read. */
     in: readonly ReasoningField[];
   };
   /**
-   * Whether the engine signs no thoughts and reads their text: then Messages are sent thoughts without a signature, which
-   * engines that sign theirs refuse, and Responses the text in place of a proof, which it could not read.
+   * Whether the engine reads the text of reasoning and signs none. Such an engine gets, over Messages, reasoning
+   * without a signature, which signing engines refuse; and over Responses its text in place of an encrypted proof,
+   * which it could not read.
    */
   unsignedThoughts: boolean;
   /** The field for the most output tokens in chat completions. */
@@ -27,16 +28,21 @@ export interface Dialect {
   effort: Readonly<Record<ReasoningEffort, string | null>>;
   /** The meanings of the engine's words for the end of an answer. Words that are not here are unknown. */
   finishReasons: Readonly<Partial<Record<string, FinishReason>>>;
-  /** Opaque fields that go out with an answer, and come back with it in the next request (carried.ts). */
+  /**
+   * Opaque fields of answers that are passed to the client, and back to the engine in the next request (carried.ts).
+   */
   carries: readonly CarriedField[];
-  /** Fields that the engine refuses, by their paths (`cache_control.ttl`: at any depth). They are left out. */
+  /** The fields that the engine refuses, and so is not sent, by their paths (`cache_control.ttl`: at any depth). */
   strips: readonly StrippedField[];
   bounds: EngineBounds;
-  /** `mended`: schemas of tools that are no objects with `properties` become such. */
+  /** `mended`: schemas of tools that are no objects with `properties` are made into such. */
   schemas: "mended" | "as they come";
-  /** Where a tool must be called by its name: `name` sends all tools and the name, `alone` that tool and `required`. */
+  /**
+   * How the engine is made to call a certain tool: `name` sends all tools and the tool's name, `alone` only that tool
+   * with `required`.
+   */
   namedTool: "name" | "alone";
-  /** Whether a turn may have its calls before its text (Messages). If not, the text goes first. */
+  /** Over Messages: whether a turn may have its calls before its text. If not, the text is moved to the front. */
   callBeforeText: "kept" | "text first";
   usage: UsageRow;
   refusals: Refusals;
@@ -44,20 +50,20 @@ export interface Dialect {
   stopsForLeaver: { streamed: boolean; whole: boolean };
   /** The names of the engine's metrics: requests that wait, the share of its cache that is taken, and the tokens that it made. */
   load: { waiting: readonly string[]; cache: readonly string[]; generated: readonly string[] };
-  /** The abilities of its completions. `infill`: a suffix is asked for at another path, in another form. */
+  /** The features of the engine's bare completions. `infill`: a suffix is sent to another path, in another form. */
   completions: { suffix: "passed" | "infill" | "none"; echo: boolean; logprobs: boolean };
   /** The fields of sampling, beyond the contract, that its chat completions take. */
   sampling: readonly SamplingField[];
   signs: Signs;
 }
 
-/** By what an engine is known before it has answered anything. */
+/** The signs by which an engine's dialect is recognised before it has answered a request. */
 export interface Signs {
-  /** The owners that its list of models names. */
+  /** Values of `owned_by` in its list of models. */
   owners: readonly string[];
-  /** The names of its host, whole or as the end of a longer name. */
+  /** The engine's host names, whole or as the end of a longer name. */
   hosts: readonly string[];
-  /** A page of its own, by its path from the root of the host, and the form of its JSON. */
+  /** A page that only this engine has: its path from the root of the host, and the form of its JSON. */
   page: { path: string; form: RegExp } | null;
 }
 
@@ -67,7 +73,10 @@ export type ReasoningField = (typeof reasoningFields)[number];
 /** `failed`: the generation broke off. `unfinished`: no end at all, as if the field were null. */
 export type FinishReason = StopReason | "failed" | "unfinished";
 
-/** `call`: a text on a call. `message`: a list on the message or the delta, whose pieces are joined. */
+/**
+ * A field with an opaque value. `call`: a text on a call. `message`: a list on the message or the delta, whose pieces
+ * are joined.
+ */
 export interface CarriedField {
   kind: "call" | "message";
   path: readonly string[];
@@ -77,23 +86,23 @@ export interface CarriedField {
 export const strippedFields = ["cache_control", "cache_control.ttl", "output_config.effort", "thinking.empty"] as const;
 export type StrippedField = (typeof strippedFields)[number];
 
-/** The most that an engine takes. Infinity: it has no such limit that is known. */
+/** The most that an engine accepts in a request. Infinity: no limit is known. */
 export interface EngineBounds {
   tools_max: number;
   name_characters_max: number;
-  /** The whole name. */
+  /** Matches the whole name of a tool. */
   nameForm: RegExp;
   stops_max: number;
 }
 
-/** The path of a field, from the object that it is in. A number is a place in a list. */
-export type Path = readonly (string | number)[];
+/** The path of a field within an object. A number is an index in a list. */
+export type FieldPath = readonly (string | number)[];
 
-/** Where the counts of an answer stand in a reply or a chunk. */
+/** Where an answer or a chunk has its token counts. */
 export interface UsageRow {
-  /** The places of the usage object. The first object that is there holds. */
-  objects: readonly Path[];
-  /** Fields beside the usage object that have counts of their own. */
+  /** The paths of the usage object. The first that exists is read. */
+  objects: readonly FieldPath[];
+  /** Fields outside the usage object that have counts of their own. */
   beside: readonly string[];
   chat: CountPlaces;
   responses: CountPlaces;
@@ -102,34 +111,37 @@ export interface UsageRow {
 }
 
 /**
- * For each count its places, of which the first that has a value holds. A place is a list of paths whose values are added up;
- * a path that begins with `usage` begins at the usage object.
+ * For each count, the places where it may be. The first place with a value is read. A place is a list of paths whose
+ * values are added up; a path that begins with `usage` begins at the usage object.
  */
 export type CountPlaces = Readonly<
-  Record<"prompt" | "cached" | "written" | "output" | "reasoning", readonly (readonly Path[])[]>
+  Record<"prompt" | "cached" | "written" | "output" | "reasoning", readonly (readonly FieldPath[])[]>
 >;
 
-/** Texts of an engine's refusals, and what they mean. */
+/** Patterns of an engine's error messages, by what they mean. */
 export interface Refusals {
   /** The input is longer than the context. */
   tooLong: readonly RegExp[];
-  /** The count of the input in such a text, in the first group. Lower bounds ("at least") are none. */
+  /** The input's token count in such a message, in the first group. Lower bounds ("at least") don't match. */
   inputTokens: readonly RegExp[];
-  /** A lower bound of that count, of an engine that stops counting where it is too much. */
+  /** A lower bound of that count, from an engine that stops counting at its limit. */
   inputTokensAtLeast: readonly RegExp[];
-  /** The length of the context in such a text. */
+  /** The context's length in such a message. */
   contextTokens: readonly RegExp[];
-  /** The model failed to write what was asked of it. Another attempt may succeed. Tried on the error's code and message. */
+  /**
+   * The model failed to write what was asked of it; another attempt may succeed. Matched with the error's code and
+   * message.
+   */
   failed: readonly RegExp[];
-  /** A schema or a grammar of the request cannot be enforced. */
+  /** The engine cannot enforce a schema or a grammar of the request. */
   format: readonly RegExp[];
-  /** A 503: the queue is full while the engine is healthy. */
+  /** A 503 of a healthy engine whose queue is full. */
   full: readonly RegExp[];
   /** A refusal that the operator has to correct, whatever its status. */
   operators: readonly RegExp[];
   /** A 500 about a field of the request that the engine could not read. */
   unread: readonly { words: RegExp; param: string }[];
-  /** The things that a refusal of a request may be about, by words in it. The first one that fits is named. */
+  /** The subjects of refusals, by words in them. The first match is named to the client. */
   things: readonly { words: RegExp; thing: string }[];
   /** Sentences that clients may read, with holes for numbers, paths of fields and the model (engine-sentence.ts). */
   sentences: readonly string[];

@@ -1,7 +1,7 @@
 /**
- * The dialects of engines, by their names in sluice.yaml: one row of data each. No other file knows an engine by its name
- * (test/house/dialects.test.ts). `generic` is for engines that are not here, and reads what any of them is known to send.
- * docs/engines.md says of each row how it is known.
+ * The dialects of engines, by their names in sluice.yaml: one row of data each. No other file knows an engine by its
+ * name (test/house/dialects.test.ts). `generic` is for engines that are not in the table, and reads what any of them is
+ * known to send. docs/engines.md says of each row where its facts are from.
  */
 import type { CarriedField, Dialect, Signs } from "./dialect.ts";
 import { anyEnds } from "./dialects/ends.ts";
@@ -29,7 +29,7 @@ const generic: Dialect = {
   reasoning: { out: ["reasoning_content"], in: ["reasoning_content", "reasoning"] },
   unsignedThoughts: false,
   cap: "max_tokens",
-  // Engines know three levels and "none".
+  // Engines know three levels, and a word for none.
   effort: {
     none: "none",
     minimal: "low",
@@ -64,10 +64,10 @@ const generic: Dialect = {
   signs: noSigns,
 };
 
-/** An engine that its operator runs. */
+/** The base of engines that operators run themselves. */
 const own: Dialect = { ...generic, carries: [], strips: ["cache_control.ttl", "thinking.empty"] };
 
-/** A service that somebody else runs. It has no metrics, and refuses the thoughts of others. */
+/** The base of services that others run: they have no metrics, and refuse other engines' reasoning. */
 const hosted: Dialect = {
   ...generic,
   reasoning: { ...generic.reasoning, out: [] },
@@ -92,7 +92,8 @@ export const dialects = {
   vllm: {
     ...own,
     mark: "vllm",
-    // 0.32 reads either name, and one of them if both are there. Its main branch reads the first, older versions the second.
+    // vLLM 0.32 reads either name, and only one of them if both are there. Its main branch reads the first, older
+    // versions the second.
     reasoning: { ...own.reasoning, out: ["reasoning", "reasoning_content"] },
     unsignedThoughts: true,
     effort: { ...own.effort, max: "max" },
@@ -118,7 +119,7 @@ export const dialects = {
     sampling: samplingFields,
     signs: { ...noSigns, owners: ["sglang"] },
   },
-  // It takes a named choice for `auto`.
+  // llama.cpp takes a named tool choice for `auto`.
   "llama.cpp": {
     ...own,
     mark: "llama.cpp",
@@ -128,9 +129,9 @@ export const dialects = {
       cache: ["llamacpp:kv_cache_usage_ratio"],
       generated: ["llamacpp:tokens_predicted_total"],
     },
-    // It ignores an echo, and has the log probabilities of chat.
+    // llama.cpp ignores `echo`, and its log probabilities have the form of chat.
     completions: { suffix: "infill", echo: false, logprobs: false },
-    // It names one of them otherwise.
+    // llama.cpp has another name for `repetition_penalty`.
     sampling: samplingFields.filter((name) => name !== "repetition_penalty"),
     signs: { ...noSigns, owners: ["llamacpp"] },
   },
@@ -142,7 +143,7 @@ export const dialects = {
     load: noLoad,
     signs: { ...noSigns, owners: ["library"], page: { path: "/api/version", form: /^\{"version":"[\d.]+/ } },
   },
-  // It reads the text of a message, or its calls.
+  // transformers reads either the text or the calls of a message.
   transformers: {
     ...own,
     mark: "transformers",
@@ -160,7 +161,7 @@ export const dialects = {
     carries: [googleSignature],
     bounds: { ...hostedBounds, tools_max: 512, nameForm: /^[a-zA-Z0-9_.:-]+$/, stops_max: 5 },
   },
-  // It has two modes of thinking, and words for both.
+  // DeepSeek has two modes of thinking, with a word for each.
   deepseek: {
     ...hosted,
     mark: "deepseek",
@@ -207,7 +208,7 @@ export const dialects = {
   },
 } satisfies Record<string, Dialect>;
 
-/** The fields of all dialects for opaque values. */
+/** The opaque fields of all dialects. */
 export const carriedFields: readonly CarriedField[] = [googleSignature, reasoningDetails];
 
 export type DialectName = keyof typeof dialects;

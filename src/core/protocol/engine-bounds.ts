@@ -1,4 +1,7 @@
-/** Refuses a request with more than its engine takes, or than any may get. Nothing of it is dropped. Pure. */
+/**
+ * Refuses a request with more tools, turns, stop texts or longer names than its engine takes, or than any request may
+ * have. Nothing is dropped to make it fit. Pure.
+ */
 import { Fault } from "../inference/fault.ts";
 import { type InferenceRequest, type ReasoningEffort, reasoningEfforts } from "../inference/request.ts";
 import type { Dialect } from "./dialect.ts";

@@ -1,14 +1,18 @@
 /**
- * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and those of other protocols. A
- * client may send an engine's if the model lists it in `extra_params`; the refusal of one that it does not list says so. Some
- * may never be listed, because a client would decide by them what the service has to decide. Rules: docs/configuration.md. Pure.
+ * The fields that engines add to chat completions (vLLM 0.32, SGLang, llama.cpp's server), and those of other
+ * protocols. A client may send such a field if the model lists it in `extra_params`; the refusal of one that it does
+ * not list says so. Some may never be listed, because with them a client would decide what the service has to decide.
+ * Rules: docs/configuration.md. Pure.
  */
 
 /** Fields of sampling that most engines take. `sluice init` lists them where the engine does. */
 export const samplingFields = ["top_k", "min_p", "repetition_penalty", "chat_template_kwargs"] as const;
 export type SamplingField = (typeof samplingFields)[number];
 
-/** By what a client would change, the fields that no model may list: of engines, and of the other protocols of engines. */
+/**
+ * The fields that no model may list, with what a client would change by them: fields of engines, and of the engines'
+ * other protocols.
+ */
 const ofTheService = {
   "changes how much is generated, which the service limits and counts":
     "best_of echo ignore_eos length_penalty max_length max_new_tokens max_output_tokens max_tokens_to_sample " +
@@ -29,7 +33,7 @@ const reasons = new Map(
   Object.entries(ofTheService).flatMap(([reason, names]) => names.split(" ").map((name) => [name, reason] as const)),
 );
 
-/** Why no model may list the field; undefined if one may. Completes "'best_of' …". */
+/** The reason why no model may list the field, which completes "'best_of' …"; undefined if models may. */
 export function whyNotExtra(name: string): string | undefined {
   return reasons.get(name);
 }
@@ -47,7 +51,7 @@ const others =
   "xtc_threshold";
 const known: ReadonlySet<string> = new Set([...samplingFields, ...others.split(" ")]);
 
-/** The fields by which other protocols and gateways say what chat completions say by these. */
+/** Fields of other protocols and gateways, by the field of chat completions that has their meaning. */
 const inChat: Readonly<Record<string, readonly string[]>> = {
   "'max_completion_tokens'": [
     "max_new_tokens",
@@ -65,12 +69,14 @@ const inChat: Readonly<Record<string, readonly string[]>> = {
 };
 const instead = new Map(Object.entries(inChat).flatMap(([use, names]) => names.map((name) => [name, use])));
 
-/** Fields of others that chat completions have nothing for, and that are spelled nearly like one of theirs. */
+/**
+ * Fields of other protocols that have no equivalent in chat completions but are spelled nearly like one of its fields.
+ */
 const strangers: ReadonlySet<string> = new Set(["models", "speed"]);
 
 const listing = "Remove it, or ask whoever runs the service to list it in the model's 'extra_params'";
 
-/** The words for a field that chat completions lack and others have; undefined if nobody has it. They complete "'top_k' …". */
+/** Words for a field that only other protocols have, which complete "'top_k' …"; undefined if no protocol has it. */
 export function fieldElsewhere(name: string): string | undefined {
   const use = instead.get(name);
   if (use) return `is not a field of chat completions. Use ${use} instead`;

@@ -1,4 +1,4 @@
-/** Says a choice of tools and a reasoning effort in the words of an engine of either OpenAI protocol. */
+/** Writes the choice of tools and the reasoning effort for engines of both OpenAI protocols. */
 import {
   type InferenceRequest,
   type Reasoning,
@@ -9,8 +9,8 @@ import {
 import type { Dialect } from "./dialect.ts";
 
 /**
- * The engine's word for the level of effort, or for the next lower one for which it has a word. A budget becomes a level if
- * the caller gave no effort: docs/design/protocols.md, Reasoning effort.
+ * The engine's word for the effort, or for the next lower effort that it has a word for. A budget is made into an
+ * effort if the caller gave none: docs/design/protocols.md, Reasoning effort.
  */
 export function effortOf({ effort, budgetTokens }: Reasoning, dialect: Dialect): string | undefined {
   const level = effort ?? levelOf(budgetTokens);
@@ -34,15 +34,16 @@ function levelOf(budgetTokens: number | undefined): ReasoningEffort | undefined 
 interface ChosenTools {
   tools: Tool[];
   choice: string | undefined;
-  /** The tool that must be called, if the engine is told its name in place of `choice`. */
+  /** The name of the tool that must be called, if the engine is sent it in place of `choice`. */
   named?: string;
   parallel: boolean | undefined;
 }
 
 /**
- * Engines do not know `allowed_tools`, which is a hard constraint: they get only the allowed tools. A tool that must be
- * called is named to engines that obey this, so that their prefix caches keep the list; the others get it alone and with
- * `required`, which all engines know. `isNameable`: whether the protocol has a plain name for the tool.
+ * The tools and the choice for an engine. Engines do not know `allowed_tools`, which is a hard constraint: they get
+ * only the allowed tools. A tool that must be called is named to engines that obey a name, so that their prefix caches
+ * keep the whole list; others get it alone and with `required`, which all engines know. `isNameable`: whether the
+ * protocol has a plain name for the tool.
  */
 export function allowedTools(
   request: InferenceRequest,

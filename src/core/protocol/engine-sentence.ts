@@ -1,6 +1,6 @@
 /**
- * Sentences of engines that clients may read: each is a pattern with named holes, which only numbers and paths of fields
- * fill. All else of an engine's text stays with the operator. Pure.
+ * Sentences of engines that clients may read: patterns with named holes, which only numbers and paths of fields can
+ * fill. All other text of an engine is shown to operators only. Pure.
  */
 import type { Protocol } from "../inference/request.ts";
 import type { Refusals } from "./dialect.ts";
@@ -9,14 +9,14 @@ import { fieldIn, type NamedField } from "./fields.ts";
 const holes = {
   number: "(-?\\d{1,15}(?:\\.\\d{1,15})?)",
   field: "([a-z_]{1,64}(?:[.[][a-z0-9_\\]]{1,64}){0,8})",
-  /** The engine's own name for the model, of which nothing is shown. */
+  /** The engine's own name for the model, which is not shown. */
   model: "\\S{1,200}",
 } as const;
 
 /** A recognised sentence: its texts, and between them numbers and fields. */
 export type Sentence = readonly (string | NamedField)[];
 
-/** The first sentence that begins the text; null if none does. `named` checks the path of a field. */
+/** The first known sentence with which the text begins; null if none. `named` checks the path of a field. */
 export function sentenceIn(
   text: string,
   { sentences }: Refusals,
@@ -56,7 +56,7 @@ function filled(
   return out;
 }
 
-/** The sentence with the names of fields in this protocol; null if one of them has none. */
+/** The sentence with its fields named in this protocol; null if a field has no name there. */
 export function sentenceFor(protocol: Protocol, sentence: Sentence): string | null {
   let text = "";
   for (const piece of sentence) {

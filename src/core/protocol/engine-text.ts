@@ -1,6 +1,6 @@
 /**
- * An engine's own text of a refusal, for operators who read the request's record: short, on one line, without credentials,
- * and with nothing between quotes but names of fields, because engines quote what their callers wrote. Pure.
+ * An engine's own text of a refusal, for operators who read the request's record: short, on one line, without
+ * credentials, and with nothing between quotes but names of fields, because engines quote what callers wrote. Pure.
  */
 import { masked } from "../inference/masked.ts";
 import { isFieldName } from "./fields.ts";
@@ -9,10 +9,10 @@ import { errorOf } from "./refusal.ts";
 import { looksSecret } from "./violation.ts";
 
 const characters_max = 500;
-/** Only so much of it is looked at. */
+/** The characters of the text that are read. */
 const read_characters_max = 4000;
 
-/** Undefined if the engine gave no text. */
+/** The text in the body of a refusal; undefined if there is none. */
 export function engineTextOf(body: unknown): string | undefined {
   const safe = unquoted(textOf(errorOf(body).message));
   return safe === "" ? undefined : safe;
@@ -30,5 +30,5 @@ export function unquoted(message: string): string {
   return safe.trim().slice(0, characters_max);
 }
 
-/** A text between two marks of one kind. An apostrophe inside a word is none. */
+/** A text between two quotation marks of one kind. An apostrophe inside a word is not one. */
 const quoted = /(?<!\w)(['"`“‘«])((?:[^'"`”’»\\]|\\.|(?<=\w)'(?=\w))*)(?:['"`”’»]|$)/g;

@@ -1,7 +1,7 @@
 /** The status of an error inside an answer of an engine that speaks one of OpenAI's protocols. Pure. */
 import { entryOf, type JsonObject, textOf } from "./json.ts";
 
-/** Its code, if that is a status; else what its code or its type stands for; else 500. */
+/** The error's code if that is a status; or the status for its code or type; else 500. */
 export function statusWithin(error: JsonObject): number {
   const status = [error.code, error.status].map(Number).find((number) => number >= 400 && number < 600);
   return status ?? entryOf(statuses, textOf(error.code)) ?? entryOf(statuses, textOf(error.type)) ?? 500;
@@ -12,7 +12,7 @@ const statuses: Partial<Record<string, number>> = {
   invalid_request_error: 400,
   context_length_exceeded: 400,
   authentication_error: 401,
-  // This is the operator's quota, not the caller's.
+  // The operator's quota at the engine, not the caller's.
   insufficient_quota: 403,
   permission_error: 403,
   rate_limit_exceeded: 429,

@@ -1,12 +1,13 @@
 /**
- * The names of a request's fields in each protocol. An engine names the field that it refuses in its own protocol; the caller
- * gets the name in theirs. A field that is not listed has no sure equivalent, and its name is withheld.
+ * The names of a request's fields in each protocol. An engine names the field that it refuses in its own protocol; the
+ * caller gets the name in the caller's protocol. A field that is not listed has no certain equivalent, and its name is
+ * withheld.
  */
 import type { FaultDetails } from "../inference/fault.ts";
 import type { Protocol } from "../inference/request.ts";
 import { entryOf, textOf } from "./json.ts";
 
-/** A field that an engine named, as a fault carries it. */
+/** A field that an engine named, with the protocol of the name. */
 export type NamedField = Required<Pick<FaultDetails, "param" | "engineProtocol">>;
 
 /** The purpose of a field. If a protocol has two fields for one purpose, others get the name of the first. */
@@ -64,14 +65,14 @@ const purposes: Readonly<Record<Protocol, Readonly<Partial<Record<string, Purpos
   },
 };
 
-/** Reports whether a quoted text is the path of a field of a request, which tells nothing of its caller. */
+/** Whether a quoted text is the path of a request field, which reveals nothing of the caller. */
 export function isFieldName(path: string): boolean {
   if (path.length > 128 || !/^[a-z_]+([.[][a-z0-9_\]]+)*$/.test(path)) return false;
   const root = rootOf(path);
   return moreFields.has(root) || Object.values(purposes).some((fields) => Object.hasOwn(fields, root));
 }
 
-/** Fields that engines name and that have no equivalent elsewhere, and words of schemas. */
+/** Further names that may be shown: fields without an equivalent in other protocols, and words of JSON schemas. */
 const moreFields: ReadonlySet<string> = new Set([
   ...["body", "content", "role", "type", "name", "system", "stream", "seed", "logprobs", "reasoning_content"],
   ...[
@@ -88,7 +89,9 @@ const moreFields: ReadonlySet<string> = new Set([
   ...["frequency_penalty", "presence_penalty", "logit_bias", "stream_options", "include", "store", "user", "metadata"],
 ]);
 
-/** The field that an engine named, if its path begins with a field of the contract. Other paths might reveal the engine. */
+/**
+ * The field that an engine named, if its path begins with a field of the contract. Other paths might reveal the engine.
+ */
 export function namedField(
   engineProtocol: Protocol,
   contract: { properties: object },
@@ -100,7 +103,7 @@ export function namedField(
   return root !== "model" && Object.hasOwn(contract.properties, root) ? { param, engineProtocol } : undefined;
 }
 
-/** The name of the field in a caller's protocol. The path within a field is the same only in the same protocol. */
+/** The field's name in a caller's protocol. The path within the field is kept only in the same protocol. */
 export function fieldIn(protocol: Protocol, { param, engineProtocol }: NamedField): string | undefined {
   if (engineProtocol === protocol) return param;
   const purpose = entryOf(purposes[engineProtocol], rootOf(param));

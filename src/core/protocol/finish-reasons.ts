@@ -1,5 +1,5 @@
 /**
- * Reads the words by which engines say why an answer ended. They are rows of the dialects; their case does not count, and
+ * Reads the words by which engines say why an answer ended, by the table of their dialect. Case does not count, and
  * `content-filter` and `contentFilter` are `content_filter`: docs/engines.md, How answers end.
  */
 import type { StopReason } from "../inference/event.ts";
@@ -9,23 +9,25 @@ import { entryOf } from "./json.ts";
 type Words = Dialect["finishReasons"];
 
 /**
- * The meaning of an engine's word; undefined for a word that nobody knows. A value that is no text is no reason: engines send
+ * The meaning of an engine's word; undefined for an unknown word. A value that is no text is no reason: engines send
  * null and false until the answer ends.
  */
 export function meaningOf(word: unknown, words: Words): Meaning | undefined {
   if (typeof word !== "string") return "unfinished";
-  // Some engines write one with each token.
+  // Some engines send a reason with each token.
   const written = entryOf(words, word);
   if (written !== undefined) return written;
   const plain = plainOf(word);
-  // A failure under any other name is no success either.
+  // A word for a failure that is not in the table must not count as success.
   return (
     entryOf(words, plain) ??
     (/(^|_)(error|failed|failure|aborted|timeout|exception)(_|$)/.test(plain) ? "failed" : undefined)
   );
 }
 
-/** `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens` are `max_tokens`. */
+/**
+ * The word in lower case with underscores: `max_tokens` for `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens`.
+ */
 function plainOf(word: string): string {
   return word
     .slice(0, word_characters_max)
@@ -36,17 +38,17 @@ function plainOf(word: string): string {
     .replace(/^(finish_?|stop_)?reason[._]/, "");
 }
 
-/** The word for the log: short, printable, and no part of the answer. */
+/** The word as the log shows it: short, printable, and not a part of the answer. */
 export function shownReason(word: string): string {
   return word.slice(0, word_characters_max).replace(/[^ -~]/g, "?");
 }
 const word_characters_max = 64;
 
-/** Why an answer ends, as far as the engine has said it. Of two reasons, the first that is known stands. */
+/** The reason for an answer's end, as far as the engine has given it. Of two reasons, the first known one counts. */
 export class FinishReason {
   readonly #words: Words;
   #known: StopReason | null = null;
-  /** The first word that nobody knows. */
+  /** The first unknown word. */
   #unknown: string | null = null;
   isFailed = false;
 
@@ -61,12 +63,12 @@ export class FinishReason {
     else if (meaning !== "unfinished") this.#known ??= meaning;
   }
 
-  /** Null if the engine has given no reason that ends an answer by itself. */
+  /** The known reason; null if the engine has given none that ends an answer. */
   get known(): StopReason | null {
     return this.#known;
   }
 
-  /** The word that was taken for a stop, because nothing better was said. */
+  /** The unknown word that was taken for a stop, because no known one came. */
   get unknown(): string | undefined {
     return this.#known === null ? (this.#unknown ?? undefined) : undefined;
   }

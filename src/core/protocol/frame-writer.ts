@@ -22,7 +22,7 @@ export abstract class FrameWriter {
   }
 }
 
-/** The end and the heartbeat of an encoder. `fail` writes a fault: the events ended without their end. */
+/** The methods `end` and `heartbeat` of an encoder. `fail` writes the fault of events that stopped without an end. */
 export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<StreamEncoder, "end" | "heartbeat"> {
   return {
     end() {
@@ -36,7 +36,7 @@ export function endOf(writer: FrameWriter, fail: (fault: Fault) => void): Pick<S
   };
 }
 
-/** Ends a stream in a protocol whose failure says nothing of what came before. */
+/** Ends a stream in a protocol whose failure does not depend on what was written before. */
 export function endsBy(failure: (fault: Fault, requestId: string) => SseMessage[]): StreamEnding {
   return { saw() {}, end: (fault, requestId) => failure(fault, requestId).map(encodeSse).join("") };
 }

@@ -1,4 +1,4 @@
-/** Reads values of any type, which came from outside. */
+/** Helpers for JSON values of any type, which come from outside. */
 export type JsonObject = Record<string, unknown>;
 
 export function isObject(value: unknown): value is JsonObject {
@@ -10,12 +10,12 @@ export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** The text, or "" if the value is none. */
+/** The value if it is a text, else "". */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The entry of a table under a name that came from outside. Inherited properties such as `constructor` are no entries. */
+/** The entry of a table by a name from outside. Inherited properties such as `constructor` don't count. */
 export function entryOf<Value>(table: Readonly<Partial<Record<string, Value>>>, name: string): Value | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }

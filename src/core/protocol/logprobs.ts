@@ -20,8 +20,8 @@ function logprobOf(value: JsonObject) {
 }
 
 /**
- * Those of the tokens that are the text's. An engine may also give those of its reasoning and of its markers: the last place
- * at which the tokens spell the text counts. All of them if they spell it nowhere, as those of half a character do.
+ * The log probabilities of the answer's text. An engine may also send those of its reasoning and of its markers: the
+ * last run of tokens that spells the text counts. All are returned if none spells it, as with half a character.
  */
 export function ofText(tokens: TokenLogprob[], text: string): TokenLogprob[] {
   if (tokens.length === 1 && tokens[0]!.token === text) return tokens;

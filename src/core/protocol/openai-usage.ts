@@ -2,11 +2,11 @@
  * Reads the usage that engines of both OpenAI protocols report. Engines differ in its place and in the names of its counts,
  * which are rows of their dialect (docs/engines.md, What engines report).
  */
-import type { CountPlaces, Path, UsageRow } from "./dialect.ts";
+import type { CountPlaces, FieldPath, UsageRow } from "./dialect.ts";
 import { isGiven, isObject, type JsonObject } from "./json.ts";
 import { plainCount, type Report, type ReportedValues, reportOf } from "./report.ts";
 
-/** The report in a whole reply or in a chunk. A 0 is a count; a report without both input and output is none. */
+/** The report in a complete reply or in a chunk; null if it has neither input nor output. A 0 is a count. */
 export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlaces): Report | null {
   let usage: unknown;
   for (const path of row.objects) if (!isObject(usage)) usage = valueAt(wire, path);
@@ -25,7 +25,7 @@ export function usageReported(wire: JsonObject, row: UsageRow, places: CountPlac
 }
 
 /** The value at the first of the places that has one. The values of a place with several paths are added up. */
-function countAt(report: JsonObject, places: readonly (readonly Path[])[]): unknown {
+function countAt(report: JsonObject, places: readonly (readonly FieldPath[])[]): unknown {
   for (const paths of places) {
     const values = paths.map((path) => plainCount(valueAt(report, path)));
     if (values.length > 1 && !values.every(isCount)) continue;
@@ -35,7 +35,7 @@ function countAt(report: JsonObject, places: readonly (readonly Path[])[]): unkn
   return undefined;
 }
 
-function valueAt(object: JsonObject, path: Path): unknown {
+function valueAt(object: JsonObject, path: FieldPath): unknown {
   let value: unknown = object;
   for (const step of path) {
     if (typeof step === "number" ? !Array.isArray(value) : !isObject(value)) return undefined;
@@ -45,8 +45,8 @@ function valueAt(object: JsonObject, path: Path): unknown {
 }
 
 /**
- * Adds the cached tokens to the prompt where they are proved to be beside it: there are more of them than it has, or the total
- * is larger by exactly them.
+ * Adds the cached tokens to the prompt where the numbers prove that it does not include them: there are more of them
+ * than the prompt has, or the total is larger by exactly them.
  */
 function withCached(values: ReportedValues, total: unknown): ReportedValues {
   const { prompt, output, cached = 0, written = 0, reasoning } = values;

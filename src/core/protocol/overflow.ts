@@ -4,7 +4,7 @@ import type { SaidOverflow } from "../inference/fault.ts";
 import type { Refusals } from "./dialect.ts";
 import { type JsonObject, textOf } from "./json.ts";
 
-/** Only so much of an engine's text is searched. */
+/** The characters of an engine's text that are searched. */
 const message_chars_max = 4000;
 
 /** The beginning of an error's message. */
@@ -18,7 +18,7 @@ export function saysContextIsExceeded(error: JsonObject, { tooLong }: Refusals):
   return tooLong.some((words) => words.test(message));
 }
 
-/** The numbers that the engine gives. Counts that include the output are none. */
+/** The lengths in the engine's error. Counts that include the output are ignored. */
 export function saidOverflow(error: JsonObject, said: Refusals): SaidOverflow {
   const message = headOf(error);
   const found = (words: readonly RegExp[]) => words.map((one) => one.exec(message)?.[1]).find(Boolean);

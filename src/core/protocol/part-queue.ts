@@ -1,7 +1,7 @@
 /**
- * Puts the parts of an answer one after the other. In the centre, parts may be open side by side, because engines interleave
- * the fragments of tool calls. On the wire they may not, because clients act on the open one. The part that began first
- * passes as it comes. The others wait, and each follows when those before it have ended.
+ * Puts the parts of an answer one after the other. In the centre, several parts may be open at a time, because engines
+ * interleave the fragments of tool calls. Clients can act only on one open part. The part that began first passes as it
+ * comes; the others wait, and each follows when those before it have ended.
  */
 import type { InferenceEvent, PartDelta, PartHead } from "../inference/event.ts";
 import { ToolInput } from "./tool-input.ts";
@@ -10,13 +10,13 @@ interface Part {
   index: number;
   held: InferenceEvent[];
   ended: boolean;
-  /** Detects the end of a call's arguments; null if only the engine can tell it. */
+  /** Detects the end of a call's arguments; null if only the engine tells it. */
   input: ToolInput | null;
 }
 
-/** Takes events in any grammatical order, and returns those that may be written now. */
+/** Takes events in any grammatical order, and returns those that can be written now. */
 export class PartQueue {
-  /** In order of their beginning. The first one passes. */
+  /** The open parts in order of their beginning. The first one passes as it comes. */
   #parts: Part[] = [];
 
   push(event: InferenceEvent): InferenceEvent[] {
@@ -26,7 +26,7 @@ export class PartQueue {
         return this.#advance();
       case "part-delta": {
         const part = this.#openAt(event.index);
-        // A call that has ended because the next one began may still get blanks, or braces too many.
+        // A call that was ended when the next began may still get blanks or surplus braces, which are dropped.
         if (!part) return [];
         part.input?.push(event.delta);
         if (part === this.#parts[0] && !part.input?.complete) return [event];
@@ -47,7 +47,10 @@ export class PartQueue {
     }
   }
 
-  /** Takes a delta that passes alone. Returns false, and takes nothing, if it has to wait or may let others pass: push it. */
+  /**
+   * Takes a delta that can be written at once and alone. False, and nothing is taken, if it has to wait or may release
+   * other parts; then push it.
+   */
   takes({ index, delta }: PartDelta): boolean {
     const first = this.#parts[0];
     if (first?.index !== index || first.input?.mayEnd(delta)) return false;
@@ -62,7 +65,8 @@ export class PartQueue {
   #advance(): InferenceEvent[] {
     const passed: InferenceEvent[] = [];
     for (let part = this.#parts[0]; part; part = this.#parts[0]) {
-      // Some engines end their calls only with the answer. The next part need not wait for that.
+      // Some engines end their calls only with the answer. A complete call ends at once, so that the next part need not
+      // wait.
       if (part.input?.complete && this.#parts.length > 1) end(part);
       passed.push(...part.held.splice(0));
       if (!part.ended) break;
@@ -72,12 +76,18 @@ export class PartQueue {
   }
 }
 
-/** The arguments of a custom tool are plain text, whose end no brace marks. */
+/**
+ * The detector of the end of a call's arguments. Null for a custom tool: its arguments are plain text, which no brace
+ * ends.
+ */
 function inputOf(head: PartHead): ToolInput | null {
   return head.kind === "tool-call" && !head.custom ? new ToolInput() : null;
 }
 
-/** Joins a waiting delta to the one before it, unless it has log probabilities, which stay with their piece. */
+/**
+ * Keeps a waiting delta, joined to the one before it unless it has log probabilities, which belong to their piece of
+ * text.
+ */
 function hold({ held }: Part, event: PartDelta): void {
   const last = held.at(-1);
   if (last?.type === "part-delta" && !event.logprobs && !last.logprobs)

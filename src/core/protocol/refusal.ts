@@ -1,7 +1,7 @@
 /**
- * Turns an engine's refusal into the fault that the caller gets. The engine's own text never passes, because it may name
- * models, hosts and paths of the operator. A 400 is about the request; 401, 403 and 404 are for the operator to correct; 429
- * and 5xx are failures of the engine: docs/design/errors-and-streams.md, Engine failures.
+ * Turns an engine's refusal into the fault that the caller gets. The engine's own text is never passed on, because it
+ * may name models, hosts and paths of the operator. A 400 is about the request; 401, 403 and 404 are for the operator
+ * to correct; 429 and 5xx are failures of the engine: docs/design/errors-and-streams.md, Engine failures.
  */
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import { inputTooLong } from "../inference/overflow.ts";
@@ -11,7 +11,10 @@ import type { NamedField } from "./fields.ts";
 import { isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
-/** `error` is the answer of `errorOf`, and `field` the field that the engine blames. `named` checks the path of a field. */
+/**
+ * The fault. `error`: the result of `errorOf`. `field`: the field that the engine blames. `named` checks the path of a
+ * field.
+ */
 export function refusalFault(
   status: number,
   error: JsonObject,
@@ -19,11 +22,11 @@ export function refusalFault(
   field?: NamedField,
   named?: (path: string) => NamedField | undefined,
 ): Fault {
-  // The log may not quote an engine either: its text may hold names, hosts and the caller's words.
+  // The log has no text of an engine either: it may hold names, hosts and the caller's words.
   const cause = new Error(`the upstream answered ${status}`);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
   if (unread) return refusalFault(400, error, said, unread, named);
-  // With 429 such words are about the tokens of a minute.
+  // With a 429 such words are about a limit of tokens per minute.
   if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(saidOverflow(error, said), { cause });
   const says = (words: readonly RegExp[]) => words.some((one) => one.test(`${error.code ?? ""} ${headOf(error)}`));
   switch (status) {
@@ -61,7 +64,7 @@ export function isMisconfigured({ code, details }: Fault): boolean {
   return code === "upstream_unavailable" && details.retryAfterSeconds === misconfigured_s;
 }
 
-/** The key, the balance or the model's name is wrong. */
+/** The statuses that say that the key, the balance or the model's name is wrong. */
 const operators: ReadonlySet<number> = new Set([401, 402, 403, 404]);
 
 const formatField: NamedField = { param: "response_format", engineProtocol: "openai-chat" };
@@ -78,10 +81,15 @@ function engineFailure(code: FaultCode, message: string, cause: unknown, retryAf
   return new Fault(code, message, { retryAfterSeconds, cause });
 }
 
-/** The wait where the operator has to change something. Above a minute, clients report it instead of trying again silently. */
+/**
+ * The `retry-after` where the operator has to correct something. Above a minute, clients report it instead of trying
+ * again silently.
+ */
 const misconfigured_s = 120;
 
-/** The field that an engine answering 500 could not read. Another attempt would fail too. */
+/**
+ * The field that an engine with status 500 could not read; undefined if it names none. Another attempt would fail too.
+ */
 function unreadField(message: string, { unread }: Refusals): NamedField | undefined {
   const found = unread.find(({ words }) => words.test(message));
   return found && { param: found.param, engineProtocol: "openai-chat" };
@@ -90,7 +98,7 @@ function unreadField(message: string, { unread }: Refusals): NamedField | undefi
 /** The error in an engine's body: `{error: {…}}`, `{error: "…"}`, `{detail: …}`, `{object: "error", message}`, or text. */
 export function errorOf(body: unknown): JsonObject {
   if (typeof body === "string") return { message: body };
-  // Gemini's errors stand in a list.
+  // Gemini puts its error into a list.
   if (Array.isArray(body)) return isObject(body[0]) ? errorOf(body[0]) : {};
   if (!isObject(body)) return {};
   if (isObject(body.error)) return body.error;
@@ -100,7 +108,7 @@ export function errorOf(body: unknown): JsonObject {
   return body;
 }
 
-/** The failure of an engine whose answer cannot be read. */
+/** The fault if an engine's answer cannot be read. */
 export function malformedAnswer(cause: unknown): Fault {
   return engineFailure(
     "upstream_unavailable",
@@ -109,7 +117,7 @@ export function malformedAnswer(cause: unknown): Fault {
   );
 }
 
-/** The failure of an engine whose answer ended before it was complete. */
+/** The fault if an engine's answer ended before it was complete. */
 export function answerCutShort(missing: string): Fault {
   const cause = new Error(`the upstream ended without ${missing}`);
   return engineFailure("upstream_unavailable", "The model's engine ended its answer early. Please try again.", cause);

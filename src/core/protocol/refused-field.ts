@@ -1,5 +1,5 @@
 /**
- * Fields that Sluice sends beside what the caller asked for, and that an engine may refuse: thoughts and opaque values of
+ * Fields that Sluice adds to what the caller asked for, and that an engine may refuse: reasoning and opaque values of
  * earlier answers. If a refusal names one of them, the request is sent once more without it. Pure.
  */
 import type { InferenceRequest } from "../inference/request.ts";
@@ -8,7 +8,7 @@ import { textOf } from "./json.ts";
 import { headOf } from "./overflow.ts";
 import { errorOf } from "./refusal.ts";
 
-/** The dialect without the fields that the refusal names; null if it names none of those that the request had. */
+/** The dialect without the fields that the refusal names; null if the request had none of them. */
 export function withoutRefusedField(
   dialect: Dialect,
   { turns }: InferenceRequest,

@@ -1,11 +1,12 @@
 /**
- * Turns an engine's report into usage. If the input or the output of a report is no count, it is 0 in the usage, and named as
- * rejected with the engine's own values. Whether a count can be true is judged in src/core/usage/report.ts.
+ * Turns an engine's report into usage. A half of the report (input or output) that is not valid counts is 0 in the
+ * usage, and is marked as rejected with the engine's own values. Whether valid counts can be true is decided in
+ * src/core/usage/report.ts.
  */
 import type { RejectedReport, ReportFlaw, ReportFlaws, Usage } from "../inference/usage.ts";
 import { isGiven } from "./json.ts";
 
-/** The engine's value for each count. Null and undefined mean that it gave none. */
+/** The engine's value of each count; null or undefined if it gave none. */
 export interface ReportedValues {
   prompt: unknown;
   cached: unknown;
@@ -19,7 +20,10 @@ export interface Report {
   rejected?: RejectedReport;
 }
 
-/** `inclusive`: the prompt includes cached and written tokens. Null if neither input nor output is given: there is no report. */
+/**
+ * The report; null if it has neither input nor output. `inclusive`: whether the prompt includes cached and written
+ * tokens.
+ */
 export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boolean }): Report | null {
   if (!isGiven(values.prompt) && !isGiven(values.output)) return null;
   const [prompt, cached, written, output, reasoning] = [
@@ -47,7 +51,7 @@ export function reportOf(values: ReportedValues, { inclusive }: { inclusive: boo
   return { usage, rejected: { ...flaws, said: printable(values) } };
 }
 
-/** Some engines write their counts as text. */
+/** The value as a number if it is a number written as text, as some engines do. */
 export function plainCount(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }
@@ -73,7 +77,7 @@ function flawOf(
 
 const value_characters_max = 40;
 
-/** The engine's values, as short ASCII text: they are kept for people to read, and must fit into any store. */
+/** The engine's values as short ASCII text, for people to read; it fits into any store. */
 function printable(values: ReportedValues): Record<string, number | string> {
   const texts: Record<string, number | string> = {};
   for (const [name, value] of Object.entries(values)) {

@@ -1,12 +1,12 @@
 /**
- * Rules between the fields of a body. The first broken one, in document order, is reported. A rule that JSON Schema can state
- * is declared once, as a Relation: the contract publishes its schema, and the validator checks its rules, which explain an
- * offence better than a schema can. test/core/http/accepted.test.ts compares the two.
+ * Rules between the fields of a body. The first violation in document order is reported. A rule that JSON Schema can
+ * express is declared once, as a Relation: the contract publishes its schema, and the validator checks its rules, which
+ * explain a violation better than a schema can. test/core/http/accepted.test.ts compares the two.
  */
 import { isGiven } from "./json.ts";
 import { type Violation, violationFault } from "./violation.ts";
 
-/** Returns the violation if the body breaks the rule, else null. It is reported at the place of the rule's field. */
+/** Returns the violation of the body, or null. It is reported at the position of the rule's field. */
 export type Rule<Body> = (body: Body) => Violation | null;
 export type Rules<Body> = readonly [field: keyof Body & string, rule: Rule<Body>][];
 
@@ -17,7 +17,7 @@ export function obeying<Body extends object>(body: Body, rules: Rules<Body>): Bo
   return body;
 }
 
-/** Checks only the rules whose field is given. */
+/** The violation of the first rule that the body breaks. Rules of absent fields are skipped. */
 function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): Violation | null {
   let first: Violation | null = null;
   let position = Number.POSITIVE_INFINITY;
@@ -37,7 +37,9 @@ function firstBrokenRule<Body extends object>(body: Body, rules: Rules<Body>): V
 
 // ---- rules that the contract publishes -------------------------------------------------------------------------------
 
-/** `schema` applies to the whole object if it has `field`, even as null. */
+/**
+ * A rule about a field, as a schema and as rules. `schema` applies to the whole object if it has `field`, even as null.
+ */
 export interface Relation<Field extends string> {
   field: Field;
   schema: Readonly<Record<string, unknown>>;
@@ -64,7 +66,7 @@ export function requires<Field extends string>(field: Field, other: Field, value
   };
 }
 
-/** At most one of the two may be given. The offence is the one that was written second. */
+/** At most one of the two fields may be given. The violation is reported at the one that comes second. */
 export function excludes<Field extends string>(older: Field, newer: Field): Relation<Field> {
   const later = (field: Field, other: Field): Rule<Partial<Record<Field, unknown>>> => {
     const message = `'${field}' and '${other}' cannot be combined. Send only one of them ('${newer}' is the newer name).`;
@@ -85,18 +87,21 @@ export function excludes<Field extends string>(older: Field, newer: Field): Rela
   };
 }
 
-/** `schema` applies to each item of the array `field`. The validator has a rule of its own that explains an offence. */
+/**
+ * `schema` applies to each item of the array `field`. The schema validator itself explains violations, so there is no
+ * rule.
+ */
 export function eachItem<Field extends string>(field: Field, schema: object): Relation<Field> {
   return { field, schema: { properties: { [field]: { items: schema } } }, rules: [] };
 }
 
-/** `schema` holds for every value that fits `condition`. */
+/** The schema that requires `schema` of every value that fits `condition`. */
 export function when(condition: object, schema: object) {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   return { if: condition, then: schema };
 }
 
-/** The field is there, and is not null. */
+/** The schema of an object that has this field, and not as null. */
 export const present = (field: string) => ({
   properties: { [field]: { not: { type: "null" } } },
   required: [field],
@@ -104,14 +109,14 @@ export const present = (field: string) => ({
 
 const absent = (field: string) => ({ properties: { [field]: { type: "null" } } });
 
-/** The rules of relations, for the validator. */
+/** The rules of these relations, for the validator. */
 export function rulesOf<Field extends string>(relations: readonly Relation<Field>[]) {
   return relations.flatMap(({ rules }) => rules) satisfies Rules<Partial<Record<Field, unknown>>>;
 }
 
 /**
- * The schemas of relations, for the contract. Generators of clients ignore `dependentSchemas`, whereas an `allOf` or a
- * `oneOf` would change the types that they write.
+ * The schemas of these relations, for the contract. Generators of clients ignore `dependentSchemas`, whereas an `allOf`
+ * or a `oneOf` would change the types that they write.
  */
 export function published(relations: readonly Relation<string>[]) {
   return { dependentSchemas: Object.fromEntries(relations.map(({ field, schema }) => [field, schema])) };

@@ -1,12 +1,12 @@
 /**
- * Reads the target of an HTTP request: its path and its query. The runtime gives a URL if the Host header makes one, and else
- * a bare path (HTTP/1.0 without Host), for which `new URL` throws. Pure.
+ * Reads the target of an HTTP request: its path and its query. The runtime gives a URL if there is a Host header, and
+ * else a bare path (HTTP/1.0 without Host), for which `new URL` throws. Pure.
  */
 
 export interface Target {
-  /** Begins with a slash. It is as it was sent, except that the runtime has resolved dot segments. */
+  /** The path as it was sent, beginning with a slash; only dot segments are resolved, by the runtime. */
   path: string;
-  /** Without the question mark. */
+  /** The query without the question mark. */
   query: string;
 }
 

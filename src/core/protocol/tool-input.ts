@@ -1,7 +1,7 @@
 /**
- * Extracts the arguments of a tool call, which are one JSON object. Engines write nothing at all, blanks before the object,
- * braces too many behind it, or something else. Only the object passes. Its end is detected as it arrives, so that a block
- * ends with its call, not with the answer.
+ * Extracts the arguments of a tool call, which are one JSON object. Engines may write nothing at all, blanks before the
+ * object, surplus braces after it, or something else; only the object is kept. Its end is detected as it arrives, so
+ * that a block ends with its call, not with the answer.
  */
 import { isObject, type JsonObject } from "./json.ts";
 
@@ -33,7 +33,7 @@ export class ToolInput {
     return piece.slice(start);
   }
 
-  /** Reports whether this piece may close the object, or follows its end. Takes nothing. */
+  /** Whether this piece may close the object, or comes after its end. Takes nothing. */
   mayEnd(piece: string): boolean {
     return this.complete || closing.test(piece);
   }
@@ -67,7 +67,7 @@ function isBlank(code: number): boolean {
 
 /** The object in a whole text; empty if there is none, or if it was cut off. */
 export function toolInputOf(written: string): JsonObject {
-  // Most texts are the object and nothing else.
+  // Most texts are the object and nothing else, and are parsed at once.
   return objectIn(written) ?? objectIn(new ToolInput().push(written)) ?? {};
 }
 
@@ -82,7 +82,7 @@ function objectIn(text: string): JsonObject | null {
 
 const halfEscape = /\\u[dD][89a-fA-F]/;
 
-/** A half of a character that the model wrote as an escape becomes U+FFFD. */
+/** A JSON reviver that replaces a lone half of a character, which the model wrote as an escape, by U+FFFD. */
 function wholeCharacters(_: string, value: unknown): unknown {
   return typeof value === "string" ? value.toWellFormed() : value;
 }

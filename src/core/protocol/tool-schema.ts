@@ -1,6 +1,6 @@
 /**
- * Mends the schema of a tool's arguments for engines that refuse what JSON Schema allows: a schema that is not said to be an
- * object, an object without `properties`, and `true` or `false` in place of a schema. Pure.
+ * Mends the schema of a tool's arguments for engines that refuse what JSON Schema allows: a schema that is not declared
+ * an object, an object without `properties`, and `true` or `false` as a schema. Pure.
  */
 import { isObject, type JsonObject } from "./json.ts";
 
@@ -10,7 +10,7 @@ export function mended(schema: Readonly<JsonObject>): JsonObject {
   return { type, properties: withoutBooleans(properties ?? {}, "named"), ...(withoutBooleans(rest) as JsonObject) };
 }
 
-/** The keywords below which schemas stand: one, a list, or one by each name. */
+/** The keywords whose values contain schemas: one schema, a list of them, or one by each name. */
 const kinds: Readonly<Record<string, "one" | "listed" | "named">> = {
   properties: "named",
   patternProperties: "named",
@@ -24,7 +24,9 @@ const kinds: Readonly<Record<string, "one" | "listed" | "named">> = {
   prefixItems: "listed",
 };
 
-/** The value without `true` and `false` where schemas stand. `additionalProperties` may be either everywhere. */
+/**
+ * The schema without `true` and `false` as schemas in it. Only in `additionalProperties` do all engines accept them.
+ */
 function withoutBooleans(value: unknown, as: "one" | "listed" | "named" = "one"): unknown {
   if (as === "listed") return Array.isArray(value) ? value.map((one) => withoutBooleans(one)) : value;
   if (as === "one" && typeof value === "boolean") return value ? {} : { not: {} };

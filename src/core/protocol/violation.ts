@@ -12,19 +12,19 @@ export function violationFault(violation: Violation): Fault {
   return new Fault(violation.code, violation.message, violation.param ? { param: violation.param } : {});
 }
 
-/** A value that is wrong: `words` complete "'messages[3].role' …". */
+/** The violation of a wrong value: `words` complete "'messages[3].role' …". */
 export function invalid(param: string, words: string): Violation {
   return { code: "invalid_value", param, message: `'${param}' ${words}` };
 }
 
-/** A field that is required and not there: `words` follow "'messages[3].role' is missing." */
+/** The violation of a required field that is absent: `words` follow "'messages[3].role' is missing." */
 export function missing(param: string, words: string): Violation {
   return { code: "missing_field", param, message: `'${param}' is missing. ${words}` };
 }
 
 const listed_max = 16;
 
-/** A choice of a tool that is not in the request, whose tools are `names`. */
+/** The violation of a choice of a tool that is not among the request's tools, `names`. */
 export function unlistedTool(param: string, name: string, names: readonly string[]): Violation {
   const listed = names.filter((one) => !looksSecret(one)).slice(0, listed_max);
   const others = names.length > listed.length ? " and others" : "";
@@ -32,20 +32,25 @@ export function unlistedTool(param: string, name: string, names: readonly string
   return invalid(param, `must name one of 'tools'${among}, but is ${describe(name)}.`);
 }
 
-/** A choice that makes the model call a tool, without a tool that it could call. */
+/** The violation of a choice that forces a tool call where there is no tool to call. */
 export const choiceWithoutTools = invalid(
   "tool_choice",
   "requires callable 'tools'. Add tools, or remove 'tool_choice'.",
 );
 
-/** A feature that no engine behind this service is asked for. unsupported.ts has those that one engine lacks. */
+/**
+ * The violation of a feature that this service supports with no engine. unsupported.ts has those that a single engine
+ * lacks.
+ */
 export function notSupported(param: string, feature: string): Violation {
   const message = `This service does not support ${feature}, which '${param}' asks for. Remove the field, or change its value.`;
   return { code: "unsupported_feature", param, message };
 }
 
-/** A feature with the protocol's word for it, so that clients know what to leave out: "web search ('web_search_call')". */
-export function named(feature: string, type: string): string {
+/**
+ * A feature with the protocol's word for it, so that clients know what to leave out: "web search ('web_search_call')".
+ */
+export function featureNamed(feature: string, type: string): string {
   return feature.split(/\W+/).includes(type) ? feature : `${feature} ('${type}')`;
 }
 
@@ -75,14 +80,17 @@ export function describe(value: unknown): string {
 
 function quoted(text: string, quote: string): string {
   const short = text.length > excerpt_chars_max ? `${text.slice(0, excerpt_chars_max)}…` : text;
-  // The escapes of JSON keep line breaks and control characters out of messages and logs.
+  // JSON escapes keep line breaks and control characters out of messages and logs.
   const escaped = JSON.stringify(short.toWellFormed()).slice(1, -1).replaceAll('\\"', '"');
   return quote + escaped + quote;
 }
 
-/** Recognises prefixes of credentials, and long words that mix cases and digits or are hexadecimal. */
+/**
+ * Whether a text looks like a credential: it has a known prefix, or is a long word that mixes cases and digits or is
+ * hexadecimal.
+ */
 export function looksSecret(text: string): boolean {
-  // Only the head is shown, and a string may have megabytes.
+  // Only the beginning is shown, and a string may have megabytes.
   const head = text.slice(0, 256);
   if (/(^|[^a-z])(sl[kort]_|sk[-_]|pk[-_]|gh[pousr]_|xox[abp]-|eyJ|AKIA|bearer\s|basic\s)/i.test(head)) return true;
   for (const run of head.match(/[A-Za-z0-9_+/=-]{20,}/g) ?? []) {

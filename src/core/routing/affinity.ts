@@ -1,24 +1,24 @@
 /**
- * Recognises a conversation from turn to turn, so that it meets the prefix cache that it has filled: by the client's
- * name for it, or else by the head of the conversation, which all its turns share. Pure.
+ * Recognises a conversation from turn to turn, so that each turn is sent to the engine whose prefix cache has the
+ * earlier ones: by the client's name for it, or else by the head of the conversation, which all its turns share. Pure.
  */
 import type { InferenceRequest, Turn } from "../inference/request.ts";
 
 export interface Affinity {
-  /** The key contains it, so that two organizations never share one. */
+  /** Part of the key, so that two organizations never share one. */
   organizationId: string;
   /** The client's name for the session, from a header. */
   session: string | null;
 }
 
-/** Null if nothing identifies the session. */
+/** The key of the session, a hash; null if nothing identifies the session. */
 export function affinityKey({ organizationId, session }: Affinity, request: InferenceRequest): number | null {
   const named = session ?? request.cacheKey;
   const scope = numberOf(`${organizationId}\n${request.model}`, 0);
   return named === undefined ? headKey(request, scope) : numberOf(named, scope);
 }
 
-/** The key of a conversation's head: its instructions, tools, and first turn. What follows changes from turn to turn. */
+/** The key of a conversation's head: its instructions, tools, and first turn, which all its turns share. */
 function headKey({ turns, tools }: InferenceRequest, scope: number): number | null {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const head = first < 0 ? turns : turns.slice(0, first + 1);
@@ -33,7 +33,10 @@ function textsOf({ parts }: Turn): string[] {
 
 const end_codeUnits = 2048;
 
-/** Long texts are distinguished by their two ends and their length; they differ where the user's words begin or end. */
+/**
+ * The two ends of a text, and its length: long texts differ where the user's words begin or end, so the middle is not
+ * hashed.
+ */
 function ends(text: string): string {
   if (text.length <= 2 * end_codeUnits) return text;
   return `${text.length} ${text.slice(0, end_codeUnits)}${text.slice(-end_codeUnits)}`;

@@ -1,4 +1,6 @@
-/** The next step after an attempt that showed nothing: another attempt, or the fault that the caller reads. Pure. */
+/**
+ * Decides the next step after an attempt that delivered nothing: another attempt, or the fault for the caller. Pure.
+ */
 import { Fault } from "../inference/fault.ts";
 import type { AttemptEnd, AttemptKind } from "../upstream/attempt.ts";
 
@@ -24,17 +26,20 @@ export const nextAfter: Record<AttemptKind, Next> = {
   malformed: "other",
 };
 
-/** In these cases no engine has worked. Another attempt multiplies no load, and does not count against the budget. */
+/**
+ * The ends of attempts in which no engine did any work. Another attempt then multiplies no load, and does not count
+ * against the budget.
+ */
 export const isFree: ReadonlySet<AttemptKind> = new Set<AttemptKind>(["unreachable", "too_long"]);
 
-/** The longest that a caller is kept waiting for an engine that is full. */
+/** The longest wait for a full engine to be asked again. */
 const repeat_ms_max = 5_000;
 const pause_ms = 250;
 
 /**
- * If no other engine is left, the last one is asked once more, provided that it refused the request and is not working
- * on it: when it says that it has room again, or else after a random moment, so that not all callers come back at once.
- * Null otherwise.
+ * The wait until the last engine is asked once more, if no other is left and it refused the request without working on
+ * it: the time that it named, or else a random time, so that not all callers come back at once. Null: it is not asked
+ * again.
  */
 export function repeatAfter_ms(end: AttemptEnd, draw: () => number): number | null {
   const { kind, status, retryAfter_ms } = end;
@@ -49,8 +54,8 @@ export interface Failure {
 }
 
 /**
- * The fault after several failures: that of the last one, unless that engine was only full. If all are full, the wait
- * is that of the first one to have room.
+ * The fault after several failures: that of the last one, unless that engine was only full. If all were full,
+ * `retry-after` is that of the first to have room.
  */
 export function combinedFault(failures: readonly Failure[]): Fault {
   const last = failures.at(-1)!;

@@ -1,16 +1,16 @@
 /**
- * Limits the attempts beyond the first: a share of the requests of the last minute, and a minimum for quiet times. So
- * an outage is never multiplied: failing engines get at most a fifth more than what clients send. Pure.
+ * Limits the attempts beyond the first to a share of the requests of the last minute, with a minimum for quiet times.
+ * So an outage is not multiplied: failing engines get at most a fifth more than clients send. Pure.
  */
 
 export interface RetryBudget {
-  /** Counts a request. */
+  /** Counts a request, of which each permits a share of an attempt. */
   offered(now_ms: number): void;
-  /** Says whether one more attempt may be made, and counts it if so. */
+  /** Counts one more attempt, if it may be made; false if it may not. */
   take(now_ms: number): boolean;
 }
 
-/** A budget for each model, by its public id: the outage of one takes nothing from another. */
+/** The budgets of all models, by public id: an outage of one model uses up nothing of another's. */
 export function retryBudgets(): (model: string) => RetryBudget {
   const budgets = new Map<string, RetryBudget>();
   return (model) => {

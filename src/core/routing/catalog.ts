@@ -12,14 +12,14 @@ export interface Route {
   upstream: Upstream;
   /** The engine's name for the model. */
   model: string;
-  /** Routes of a lower priority are tried first. */
+  /** Routes with a lower number are tried first. */
   priority: number;
   weight: number;
   /** False if the engine's chat template accepts instructions only at the start of a conversation. */
   instructionsInside?: boolean;
-  /** Whether the engine goes on from the beginning of an answer that it is given. */
+  /** Whether the engine can continue an answer whose beginning it is given. */
   continues?: boolean;
-  /** The engine's own context, if it is smaller than the model's. */
+  /** The route's own context, if it is smaller than the model's. */
   contextTokens?: number;
   /** The route's own timeouts, in place of the upstream's. */
   timeouts?: UpstreamTimeouts;
@@ -44,12 +44,15 @@ export interface CatalogModel extends Model {
 
 export interface Catalog {
   models: ReadonlyMap<string, CatalogModel>;
-  /** The id of each alias. Absent: there are none. */
+  /** The model's id by each alias. Absent: there are none. */
   aliases?: ReadonlyMap<string, string>;
   plans: ReadonlyMap<string, Plan>;
 }
 
-/** Returns the current catalog: the same object while nothing changes, since a request reads it some five times. */
+/**
+ * Returns a function that makes the current catalog, and returns the same object while nothing changes, since a request
+ * reads it some five times.
+ */
 export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) => Catalog {
   let last: Catalog | null = null;
   return (configured, plans) => {
@@ -58,7 +61,7 @@ export function latestCatalog(): (configured: Catalog, plans: Catalog["plans"]) 
   };
 }
 
-/** Throws 400 where the model, or every engine of it, lacks what the request asks for. */
+/** Throws 400 if the model, or every engine of it, lacks a feature that the request asks for. */
 export function assertCapable(model: CatalogModel, request: InferenceRequest, codecOf?: CodecOf): void {
   for (const need of request.needs) {
     if (model.capabilities.has(need.capability)) continue;
@@ -77,12 +80,12 @@ export function assertCapable(model: CatalogModel, request: InferenceRequest, co
   if (first) throw first;
 }
 
-/** The refusal if the engine's protocol cannot express the request, else null. */
+/** The refusal if the engine's protocol cannot express the request; else null. */
 export function refusalAt(route: Route, request: InferenceRequest, codecOf?: CodecOf): Fault | null {
   return codecAt(route, codecOf).request.refusal(request, route.upstream.dialect);
 }
 
-/** The codec of an operation whose engines are not asked by the protocol that they speak for chat. */
+/** The codec for engines of a dialect, for operations whose engines are not asked in the protocol of their chat. */
 export type CodecOf = (dialect: Dialect | undefined) => UpstreamCodec;
 
 export function codecAt({ upstream }: Route, codecOf?: CodecOf): UpstreamCodec {

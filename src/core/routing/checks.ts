@@ -20,7 +20,7 @@ export interface CheckParts {
 /** An engine gets no more requests after this many failed checks in a row. */
 export const checks_max = 2;
 const answer_ms_max = 5_000;
-/** How often it is looked for whom to ask, and whether there is anybody to ask. */
+/** How often the list of engines is looked through for those to be checked. */
 const tick_ms = 100;
 const idle_ms = 1_000;
 
@@ -40,7 +40,7 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
       if (due.has(endpoint)) continue;
       known.delete(endpoint);
       if (failures < checks_max) continue;
-      // An address that is no longer one of the name's counts as up: it is not tried any more.
+      // An address that its name no longer has counts as up: it gets no requests anyway.
       if (upstream.address === undefined) tell(upstream, true);
       else health.checked(endpoint, true, now_ms());
     }
@@ -57,7 +57,7 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
     one.next_ms = now_ms() + check.interval_ms;
     const isUp = await isWell(client, one.upstream, check);
     one.isAsking = false;
-    // A reload may have removed the engine meanwhile, or its name may lead elsewhere.
+    // A reload may have removed the engine while it was checked, or its name may have another address.
     if (known.get(endpointOf(one.upstream)) !== one) return;
     const wasUp = one.failures < checks_max;
     const isAnsweredAgain = isUp && one.failures > 0;
@@ -74,7 +74,7 @@ export function checks({ client, health, upstreams, now_ms, turned, clock }: Che
   return repeating(async () => look(), { first: 0, every: () => (known.size > 0 ? tick_ms : idle_ms) }, clock);
 }
 
-/** An upstream without a known address cannot be checked. */
+/** Whether the upstream has a check and a known address. */
 function isChecked({ check, address }: Upstream): boolean {
   return check !== undefined && address !== null;
 }

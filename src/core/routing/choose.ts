@@ -1,36 +1,36 @@
 /**
- * Chooses a route: docs/routing.md. A lower priority is better. Within one priority, a session stays at its home, a new
- * session goes to the route that its key ranks first, and a request without a session goes to the less loaded of two
- * drawn at random. Pure.
+ * Chooses a route for a request: docs/routing.md. A lower priority number is better. Within one priority, a session
+ * stays at its home route, a new session goes to the route that its key ranks first, and a request without a session
+ * goes to the less loaded of two drawn at random. Pure.
  */
 import { endpointOf, type Upstream } from "../upstream/target.ts";
 import type { Route } from "./catalog.ts";
 
-/** The load of a route, and the sessions that are at home there. */
+/** The load of a route, and the number of sessions whose home it is. */
 export interface Burden {
-  /** Tokens of the requests in flight. */
+  /** The tokens of the requests in flight. */
   tokens: number;
   requests: number;
-  /** Sessions seen lately. */
+  /** The sessions of the last minutes. */
   sessions: number;
 }
 
 export interface Seeking {
-  /** The key of the session, which decides where a new session goes; null if there is none. */
+  /** The key of the session, which decides where it goes if it is new; null if there is none. */
   key: number | null;
   /** Whether the session's last request went to this route. */
   isHome(route: Route): boolean;
-  /** The load of this request. */
+  /** The load of this request in tokens. */
   tokens: number;
 }
 
-/** A route may be above its share by this factor. Beyond it, even its own sessions go elsewhere. */
+/** A route may have this many times its share of the load. Beyond that, even its own sessions go elsewhere. */
 export const bound = 1.25;
 
-/** The deviation from the share, in standard deviations, that is taken for chance. */
+/** A deviation from the share of so many standard deviations counts as chance. */
 const deviations = 3;
 
-/** Chooses a route; null if there is none. `draw` returns numbers from 0 to 1. */
+/** Chooses one of the routes; null if there are none. `draw` returns numbers from 0 to 1. */
 export function choose(
   routes: readonly Route[],
   seeking: Seeking,
@@ -53,7 +53,7 @@ export function choose(
   return first?.route ?? lessBusyOfTwo(routes, burdenOf, draw);
 }
 
-/** The routes of the best priority. A route of weight 0 counts only if all have weight 0. */
+/** The routes of the best priority, without those of weight 0 unless all have weight 0. */
 export function foremost(routes: readonly Route[]): readonly Route[] {
   if (routes.length < 2) return routes;
   const open = routes.filter((route) => route.weight > 0);
@@ -63,7 +63,7 @@ export function foremost(routes: readonly Route[]): readonly Route[] {
 }
 
 /**
- * The routes whose context holds this many tokens. If there is none, those with the largest context: the engine
+ * The routes whose context holds this many tokens; if there are none, those with the largest context: the engine then
  * decides.
  */
 export function fitting(routes: readonly Route[], tokens: number, contextOf: (route: Route) => number): Route[] {
@@ -73,27 +73,27 @@ export function fitting(routes: readonly Route[], tokens: number, contextOf: (ro
   return routes.filter((route) => contextOf(route) === largest);
 }
 
-/** The identity of a route, which outlives reloads and changes of addresses: its engine and the model. */
+/** The identity of a route, which stays the same over reloads and changes of addresses: its engine and the model. */
 export function identityOf({ upstream, model }: Route): string {
   return `${engineOf(upstream)}\n${model}`;
 }
 
-/** The identity of an engine: its name, and its URL or one of its addresses. */
+/** The identity of an engine: the upstream's name, with its URL or one of its addresses. */
 export function engineOf(upstream: Pick<Upstream, "name" | "url" | "address">): string {
   return `${upstream.name}\n${endpointOf(upstream)}`;
 }
 
-/** The identity of the engine in the identity of an engine or of a route. */
+/** The engine's identity as part of an engine's or a route's identity. */
 export function engineIn(identity: string): string {
   return identity.split("\n", 2).join("\n");
 }
 
-/** The endpoint in the identity of an engine or of a route. */
+/** The endpoint as part of an engine's or a route's identity. */
 export function endpointIn(identity: string): string | undefined {
   return identity.split("\n", 2)[1];
 }
 
-/** Reports whether two routes are the same one. After a change of addresses, the remaining routes get new objects. */
+/** Whether two objects stand for the same route: after a change of addresses, the remaining routes get new objects. */
 export function isSame(one: Route, other: Route): boolean {
   return one === other || (one.upstream.address !== undefined && identityOf(one) === identityOf(other));
 }
@@ -118,7 +118,10 @@ function drawn(routes: readonly Route[], draw: number): Route | null {
   return routes.at(-1) ?? null;
 }
 
-/** `sessionsNew`: 1 if the request begins a session, 0 if its session is counted already. */
+/**
+ * The tests for room at these routes. `sessionsNew`: 1 if the request begins a session, 0 if its session is counted
+ * already.
+ */
 function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, burdenOf: (route: Route) => Burden) {
   const sum = (value: (route: Route) => number) => routes.reduce((total, route) => total + value(route), 0);
   const weights = sum(({ weight }) => weight);
@@ -128,8 +131,8 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
   const shareOf = ({ weight }: Route) => (weights === 0 ? 1 / routes.length : weight / weights);
   return {
     /**
-     * Reports whether the route is within `bound` of its share. Some requests meet by chance; without an allowance for
-     * that, no session would stay at home.
+     * Whether the route's load is within `bound` times its share. Chance is allowed for: without that, no session would
+     * stay at home.
      */
     isFree(route: Route): boolean {
       const busy = burdenOf(route).tokens;
@@ -137,17 +140,14 @@ function roomIn(routes: readonly Route[], tokens: number, sessionsNew: number, b
       const mean = inFlight * share;
       return busy === 0 || busy + tokens <= bound * mean + deviations * Math.sqrt(mean * usual * (1 - share));
     },
-    /**
-     * Reports whether the route with one more session is within `bound` times its share of them. There is always a
-     * route with a place.
-     */
+    /** Whether the route with one more session is within `bound` times its share of sessions. Some route always is. */
     hasPlace: (route: Route) => burdenOf(route).sessions < Math.ceil(bound * sessions * shareOf(route)),
   };
 }
 
 /**
- * Weighted rendezvous hashing: each key has its own order of the routes, so that a route that is lost moves only its
- * own sessions, and spreads them evenly over the others.
+ * The rank of a route for a key, by weighted rendezvous hashing: each key has its own order of routes, so that when a
+ * route is lost, only its sessions move, spread evenly over the others.
  */
 function distance(key: number, route: Route): number {
   const hash = Number(BigInt.asUintN(32, BigInt(Bun.hash(identityOf(route), key))));

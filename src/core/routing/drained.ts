@@ -1,4 +1,4 @@
-/** The engines that get no new requests because an operator has drained them, as this process knows them. */
+/** The drained engines as this process knows them: they get no new requests because an operator said so. */
 import type { Drain } from "../store/drain.ts";
 import type { Upstream } from "../upstream/target.ts";
 
@@ -16,7 +16,7 @@ export class Drained {
     return this.#drains;
   }
 
-  /** Changes with the engines. */
+  /** Identifies the set of drained engines: it changes when they do. */
   get identity(): string {
     return [...this.#engines].sort().join("\n\n");
   }
@@ -26,7 +26,7 @@ export class Drained {
     return this.#engines.has(identityOf(name, "")) || (address != null && this.#engines.has(identityOf(name, address)));
   }
 
-  /** Reports whether anything changed. */
+  /** Replaces the set. Returns whether it changed. */
   set(all: readonly DrainSeen[]): boolean {
     this.#drains = all;
     const engines = new Set(all.map(({ upstream, replica }) => identityOf(upstream, replica ?? "")));

@@ -1,17 +1,17 @@
-/** An engine's own load, in Prometheus' text format, under the names that its dialect has for it. Pure. */
+/** Reads an engine's own load from its metrics in Prometheus' text format, under the names of its dialect. Pure. */
 import type { Dialect } from "../protocol/dialect.ts";
 
 export interface EngineLoad {
-  /** The requests that wait in the engine, over all models that it lists. */
+  /** The requests that wait in the engine, for all of its models. */
   waiting: number;
-  /** The share of the fullest cache that is taken, from 0 to 1; null where the engine does not say. */
+  /** The used share of the fullest cache, from 0 to 1; null if the engine does not report it. */
   cacheShare: number | null;
 }
 
-/** With a fuller cache requests wait, or are begun again. */
+/** Above this share, an engine makes requests wait, or begins them again. */
 const cacheShare_max = 0.95;
 
-/** Null if none of the names is there. */
+/** The load; null if the text has none of the names. */
 export function engineLoadOf(text: string, names: Dialect["load"]): EngineLoad | null {
   const waiting = valuesOf(text, names.waiting);
   const shares = valuesOf(text, names.cache);
@@ -32,7 +32,7 @@ export function generatedTokens(text: string, names: readonly string[]): number 
   return counts.length === 0 ? null : counts.reduce((sum, value) => sum + value, 0);
 }
 
-/** The most lines that are read of one name: one for each set of labels. */
+/** The most lines that are read of one metric, which has one for each set of labels. */
 const lines_max = 4096;
 
 function valuesOf(text: string, names: readonly string[]): number[] {
@@ -42,7 +42,7 @@ function valuesOf(text: string, names: readonly string[]): number[] {
   });
 }
 
-/** The lines that begin with the name, without it. Other lines cost only a search: an engine may send millions. */
+/** The rest of each line that begins with the name. Other lines cost only a search: an engine may send millions. */
 function labelledLines(text: string, name: string): string[] {
   const lines: string[] = [];
   for (let at = text.indexOf(name); at >= 0 && lines.length < lines_max; at = text.indexOf(name, at + 1)) {

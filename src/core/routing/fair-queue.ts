@@ -1,15 +1,15 @@
 /**
- * Decides who is next if requests wait for an engine. Organizations take turns by deficit round robin, weighted, in
- * tokens: each turn allows a quantum, and an organization that took more pays it back before its next turn. An
- * organization that had nothing waiting goes ahead of the others once. A better priority goes ahead of all others. Each
- * step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
+ * Decides which of the requests that wait for an engine is next. Organizations take turns by deficit round robin,
+ * weighted, in tokens: each turn allows a quantum, and an organization that took more pays it back before its next
+ * turn. An organization that had nothing waiting goes ahead of the others once. A better priority goes ahead of all
+ * others. Each step costs the same however many requests wait: docs/routing.md, When engines are full. Pure.
  */
 import { Line, type Spot } from "./line.ts";
 
 export interface Share {
-  /** The share of tokens, relative to the other organizations that wait. */
+  /** The weight of the organization's share of tokens against other waiting organizations. */
   weight: number;
-  /** A lower priority is served first. */
+  /** A lower number is served first. */
   priority: number;
 }
 
@@ -21,20 +21,20 @@ export interface Claim {
   readonly share: Share;
 }
 
-/** The tokens that a turn gives to a weight of 1. */
+/** The tokens that one turn gives to an organization of weight 1. */
 export const quantum_tokens = 4096;
 
-/** One organization, from when it first waits until it has paid back what it took in advance. */
+/** The state of one organization, from its first wait until it has paid back the tokens that it took in advance. */
 interface Flow<One> {
   organizationId: string;
   share: Share;
-  /** The tokens that it may still spend before its next turn. */
+  /** The tokens that the organization may still spend before its next turn. */
   credit: number;
   waiting: Line<One>;
   level: Level<One>;
-  /** Its position among the new organizations or the others. */
+  /** The organization's position in the line of new organizations, or in that of the others. */
   turn: Spot<Flow<One>>;
-  /** Its position among the quiet organizations. */
+  /** The organization's position among the quiet ones; null if it is not quiet. */
   quiet: Spot<Flow<One>> | null;
 }
 
@@ -52,7 +52,7 @@ export interface Ticket<One> {
 
 export class FairQueue<One extends Claim> {
   #flows = new Map<string, Flow<One>>();
-  /** The priority levels, the best one first. */
+  /** The waiting requests by priority, the best first. */
   #levels: Level<One>[] = [];
   /** The quiet organizations that wait. */
   #quiet = new Line<Flow<One>>();
@@ -92,7 +92,7 @@ export class FairQueue<One extends Claim> {
       this.#weights -= flow.share.weight;
       this.#leavesQuiet(flow);
     }
-    // An organization owes nothing while no request waits.
+    // All debts are forgotten once no request waits.
     if (this.length === 0) this.#forget();
   }
 
@@ -102,7 +102,7 @@ export class FairQueue<One extends Claim> {
     this.remove(ticket);
   }
 
-  /** The next request. It stays the next one until it is taken, unless an organization joins that had none waiting. */
+  /** The next request. It stays the next until it is taken, unless an organization that had none waiting joins. */
   next(): Ticket<One> | null {
     const level = this.#levels.find(({ waiting }) => waiting > 0);
     if (!level) return null;
@@ -115,7 +115,7 @@ export class FairQueue<One extends Claim> {
       } else if (flow.waiting.first) {
         return { spot: flow.waiting.first, flow };
       } else if (isFresh) {
-        // The organization has had its turn. It does not count as new again until the others have had theirs.
+        // The organization has had its turn, and is not treated as new again before the others had theirs.
         this.#turnsOver(flow);
       } else {
         level.others.remove(flow.turn);
@@ -154,7 +154,10 @@ export class FairQueue<One extends Claim> {
     return this.#flows.get(organizationId)?.waiting.length ?? 0;
   }
 
-  /** The factor by which this organization shares a turn with the others, in tokens, while all of them wait. */
+  /**
+   * All waiting organizations' weights ÷ this one's own: as many tokens are served, while all of them wait, for each
+   * token of this one.
+   */
   turnsTo({ organizationId, share }: Claim): number {
     const own = this.waitingOf(organizationId) > 0 ? 0 : share.weight;
     return (this.#weights + own) / share.weight;
@@ -174,7 +177,7 @@ export class FairQueue<One extends Claim> {
     return placed;
   }
 
-  /** Takes over the share of another plan. */
+  /** Applies the share of another plan to the organization. */
   #shares(flow: Flow<One>, share: Share): void {
     flow.share = share;
     if (flow.level.priority === share.priority) return;

@@ -1,37 +1,41 @@
-/** The health of routes, as this process knows it. Nodes tell each other nothing: each finds out for itself. */
+/** The health of routes, as this process alone knows it: nodes don't tell each other. */
 import { endpointOf } from "../upstream/target.ts";
 import { admits, type Breaker, begun, checked, closed, type End, ended, isWell } from "./breaker.ts";
 import type { Route } from "./catalog.ts";
 import { endpointIn, engineIn, identityOf, isSame } from "./choose.ts";
-import { isFarBeyond, type Pace, paced } from "./pace.ts";
+import { isFarBeyond, paced, type RoutePace } from "./pace.ts";
 
 export interface Health {
-  /** The routes that may be tried. If none may, all of them, so that a model never loses every route. */
+  /** The routes that may be tried; all of them if none may, so that a model never loses every route. */
   usable(routes: readonly Route[], now_ms: number): readonly Route[];
   begun(route: Route, now_ms: number): void;
-  /** An attempt that began at `begun_ms` is over. */
+  /** Records the end of an attempt that began at `begun_ms`. */
   ended(route: Route, end: End, begun_ms: number, now_ms: number): void;
-  /** A route has begun to answer, `taken_ms` later than its size explains. `routes` are all routes of the model. */
+  /**
+   * Records how long a route took to begin its answer, beyond what the request's size explains (`taken_ms`). `routes`:
+   * all routes of the model.
+   */
   shown(route: Route, routes: readonly Route[], taken_ms: number, begun_ms: number, now_ms: number): void;
-  /** The result of an active check of this endpoint has changed. */
+  /** Records that the result of this endpoint's active check has changed. */
   checked(endpoint: string, isUp: boolean, now_ms: number): void;
-  /** The engine at this endpoint reports that it is busy, or no longer busy. */
+  /** Records whether the engine at this endpoint reports that it is busy. */
   crowded(endpoint: string, isCrowded: boolean): void;
   stateOf(route: Route, now_ms: number): RouteState;
-  /** Forgets all other engines. */
+  /** Forgets all engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 
 /**
- * `closed`: tried. `crowded`: tried if no other is less busy. `open`, `half-open`: the state of its breaker. `resting`:
- * full, for as long as it said. `down`: its check fails. `unresolved`: no address of its name is known.
+ * `closed`: may be tried. `crowded`: tried if no other is less busy. `open`, `half-open`: the state of its breaker.
+ * `resting`: full, until the time that it named. `down`: its check fails. `unresolved`: no address of its name is
+ * known.
  */
 export type RouteState = Breaker["state"] | "crowded" | "resting" | "down" | "unresolved";
 
 export function health(): Health {
-  // A breaker without failures is not kept, so that the map holds only routes that fail or have failed.
+  // Only breakers with failures are kept.
   const ill = new Map<string, Breaker>();
-  const paces = new Map<string, Pace>();
+  const paces = new Map<string, RoutePace>();
   const down = new Set<string>();
   const crowded = new Set<string>();
   const of = (route: Route) => ill.get(identityOf(route)) ?? closed;
@@ -60,7 +64,7 @@ export function health(): Health {
       const peers = routes.filter((other) => !isSame(other, route) && isUsable(other, now_ms));
       const known = peers.flatMap((other) => paces.get(identityOf(other)) ?? []);
       const isSlow = isFarBeyond(taken_ms, known);
-      // A slow answer is not a measure for the others.
+      // A slow answer must not raise the mean by which other routes are measured.
       if (!isSlow) paces.set(identityOf(route), paced(paces.get(identityOf(route)), taken_ms));
       end(route, { kind: isSlow ? "slow" : "answered" }, begun_ms, now_ms);
     },

@@ -2,7 +2,7 @@
 
 export interface Spot<Value> {
   readonly value: Value;
-  /** Null once it has left. */
+  /** The queue; null once the member has been removed. */
   line: Line<Value> | null;
   before: Spot<Value> | null;
   behind: Spot<Value> | null;

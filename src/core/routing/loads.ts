@@ -1,4 +1,4 @@
-/** Asks engines at intervals how busy they are, if a setting asks for it: docs/routing.md, Sessions stay at home. */
+/** Reads the load of engines at intervals, if a setting asks for it: docs/routing.md, Sessions stay at home. */
 import { dialects } from "../protocol/dialects.ts";
 import { Cancellation } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
@@ -20,7 +20,7 @@ export interface LoadParts {
 
 const answer_ms_max = 2_000;
 const answer_bytes_max = 4 * 1024 * 1024;
-/** How often it is looked for whom to ask, and whether there is anybody to ask. */
+/** How often the list of engines is looked through for those to be read. */
 const tick_ms = 100;
 const idle_ms = 1_000;
 
@@ -36,7 +36,7 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
     }
     for (const [endpoint, upstream] of due) {
       if ((next_ms.get(endpoint) ?? 0) > now_ms() + tick_ms / 2) continue;
-      // The next reading starts after this one has been answered or given up.
+      // The next reading is set when this one has ended.
       next_ms.set(endpoint, Number.POSITIVE_INFINITY);
       void ask(upstream, upstream.load!);
     }
@@ -44,10 +44,10 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
 
   async function ask(upstream: Upstream, reading: LoadReading): Promise<void> {
     const load = await read(client, upstream, reading);
-    // A reload may have removed the engine meanwhile, or its name may lead elsewhere.
+    // A reload may have removed the engine while it was read, or its name may have another address.
     const endpoint = endpointOf(upstream);
     if (!next_ms.has(endpoint)) return;
-    // An engine that reports nothing counts as idle. Whether it is healthy, the health checks find out.
+    // An engine that reports nothing counts as idle. Whether it is healthy, its health check tells.
     health.crowded(endpoint, load !== null && isCrowded(load, reading.waiting_max));
     next_ms.set(endpoint, now_ms() + reading.interval_ms);
   }
@@ -55,7 +55,7 @@ export function loads({ client, health, upstreams, now_ms, clock }: LoadParts): 
   return repeating(async () => look(), { first: 0, every: () => (next_ms.size > 0 ? tick_ms : idle_ms) }, clock);
 }
 
-/** An upstream without a known address cannot be read. */
+/** Whether the upstream has a load to read and a known address. */
 function isRead({ load, address }: Upstream): boolean {
   return load !== undefined && address !== null;
 }
@@ -79,7 +79,7 @@ async function read(
       return engineLoadOf(await readAtMost(reply, answer_bytes_max), (upstream.dialect ?? dialects.generic).load);
     reply.drop();
   } catch {
-    // An unreadable answer counts as no load.
+    // An answer that cannot be read counts as no load.
   }
   return null;
 }

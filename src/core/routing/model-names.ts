@@ -1,20 +1,20 @@
 /**
- * Which model a name means: ids and aliases of the catalog, and ids that have been retired. A request names a model by
- * any of them; everything behind this file knows the id only.
+ * Finds the model that a name means: an id or alias of the catalog, or an id that has been retired. A request may use
+ * any of them; all code after this file knows only the id.
  */
 import { compact } from "../inference/compact.ts";
 import { Fault } from "../inference/fault.ts";
 import type { ModelKind, Retirement } from "../inference/model.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
 
-/** Every alias, with the id that it means. */
+/** The model's id by each alias. */
 export function aliasesOf(models: Iterable<CatalogModel>): Map<string, string> {
   const ids = new Map<string, string>();
   for (const { id, aliases = [] } of models) for (const alias of aliases) ids.set(alias, id);
   return ids;
 }
 
-/** The model that has this id or alias, retired or not. */
+/** The model with this id or alias, retired or not. */
 function modelNamed({ models, aliases }: Catalog, name: string): CatalogModel | undefined {
   return models.get(name) ?? models.get(aliases?.get(name) ?? "");
 }
@@ -57,7 +57,7 @@ export function allowedModel(
   return model;
 }
 
-/** The path that serves each kind of model. */
+/** The path of requests for each kind of model. */
 const served: Record<ModelKind, string> = {
   chat: "/v1/chat/completions",
   completion: "/v1/completions",
@@ -74,13 +74,16 @@ function requireKind({ id, kind = "chat" }: CatalogModel, asked: ModelKind): voi
   );
 }
 
-/** The headers that announce the retirement of the model with this name, whether or not it still answers. */
+/**
+ * The headers that announce the retirement of the model with this name, whether it is still served or not; none if it
+ * is not retired.
+ */
 export function retirementHeadersOf(catalog: Catalog, name: string): Record<string, string> {
   const retirement = modelNamed(catalog, name)?.retirement;
   return retirement ? retirementHeaders(retirement) : noHeaders;
 }
 
-/** The model that answers, without a refusal. */
+/** As `answeringModel`, but returns null instead of throwing. */
 export function answeringModelOrNull(catalog: Catalog, name: string, now_ms: number): CatalogModel | null {
   try {
     return answeringModel(catalog, name, now_ms);
@@ -103,7 +106,10 @@ export function servedNames({ models }: Catalog, now_ms: number): ServedName[] {
   );
 }
 
-/** Whether a key that is limited to these models may use this one. A key may have been made when an alias was the id. */
+/**
+ * Whether a key that is limited to these models may use this one, by its id or an alias: the key may have been made
+ * when the alias was the id.
+ */
 export function isAllowed({ id, aliases = [] }: CatalogModel, allowedModels: readonly string[] | null): boolean {
   return allowedModels === null || allowedModels.includes(id) || aliases.some((alias) => allowedModels.includes(alias));
 }
@@ -116,7 +122,7 @@ function replacementOf({ models }: Catalog, { retirement }: CatalogModel): Catal
   return models.get(retirement?.replacedBy ?? "");
 }
 
-/** The first of its replacements that is not retired itself. */
+/** The first in the chain of its replacements that is still served. */
 function servedReplacementOf(catalog: Catalog, model: CatalogModel, now_ms: number): CatalogModel | undefined {
   let next = replacementOf(catalog, model);
   while (next && isRetired(next, now_ms)) next = replacementOf(catalog, next);

@@ -1,10 +1,10 @@
-/** Resolves the names of engines at intervals, if a setting asks for it, and knows the addresses in force. */
+/** Resolves the host names of engines at intervals, if a setting asks for it, and keeps the addresses in force. */
 import type { Clock } from "../time/clock.ts";
 import { type Repeating, repeating } from "../time/repeating.ts";
 import { isOwnName } from "../upstream/http1/address.ts";
 import type { Resolve } from "../upstream/resolve.ts";
 import type { Resolving, Upstream } from "../upstream/target.ts";
-import { answered, failed, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
+import { afterAnswer, afterFailure, type Problem, type Resolution, unresolved, wait_ms } from "./resolution.ts";
 
 export interface NamesParts {
   resolve: Resolve;
@@ -27,11 +27,11 @@ export interface Names extends Repeating {
   /** The addresses in force for a resolved upstream; empty where none is known. */
   addressesOf(upstream: Upstream): readonly string[];
   problemOf(upstream: Upstream): Problem | null;
-  /** Resolves the names of a new configuration that are not known yet. It waits a while at most. */
+  /** Resolves the names of a new configuration that are not known yet, for a limited time. */
   prepare(upstreams: readonly Upstream[]): Promise<void>;
 }
 
-/** How often it is looked which names are due, and whether there are any. */
+/** How often the list of names is looked through for those that are due. */
 const tick_ms = 100;
 const idle_ms = 1_000;
 /** How long a start or a reload waits for names. */
@@ -44,7 +44,7 @@ interface Name {
   state: Resolution;
   next_ms: number;
   asking: Promise<void> | null;
-  /** A name that a reload has resolved is kept until then, although it is not in force. */
+  /** Until when a name that only a coming configuration has is kept. */
   keptUntil_ms: number;
 }
 
@@ -71,7 +71,7 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
     return name;
   }
 
-  /** Resolves one name, never twice at a time. */
+  /** Resolves the name, unless that is under way. */
   function begun(name: Name): Promise<void> {
     name.asking ??= ask(name).finally(() => {
       name.asking = null;
@@ -88,13 +88,13 @@ export function names({ resolve, upstreams, now_ms, resolved, clock }: NamesPart
       const answer = await resolve(host, how(name));
       ttl_ms = answer.ttl_ms;
       const { addresses_max } = how(name);
-      name.state = answered(before, answer, { addresses_max, isOwn: isOwnName(host) }, now_ms());
+      name.state = afterAnswer(before, answer, { addresses_max, isOwn: isOwnName(host) }, now_ms());
     } catch (thrown) {
       cause = thrown;
-      name.state = failed(before);
+      name.state = afterFailure(before);
     }
     name.next_ms = now_ms() + wait_ms(name.state, ttl_ms, how(name).interval_ms);
-    // A reload may have removed the name meanwhile.
+    // A reload may have removed the name while it was resolved.
     if (known.get(keyOf(name.upstream)) !== name) return;
     resolved(name.upstream, { before, after: name.state, ...(cause === undefined ? {} : { cause }) });
   }
@@ -124,7 +124,7 @@ export function hostOf({ url }: Pick<Upstream, "url">): string {
   return new URL(url).hostname;
 }
 
-/** The settings that decide where a name resolves to. The interval is not one of them. */
+/** The key of a name: the settings that decide where it resolves to. The interval is not one of them. */
 function keyOf({ name, url, resolve }: Upstream): string {
   return [name, url, resolve?.family, ...(resolve?.servers ?? [])].join("\n");
 }

@@ -1,27 +1,27 @@
-/** The requests that this process has in flight at each route, and the sessions that are at home there. */
+/** The requests that this process has in flight at each route, and the sessions whose home it is. */
 import type { Route } from "./catalog.ts";
 import { type Burden, choose, engineIn, foremost, identityOf } from "./choose.ts";
 
 export interface Visit {
-  /** The key of the session (affinity.ts). Called only where there is a choice. */
+  /** The key of the session (affinity.ts). Called only if there is a choice of routes. */
   key(): number | null;
-  /** The load that the request puts on its engine: its input, and a likely answer. */
+  /** The load of the request in tokens: its input, and a likely answer. */
   tokens: number;
 }
 
 export interface Pool {
-  /** Null if there is none. */
+  /** One of the routes; null if there are none. */
   choose(routes: readonly Route[], visit: Visit, draw: () => number): Route | null;
-  /** A request is sent. `hasPeers`: whether there was a choice, so that its session gets a home. */
+  /** Counts a request that is sent. `hasPeers`: there was a choice, so that its session gets a home. */
   begun(route: Route, visit: Visit, hasPeers: boolean, now_ms: number): void;
-  /** Called once, when the request is over. */
+  /** Counts the end of the request. Called once. */
   ended(route: Route, visit: Visit): void;
   of(route: Route): Readonly<Burden>;
-  /** Forgets all other engines that are idle. */
+  /** Forgets all idle engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** After this time, an engine has evicted the session's prefix from its cache. */
+/** How long a session without requests keeps its home. By then, the engine has evicted its prefix from the cache. */
 const home_ms = 15 * 60_000;
 const homes_max = 20_000;
 
@@ -33,10 +33,10 @@ interface Home {
 export function pool(): Pool {
   const places = new Map<string, Burden>();
   const known = new WeakMap<Route, Burden>();
-  // The session that was seen longest ago is first.
+  // The homes of sessions. The session without requests for longest is first.
   const homes = new Map<number, Home>();
 
-  /** A reload makes new routes of the same engines. */
+  /** The entry of a route, found by identity because a reload makes new route objects. */
   function placeOf(route: Route): Burden {
     let place = known.get(route);
     if (place) return place;

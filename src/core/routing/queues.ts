@@ -9,7 +9,7 @@ import type { Route } from "./catalog.ts";
 import { engineIn, engineOf, identityOf } from "./choose.ts";
 import type { Claim } from "./fair-queue.ts";
 import type { Sharing } from "./sharing.ts";
-import { type Room, Slots } from "./slots.ts";
+import { type Load, Slots } from "./slots.ts";
 
 /** A slot at an engine, taken by a request. */
 export interface Slot {
@@ -19,9 +19,9 @@ export interface Slot {
 }
 
 export interface Waiting {
-  /** Null if it was given up before. */
+  /** Resolves with a slot; null if the request was given up first. */
   slot: Promise<Slot | null>;
-  /** Waits for these routes from now on, instead of those before. */
+  /** Waits for these routes from now on, and for no others. */
   renew(routes: readonly Route[]): void;
   giveUp(): void;
 }
@@ -31,34 +31,42 @@ export interface Queues {
   open(routes: readonly Route[], claim: Claim): readonly Route[];
   /** Takes a slot at one of those routes. */
   enter(route: Route, claim: Claim): Slot;
-  /** Throws `capacity_exceeded` if no more requests may wait. Only called if none of the routes has room. */
+  /**
+   * Queues the request. Throws `capacity_exceeded` if no more may wait. Call it only if none of the routes has room.
+   */
   wait(routes: readonly Route[], claim: Claim): Waiting;
   /** The fault of a request that could not wait, or waited too long. */
   full(routes: readonly Route[], claim: Claim): Fault;
-  /** How long the request may wait. */
+  /** How long the request may wait for these routes. */
   patience_ms(routes: readonly Route[]): number;
   /** The number of requests that wait for this route. */
   lengthOf(route: Route): number;
-  /** The most requests that this process may have in flight at the engine now; null: no limit. */
+  /** The most requests that this process may have in flight at the route's engine now; null: no limit. */
   mostOf(route: Route): number | null;
-  /** The slots of this process in a limit that the fleet shares; null for other limits. */
+  /**
+   * The slots of this process if the engine's limit is shared by the fleet; else null. `isApart`: the store that shares
+   * it does not answer.
+   */
   sharedOf(route: Route): { held: number; isApart: boolean } | null;
   /** The number of requests that wait for any route. */
   waiting(): number;
-  /** Forgets all other engines. */
+  /** Forgets all engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 
 /** The longest `Retry-After` of a full engine. */
 const retry_seconds_max = 60;
 
-/** `sharing` null: this process is the whole fleet. */
+/** The queues. `sharing` null: this process is the whole fleet. */
 export function queues(now_ms: () => number, sharing: Sharing | null = null): Queues {
   const known = new Map<string, Slots>();
   const of = new WeakMap<Route, Slots>();
   let waiting = 0;
 
-  /** A reload makes new routes of the same engines, and may change their capacity. */
+  /**
+   * The slots of the route's engine; null if it has no capacity. A reload makes new route objects, and may change their
+   * capacity.
+   */
   function slotsOf(route: Route): Slots | null {
     const capacity = capacityOf(route);
     if (!capacity) return null;
@@ -119,7 +127,7 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
         organizationId,
         tokens,
         share,
-        served(from: Slots, room: Room) {
+        served(from: Slots, room: Load) {
           const { route } = spots.get(from)!;
           leaveAll(from);
           resolve({ route, release: () => from.end(claim, room, now_ms()) });
@@ -130,7 +138,7 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
         if (!spots.has(slots)) spots.set(slots, { route, leave: slots.wait(queued, now_ms()) });
       };
       for (const route of open) stand(route);
-      // The new request may be ahead of those that wait, and fit although the next one did not.
+      // The new request may be ahead of the waiting ones, and be small enough where the next one was not.
       for (const slots of [...spots.keys()]) if (spots.has(slots)) slots.serve();
       const giveUp = () => {
         leaveAll();
@@ -145,7 +153,7 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
           leave();
         }
         const added = now.filter((route) => !spots.has(slotsOf(route)!));
-        // A request whose engines are all gone, or for which a new engine has a free slot, chooses again.
+        // A request chooses again if its engines are all gone, or if a new one has a free slot.
         if (added.some((route) => slotsOf(route)?.roomFor(claim) !== null)) return giveUp();
         for (const route of added) if (mayWait(slotsOf(route)!, claim, now_ms())) stand(route);
         if (spots.size === 0) giveUp();
@@ -172,19 +180,22 @@ export function queues(now_ms: () => number, sharing: Sharing | null = null): Qu
   };
 }
 
-/** The identity of the queue of a route: the routes of one engine share one, unless a route has a capacity of its own. */
+/** The key of a route's queue: routes of one engine share a queue, unless a route has a capacity of its own. */
 export function queueOf(route: Route): string {
   return route.capacity ? identityOf(route) : engineOf(route.upstream);
 }
 
-/** Null if nothing is limited. */
+/** The route's capacity, or its upstream's; null if nothing limits it. */
 function capacityOf(route: Route): Capacity | null {
   const capacity = route.capacity ?? route.upstream.capacity;
   if (!capacity || (capacity.concurrent_max === null && capacity.tokens_in_flight_max === null)) return null;
   return capacity;
 }
 
-/** Throws if a request may not wait. A wait that would be too long is refused at once, with the time to come back. */
+/**
+ * Whether the request may wait at these slots. One that would wait too long is refused at once, with the time to come
+ * back.
+ */
 function mayWait(slots: Slots, claim: Claim, now_ms: number): boolean {
   return slots.mayWait(claim) && (slots.wait_ms(claim, now_ms) ?? 0) <= slots.capacity.queue_ms_max;
 }

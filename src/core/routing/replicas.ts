@@ -1,4 +1,4 @@
-/** The current routes of a model: one for each address of a name that is resolved again and again. */
+/** The current routes of a model: one for each address of a host name that is resolved at intervals. */
 import type { Upstream } from "../upstream/target.ts";
 import type { CatalogModel, Route } from "./catalog.ts";
 import { engineOf } from "./choose.ts";
@@ -12,28 +12,28 @@ export interface Replicas {
   routesOf(model: CatalogModel): readonly Route[];
   /** All routes, also those without a known address and those whose engines are drained. */
   allOf(model: CatalogModel): readonly Route[];
-  /** Each engine of these upstreams. */
+  /** The engines of these upstreams, one for each address. */
   of(upstreams: readonly Upstream[]): readonly Upstream[];
-  /** Called when other addresses are in force, or other engines are drained. */
+  /** Tells that other addresses are in force, or other engines drained. */
   changed(): void;
   /** Calls `listener` after each change, until the function it returns is called. */
   watch(listener: () => void): () => void;
 }
 
-/** A memory of engines. */
+/** Something that remembers facts about engines. */
 export interface Remembering {
-  /** Forgets all other engines. They are named as in choose.ts. */
+  /** Forgets all engines but these identities (choose.ts). */
   retain(engines: ReadonlySet<string>): void;
 }
 
-/** Forgets addresses that the name no longer has: another engine may get them tomorrow. */
+/** Lets memories forget addresses that a name no longer has: another engine may get them. */
 export function forgetOthers(inForce: readonly Upstream[], all: readonly Remembering[]): void {
   const engines = new Set(inForce.map(engineOf));
   for (const one of all) one.retain(engines);
 }
 
 interface Expanded {
-  /** The version of the addresses. */
+  /** The version of the addresses from which the routes were made. */
   version: number;
   routes: readonly Route[];
 }

@@ -1,22 +1,22 @@
 /**
- * Decides which addresses of a name are used, from the answers of name servers: docs/routing.md, Names with several
- * addresses. A failed look-up takes no address away; a name without addresses keeps its earlier ones for a while. Pure:
- * a state and an answer give the next state.
+ * Decides which addresses of a host name are used, from the answers of name servers: docs/routing.md, Names with
+ * several addresses. A failed look-up removes no address; a name without addresses keeps its earlier ones for a while.
+ * Pure: a state and an answer give the next state.
  */
 import { isOwnAddress } from "../upstream/http1/address.ts";
-import type { Answer } from "../upstream/resolve.ts";
+import type { ResolvedAddresses } from "../upstream/resolve.ts";
 
 export interface Resolution {
   /** The addresses in force, in order. */
   addresses: readonly string[];
   problem: Problem | null;
-  /** The time since which the name has had no address, on the caller's clock; null if it has some. */
+  /** Since when the name has had no address, on the caller's clock; null if it has one. */
   emptySince_ms: number | null;
 }
 
 /**
- * `failed`: the look-up failed. `empty`: the name has no address. `own`: it resolves to this machine, which its name
- * does not say. `many`: it has more addresses than are used.
+ * `failed`: the look-up failed. `empty`: the name has no address. `own`: the name resolves to this machine without
+ * being one for it. `many`: it has more addresses than are used.
  */
 export const problems = ["failed", "empty", "own", "many"] as const;
 export type Problem = (typeof problems)[number];
@@ -31,13 +31,13 @@ export const empty_kept_ms = 30_000;
 
 export interface Rules {
   addresses_max: number;
-  /** Whether the name itself stands for this machine, such as `localhost`. */
+  /** Whether the name stands for this machine, such as `localhost`. */
   isOwn: boolean;
 }
 
-export function answered(before: Resolution, answer: Answer, rules: Rules, now_ms: number): Resolution {
+export function afterAnswer(before: Resolution, answer: ResolvedAddresses, rules: Rules, now_ms: number): Resolution {
   const found = foundIn(before, answer);
-  if (found.length === 0 && answer.failedFamily !== null) return failed(before);
+  if (found.length === 0 && answer.failedFamily !== null) return afterFailure(before);
   const allowed = rules.isOwn ? found : found.filter((address) => !isOwnAddress(address));
   const isRefused = allowed.length < found.length;
   if (allowed.length === 0) {
@@ -47,24 +47,24 @@ export function answered(before: Resolution, answer: Answer, rules: Rules, now_m
   }
   const isCut = allowed.length > rules.addresses_max;
   return {
-    // All nodes take the first ones in order, however the name server shuffles them.
+    // The first ones in order, so that all nodes use the same, however the name server shuffles them.
     addresses: allowed.slice(0, rules.addresses_max),
     problem: isCut ? "many" : isRefused ? "own" : answer.failedFamily !== null ? "failed" : null,
     emptySince_ms: null,
   };
 }
 
-export function failed(before: Resolution): Resolution {
+export function afterFailure(before: Resolution): Resolution {
   return { ...before, problem: "failed" };
 }
 
-/** The addresses of the answer, once each and in order, and the earlier ones of a family whose look-up failed. */
-function foundIn(before: Resolution, { addresses, failedFamily }: Answer): string[] {
+/** The addresses of the answer, once each and in order, with the earlier ones of a family whose look-up failed. */
+function foundIn(before: Resolution, { addresses, failedFamily }: ResolvedAddresses): string[] {
   const kept = before.addresses.filter((address) => (address.includes(":") ? "ipv6" : "ipv4") === failedFamily);
   return [...new Set([...addresses, ...kept])].sort();
 }
 
-/** Names are not resolved more often than this, however short an answer is valid. */
+/** The least wait between two resolutions, however short an answer is valid. */
 const wait_ms_min = 1_000;
 
 /** The wait until the name is resolved again, shorter where no address is known. */

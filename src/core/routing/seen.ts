@@ -1,4 +1,4 @@
-/** The engines as this process sees them, each over all of its routes, for the fleet. */
+/** The engines as this process reports them to the fleet: one entry for each, over all of its routes. */
 import { type EngineSeen, limitSum } from "../store/fleet.ts";
 import type { Catalog } from "./catalog.ts";
 import { engineOf, identityOf } from "./choose.ts";
@@ -7,10 +7,10 @@ import { type Known, stateOf } from "./view.ts";
 
 /** The slots that this process has now in an engine's limit that the fleet shares. */
 export interface SharedLimit {
-  /** The upstream's name. Its replicas, and routes with a limit of their own, have one each. */
+  /** The upstream's name. Each of its replicas has an entry, and so has a route with a limit of its own. */
   upstream: string;
   held: number;
-  /** True while Redis, by which the limit is shared, does not answer. */
+  /** Whether Redis, through which the limit is shared, does not answer. */
   isApart: boolean;
 }
 
@@ -27,7 +27,7 @@ export function sharedLimits(
   return [...limits.values()];
 }
 
-/** Several public models may share a route or a queue, whose requests count once. */
+/** The entries of all engines. Several public models may share a route or a queue, whose requests are counted once. */
 export function enginesSeen(catalog: Catalog, known: Known, now_ms: number): EngineSeen[] {
   const engines = new Map<string, ReturnType<typeof newEngine>>();
   const counted = new Set<string>();

@@ -1,57 +1,57 @@
 /**
  * The part of one process in an engine's limit that the fleet shares. It holds slots for a while and renews them by
- * exchanges with a store (store/engine-slots.ts). What it says that it holds, it does not exceed until the answer. Without
- * an answer for `slots_fence_ms` it begins nothing, because the store may give its slots to others soon after; unless the
- * store was silent from before: then it keeps its even share of what it held. Pure: instants are arguments.
+ * exchanges with a store (store/engine-slots.ts). From a question to its answer, it does not exceed the slots that it
+ * said it holds. Without an answer for `slots_fence_ms` it begins nothing, because the store may soon give its slots to
+ * others; but if the store was silent from before, it keeps its even share of them. Pure: instants are arguments.
  */
 import {
-  type Parts,
+  type SlotCounts,
   type SlotsAsked,
   type SlotsGranted,
   slots_fence_ms,
   slots_lease_ms,
 } from "../store/engine-slots.ts";
 
-/** The requests of the process at the engine at this moment. */
+/** The requests that the process has at the engine at this moment. */
 export interface Use {
-  running: Parts;
-  waiting: Parts;
-  /** The sum of the weights of the organizations that wait. */
+  running: SlotCounts;
+  waiting: SlotCounts;
+  /** The sum of the weights of the organizations with waiting requests. */
   weight: number;
 }
 
-const none: Parts = { common: 0, reserved: 0 };
+const none: SlotCounts = { common: 0, reserved: 0 };
 
 export class Share {
-  limits: Parts;
+  limits: SlotCounts;
   readonly #name: string;
   #number = 0;
   #held = none;
   #target = none;
-  /** The processes of the fleet at the last answer. */
+  /** The number of processes in the fleet, by the last answer. */
   processes = 1;
-  /** Whether another process has fewer than it should, at the last answer. */
+  /** Whether another process has fewer slots than it should, by the last answer. */
   #isShort = false;
-  /** When the exchange began that was answered last, and the one that runs. */
+  /** When the last answered exchange began, and when the running one did. */
   #renewed_ms = Number.NEGATIVE_INFINITY;
   #asked_ms = Number.NEGATIVE_INFINITY;
   /** When the last exchange failed. */
   #failed_ms = Number.NEGATIVE_INFINITY;
-  /** The store was seen to be silent while the slots were still this process's own. */
+  /** Whether the store stopped answering while the slots were still valid. */
   #isApart = false;
 
-  constructor(name: string, limits: Parts) {
+  constructor(name: string, limits: SlotCounts) {
     this.#name = name;
     this.limits = limits;
   }
 
-  /** The most requests that may be in each part now, for one more to begin. */
-  most(now_ms: number): Parts {
+  /** The most requests in each part with which one more may begin now. */
+  most(now_ms: number): SlotCounts {
     const { common, reserved } = this.#kept(now_ms);
     return { common: Math.min(common, this.limits.common), reserved: Math.min(reserved, this.limits.reserved) };
   }
 
-  /** Whether the process has only its even share, or nothing, because the store does not answer. */
+  /** Whether the process uses only its even share, or nothing, because the store does not answer. */
   isApart(now_ms: number): boolean {
     return now_ms - this.#renewed_ms >= slots_fence_ms;
   }
@@ -65,7 +65,7 @@ export class Share {
     return { name: this.#name, number: this.#number, limits, held: this.#held, wanted, weight: Math.max(1, weight) };
   }
 
-  answered({ held, target, processes, isShort }: SlotsGranted, { running }: Use): void {
+  granted({ held, target, processes, isShort }: SlotsGranted, { running }: Use): void {
     this.#renewed_ms = this.#asked_ms;
     this.#isApart = false;
     this.#target = target;
@@ -80,15 +80,15 @@ export class Share {
     this.#failed_ms = now_ms;
   }
 
-  /** A request has ended. Returns whether there is something to give back that another process waits for. */
-  ended(running: Parts): boolean {
+  /** Counts the end of a request. Returns whether there are slots to give back for which another process waits. */
+  ended(running: SlotCounts): boolean {
     const before = this.#held;
     this.#held = smaller(before, larger(running, this.#target));
     if (!this.#isShort) return false;
     return this.#held.common < before.common || this.#held.reserved < before.reserved;
   }
 
-  #kept(now_ms: number): Parts {
+  #kept(now_ms: number): SlotCounts {
     if (!this.isApart(now_ms)) return this.#held;
     if (!this.#isApart || now_ms - this.#failed_ms >= slots_fence_ms) return none;
     const even = (limit: number) => Math.floor(limit / this.processes);
@@ -96,10 +96,10 @@ export class Share {
   }
 }
 
-function larger(one: Parts, other: Parts): Parts {
+function larger(one: SlotCounts, other: SlotCounts): SlotCounts {
   return { common: Math.max(one.common, other.common), reserved: Math.max(one.reserved, other.reserved) };
 }
 
-function smaller(one: Parts, other: Parts): Parts {
+function smaller(one: SlotCounts, other: SlotCounts): SlotCounts {
   return { common: Math.min(one.common, other.common), reserved: Math.min(one.reserved, other.reserved) };
 }

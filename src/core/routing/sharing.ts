@@ -1,6 +1,6 @@
 /**
- * Exchanges with the store for each engine whose limit the fleet shares: at intervals, at once if a request waits, and at
- * once if there is something to give back that another process waits for. One at a time for each engine.
+ * Exchanges slots with the store for each engine whose limit the fleet shares: at intervals, and at once if a request
+ * waits or if there are slots to give back for which another process waits. One exchange at a time for each engine.
  */
 import type { EngineSlots } from "../store/engine-slots.ts";
 import { type Clock, idleClock } from "../time/clock.ts";
@@ -14,19 +14,22 @@ export interface SharingParts {
 }
 
 export interface Sharing {
-  /** Shares the limit of these slots from now on, under the engine's identity. */
+  /** Shares the limit of these slots from now on, under the identity of their engine. */
   join(engine: string, slots: Slots): void;
-  /** Gives back what is held of the engine. */
+  /** Gives back the slots of the engine. */
   leave(engine: string): Promise<void>;
   leaveAll(): Promise<void>;
 }
 
-/** Between exchanges of one engine, with up to ten processes. More make fewer each, so that the store bears them all. */
+/**
+ * The interval of exchanges for one engine, with up to ten processes. With more, each makes fewer, so that the store
+ * bears them all.
+ */
 const usual_ms = 50;
 const usual_processes = 10;
-/** Between exchanges while requests wait. */
+/** The interval while requests wait. */
 const short_ms = 20;
-/** Between two exchanges, at least. */
+/** The least time between two exchanges. */
 const rest_ms = 4;
 
 export function sharing({ store, newName, clock = idleClock() }: SharingParts): Sharing {
@@ -58,7 +61,7 @@ class Exchanges {
   readonly #parts: ExchangesParts;
   readonly #share: Share;
   #running: Promise<void> | null = null;
-  /** Whether a request waits, or ended, that the running exchange does not know of. */
+  /** Whether a request has begun to wait, or has ended, since the running exchange was sent. */
   #isDue = false;
   #isStopped = false;
   #begun_ms = Number.NEGATIVE_INFINITY;
@@ -80,7 +83,10 @@ class Exchanges {
     this.#begin();
   }
 
-  /** Others get the slots at once. If the store does not answer, they get them when the lease ends. */
+  /**
+   * Gives back all slots, so that others get them at once. If the store does not answer, they get them when the lease
+   * ends.
+   */
   async stop(): Promise<void> {
     const { store, engine, name } = this.#parts;
     this.#isStopped = true;
@@ -116,7 +122,7 @@ class Exchanges {
     this.#share.limits = slots.limits;
     try {
       const granted = await store.exchange(engine, this.#share.ask(slots.use, clock.now_ms()));
-      this.#share.answered(granted, slots.use);
+      this.#share.granted(granted, slots.use);
     } catch {
       this.#share.failed(clock.now_ms());
     }

@@ -1,29 +1,29 @@
 /**
- * The room at one engine, as this process counts it: how many requests and tokens may be in flight, which part is
+ * The slots at one engine, as this process counts them: how many requests and tokens may be in flight, which part is
  * reserved for organizations that have little in flight, and who waits. If the fleet shares the limit, this process has
  * a part of it. Pure: instants are arguments.
  */
-import type { Parts } from "../store/engine-slots.ts";
+import type { SlotCounts } from "../store/engine-slots.ts";
 import type { Capacity } from "../upstream/target.ts";
 import { type Claim, FairQueue, type Ticket } from "./fair-queue.ts";
 import type { Use } from "./share.ts";
 
 /** A request that waits. `served` is called once, when it has a slot. */
 export interface Queued extends Claim {
-  served(from: Slots, room: Room): void;
+  served(from: Slots, room: Load): void;
 }
 
 /** The requests and tokens in flight in one part of an engine's capacity. */
-export interface Room {
+export interface Load {
   requests: number;
   tokens: number;
 }
 
-/** The slots of this process in a limit that the fleet shares. */
+/** This process's part in a limit that the fleet shares. */
 export interface Shared {
-  /** The most requests in each part. */
-  most(): Parts;
-  /** Whether the store that the fleet shares it by does not answer. */
+  /** The most requests in each part of the capacity. */
+  most(): SlotCounts;
+  /** Whether the store that shares the limit does not answer. */
   isApart(): boolean;
   processes(): number;
   /** Called when a request begins to wait, and when one has ended. */
@@ -36,12 +36,12 @@ const pace_share = 0.1;
 
 export class Slots {
   #capacity: Capacity;
-  readonly common: Room = { requests: 0, tokens: 0 };
-  readonly reserved: Room = { requests: 0, tokens: 0 };
+  readonly common: Load = { requests: 0, tokens: 0 };
+  readonly reserved: Load = { requests: 0, tokens: 0 };
   readonly #queue = new FairQueue<Queued>();
-  /** A moving mean of the milliseconds between two ends of requests while others wait. */
+  /** A moving mean of the milliseconds between the ends of two requests while others wait. */
   #interval_ms: number | null = null;
-  /** The time of the last such end, or the time since which others wait. */
+  /** When the last such end was, or when others began to wait. */
   #last_ms = 0;
   #shared: Shared | null = null;
 
@@ -59,7 +59,7 @@ export class Slots {
     this.#setQuiet();
   }
 
-  /** From now on the fleet shares the limit; null: this process has all of it. */
+  /** Sets whether the fleet shares the limit; null: this process has all of it. */
   share(shared: Shared | null): void {
     this.#shared = shared;
     this.#setQuiet();
@@ -69,7 +69,7 @@ export class Slots {
     return this.#shared !== null;
   }
 
-  /** Whether the fleet shares the limit, and the store by which it does so does not answer. */
+  /** Whether the fleet shares the limit, and its store does not answer. */
   get isApart(): boolean {
     return this.#shared?.isApart() ?? false;
   }
@@ -81,13 +81,13 @@ export class Slots {
     return common + reserved;
   }
 
-  /** Both parts of the whole limit of requests. */
-  get limits(): Parts {
+  /** The whole limit of requests in each part. */
+  get limits(): SlotCounts {
     const whole = this.#capacity.concurrent_max ?? 0;
     return { common: this.#part(whole, false, 1), reserved: this.#part(whole, true, 1) };
   }
 
-  get running(): Parts {
+  get running(): SlotCounts {
     return { common: this.common.requests, reserved: this.reserved.requests };
   }
 
@@ -108,20 +108,20 @@ export class Slots {
   /**
    * The part in which a request may start at once without passing a request whose turn it is; null if there is none.
    */
-  roomFor(claim: Claim): Room | null {
+  roomFor(claim: Claim): Load | null {
     if (this.#queue.length === 0 && this.#fits(this.common, claim)) return this.common;
     if (!this.#queue.isQuiet(claim.organizationId) || this.#queue.nextQuiet()) return null;
     return this.#fits(this.reserved, claim) ? this.reserved : null;
   }
 
-  begin(claim: Claim, room: Room): void {
+  begin(claim: Claim, room: Load): void {
     room.requests += 1;
     room.tokens += claim.tokens;
     this.#queue.begun(claim.organizationId);
   }
 
   /** Ends a request that was started in this part. */
-  end(claim: Claim, room: Room, now_ms: number): void {
+  end(claim: Claim, room: Load, now_ms: number): void {
     if (this.#queue.length > 0) {
       this.#interval_ms = this.#meanWith(now_ms - this.#last_ms);
       this.#last_ms = now_ms;
@@ -134,7 +134,8 @@ export class Slots {
   }
 
   /**
-   * An organization may have as many requests waiting as there are free places, so that one is always left for another.
+   * Whether the organization may queue one more request. It may have as many waiting as there are free places, so that
+   * one is always left for another organization.
    */
   mayWait({ organizationId }: Claim): boolean {
     return this.#queue.waitingOf(organizationId) < this.capacity.queue_max - this.#queue.length;
@@ -147,7 +148,7 @@ export class Slots {
     this.#shared?.waits();
     return () => {
       this.#queue.remove(ticket);
-      // The next request may fit where this one was too large.
+      // The next request may be small enough where the removed one was not.
       this.serve();
     };
   }
@@ -158,13 +159,14 @@ export class Slots {
     if (this.#interval_ms === null && since_ms === 0) return null;
     const own = this.#queue.waitingOf(claim.organizationId);
     const turns = own === 0 ? 1 : (own + 1) * this.#queue.turnsTo(claim);
-    // An interval that lasts counts as if it ended now. A pause of the engine is one interval, not each of those to come.
+    // An interval that has not ended counts with its length so far. A long pause of the engine thus counts once, and
+    // not for each of the coming ends.
     return Math.max(this.#interval_ms ?? 0, this.#meanWith(since_ms)) * turns;
   }
 
   /**
-   * The moving mean, had an interval of this length ended. Before the first end, the requests in flight began together:
-   * in the time that one of them takes, all of them end.
+   * The moving mean if an interval of this length ended now. Before the first end, all requests in flight are taken to
+   * have begun together, and to end together.
    */
   #meanWith(interval_ms: number): number {
     if (this.#interval_ms === null) return interval_ms / Math.max(1, this.common.requests + this.reserved.requests);
@@ -183,21 +185,21 @@ export class Slots {
     }
   }
 
-  #served(ticket: Ticket<Queued>, room: Room): void {
+  #served(ticket: Ticket<Queued>, room: Load): void {
     const one = ticket.spot.value;
     this.#queue.take(ticket);
     this.begin(one, room);
     one.served(this, room);
   }
 
-  #fits(room: Room, { tokens }: Claim): boolean {
+  #fits(room: Load, { tokens }: Claim): boolean {
     const { concurrent_max, tokens_in_flight_max } = this.capacity;
     const isReserved = room === this.reserved;
     const requests_max = concurrent_max === null ? null : this.#requestsMost(concurrent_max, isReserved);
     const tokens_max = tokens_in_flight_max === null ? null : this.#part(tokens_in_flight_max, isReserved, 0);
     if (isReserved && this.capacity.reserved_percent === 0) return false;
     if (requests_max !== null && room.requests >= requests_max) return false;
-    // A request that is larger than the whole part runs alone in it.
+    // A request that is larger than the whole part may run in it alone.
     return tokens_max === null || room.tokens + tokens <= tokens_max || (!isReserved && room.requests === 0);
   }
 
@@ -208,15 +210,15 @@ export class Slots {
   }
 
   /**
-   * An organization with fewer requests running than are reserved may use the reserved part. If the fleet shares the
-   * limit, each process counts by its share of the reserve.
+   * Updates which organizations are quiet: one with fewer running requests than are reserved may use the reserved part.
+   * If the fleet shares the limit, each process counts by its share of the reserve.
    */
   #setQuiet(): void {
     const reserved = this.#capacity.concurrent_max === null ? 0 : this.limits.reserved;
     this.#queue.quiet_max = Math.max(1, Math.ceil(reserved / (this.#shared?.processes() ?? 1)));
   }
 
-  /** The size of one part. The reserved part is rounded up, but `left_min` remains for everybody. */
+  /** The size of one part of `whole`. The reserved part is rounded up, but `left_min` remains for the common one. */
   #part(whole: number, isReserved: boolean, left_min: number): number {
     const reserved = Math.min(Math.ceil((whole * this.capacity.reserved_percent) / 100), whole - left_min);
     return isReserved ? reserved : whole - reserved;

@@ -1,5 +1,5 @@
 /**
- * Counts the ends of attempts at each address of a name, for the addresses in force alone, so that their number is
+ * Counts how attempts ended at each address of a name; only for addresses in force, so that the number of counts is
  * bounded.
  */
 import type { AttemptKind } from "../upstream/attempt.ts";
@@ -16,7 +16,7 @@ export interface Tally {
 export interface Tallies {
   ended(upstream: Upstream, outcome: AttemptKind): void;
   read(): Tally[];
-  /** Forgets all other engines. */
+  /** Forgets all engines but these. */
   retain(engines: ReadonlySet<string>): void;
 }
 

@@ -9,9 +9,9 @@ import type { Replicas } from "./replicas.ts";
 export interface RouteView {
   /** Public model id. */
   model: string;
-  /** The upstream's name in the configuration. Its replicas share it. */
+  /** The upstream's name in the configuration, which its replicas share. */
   upstream: string;
-  /** The replica's address, where the upstream's name has several. */
+  /** The replica's address, if the upstream's name has several. */
   replica?: string;
   /** `drained`: it gets no new requests until an operator resumes it. */
   state: RouteState | "drained";
@@ -22,7 +22,7 @@ export interface RouteView {
   waiting: number;
 }
 
-/** The knowledge of this process about its routes. */
+/** The sources of this process's knowledge about its routes. */
 export interface Known {
   replicas: Pick<Replicas, "allOf">;
   drained: Drained;

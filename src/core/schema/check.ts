@@ -1,11 +1,11 @@
-/** A check of values against a schema, compiled when it is first needed: a start compiles none. */
+/** A check of values against a schema, compiled at its first use, so that a start compiles none. */
 import type { TSchema } from "typebox";
 import { Build, type EvaluateResult } from "typebox/schema";
 
 export function checkOf(schema: TSchema): (value: unknown) => boolean {
   let compiled: EvaluateResult | null = null;
   return (value) => {
-    // `Compile` would keep the pieces of its functions' text as well, a fifteenth of all values of a node at rest.
+    // `Build` alone: `Compile` would also keep the text of its functions, a fifteenth of all objects in an idle node.
     compiled ??= Build(schema).Evaluate();
     return compiled.Check(value);
   };

@@ -1,8 +1,9 @@
 /** Suggests the known name that was most likely meant by an unknown one. */
 
 /**
- * The closest known name, or null. It differs in at most one edit for every three characters, and in at most three. Case and
- * the marks between words do not count, because they are the most common mistakes (`maxOutputTokens`, `api-key`).
+ * The closest known name, or null. It differs in at most one edit for every three characters, and in at most three.
+ * Case and the marks between words are ignored, because those are the most common mistakes (`maxOutputTokens`,
+ * `api-key`).
  */
 export function closestName(written: string, known: Iterable<string>): string | null {
   if (written.length > 64) return null;
@@ -22,7 +23,10 @@ function bare(name: string): string {
   return name.toLowerCase().replaceAll(/[-_. ]/g, "");
 }
 
-/** The edits from one word to another (insert, remove, replace, swap neighbours). Above `most`, any number above it. */
+/**
+ * The number of edits from one word to another (insert, remove, replace, swap neighbours). If it is above `most`, any
+ * number above `most`.
+ */
 function distance(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) > most) return most + 1;
   let before: number[] = [];

@@ -1,14 +1,14 @@
 /**
- * Values of a program and their JSON, both ways, by one schema: names are in snake case in JSON and in camel case in the
- * program, and a schema made with `Type.Codec` turns its text into another value (an instant into a Date). Members that
- * the schema does not name are dropped, so nothing that is not declared can leave. Pure.
+ * Translates between values of the program and their JSON, by one schema: names are in snake case in JSON and in camel
+ * case in the program, and a schema made with `Type.Codec` turns its text into another value (an instant into a Date).
+ * Members that the schema does not name are dropped, so nothing undeclared can leave. Pure.
  */
 import type { Static, StaticDecode, TSchema } from "typebox";
 import type { Shape } from "./shape.ts";
 
 /** The value that a program works with. */
 export type Value<Schema extends TSchema> = Camel<StaticDecode<Schema>>;
-/** The value as somebody gives it, before its texts are decoded. A member that may be left out may also be undefined. */
+/** The value before its texts are decoded. An optional member may also be undefined. */
 export type Given<Schema extends TSchema> = Open<Camel<Static<Schema>>>;
 
 type Open<T> = unknown extends T
@@ -41,17 +41,17 @@ interface Encoded extends Shape {
   patternProperties?: Record<string, Encoded>;
 }
 
-/** The JSON of a value. Throws an Error where a required member is missing: that is a defect of the caller. */
+/** The JSON of a value. Throws an Error if a required member is missing, which is a defect of the calling code. */
 export function encode<Schema extends TSchema>(schema: Schema, value: Value<Schema>): unknown {
   return encoded(schema as Encoded, value);
 }
 
-/** The value of JSON that satisfies the schema. A codec may throw for a text that its schema cannot rule out. */
+/** The value of JSON that satisfies the schema. A codec may throw for a text that the schema cannot rule out. */
 export function decode<Schema extends TSchema>(schema: Schema, json: unknown): Value<Schema> {
   return decoded(schema as Encoded, json) as Value<Schema>;
 }
 
-/** The JSON of a value that was given with its texts not decoded yet. Absent members are left out, unknown ones stay. */
+/** The JSON of a value whose texts are not decoded yet. Absent members are left out, unknown ones stay. */
 export function jsonOf(schema: TSchema, given: unknown): unknown {
   const shape = branchOf(schema as Encoded, given);
   const { items, properties } = shape;
@@ -69,7 +69,7 @@ export function jsonOf(schema: TSchema, given: unknown): unknown {
   return json;
 }
 
-/** Units and bounds at the end of a name stay: `first_part_ms` is `firstPart_ms`. */
+/** The name in camel case; units and bounds at its end stay: `firstPart_ms` for `first_part_ms`. */
 export function camelName(name: string): string {
   return name.replace(/_(?!(?:ms|s|max|min)$)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -95,7 +95,7 @@ function encoded(schema: Encoded, value: unknown): unknown {
   return json;
 }
 
-/** The schema's order; where members may be missing, the value's. */
+/** The members' names in the schema's order, or in the value's if members may be missing. */
 function orderOf({ properties = {}, required = [] }: Shape, members: Record<string, unknown>): string[] {
   const names = Object.keys(properties);
   if (required.length === names.length) return names;
@@ -122,7 +122,10 @@ function branchOf(shape: Encoded, value: unknown): Encoded {
   return shape.anyOf.find(({ type }) => (type === "null") === (value === null)) ?? shape;
 }
 
-/** A map, whose names are data and stay as they are; null: the schema is of no map. */
+/**
+ * The map with each value translated, its names unchanged because they are data; null if the schema is not that of a
+ * map.
+ */
 function mapOf({ patternProperties }: Encoded, value: unknown, each: (inner: Encoded, value: unknown) => unknown) {
   const [inner] = Object.values(patternProperties ?? {});
   if (!inner || typeof value !== "object" || value === null) return null;

@@ -1,11 +1,13 @@
-/** The example of a value, made from its schema: each field says its own (`examples`), or its first or smallest value. Pure. */
+/**
+ * Makes an example value from a schema: each field gives its own (`examples`), or its first or smallest value. Pure.
+ */
 import type { TSchema } from "typebox";
 import { decode, type Value } from "./codec.ts";
 import type { Shape } from "./shape.ts";
 
 const instant = "2026-11-21T03:00:00.000Z";
 
-/** `differs`: the members that are not as the schema's example. */
+/** The example. `differs`: the members that differ from the schema's. */
 export function exampleOf<Schema extends TSchema>(schema: Schema, differs: Partial<Value<Schema>> = {}): Value<Schema> {
   return { ...(decode(schema, jsonFor(schema as Shape)) as object), ...differs } as Value<Schema>;
 }
@@ -22,7 +24,7 @@ function jsonFor(shape: Shape & { examples?: unknown[]; format?: string }): unkn
   return shape.type === "string" ? "text" : (shape.minimum ?? 0);
 }
 
-/** Null where it may be null and no branch says more. */
+/** The example of a union; null if null is allowed and no branch has an example. */
 function jsonForOne(branches: (Shape & { examples?: unknown[] })[]): unknown {
   const said = branches.find(({ examples }) => examples);
   if (said) return jsonFor(said);

@@ -21,7 +21,10 @@ export interface Shape {
   /** typebox sets it to undefined if nothing is required. */
   required?: string[] | undefined;
   additionalProperties?: boolean | Shape;
-  /** Values of a protocol that this service does not support, with the names of their features. `*` is any value. */
+  /**
+   * Values of the protocol that this service does not support, with the names of their features. `*` stands for any
+   * value.
+   */
   "x-unsupported"?: Record<string, string>;
 }
 

@@ -20,17 +20,17 @@ export interface Offence {
   value: unknown;
   /** The `x-unsupported` of the shape, or of the union or array around it. */
   unsupported?: Unsupported;
-  /** The index of the first item that a repeated one equals. */
+  /** The index of the first item that equals the repeated one. */
   first?: number;
 }
 type Unsupported = Shape["x-unsupported"];
 
-/** Reports whether a value fits a shape, faster than a walk. */
+/** Whether a value fits a shape: a faster test than a walk. */
 export type Fits = (shape: Shape, value: unknown) => boolean;
 
 /**
- * The first offences, at most `most`. Undefined inside the value is skipped. With `fits`, valid items at the head of a long array
- * are not walked.
+ * The first offences, at most `most`. Undefined inside the value is skipped. With `fits`, valid items at the beginning
+ * of a long array are not walked.
  */
 export function offences(schema: Shape, value: unknown, most: number, fits?: Fits): Offence[] {
   const walk = new Walk(most, fits);
@@ -132,7 +132,7 @@ class Walk {
     }
   }
 
-  /** The number of valid items at the head of an array. */
+  /** The number of valid items at the beginning of an array. */
   #goodItems({ items, uniqueItems }: Shape, value: unknown[]): number {
     const fits = this.#fits;
     if (!fits || !items || uniqueItems || value.length < longArray_items) return 0;
@@ -156,7 +156,7 @@ class Walk {
   }
 }
 
-/** Reports whether properties that the shape does not name may have any value. There may be very many of them. */
+/** Whether properties that the shape does not name may have any value. There may be very many of them. */
 function takesAnything({ additionalProperties, patternProperties, propertyNames }: Shape): boolean {
   return (
     typeof (additionalProperties ?? true) === "boolean" &&
@@ -166,7 +166,7 @@ function takesAnything({ additionalProperties, patternProperties, propertyNames 
   );
 }
 
-/** From this length on, a compiled check of the items is worth its cost. */
+/** The length from which a compiled check of the items is worth its cost. */
 const longArray_items = 32;
 
 function isObject(value: unknown): value is Record<string, unknown> {

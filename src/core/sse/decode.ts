@@ -16,7 +16,7 @@ const dataStart = new Uint8Array([...dataField, colon]);
 const eventField = new Uint8Array([0x65, 0x76, 0x65, 0x6e, 0x74]);
 const byteOrderMark = new Uint8Array([0xef, 0xbb, 0xbf]);
 
-/** A larger buffer, which one long line needed, is released when the line is done. */
+/** The size above which the buffer of a long line is released when the line is done. */
 const kept_bytes_max = 64 * 1024;
 
 export interface SseLimits {
@@ -26,7 +26,7 @@ export interface SseLimits {
 
 export const sseLimits: SseLimits = { frame_bytes_max: 8 * 1024 * 1024 };
 
-/** A message is larger than the limit. The decoder takes no more bytes. */
+/** Thrown if a message is larger than the limit. The decoder takes no more bytes. */
 export class SseOverflow extends Error {
   override name = "SseOverflow";
   constructor(readonly frame_bytes_max: number) {
@@ -60,7 +60,7 @@ export class SseDecoder {
     this.#reads = reads;
   }
 
-  /** Reports whether the bytes so far are whole messages, so that the next byte begins another. */
+  /** Whether the bytes so far are whole messages. */
   get isBetween(): boolean {
     const isBegun = this.#atHead || this.#afterCr || this.#line_bytes > 0;
     return !isBegun && this.#data.length === 0 && this.#event === "" && !this.#overflow;
@@ -72,7 +72,7 @@ export class SseDecoder {
   }
 
   /**
-   * Returns the messages that these bytes complete, in order.
+   * The messages that these bytes complete, in order.
    *
    * Throws SseOverflow, and nothing else. Messages that were complete before the overflow are still returned; the next
    * call then throws.
@@ -81,7 +81,7 @@ export class SseDecoder {
     if (this.#overflow) throw this.#overflow;
     const messages: SseMessage[] = [];
     let start = 0;
-    // A CR ends a line at once, so that its message is not delayed. An LF after it belongs to it.
+    // A CR ends a line at once, so that its message is not delayed; an LF that follows is skipped.
     if (this.#afterCr && bytes.length > 0) {
       this.#afterCr = false;
       if (bytes[0] === lf) start = 1;
@@ -110,8 +110,8 @@ export class SseDecoder {
   }
 
   /**
-   * The stream has ended. `unfinished` says whether it ended inside a message, which is then dropped, as the standard
-   * asks: a sender that was cut off must not look like one that finished.
+   * Call it when the stream has ended. `unfinished`: whether it ended inside a message, which is then dropped, as the
+   * standard asks: a sender that was cut off must not look like one that finished.
    */
   end(): { unfinished: boolean } {
     if (this.#overflow) throw this.#overflow;
@@ -122,20 +122,20 @@ export class SseDecoder {
     const line_bytes = this.#line_bytes + end - start;
     if (this.#isTooMuch(line_bytes) || end === start) return;
     if (this.#leavesOut(bytes, start, end)) {
-      // The rest of the line is recognized by this.
+      // The beginning of a line whose data is left out, by which the rest of it is recognized.
       if (this.#line_bytes === 0) this.#line.set(dataStart);
       this.#line_bytes = line_bytes;
       return;
     }
     if (line_bytes > this.#line.length) {
-      // This releases the memory of the smaller one at once.
+      // `transfer` releases the memory of the smaller buffer at once.
       this.#line = new Uint8Array(this.#line.buffer.transfer(Math.max(line_bytes, this.#line.length * 2)));
     }
     Buffer.prototype.copy.call(bytes, this.#line, this.#line_bytes, start, end);
     this.#line_bytes = line_bytes;
   }
 
-  /** Reports whether these bytes, behind those that are kept, are data of an event that is not read. */
+  /** Whether these bytes, after those that are kept, are data of an event that is not read. */
   #leavesOut(bytes: Uint8Array, start: number, end: number): boolean {
     if (!this.#isUnread) return false;
     if (this.#line_bytes === 0) return startsWith(bytes, start, end, dataStart);
@@ -174,7 +174,7 @@ export class SseDecoder {
     if (data >= 0) {
       if (this.#isUnread) this.#data = [""];
       else this.#data.push(this.#value(bytes, data, end));
-      // The line break counts too, so that empty lines without end are bounded as well.
+      // The line break counts too, so that an endless series of empty lines is bounded as well.
       this.#held_bytes += end - start + 1;
       return;
     }
@@ -186,8 +186,8 @@ export class SseDecoder {
   }
 
   /**
-   * If a chunk has several lines, it is twice as fast to decode it once and to slice. Offsets in text and bytes are equal if
-   * the lengths are, because no character has more code units than bytes.
+   * The value of a line. In a chunk with several lines, it is twice as fast to decode the chunk once and to slice the
+   * text. Offsets in text and bytes are equal if the lengths are, because no character has more code units than bytes.
    */
   #value(bytes: Uint8Array, start: number, end: number): string {
     if (bytes !== this.#line) {
@@ -215,7 +215,7 @@ function textOf(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.toString.call(bytes, "utf8", start, end);
 }
 
-/** The next place of this byte, or the length if there is none. */
+/** The index of the next such byte, or the length if there is none. */
 function nextByte(bytes: Uint8Array, byte: number, start: number): number {
   const at = bytes.indexOf(byte, start);
   return at < 0 ? bytes.length : at;

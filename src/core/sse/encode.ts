@@ -1,9 +1,10 @@
-/** Writes the frames of an event stream, with LF line ends. A frame must be sent whole. */
+/** Writes the frames of an event stream, with LF line ends. A frame must not be split. */
 import type { SseMessage } from "./message.ts";
 
 /**
- * One frame, with its blank line. Line breaks in `data` (CR, LF or both) begin another `data` line; readers join the lines
- * with LF. Throws an Error if `event` has a line break, which could forge fields. Names are ours, so that would be a defect.
+ * One frame, with its blank line. Line breaks in `data` (CR, LF or both) begin another `data` line; readers join the
+ * lines with LF. Throws an Error if `event` has a line break, which could forge fields: the names are this program's
+ * own, so that is a defect.
  */
 export function encodeSse(message: SseMessage): string {
   const data =
@@ -13,7 +14,7 @@ export function encodeSse(message: SseMessage): string {
   return `event: ${message.event}\ndata: ${data}\n\n`;
 }
 
-/** A comment frame, which keeps a silent connection alive and which every client ignores. */
+/** A comment frame, which every client ignores, and which keeps a silent connection alive. */
 export function comment(text: string): string {
   return `: ${text.split(breaks).join("\n: ")}\n\n`;
 }

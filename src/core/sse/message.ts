@@ -2,6 +2,6 @@
 export interface SseMessage {
   event?: string;
   data: string;
-  /** The data has no line break, so it need not be looked through: it may be long, and in pieces. */
+  /** Set if the data has no line break, so that it need not be searched for one: it may be long. */
   isOneLine?: true;
 }

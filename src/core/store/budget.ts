@@ -1,6 +1,6 @@
 /**
- * The limits of keys, people and teams beside their organization's plan (docs/design/usage.md, Budgets). The ledger counts them
- * (ledger.ts); an administrator sets them here.
+ * The limits of keys, people and teams, in addition to those of their organization's plan (docs/design/usage.md,
+ * Budgets). The ledger counts them (ledger.ts); an administrator sets them here.
  */
 import type { LimitMet } from "../inference/fault.ts";
 import { noLimits, type PlanLimits } from "./plan.ts";
@@ -8,14 +8,14 @@ import { noLimits, type PlanLimits } from "./plan.ts";
 /** The kinds of subjects that have limits. */
 export type LimitedBy = LimitMet["limitedBy"];
 
-/** Whose limit it is, and for which models; absent: for all. */
+/** Whose limit it is, and for which models (absent: for all). */
 export interface Limited {
   limitedBy: LimitedBy;
-  /** A pattern: a public model id, or `prefix/*`. */
+  /** A public model id, or `prefix/*`. */
   models?: string;
 }
 
-/** Without what else it has. */
+/** A copy with these two fields alone. */
 export const limitedOf = ({ limitedBy, models }: Limited): Limited => ({
   limitedBy,
   ...(models !== undefined && { models }),
@@ -26,20 +26,20 @@ export function matchesModel(pattern: string, model: string): boolean {
 }
 
 export const narrowest: readonly LimitedBy[] = ["key", "person", "team", "organization"];
-/** A model, then its prefixes, then all models. */
+/** Sorts limits by their models: a single model, then prefixes, then all models. */
 const breadth = (models = "/*") => (models.endsWith("/*") ? 1 / models.length : 0);
 
-/** Orders limits of one request: the narrowest, which is the easiest to raise, comes first. */
+/** Compares two limits of one request: the narrowest, which is the easiest to raise, sorts first. */
 export const narrowestFirst = (one: Limited, other: Limited): number =>
   narrowest.indexOf(one.limitedBy) - narrowest.indexOf(other.limitedBy) || breadth(one.models) - breadth(other.models);
 
-/** Limits in the nanos of a plan. Null means no limit. */
+/** Limits in the units of a plan's, such as nanos. Null: no limit. */
 export type Budget = PlanLimits;
 
 const { name: _, ...unlimited } = noLimits;
 export const noBudget: Budget = Object.freeze(unlimited);
 
-/** The limits in the order in which the ledger takes them. */
+/** The names of the limits in the order of the ledger's arrays. */
 export const budgetNames = [
   "session",
   "week",

@@ -1,5 +1,5 @@
 /**
- * CALENDARS: an organization's weeks and months may begin by the clocks of a time zone. Only the store knows when they do
+ * CALENDARS: an organization's weeks and months may begin by the clocks of a time zone. Only the store computes when
  * (docs/design/usage.md, Calendars).
  */
 export const weekDays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const;
@@ -12,10 +12,13 @@ export interface Calendar {
   monthStarts: number;
 }
 
-/** Where a window would have begun that is shorter than others, because the calendar changed; null: it is whole. */
+/**
+ * When a window that is shorter, because the calendar changed, would have begun in its full length; null: it has its
+ * full length.
+ */
 export type WholeStart = number | null | undefined;
 
-/** A limit in such a window: its share, rounded up to a whole nano. Pure. */
+/** The limit of a shortened window: its share of the whole limit, rounded up to a whole nano. Pure. */
 export function inProportion(limit: number | null, starts_ms: number, ends_ms: number, whole: WholeStart) {
   if (limit === null || whole == null) return limit;
   const [length, wholeLength] = [BigInt(ends_ms - starts_ms), BigInt(ends_ms - whole)];

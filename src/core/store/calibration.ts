@@ -1,26 +1,26 @@
 /**
- * Estimates that are learned from the reports of engines: how many tokens the input of a model has, and the output of a
- * route. They survive a restart, and nodes share them. No charge depends on them alone.
+ * Estimates that are learned from the reports of engines: how many tokens the input of a model has, and how many the
+ * output of a route. They survive a restart, and nodes share them. No charge depends on them alone.
  */
 
 export interface InputRatio {
   /** Tokens per byte of the body's text, over all recent inputs together, so that charges by it are right in total. */
   ratio: number;
-  /** The mean distance of single inputs from the ratio. */
+  /** The mean distance of single inputs from `ratio`. */
   spread: number;
   /** The bytes of those inputs, older ones weighted less: the weight of the ratio. */
   bytes: number;
-  /** The tokens without any text: those of the chat template, and those that an engine adds. */
+  /** The tokens of a request without any text: those of the chat template, and those that an engine adds. */
   template: number;
 }
 
-/** Sums over complete answers. Older ones fade, so they need not be whole numbers. */
+/** Sums over complete answers. Older answers count less, so the sums need not be whole numbers. */
 export interface OutputSums {
   /** The tokens of a route's answers that were streamed part by part. */
   tokens: number;
   deltas: number;
   codeUnits: number;
-  /** The tokens of text, however it was sent. Each script on a route has an entry of its own. */
+  /** The tokens of text, streamed or not. Each script (as in alphabet) on a route has an entry of its own. */
   textTokens: number;
   textCodeUnits: number;
 }
@@ -33,10 +33,7 @@ export interface Calibrations {
 }
 
 export interface CalibrationTable<Entry> {
-  /**
-   * Returns the entries that were written last, at most this many, the oldest of them first. The reader decides which
-   * are plausible.
-   */
+  /** The entries that were written last, at most this many, oldest first. The reader decides which are plausible. */
   read(names_max: number): Promise<[name: string, entry: Entry][]>;
   /**
    * Writes all or none. The last writer wins: nodes that serve the same engine learn much the same, and a node writes

@@ -1,14 +1,16 @@
-/** A change of a thing that is kept (postgres/change.ts). */
+/** A change of a stored thing that has versions (postgres/change.ts). */
 
-/** `version`: the one that the thing must still have; absent or null: any. */
+/** `version`: the version that the thing must still have; absent or null: any. */
 export interface VersionedChange {
   id: string;
-  /** As the audit log records it. */
+  /** The person or token that makes the change, as the audit log records it. */
   actor: string;
   version?: number | null | undefined;
 }
 
-/** It has changed since the version that the caller read: as it is now. */
+/**
+ * The result of a change to a thing that has changed since the version that the caller read: the thing as it is now.
+ */
 export interface Stale<Thing> {
   stale: Thing;
 }

@@ -1,7 +1,7 @@
 /**
- * The directory: organizations, their keys, and their history. The hot path asks one question, `credential`; administration is
- * another interface (src/admin/store). Implemented by `postgres` (one SQL for Postgres and PGlite). A denial is a value (null,
- * or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
+ * The directory: organizations, their keys, and their history. Requests need one query of it, `credential`;
+ * administration has another interface (src/admin/store). Implemented by `postgres` (one SQL for Postgres and PGlite).
+ * A denial is a value (null, or a named refusal); a thrown error is an outage. Instants are Dates (UTC, milliseconds).
  */
 
 import type { RatesOverPlan } from "./over-plan.ts";
@@ -10,16 +10,16 @@ import type { RateSubject } from "./rates.ts";
 export const scopes = ["models:read", "inference:create", "usage:read"] as const;
 export type Scope = (typeof scopes)[number];
 
-/** An organization, as far as the requests of its callers need it. */
+/** The fields of an organization that its callers' requests need. */
 export interface CallerOrganization {
   /** `org_` + UUIDv7 hex. */
   id: string;
   slug: string;
   name: string;
   status: OrganizationStatus;
-  /** The name of a plan of the catalog; null if it was removed (inference answers 402). */
+  /** The name of a plan of the catalog; null if the plan was removed (inference then gets 402). */
   plan: string | null;
-  /** False: no text of a request or an answer is stored. */
+  /** False: no text of its requests and answers is stored. */
   keepsContent: boolean;
 }
 
@@ -28,8 +28,9 @@ export const organizationStatuses = ["active", "suspended", "closed"] as const;
 export type OrganizationStatus = (typeof organizationStatuses)[number];
 
 /**
- * A use is recorded before it is served if the last recorded one is older than this, and an unused key ends this much
- * later than its organization says. So no key ends too early, even if a later record of its use is lost.
+ * A use is recorded before the request is served if the last recorded one is older than this, and an unused key ends
+ * this much later than its organization's policy says. So no key ends too early, even if a later record of its use is
+ * lost.
  */
 export const useNoted_ms = 3_600_000;
 
@@ -41,7 +42,7 @@ export interface NewSecret {
   suffix: string;
 }
 
-/** A key, as far as authentication needs it. */
+/** The fields of a key that authentication needs. */
 export interface CredentialKey {
   /** `key_` + UUIDv7 hex; stays through rotations. */
   id: string;
@@ -49,7 +50,7 @@ export interface CredentialKey {
   scopes: Scope[];
   /** Public model ids; null allows all. */
   models: string[] | null;
-  /** Addresses and networks of its clients; null allows all. */
+  /** Addresses and networks from which clients may use it; null allows all. */
   allowFrom: string[] | null;
   expiresAt: Date | null;
   revokedAt: Date | null;
@@ -59,34 +60,39 @@ export interface CredentialKey {
 /** Everything that authentication needs to know, from one indexed look-up. */
 export interface Credential {
   key: CredentialKey;
-  /** `expiresAt`: the exact end of a rotation's grace period. */
+  /** `expiresAt`: the exact end of the grace period after a rotation. */
   secret: { createdAt: Date; expiresAt: Date | null; revokedAt: Date | null };
-  /** The person whose key it is; null: it is the organization's. */
+  /** The person who owns the key; null: the organization owns it. */
   person: KeyPerson | null;
-  /** When the organization's policies end this secret (too old) and the key (unused); null: never. */
+  /** When the organization's policies end this secret (by age) and the key (by disuse); null: never. */
   ends: { lifetimeAt: Date | null; unusedAt: Date | null };
   organization: CallerOrganization;
-  /** The names of the key's team and person, for the words of a refusal; null: it has none, or the name is not known. */
+  /**
+   * The names of the key's team and person, for messages of refusals; null: there is none, or its name is not known.
+   */
   names?: { team: string | null; person: string | null };
-  /** The limits of the key, of its person and of its team, and those for models, if there are any, raises included. The narrowest first. */
+  /**
+   * The limits per minute of the key, its person and its team, with their raises, and those for single models. The
+   * narrowest first.
+   */
   rates: readonly RateSubject[];
-  /** The limits of a minute in the place of the plan's; absent or null: the plan's alone. */
+  /** The organization's limits per minute that replace the plan's; absent or null: none do. */
   overPlan?: RatesOverPlan | null;
-  /** The store's clock at the look-up. It decides about expiry, and never a node's clock. */
+  /** The store's clock at the look-up, which decides about expiry; a node's clock never does. */
   readAt: Date;
 }
 
-/** `sign-in`: a device by which a person signed in. `jwt`: the identity tokens of a person. */
+/** The kinds of keys. `sign-in`: a device on which a person signed in. `jwt`: the identity tokens of a person. */
 export const keyKinds = ["key", "sign-in", "jwt"] as const;
 export type KeyKind = (typeof keyKinds)[number];
 
-/** The person of a key, as far as the key depends on the person. */
+/** The facts about a key's person on which the key depends. */
 export interface KeyPerson {
   /** `per_` + UUIDv7 hex. */
   id: string;
   kind: KeyKind;
   suspendedAt: Date | null;
-  /** Tokens that were issued before this instant do not count; null: all do. */
+  /** Tokens that were issued before this instant are invalid; null: none is. */
   notBefore: Date | null;
   /** When the issuer last confirmed the person. */
   confirmedAt: Date;
@@ -103,5 +109,5 @@ export interface Directory {
   touch(uses: ReadonlyMap<string, string>, how?: "certain"): Promise<void>;
 }
 
-/** The actor, as the audit log records it. */
+/** The name of an actor in the audit log. */
 export type Actor = string;

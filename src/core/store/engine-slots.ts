@@ -3,47 +3,49 @@
  * renews them by exchanges, and begins no more requests than it holds: docs/routing.md, One limit for all nodes.
  */
 
-/** A count for each part of a limit: the common one, and the one that is kept for quiet organizations. */
-export interface Parts {
+/**
+ * A number of requests in each part of a limit: the common part, and the one that is reserved for quiet organizations.
+ */
+export interface SlotCounts {
   common: number;
   reserved: number;
 }
 
 /** The request of one process in an exchange. */
 export interface SlotsAsked {
-  /** The name of this process's share, never used again. */
+  /** The name of this process's share, which is used once. */
   name: string;
-  /** It rises with each exchange of the name, so that a late one changes nothing. */
+  /** The number of the exchange, which rises with each of this name, so that a late one changes nothing. */
   number: number;
-  /** The limit as this process has it configured. The smallest of the fleet holds. */
-  limits: Parts;
-  /** The process begins nothing beyond these until it has the answer. */
-  held: Parts;
-  /** The requests that run, and those that wait. */
-  wanted: Parts;
-  /** The sum of the weights of the organizations that wait; at least 1. */
+  /** The limit that this process has configured. The smallest of the fleet's applies. */
+  limits: SlotCounts;
+  /** The slots that the process holds; it begins nothing beyond them until it has the answer. */
+  held: SlotCounts;
+  /** The running and the waiting requests of the process. */
+  wanted: SlotCounts;
+  /** The sum of the weights of the organizations with waiting requests; at least 1. */
   weight: number;
 }
 
 export interface SlotsGranted {
-  /** The process holds these now; never fewer than it reported as held. */
-  held: Parts;
-  /** The slots that it should hold. It gives back the rest as soon as its requests end. */
-  target: Parts;
+  /** The slots that the process holds now; never fewer than it reported as held. */
+  held: SlotCounts;
+  /** The slots that the process should hold. It gives back the rest as soon as its requests end. */
+  target: SlotCounts;
   /** The number of processes that share the limit. */
   processes: number;
-  /** Whether another process has fewer than it should. */
+  /** Whether another process has fewer slots than it should. */
   isShort: boolean;
 }
 
 export interface EngineSlots {
   /** Rejects if the store is away, or if the exchange came too late. */
   exchange(engine: string, asked: SlotsAsked): Promise<SlotsGranted>;
-  /** Gives everything back. */
+  /** Gives back all slots. */
   leave(engine: string, name: string): Promise<void>;
 }
 
-/** The store gives the slots of a process to others if it has not heard from it for so long. */
+/** After so long without an exchange, the store gives the slots of a process to others. */
 export const slots_lease_ms = 3_000;
-/** A process begins nothing this long after it began its last exchange that was answered. */
+/** A process begins no request later than this after the start of its last exchange that was answered. */
 export const slots_fence_ms = 2_000;

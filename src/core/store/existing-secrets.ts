@@ -1,6 +1,6 @@
-/** The secrets of keys that exist, in pieces, for a node that has just started and has none of them yet. */
+/** Reads the secrets of keys that exist, in pieces, for a node that has just started. */
 
-/** The bytes of a hash that stand for the whole hash. */
+/** How many first bytes of a hash stand for the whole hash. */
 export const fingerprint_bytes = 8;
 
 export interface ExistingSecretsPiece {
@@ -11,6 +11,6 @@ export interface ExistingSecretsPiece {
 }
 
 export interface ExistingSecretsStore {
-  /** The keys that were created last come first. Revoked ones are left out. */
+  /** Reads a piece. The keys that were created last come first. Revoked ones are left out. */
   piece(from: string | null): Promise<ExistingSecretsPiece>;
 }

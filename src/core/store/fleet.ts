@@ -1,6 +1,6 @@
 /** The processes of the fleet, as each reports itself every few seconds: docs/operating.md, The fleet. */
 
-/** The start of a node. Its workers share it. */
+/** The identity of a node from one start to the next. Its workers share it. */
 export interface NodeIdentity {
   /** A UUID. */
   id: string;
@@ -9,7 +9,7 @@ export interface NodeIdentity {
 
 export interface ProcessReport extends ReportDetails {
   node: NodeIdentity;
-  /** 0: the process is the whole node. */
+  /** The number of the worker; 0: the process is the whole node. */
   worker: number;
   /** The host and the port where the node serves. */
   name: string;
@@ -22,34 +22,36 @@ export interface ReportDetails {
   /** The number of processes that the node should have. */
   workersWanted: number;
   isDraining: boolean;
-  /** The conditions of exact admission that fail, in words. Empty: the process is ready. */
+  /** The conditions of readiness that are not met, in words. Empty: the process is ready. */
   problems: string[];
   figures: Figures;
-  /** When the certificate that clients are shown expires (RFC 3339); null: none is. Reports of 0.2.0 don't have it. */
+  /**
+   * When the certificate that clients are shown expires (RFC 3339); null: there is none. Absent in reports of 0.2.0.
+   */
   certificateExpiresAt?: string | null;
-  /** At most `engines_max`. */
+  /** The engines, at most `engines_max`. */
   engines: EngineSeen[];
-  /** The number of further engines. */
+  /** The number of engines that are not in `engines`. */
   enginesLeftOut: number;
 }
 
-/** The rates are those of requests that ended in the last half minute. */
+/** The figures of one process. Rates are those of requests that ended in the last half minute. */
 export interface Figures {
   inputTokensPerSecond: number;
   outputTokensPerSecond: number;
   requestsPerSecond: number;
   failuresPerSecond: number;
-  /** Requests with a hold on usage. */
+  /** The requests with a hold on usage. */
   running: number;
-  /** Requests that wait for room at an engine. One may wait for several engines, and counts at each. */
+  /** The requests that wait for slots at engines. One may wait for several engines, and counts at each. */
   waiting: number;
   /** How long the requests that ended in the last half minute waited for their first part. */
   firstParts: FirstParts[];
 }
 
-/** The number of requests whose first part came within this time, and not within a shorter one of the list. */
+/** The number of requests whose first part came within this time, and not within a shorter time of the list. */
 export interface FirstParts {
-  /** Null: longer than all others of the list. */
+  /** Null: longer than all other times of the list. */
   within_s: number | null;
   requests: number;
 }
@@ -57,21 +59,21 @@ export interface FirstParts {
 /** An engine as one process sees it. */
 export interface EngineSeen {
   upstream: string;
-  /** The address, where the name of the upstream has several. */
+  /** The address, if the host name of the upstream has several. */
   replica: string | null;
-  /** The number of routes to it in each state. */
+  /** The number of routes to the engine in each state. */
   states: Record<string, number>;
-  /** In flight. */
+  /** The requests in flight. */
   requests: number;
   tokens: number;
   waiting: number;
-  /** The most requests that the process may have there now; null: no limit. Reports of 0.1 don't have it. */
+  /** The most requests that the process may have there now; null: no limit. Absent in reports of 0.1. */
   requests_max?: number | null;
 }
 
 export const engines_max = 256;
 
-/** Two limits together; null: no limit. */
+/** The sum of two limits; null (no limit) if either is null. */
 export function limitSum(one: number | null, other: number | null): number | null {
   return one === null || other === null ? null : one + other;
 }
@@ -85,11 +87,11 @@ export interface FleetReports {
   /** Replaces the last report of this process. */
   report(report: ProcessReport): Promise<void>;
   /**
-   * The processes of the fleet that were not silent at this one's last report, with itself. A process that has never
-   * reported knows of none but itself.
+   * The number of processes of the fleet that were not silent at this one's last report, with itself. A process that
+   * has never reported knows only itself.
    */
   processes(): number;
-  /** The process stops. */
+  /** Removes the report of a process that stops. */
   leave(node: NodeIdentity, worker: number): Promise<void>;
   /** Removes the reports that are older than this. */
   forget(age_ms: number): Promise<void>;
@@ -102,5 +104,5 @@ export interface Fleet {
 
 export const processes_max = 2_000;
 
-/** A process that has not reported for so long is silent: five reports did not come. */
+/** A process is silent if it has not reported for this long: five reports are missing. */
 export const silent_ms = 10_000;

@@ -1,21 +1,21 @@
 /** The ids of stored things as they are shown: a prefix and 32 hex digits, nearly always of a UUIDv7, which sorts by time. */
 export type IdPrefix = "org_" | "key_" | "lim_" | "mem_" | "op_" | "per_" | "req_" | "resp_" | "team_";
 
-/** The UUID inside an id, with dashes, as Postgres takes it; null if the text is no such id. */
+/** The UUID inside an id, with dashes, as Postgres takes it; null if the text is no id with this prefix. */
 export function uuidOf(id: string, prefix: IdPrefix): string | null {
   const hex = id.startsWith(prefix) ? id.slice(prefix.length) : "";
   if (!/^[0-9a-f]{32}$/.test(hex)) return null;
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The UUID inside an id that was made here. Throws a TypeError for any other. */
+/** The UUID inside an id that this service made. Throws a TypeError for any other text. */
 export function bare(id: string, prefix: IdPrefix): string {
   const uuid = uuidOf(id, prefix);
   if (uuid === null) throw notAnId(id, prefix);
   return uuid;
 }
 
-/** The same as digits alone, which Postgres accepts too. */
+/** As `bare`, without dashes, which Postgres accepts too. */
 export function hexOf(id: string, prefix: IdPrefix): string {
   if (!(id.startsWith(prefix) && id.length === prefix.length + 32 && lastDigits.test(id))) throw notAnId(id, prefix);
   return id.slice(prefix.length);
@@ -31,5 +31,5 @@ export function idOf(uuid: string, prefix: IdPrefix): string {
   return prefix + uuid.replaceAll("-", "");
 }
 
-/** Nothing may follow it. */
+/** The last possible UUID. */
 export const uuid_max = "ffffffff-ffff-ffff-ffff-ffffffffffff";

@@ -1,18 +1,18 @@
 /**
  * The ledger: holds of running requests, and records of ended ones. Postgres decides (docs/design/metering.md, Who
- * decides); this is the interface to it. Commands are sent in batches, and each answer is in its command's place. A
- * batch that rejects is sent again, and every verb is idempotent by request id. A refused command never fails its
+ * decides); this is the interface to it. Commands are sent in batches, and answers come in the order of the commands. A
+ * batch that rejects is sent again, and every command is idempotent by request id. A refused command never fails its
  * batch. Amounts are nanos of the currency, whole numbers, exact to 10^15. Tokens are whole numbers.
  */
 import type { Prices } from "../inference/model.ts";
 import type { RejectedReport, Usage } from "../inference/usage.ts";
 import type { Limited, LimitedBy } from "./budget.ts";
-import type { Lost } from "./lost.ts";
+import type { RecordedLosses } from "./lost.ts";
 import type { ReportQuery, UsageReport } from "./report.ts";
 
-/** Units are exact up to here, also in sums. */
+/** The largest amount. Sums of amounts up to it are exact. */
 export const nanos_max = 1e15;
-/** The most that one window takes, whatever its limit: beyond it, no total could be read exactly. */
+/** The most that one window takes, whatever its limit: above it, totals could not be read exactly. */
 export const window_nanos_max = Number.MAX_SAFE_INTEGER;
 
 export const meteredOperations = [
@@ -44,18 +44,18 @@ export interface WindowReading {
   held: number;
   startsAt: Date;
   resetAt: Date;
-  /** The calendar changed: the window is shorter than others, and its limit in proportion. */
+  /** Set if the window is shorter than others, because the calendar changed; its limit is in proportion. */
   isShort?: true;
 }
 export type WindowReadings = Record<WindowKind, WindowReading>;
 
 /**
- * The limits and the use of a key, its person or its team at the instant of a decision, or those of one of them or of the
- * organization for a pattern of models. The ledger does not count rates.
+ * The limits and the use of a key, its person or its team at the instant of a decision; or those of one of them, or of
+ * the organization, for a pattern of models. The ledger does not count rates.
  */
 export interface SubjectReading {
   subject: LimitedBy;
-  /** A public model id, or `prefix/*`. */
+  /** A public model id, or `prefix/*`; absent: all models. */
   models?: string;
   windows: WindowReadings;
   concurrentRequests: number | null;
@@ -74,16 +74,16 @@ export interface ExtraReading {
 export interface UsageReading {
   windows: WindowReadings;
   extra: ExtraReading;
-  /** The requests that are open, and how many may be: that of the given limits, or of a raise. */
+  /** The number of open requests, and the limit on it: the given one, or the raised one. */
   running: number;
   concurrentRequests: number | null;
-  /** The store's clock. */
+  /** The store's clock at the reading. */
   at: Date;
 }
 
 /** Facts that every record has, whatever the outcome of its request. */
 export interface RequestFacts {
-  /** `req_` + UUIDv7 hex. A batch has at most one command with it. */
+  /** `req_` + UUIDv7 hex. A batch has at most one command for a request. */
   requestId: string;
   organizationId: string;
   keyId: string;
@@ -92,9 +92,9 @@ export interface RequestFacts {
   model: string;
   stream: boolean;
   prices: Prices;
-  /** The number of inputs, for operations that take several. */
+  /** The number of inputs, for operations that take several; absent: one. */
   inputs?: number;
-  /** It came with an idempotency key: if its node is gone it costs nothing, and its repeat pays. */
+  /** Set if the request came with an idempotency key: if its node is gone it costs nothing, and its repeat pays. */
   isRepeatable?: true;
 }
 
@@ -104,41 +104,41 @@ export interface Admit extends RequestFacts {
   /** An upper estimate of the input, at the highest input price. */
   inputNanos: number;
   /**
-   * The output step, and the least to which it may shrink if a window has less left; both in tokens at the output
-   * price.
+   * An output step, and the least to which it may be cut if a window has less left; both in tokens at the output price.
    */
   outputTokens: number;
   outputTokens_min: number;
   lease_ms: number;
 }
 /**
- * It carries the new total, so that a command that is sent twice adds nothing. As much of it is granted as there is
- * room for. If limits were lowered, that may be less than is held: then everything above the least that it needs is
- * given back.
+ * Changes a hold to a new total, so that a command that is sent twice adds nothing. As much is granted as there is room
+ * for. If limits were lowered, that may be less than is held: everything above `nanosTotal_min` is then given back.
  */
 export interface Grow {
   verb: "grow";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … for one request. A command that arrives twice, or after a later one, takes nothing back. */
+  /**
+   * The number of this growth of the request's hold: 1, 2, …. A command that arrives twice or late takes nothing back.
+   */
   number: number;
   limits: UsageLimits;
   nanosTotal: number;
-  /** A total below this is of no use: then the answer is `full`. */
+  /** A smaller total would be of no use: the answer to it is `full`. */
   nanosTotal_min: number;
 }
-/** Absolute counts that only rise. It extends the lease of a row that exists. */
+/** Records the use so far: absolute counts that only rise. Extends the lease of an open request. */
 export interface Checkpoint {
   verb: "checkpoint";
   requestId: string;
   organizationId: string;
-  /** 1, 2, … for one request. A checkpoint that arrives after a later one changes no count. */
+  /** 1, 2, … for each request. A checkpoint that arrives after a later one changes no count. */
   number: number;
   usage: Usage;
   lease_ms: number;
 }
 export type Outcome = "completed" | "cancelled" | "failed" | "refused";
-/** Ends a request. If it was never admitted, its record keeps a late admission from running. */
+/** Ends a request. If it was never admitted, its record prevents a late admission. */
 export interface Settle extends RequestFacts {
   verb: "settle";
   limits: UsageLimits;
@@ -155,7 +155,7 @@ export interface Settle extends RequestFacts {
     upstream: string;
     attempts: number;
     firstPart_ms: number | null;
-    /** Each attempt. Left out if there was one, at an engine that its upstream's name identifies. */
+    /** The attempts. Left out if there was one, at an engine that is identified by its upstream's name. */
     tried?: readonly {
       upstream: string;
       replica?: string;
@@ -172,14 +172,14 @@ export interface Settle extends RequestFacts {
 export type Command = Admit | Grow | Checkpoint | Settle;
 
 export interface Granted {
-  /** The nanos held in all. */
+  /** The total of nanos held. */
   nanos: number;
   outputTokens: number;
   source: BillingSource;
   windows: WindowReadings;
-  /** The key, its person and its team, and limits for the model, where there are any. */
+  /** The key, its person and its team, if they have limits, and limits for the model. */
   subjects?: SubjectReading[];
-  /** The key's team, with limits or without; left out if it has none. */
+  /** The key's team, whether it has limits or not; absent: it has none. */
   teamId?: string;
   /** The store's clock at the decision. */
   at: Date;
@@ -191,24 +191,24 @@ export type AdmitAnswer =
       answer: "concurrency";
       windows: WindowReadings;
       subjects?: SubjectReading[];
-      /** The organization's limit, where another one counts in the place of its plan's. */
+      /** The organization's own limit, if it has one that replaces its plan's. */
       concurrentRequests?: number | null;
       at: Date;
     }
-  /** There is a record with this id already. */
+  /** The request has a record already. */
   | { answer: "over" }
-  /** There is no such organization. */
+  /** There is no organization with this id. */
   | { answer: "unknown" };
 /**
- * The organization's windows in which the least hold has no room beside settled use (`exhausted`), or only beside what
- * others hold (`reserved`); the one that resets last first. Empty if only others of the subjects lack room.
+ * The organization's windows that lack room for the least hold: because of settled use (`exhausted`), or only because
+ * of what others hold (`reserved`). The one that resets last comes first. Empty if only other subjects lack room.
  */
 export interface Shortage {
   kinds: WindowKind[];
   windows: WindowReadings;
   subjects?: SubjectReading[];
   extra: ExtraReading;
-  /** The time zone of the organization's calendar; absent: it has none. */
+  /** The time zone of the organization's calendar; absent: UTC. */
   zone?: string;
   at: Date;
 }
@@ -228,7 +228,7 @@ export type CheckpointAnswer = { answer: "extended" } | { answer: "gone" };
 export type SettleAnswer =
   | { answer: "settled"; charged: number; uncharged: number }
   /**
-   * Another node had recovered the request, and its record had less. The rest is booked by an entry of its own, once
+   * Another node had recovered the request, and had recorded less. The rest is charged by an entry of its own, once
    * (docs/design/metering.md, Rule 5: Settle exactly once).
    */
   | { answer: "late"; entryId: string; charged: number; uncharged: number }
@@ -241,29 +241,27 @@ export type AnswerOf<C extends Command> = C extends Admit
     : C extends Checkpoint
       ? CheckpointAnswer
       : SettleAnswer;
-export type Answer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
+export type LedgerAnswer = AdmitAnswer | GrowAnswer | CheckpointAnswer | SettleAnswer;
 
 export interface Ledger {
-  /** One transaction; resolves when it is durable. Commands of one request id are carried out in order. */
-  run(commands: readonly Command[]): Promise<Answer[]>;
+  /** Carries out the commands in one transaction, those of one request in order. Resolves when it is durable. */
+  run(commands: readonly Command[]): Promise<LedgerAnswer[]>;
   /**
-   * Settles holds whose lease has lapsed, at most `limit`, marked `recovered`. It settles none if the store's clock
-   * reads something that it may not. Leases that end later than they could, because the clock was set back, are
-   * shortened. Rejects if the store is away.
+   * Settles holds whose lease has lapsed, at most `limit`, and marks them `recovered`. Settles none if the store's
+   * clock is outside `clock`. Leases that end later than they could, because the clock was set back, are shortened.
+   * Rejects if the store is away.
    */
   recover(limit: number, clock?: ClockRange): Promise<Recovered>;
-  /**
-   * The windows in force now. An idle session reads used 0 and a reset five hours from now. Rejects for an unknown id.
-   */
+  /** The current windows. An idle session has used 0 and resets in five hours. Rejects for an unknown id. */
   windows(organizationId: string, limits: UsageLimits): Promise<WindowReadings>;
   /** The limits and the use of this key, its person and its team, if they have limits, and those for models. */
   budgets(organizationId: string, keyId: string): Promise<SubjectReading[]>;
-  /** The same and more, for operators. */
+  /** All that the organization has in use, for operators. */
   reading(organizationId: string, limits: UsageLimits): Promise<UsageReading>;
   receipt(organizationId: string, requestId: string): Promise<Receipt | null>;
-  /** Finds a request of any organization: for operators, never for a key. */
+  /** The receipt of a request of any organization: for operators, never for a key. */
   receiptOfAny(requestId: string): Promise<Receipt | null>;
-  /** Reads what was recorded since the last time, and adds it to the roll-ups. One node of the fleet does it. */
+  /** Adds the records since the last time to the roll-ups. One node of the fleet does it. */
   rollUp(): Promise<void>;
   /**
    * Rolls up, compares the windows and days that may have changed, and seals those that have ended. One node of the
@@ -271,46 +269,46 @@ export interface Ledger {
    */
   audit(): Promise<Audit>;
   /**
-   * Compares all totals and roll-ups of a year with the sums that they must equal; empty if they agree. For sealed
-   * windows and days the seal counts; a full check reads all records instead, and compares them with what the chain of
-   * the audit log says about them. Rejects while another full check is under way.
+   * Compares all totals and roll-ups of a year with the sums that they must equal; empty if they agree. Of sealed
+   * windows and days only the seal is compared; a full check reads all records instead, and compares them with what the
+   * chain of the audit log says about them. Rejects while another full check runs.
    */
   check(isFull?: boolean): Promise<LedgerDifference[]>;
   /** The windows and days that a check trusts unless it is full. */
   sealed(): Promise<Sealed>;
-  /** Confirmed settlements that the store no longer had. */
-  lost(): Promise<Lost>;
+  /** Settlements that were confirmed and that the store no longer has. */
+  lost(): Promise<RecordedLosses>;
   /** The store's clock. */
   now(): Promise<Date>;
-  /** The usage of a span by groups. It equals the records at one instant. */
+  /** The usage of a span by groups. It equals the sum of the records at one instant. */
   report(query: ReportQuery): Promise<UsageReport>;
   /**
-   * Sets a new anchor for weeks and months, from the end of the running month on. Returns that instant; null if there
+   * Sets a new anchor for weeks and months, from the end of the current month on. Returns that instant; null if there
    * is no such organization.
    */
   setAnchor(organizationId: string, anchorAt: Date): Promise<Date | null>;
   /**
-   * A compensating entry of an operator: adds nanos to one current window, or takes some away, down to zero. Returns
-   * what was added; null if there is no such organization, or no session is open. `entryId` has the form of a request
-   * id; sent twice, it counts once.
+   * An operator's compensating entry: adds nanos to one current window, or takes some away, down to zero. Returns the
+   * amount added; null if there is no such organization, or no session is open. `entryId` has the form of a request id;
+   * sent twice, it counts once.
    */
   adjust(entryId: string, organizationId: string, kind: WindowKind | "extra", nanos: number): Promise<number | null>;
   /**
-   * Makes room for the records of coming months, and drops those that are no longer kept, without keeping anybody
-   * waiting.
+   * Creates the partitions for the records of coming months, and drops those that are no longer kept. Makes nobody
+   * wait.
    */
   maintain(): Promise<Upkeep>;
   close(): Promise<void>;
 }
 
-/** The readings that the store's clock may have if nobody has set it. */
+/** The earliest and latest reading that the store's clock may have if nobody has set it. */
 export interface ClockRange {
   earliest: Date;
   latest: Date;
 }
 
 export interface Recovered {
-  /** The number of holds. */
+  /** The number of settled holds. */
   settled: number;
   /** The store's clock. */
   at: Date;
@@ -319,14 +317,14 @@ export interface Recovered {
 export interface Upkeep {
   /** The coming months that have a partition for their records. */
   monthsAhead: number;
-  /** The work that could not be done because another session held a lock. The next run tries again. */
+  /** The tasks that were not done because another session held a lock. The next run tries again. */
   putOff: string[];
 }
 
 export interface Audit {
   /** The differences that this check found; empty if another node checked. */
   differences: LedgerDifference[];
-  /** The number that the last check of any node found. */
+  /** The number of differences that the last check of any node found. */
   differing: number;
   /** The ended windows that are not sealed yet. */
   sealsBehind: number;
@@ -342,26 +340,29 @@ export interface Sealed {
 }
 
 export interface LedgerDifference {
-  /** Null for `pass`, `chain` and the totals of all organizations, which belong to none. */
+  /** Null for `pass`, `chain` and the totals of all organizations. */
   organizationId: string | null;
-  /** The UUID of the key, member or team of that organization, or of limits for models; null for the organization itself. */
+  /**
+   * The UUID of the key, member or team of the organization, or of limits for models; null for the organization itself.
+   */
   subjectId: string | null;
   /**
-   * `extra` is the extra usage of a billing month. `running` counts open requests, and has no window. `hour` and `day`
-   * are the roll-ups of a day, by hours and as a whole, and `total` the totals of a month, beside its days. `pass` are the
-   * records that an entry of the audit log vouches for. `chain` says that the log's chain is broken after an entry.
+   * The sum that differs. `extra`: the extra usage of a billing month. `running`: the number of open requests, which
+   * has no window. `hour`, `day`: the roll-ups of a day by hours and as a whole. `total`: the totals of a month,
+   * against its days. `pass`: the records that an entry of the audit log attests. `chain`: the log's chain is broken
+   * after an entry.
    */
   kind: WindowKind | "extra" | "running" | "hour" | "day" | "total" | "pass" | "chain";
-  /** The instant at which the entry of the audit log was written, for `pass` and `chain`. */
+  /** The start of the window or day; for `pass` and `chain`, when the entry of the audit log was written. */
   startsAt: Date | null;
   /** The number of the entry of the audit log, for `pass` and `chain`. */
   entry?: number | null;
-  /** The total in the tables, and the sum of the records' charges. */
+  /** The total in the tables, and the sum of charges in the records. */
   used: number;
   recorded: number;
   /**
-   * The total in the tables, and the sum of the running requests' holds (for `running`: their number; for `hour`, `day`
-   * and `total`: the tokens that were rolled up, and those of the records; for `pass`: the number of records then and now).
+   * The total in the tables, and the sum of the running requests' holds. For `running`: their number. For `hour`, `day`
+   * and `total`: the tokens rolled up, and those of the records. For `pass`: the number of records then and now.
    */
   held: number;
   holding: number;
@@ -372,7 +373,7 @@ export interface Receipt {
   requestId: string;
   organizationId: string;
   keyId: string;
-  /** The person whose key it is, with limits or without. */
+  /** The person who owns the key; null: nobody does. */
   personId: string | null;
   operation: Operation;
   model: string;
@@ -384,13 +385,13 @@ export interface Receipt {
   errorCode: string | null;
   recovered: boolean;
   /**
-   * When its own node, which had been cut off, booked what the recovery had not known. Usage and nanos have both. Null if
-   * nothing was.
+   * When the request's own node, which had been cut off, charged what the recovery had not known. Usage and nanos
+   * include both. Null: nothing was charged late.
    */
   settledLateAt: Date | null;
-  /** Whether its answer went on when its client had left. */
+  /** Whether the answer continued when its client had left. */
   detached: boolean;
-  /** The request whose answer it got; it has no record itself, and cost nothing. */
+  /** The request whose answer this one got as its repeat, at no cost; null if it was answered itself. */
   replayOf: string | null;
   usage: Usage;
   /** The number of inputs; null for operations that take one. */
@@ -413,6 +414,6 @@ export interface ReceiptWindow {
   resetAt: Date;
   limit: number | null;
   usedBefore: number;
-  /** The reading right after the settlement; null while it runs. */
+  /** The window's use right after the settlement; null while the request runs. */
   usedAfter: number | null;
 }

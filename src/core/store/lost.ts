@@ -1,6 +1,6 @@
 /**
- * Records that were confirmed to nodes and that the store no longer has: docs/design/metering.md, A store that wakes up
- * in the past.
+ * Records that were confirmed to nodes and that the store no longer has, because it was restored or failed over:
+ * docs/design/metering.md, A store that wakes up in the past.
  */
 
 /** A settlement that the store confirmed. */
@@ -10,8 +10,8 @@ export interface Confirmed {
   charged: number;
 }
 
-/** A server of the store, and its timeline: a replica that takes over begins another one. */
-export interface Place {
+/** A server of the store, and its timeline. A replica that takes over begins a new timeline. */
+export interface StoreServer {
   server: string;
   timeline: number;
 }
@@ -19,33 +19,39 @@ export interface Place {
 export interface Look {
   /** The identity of the database, the same in all its copies. */
   ledgerId: string;
-  /** Null if the server does not say. */
-  place: Place | null;
-  /** Where the database was last seen, if it has moved since and nobody has recorded that. */
-  movedFrom: Place | null;
-  /** Whether the store has the requested record; true if none was requested. */
+  /** The database server; null if it does not name itself. */
+  place: StoreServer | null;
+  /** Where the database was seen before, if it has moved and nobody has recorded that; else null. */
+  movedFrom: StoreServer | null;
+  /** Whether the store has the record in question; true if none was asked about. */
   has: boolean;
 }
 
 export interface LostReceipts {
-  /** One short statement. */
+  /** Asks the store where it is, and whether it has the record of a request. One short statement. */
   look(requestId: string | null): Promise<Look>;
-  /** Returns the receipts that the store does not have and that nobody had recorded as lost. They are recorded now. */
-  compare(confirmed: readonly Confirmed[], place: Place | null): Promise<{ absent: Confirmed[]; noted: Confirmed[] }>;
+  /**
+   * Returns the settlements that the store does not have (`absent`), and those of them that are now recorded as lost
+   * for the first time (`noted`).
+   */
+  compare(
+    confirmed: readonly Confirmed[],
+    place: StoreServer | null,
+  ): Promise<{ absent: Confirmed[]; noted: Confirmed[] }>;
 }
 
-/** A memory beside the store. It may lose entries. */
+/** Remembers confirmed settlements outside the store. It may lose entries. */
 export interface ReceiptMemory {
   remember(ledgerId: string, confirmed: readonly Confirmed[]): Promise<void>;
   recall(ledgerId: string): Promise<Confirmed[]>;
 }
 
 /** The losses that were recorded within a year. */
-export interface Lost {
+export interface RecordedLosses {
   receipts: number;
   nanos: number;
-  /** Null if there is none. */
+  /** When the last loss was noticed; null if there is none. */
   noticedAt: Date | null;
-  /** The last time that the database was found on another server or timeline; null: never. */
+  /** When the database was last found on another server or timeline; null: never. */
   movedAt: Date | null;
 }

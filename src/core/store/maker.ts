@@ -1,4 +1,4 @@
-/** By whose key a response was made. */
+/** The key with which a response was made, and its owners. */
 export interface Maker {
   organizationId: string;
   keyId: string;

@@ -2,7 +2,7 @@
 
 export type NoticeKind = "usage.share_reached" | "organization.suspended" | "key.expiring";
 
-/** A notice to send now. Until its lease ends, only this node has it. */
+/** A notice to send now. Until its lease ends, no other node sends it. */
 export interface DueNotice {
   /** `notice_` + 32 hex digits, by which receivers recognise a repeat. */
   id: string;
@@ -15,7 +15,7 @@ export interface DueNotice {
   /** The number of attempts, this one included. */
   attempts: number;
   url: string;
-  /** Null: it is sealed with a key that is not here. */
+  /** The webhook's secret; null if it is sealed with a key that this node lacks. */
   secret: string | null;
 }
 
@@ -24,10 +24,13 @@ export interface NoticeQueue {
   look(): Promise<void>;
   /** Claims notices that are due, the oldest first. */
   claim(limit: number): Promise<DueNotice[]>;
-  /** `problem` null: it was delivered. `again_ms` null: it is given up. */
+  /**
+   * Records an attempt. `problem` null: the notice was delivered. `again_ms`: the wait until the next attempt; null:
+   * there is none.
+   */
   sent(notice: Pick<DueNotice, "id" | "attempts">, problem: string | null, again_ms: number | null): Promise<void>;
   /** Seals the secrets of webhooks that are in plain text, or sealed with an older key, if there is a key. */
   seal(): Promise<void>;
-  /** Deletes what is older than any window. */
+  /** Deletes notices that are older than any window. */
   forget(): Promise<void>;
 }

@@ -1,23 +1,26 @@
-/** Pages of lists, and repeated creations. */
+/** Types for pages of lists, and for creations that may be repeated. */
 
-/** A page of a list: at most this many, after the one with this id. */
+/** A page of a list: at most `limit` items, after the one with the id `after`. */
 export interface Page {
   after?: string | undefined;
   limit: number;
 }
-/** Only what has used this percentage of a window's limit, or more. */
+/** Filters a list: only subjects that have used at least this percentage of a window's limit. */
 export interface OverShare {
-  over?: number | undefined;
+  overPercent?: number | undefined;
 }
 export interface PageOf<Item> {
   items: Item[];
   hasMore: boolean;
 }
 
-/** The identity of a creation, by which a repeat is recognised: two SHA-256 hashes. */
+/** The identity of a creation, by which its repeat is recognised: two SHA-256 hashes. */
 export interface Repeat {
   keyHash: Uint8Array;
   requestHash: Uint8Array;
 }
-/** `repeated`: the creation is a repeat, with the id of what was created the first time. `reused`: the same key came with something else. */
+/**
+ * `repeated`: the creation is a repeat, with the id of what was created the first time. `reused`: the same key came
+ * with another request.
+ */
 export type Repeated = { repeated: string } | "reused";

@@ -1,7 +1,7 @@
 /** The kinds of people and their roles, and a membership as a rule or an administrator names it (docs/identity.md). */
 import type { Scope } from "./directory.ts";
 
-/** `service`: a workload. */
+/** The kinds of people. `service`: a workload. */
 export const personKinds = ["person", "service"] as const;
 export type PersonKind = (typeof personKinds)[number];
 
@@ -11,7 +11,7 @@ export const serviceRoles = ["viewer", "admin"] as const;
 export const personRoles = [...memberRoles, ...serviceRoles] as const;
 export type PersonRole = (typeof personRoles)[number];
 
-/** The organization by slug or ID, the team by name or ID. */
+/** A membership as it is written: the organization by slug or id, the team by name or id. */
 export interface NamedMembership {
   organization: string | null;
   team: string | null;

@@ -10,7 +10,7 @@ export interface Plan {
   concurrentRequests: number | null;
 }
 
-/** The limits with which the usage of an organization without a plan is read. */
+/** The plan with which the usage of an organization without one is read. */
 export const noLimits: Plan = Object.freeze({
   name: "",
   session: null,
@@ -39,8 +39,8 @@ export interface PlanStore {
   inForce(): Promise<Plan[]>;
   /**
    * Replaces the plans of the earlier file by those of this one, unless the earlier file was changed later.
-   * `fileAge_ms`: how long ago it was changed; null: there is no file, and any file takes precedence. A file that names
-   * plans that were created at run time changes nothing.
+   * `fileAge_ms`: how long ago the file was changed; null: there is no file, and any file takes precedence. Changes
+   * nothing if the file names plans that were created at run time.
    */
   publish(
     plans: readonly Plan[],
@@ -56,21 +56,24 @@ export interface PlanStore {
  */
 export interface LimitStore extends Pick<PlanStore, "inForce"> {
   /**
-   * The changes of limits after the one with this number, and the raises that have ended after `from`, an instant of the
-   * store's clock; null: from now on.
+   * The changes of limits since the one with this number, and the raises that ended since `from`, an instant of the
+   * store's clock; null: only changes from now on.
    */
   changes(since: number | null, from?: Date | null): Promise<ChangedLimits>;
-  /** Calls `changed` after a change on any node, and when one may have been missed. Returns how to stop. */
+  /**
+   * Calls `changed` after a change on any node, and if one may have been missed. Resolves with a function that stops
+   * this.
+   */
   listen(changed: () => void): Promise<() => Promise<void>>;
 }
 
 export interface ChangedLimits {
   /** The number of the last change. */
   number: number;
-  /** The store's clock. */
+  /** The store's clock at the reading. */
   at: Date;
-  /** How long it is until the next raise ends; null: none is in force. */
+  /** The time until the next raise ends; null: none is in force. */
   nextEnd_ms: number | null;
-  /** Ids of organizations, teams and keys; null: any of them may have changed. */
+  /** The ids of the organizations, teams and keys whose limits changed; null: any may have. */
   subjects: readonly string[] | null;
 }

@@ -1,23 +1,23 @@
 /**
- * Sliding rates: a request and its tokens count for the 60 seconds that follow it. The store's clock decides, in whole
+ * Sliding rates: a request and its tokens count for the 60 seconds after it. The store's clock decides, in whole
  * milliseconds, and intervals are half-open: what was taken at t counts until just before t + 60 s. Rules:
  * docs/design/usage.md, Sliding limits; docs/design/metering.md, Sliding limits in stores.
  */
 
 import { type Limited, limitedOf } from "./budget.ts";
 
-/** Limits of a minute. Null means no limit. */
+/** Limits per minute. Null means no limit. */
 export interface RateLimits {
   requestsPerMinute: number | null;
   tokensPerMinute: number | null;
 }
 
 /**
- * A subject that limits a request: its organization, and its key, the key's person and its team if they have limits of
- * their own; and each of them for its model.
+ * A subject with limits that apply to a request: its organization, its key, the key's person or its team; or one of
+ * these for the request's model.
  */
 export interface RateSubject extends Limited {
-  /** That of the subject, or of its limits for models. */
+  /** The id of the subject, or of its limits for models. */
   id: string;
   limits: RateLimits;
 }
@@ -26,26 +26,26 @@ export interface RateRequest {
   organizationId: string;
   requestId: string;
   /**
-   * The subjects, at least one, the narrowest first: the key, its person, its team, the organization. Either all of them count a
-   * request, or none does.
+   * The subjects, at least one, the narrowest first: key, person, team, organization. A request is counted for all of
+   * them or for none.
    */
   subjects: readonly RateSubject[];
   /**
-   * The tokens that the request is expected to take, until they are corrected, and the least with which it may start.
-   * If there is room for something in between, all of the room is taken.
+   * The tokens that the request is expected to take, which are corrected at its end, and the least with which it may
+   * start. If there is room for a number in between, all of it is taken.
    */
   tokens: number;
   tokens_min: number;
 }
 
-/** One limit after a decision, with this request if it was taken. */
+/** The state of one limit after a decision, with this request if it was counted. */
 export interface RateReading {
   limit: number;
   remaining: number;
   /** The time until the whole limit is free again, if nothing more is taken. */
   reset_ms: number;
 }
-/** For each limit, the reading of the subject with the least left. Null: no subject has this limit. */
+/** For each limit, the reading of the subject with the least left. Null: no subject has such a limit. */
 export interface RateReadings {
   requests: RateReading | null;
   tokens: RateReading | null;
@@ -58,8 +58,7 @@ export interface RateTaken {
   answer: "taken";
   readings: RateReadings;
   /**
-   * The request does not run after all, and leaves no trace. Called at most once. Never rejects, and need not be waited
-   * for.
+   * Uncounts the request, which does not run after all. Called at most once. Never rejects, and need not be waited for.
    */
   giveBack(): Promise<void>;
   /**
@@ -67,19 +66,19 @@ export interface RateTaken {
    */
   correct(tokens: number): Promise<void>;
 }
-/** It names the full subject that has room last; between equals the narrowest. */
+/** A refusal. It names the subject without room that has room last; of equals the narrowest. */
 export interface RateRefused extends Limited {
   answer: "refused";
   limit: RateLimitName;
-  /** The reading of that limit. */
+  /** The reading of the limit that has no room. */
   reading: RateReading;
   /** The time until there is room for the request, if nothing more is taken: above 0, at most 60,000. */
   retry_ms: number;
   readings: RateReadings;
 }
 /**
- * The least of the request alone is above a whole limit of tokens. This is the smallest such limit; between equals the
- * narrowest.
+ * A refusal for ever: even the least of the request exceeds a whole limit of tokens. It names the smallest such limit;
+ * of equals the narrowest.
  */
 export interface RateHopeless extends Limited {
   answer: "never";
@@ -96,8 +95,8 @@ export interface Rates {
 }
 
 /**
- * Rates that one process counts by itself. With `processes`, a process has a share of each limit: the limit divided among
- * so many, rounded up. Without, it has the whole limit.
+ * Rates that one process counts by itself. With `processes`, it may use its share of each limit: the limit divided by
+ * that number, rounded up. Without, it may use the whole limit.
  */
 export interface OwnRates extends Rates {
   take(request: RateRequest, processes?: number): Promise<RateAnswer>;
@@ -107,17 +106,21 @@ export interface OwnRates extends Rates {
 export const minute_ms = 60_000;
 
 /**
- * Up to this limit (100 a second) each request has an entry of its own, which is exact. If both limits are higher,
- * requests of one second share an entry that ends with it: never too many, and at most a second too strict.
+ * Up to this limit (100 a second) each request is counted exactly, in an entry of its own. If both limits are higher,
+ * the requests of one second share an entry that ends with the second: the count is never too low, and at most a second
+ * too strict.
  */
 const countedSingly_max = 6_000;
 
-/** Whether each request under these limits has its own entry. Entries of both kinds count together, so a plan may change. */
+/**
+ * Whether each request under these limits has its own entry. Entries of both kinds are counted together, so a plan may
+ * change.
+ */
 export function countedSingly({ requestsPerMinute, tokensPerMinute }: RateLimits): boolean {
   return Math.min(requestsPerMinute ?? Infinity, tokensPerMinute ?? Infinity) <= countedSingly_max;
 }
 
-/** The limit that a request can never meet, whatever was taken before. */
+/** The limit that the request exceeds by itself, whatever was taken before; null: none. */
 export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopeless | null {
   let smallest: RateHopeless | null = null;
   for (const subject of subjects) {
@@ -130,7 +133,7 @@ export function hopelessLimit({ tokens_min, subjects }: RateRequest): RateHopele
 
 /** The counts of one subject in a store. */
 export interface RateCount {
-  /** The amount counted now, with this request if it was taken. */
+  /** The amounts counted now, with this request if it was counted. */
   requests: number;
   tokens: number;
   /** The time until the last entry ends. */
@@ -155,8 +158,8 @@ function readingOf(limit: number | null, used: number, reset_ms: number): RateRe
   return limit === null ? null : { limit, remaining: Math.max(0, limit - used), reset_ms: used > 0 ? reset_ms : 0 };
 }
 
-/** Takes for each limit the reading with the least left; between equals the first. */
-export function tightest(readings: readonly RateReadings[]): RateReadings {
+/** For each limit, the reading with the least left; of equals the first. */
+export function tightestReadings(readings: readonly RateReadings[]): RateReadings {
   return readings.reduce(tighter);
 }
 
@@ -168,12 +171,12 @@ function less(one: RateReading | null, other: RateReading | null): RateReading |
   return one && (!other || one.remaining <= other.remaining) ? one : other;
 }
 
-/** `counts` belong to the subjects, in their order. */
+/** The readings from the counts, which are in the order of the subjects. */
 export function tightestOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateReadings {
-  return tightest(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
+  return tightestReadings(counts.map((count, place) => readingsOf(count, subjects[place]!.limits)));
 }
 
-export function refusalOf(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateRefused {
+export function rateRefusal(counts: readonly RateCount[], subjects: readonly RateSubject[]): RateRefused {
   const readings = counts.map((count, place) => readingsOf(count, subjects[place]!.limits));
   let last = { retry_ms: -1, place: 0, limit: "requests" as RateLimitName };
   for (const [place, count] of counts.entries()) {
@@ -187,8 +190,8 @@ export function refusalOf(counts: readonly RateCount[], subjects: readonly RateS
     ...limitedOf(subjects[last.place]!),
     limit: last.limit,
     reading: readings[last.place]![last.limit]!,
-    // The last of the entries that share a second may take a moment longer.
+    // Entries that share a second may end a moment later than they say.
     retry_ms: Math.min(minute_ms, Math.max(1, last.retry_ms)),
-    readings: tightest(readings),
+    readings: tightestReadings(readings),
   };
 }

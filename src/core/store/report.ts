@@ -1,9 +1,9 @@
 /**
- * The usage of a span of time by groups, from roll-ups and from the records that are in none yet, all at one instant.
- * So the sum of a report is that of the records (docs/design/metering.md, Roll-ups).
+ * The usage of a span of time by groups, from roll-ups and from the records that are in none yet, all read at one
+ * instant. So the sum of a report is that of the records (docs/design/metering.md, Roll-ups).
  */
 
-/** Groups in the order of a report's columns. A query names at most one of the last three. */
+/** The groups in the order of a report's columns. A query names at most one of the last three, which are periods. */
 export const reportGroups = [
   "organization",
   "team",
@@ -19,23 +19,28 @@ export const reportGroups = [
 export type ReportGroup = (typeof reportGroups)[number];
 
 export interface ReportQuery {
-  /** Half-open, by the hour in which a request was admitted (UTC). Both are the start of an hour. */
+  /** The span, half-open, by the hour in which a request was admitted (UTC). Both ends are the start of an hour. */
   from: Date;
   to: Date;
   by: readonly ReportGroup[];
-  /** The time zone whose days and months are grouped by, all of which begin at full hours in UTC; absent or null: UTC. */
+  /**
+   * The time zone of the days and months by which to group, which all begin at full hours in UTC; absent or null: UTC.
+   */
   zone?: string | null | undefined;
-  /** Null means all organizations. */
+  /** The organization; null: all. */
   organizationId: string | null;
-  /** Only what was used with keys of this person; absent or null: with any. */
+  /** Counts only usage with keys of this person; absent or null: with any. */
   personId?: string | null | undefined;
-  /** Only what was used in this team, with this key, or of this model; absent: all. */
+  /** Counts only usage in this team, with this key, or of this model; absent: all. */
   teamId?: string | undefined;
   keyId?: string | undefined;
   model?: string | undefined;
-  /** Only so many rows, those with the highest cost; absent: all. */
+  /** The number of rows, those with the highest cost; absent: all. */
   largest?: number | undefined;
-  /** Only so many groups, those with the highest cost in all of the span; the others are one row a period. Absent: all. */
+  /**
+   * The number of groups, those with the highest cost in the whole span; the others are one row for each period.
+   * Absent: all.
+   */
   groups_max?: number | undefined;
   rows_max: number;
 }
@@ -43,7 +48,7 @@ export interface ReportQuery {
 export interface ReportMeasures extends ReportCounts, ReportCosts {}
 
 interface ReportCounts {
-  /** Inference requests that have ended. */
+  /** The number of inference requests that have ended. */
   requests: number;
   inputTokens: number;
   cachedInputTokens: number;
@@ -53,50 +58,56 @@ interface ReportCounts {
   reasoningTokens: number;
 }
 
-/** In nanos. Sums are exact beyond 2^53, too. */
+/** Costs in nanos. Sums are exact beyond 2^53, too. */
 interface ReportCosts {
   /** The charges, including an operator's entries for the month. */
   nanos: bigint;
   /** The part of the nanos that was extra usage. */
   extraNanos: bigint;
   unchargedNanos: bigint;
-  /** The nanos by the kind of token that they were charged for. */
+  /** The nanos by the kind of token for which they were charged. */
   inputNanos: bigint;
   cachedInputNanos: bigint;
   cacheWriteNanos: bigint;
   outputNanos: bigint;
 }
 
-/** A group is null unless the report is by it. */
+/** A row of a report. The field of a group is null unless the report is by that group. */
 export interface ReportRow extends ReportMeasures {
-  /** The start of the hour, day or month (UTC); of a day or month of a zone, its local date as if it were in UTC. */
+  /**
+   * The start of the hour, day or month (UTC). For a day or month of a time zone: its local date as if it were in UTC.
+   */
   startsAt: Date | null;
   /** `slug` is null if the organization no longer exists. */
   organization: { id: string; slug: string | null; name: string | null } | null;
-  /** The key's team when the request was admitted. `id` is null if it was in none. */
+  /** The key's team when the request was admitted. `id` is null if the key was in none. */
   team: { id: string | null; name: string | null } | null;
-  /** The person whose key it is. `id` is null if it is nobody's; `name` is the name, else the address; null if forgotten. */
+  /**
+   * The person who owns the key. `id` is null if nobody does. `name`: the name, or else the e-mail address; null if the
+   * person was forgotten.
+   */
   person: { id: string | null; name: string | null } | null;
-  /** `id` is null in entries of an operator, and so is `name` if the key no longer exists. `labels` are those of now. */
+  /**
+   * `id` is null in entries of an operator, and `name` also if the key no longer exists. `labels`: the key's current
+   * ones.
+   */
   key: { id: string | null; name: string | null; labels: Record<string, string> } | null;
   model: string | null;
   operation: string | null;
   outcome: string | null;
-  /** All groups beyond `groups_max`, whose fields are null. */
+  /** Set for the row of all groups beyond `groups_max`, whose fields are null. */
   isOthers?: true;
 }
 
 export interface UsageReport {
-  /** The instant at which all of it was read, by the store's clock. */
+  /** The instant of the reading, by the store's clock. */
   at: Date;
-  /** The largest first if only some are asked for, else in no order. Null if there are more than `rows_max`. */
+  /** The rows, the largest first if `largest` is set, else in no order. Null if there are more than `rows_max`. */
   rows: ReportRow[] | null;
-  /** The sum of all rows, also of those that are left out. Null without rows. */
+  /** The sum of all rows, also of those that are left out. Null if there are no rows. */
   total: ReportMeasures | null;
   rowsLeftOut: number;
-  /**
-   * The requests that were admitted in the span and have not ended, and the nanos that they hold. They are in no row.
-   */
+  /** The requests that were admitted in the span and still run, and the nanos that they hold. They are in no row. */
   running: { requests: number; heldNanos: bigint };
 }
 
@@ -119,7 +130,7 @@ export const reportCosts = [
   "outputNanos",
 ] as const satisfies readonly (keyof ReportCosts)[];
 
-/** Pure. */
+/** The sum of rows. Pure. */
 export function totalOf(rows: readonly ReportMeasures[]): ReportMeasures {
   const total = {} as ReportMeasures;
   for (const name of reportCounts) total[name] = rows.reduce((sum, row) => sum + row[name], 0);

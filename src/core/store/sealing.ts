@@ -1,9 +1,11 @@
 /** SEALING of small secrets at rest. Implemented by src/core/auth/sealed.ts, with the keys of SLUICE_SECRET_KEY. */
 export interface Sealing {
-  /** `about`: names the place where it is kept, such as `refresh_token/<id>`. */
+  /** `about`: names the place where the secret is stored, such as `refresh_token/<id>`. */
   seal(secret: string, about: string): Uint8Array;
-  /** Null if it was changed, belongs to another place, or was sealed with a key that is gone. */
+  /** The secret; null if it was changed, belongs to another place, or was sealed with a key that is gone. */
   open(sealed: Uint8Array, about: string): string | null;
-  /** Whether a key other than the first sealed it. Then it should be sealed again, so that the old key can go. */
+  /**
+   * Whether another key than the first sealed it. It should then be sealed again, so that the old key can be removed.
+   */
   isOutdated(sealed: Uint8Array): boolean;
 }

@@ -1,13 +1,14 @@
-/** The state of a database, apart from its contents. */
+/** Measures of a database's health. */
 export interface DatabaseSigns {
   /**
-   * The number of transactions since the start of the oldest one that still runs or reads: rows that died since cannot
-   * be removed.
+   * The number of transactions since the start of the oldest one that still runs: rows that died since cannot be
+   * removed.
    */
   oldestSnapshot_transactions: number;
   deadRows: number;
   /**
-   * The number of transactions since all rows were last frozen. At two thousand million, the server accepts no writes.
+   * The number of transactions since all rows were last frozen. At two thousand million, Postgres accepts no more
+   * writes.
    */
   unfrozen_transactions: number;
 }

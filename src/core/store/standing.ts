@@ -1,6 +1,6 @@
 /**
- * STANDING: how much of its limits an organization, a team, a person or a key has used, at one instant. Limits, notices, metrics
- * and management read this one value (docs/design/usage.md, Standing).
+ * STANDING: how much of its limits an organization, a team, a person or a key has used, at one instant. Limits,
+ * notices, metrics and management use the same value (docs/design/usage.md, Standing).
  */
 import { percentOf } from "../inference/amounts.ts";
 import type { LimitedBy } from "./budget.ts";
@@ -8,8 +8,8 @@ import type { IdPrefix } from "./ids.ts";
 import { type SubjectReading, type WindowKind, windowKinds } from "./ledger.ts";
 
 /**
- * The subjects that the ledger counts, by the prefix of their ids. `mem_` names a person in one organization: the ledger
- * counts the person there, across all keys.
+ * The subjects that the ledger counts, with the prefixes of their ids. `mem_` is a person in one organization: the
+ * ledger counts the person there, across all keys.
  */
 export const standingSubjects = {
   organization: "org_",
@@ -19,26 +19,26 @@ export const standingSubjects = {
 } as const satisfies Record<LimitedBy, IdPrefix>;
 export type StandingSubject = keyof typeof standingSubjects;
 
-/** The prefix of the ids of limits for models, which are subjects of the ledger too. */
+/** The prefix of the ids of limits for models, which the ledger counts as subjects too. */
 export const modelLimitsPrefix = "lim_" as const satisfies IdPrefix;
 
 export interface Standing extends Pick<SubjectReading, "models" | "windows" | "concurrentRequests" | "running"> {
-  /** The ID of the subject, or of its limits for `models`. */
+  /** The id of the subject; if `models` is set, the id of the subject's limits for those models. */
   id: string;
   organizationId: string;
-  /** The store's clock. */
+  /** The store's clock at the reading. */
   at: Date;
 }
 
 export interface Standings {
   /**
-   * The standings of organizations, teams, members, keys and limits for models, by their ids. Subjects without a limit are left out: the ledger
-   * does not count the use of such a team or key.
+   * The standings of organizations, teams, members, keys and limits for models, by their ids. Subjects without a limit
+   * are left out: the ledger does not count the use of such a team or key.
    */
   standings(ids: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
   /**
-   * The standings with the largest shares of a limit used, the largest first, by the ids of the subjects; a subject stands
-   * there again for each of its limits for models. Those without a limit are left out.
+   * The standings with the largest used shares of a limit, the largest first. A subject is listed once more for each of
+   * its limits for models. Subjects without a limit are left out.
    */
   nearest(subject: StandingSubject, limit: number): Promise<Standing[]>;
   /** How many subjects of each kind are near a limit, for each percentage. */
@@ -49,7 +49,7 @@ export interface Standings {
 export const nearShares = [50, 80, 95, 100] as const;
 export type NearShare = (typeof nearShares)[number];
 
-/** So many subjects have used this percentage of a window's limit, or more. */
+/** How many subjects of a kind have used at least `percent` of a window's limit. */
 export interface NearLimit {
   subject: StandingSubject;
   percent: NearShare;
@@ -61,8 +61,8 @@ export interface Tightest {
   percent: number;
 }
 
-/** The window of whose limit the largest share is used; null if no window is limited. Pure. */
-export function tightest({ windows }: Pick<Standing, "windows">): Tightest | null {
+/** The window with the largest used share of its limit; null if no window is limited. Pure. */
+export function tightestWindow({ windows }: Pick<Standing, "windows">): Tightest | null {
   const limited = windowKinds.filter((kind) => windows[kind].limit !== null);
   const shares = limited.map((kind) => ({ kind, percent: percentOf(windows[kind].used, windows[kind].limit) }));
   return shares.reduce<Tightest | null>((most, one) => (most && most.percent >= one.percent ? most : one), null);

@@ -1,13 +1,13 @@
-/** Observers of the stores' answers. */
+/** Observers of the stores' answers and connections. */
 
 export type StoreName = "postgres" | "embedded" | "redis";
 
 export interface StoreWatcher {
-  /** A statement or command was answered after this time. `failure`: the part that failed; null: none did. */
+  /** A statement or command was answered after `ms`. `failure`: what failed; null: nothing did. */
   answered(store: StoreName, ms: number, failure: "connection" | "statement" | null): void;
   /** A connection was opened. */
   opened(store: StoreName): void;
-  /** A connection ended that nobody had closed, or could not be made. */
+  /** A connection failed: it could not be made, or ended without being closed here. */
   lost(store: StoreName): void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A token bucket, which fills up again at a steady rate: a burst passes, and then a steady number a second. Pure:
+ * A token bucket, which fills up at a steady rate: it lets a burst pass, and then a steady number a second. Pure:
  * instants are arguments, in monotonic milliseconds.
  */
 export interface BucketSize {
@@ -18,7 +18,7 @@ export class Bucket {
     this.#at_ms = now_ms;
   }
 
-  /** Takes one token if there is one. */
+  /** Takes one token. False if there is none. */
   take(now_ms: number): boolean {
     if (this.tokens(now_ms) < 1) return false;
     this.#tokens--;
@@ -30,7 +30,7 @@ export class Bucket {
     this.#tokens++;
   }
 
-  /** Takes tokens, also more than there are. It then takes longer until there is a token again. */
+  /** Takes tokens, even more than there are; the next one is then available later. */
   spend(tokens: number, now_ms: number): void {
     this.#tokens = this.tokens(now_ms) - tokens;
   }

@@ -1,13 +1,13 @@
 /**
- * Ends work early, with a reason. It does what AbortController and AbortSignal do, without their events: these are
- * native objects, and a request would make about thirty of them. The native ones are used where the runtime asks for
- * them: a request's client, `fetch`. docs/design/runtime.md, Bun as a server.
+ * Ends work early, with a reason. Does what AbortController and AbortSignal do, without their events: those are native
+ * objects, of which a request would make about thirty. They are used where the runtime asks for them: a request's
+ * client, `fetch`. docs/design/runtime.md, Bun as a server.
  */
 
 import { idleClock } from "./clock.ts";
 import { Countdown } from "./deadline.ts";
 
-/** The side of the work that may be cancelled. */
+/** The side that the cancelled work sees. */
 export interface Signal {
   readonly aborted: boolean;
   /** The reason of the abort; undefined before it. */
@@ -19,7 +19,7 @@ export interface Signal {
    * does not reach the others.
    */
   listen(tell: (reason: unknown) => void): Listening;
-  /** Returns a cancellation that is aborted with this one, or before. */
+  /** A cancellation that is aborted with this one, or before. */
   child(): Cancellation;
 }
 
@@ -38,7 +38,7 @@ export class Cancellation implements Signal {
   #isAborted = false;
   #reason: unknown;
 
-  /** A cancellation that is aborted after this time. Its timer keeps no process alive. */
+  /** A signal that is aborted after this time. Its timer keeps no process alive. */
   static timeout(ms: number): Signal {
     const cancellation = new Cancellation();
     new Countdown(() => cancellation.abort(new Error(`not done within ${ms} ms`)), idle).set(ms);
@@ -70,7 +70,7 @@ export class Cancellation implements Signal {
     return child;
   }
 
-  /** Aborts. Only the first reason counts. */
+  /** Aborts the work. Only the first call counts. */
   abort(reason: unknown): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
@@ -83,7 +83,7 @@ export class Cancellation implements Signal {
     }
   }
 
-  /** The child's work is done. Its parent keeps no reference to it. */
+  /** Detaches a child whose work is done, so that its parent keeps no reference to it. */
   detach(): void {
     this.#parent?.stop();
     this.#parent = null;
@@ -107,9 +107,7 @@ class Link implements Listening {
     ring.before = this;
   }
 
-  /**
-   * A member that has left points to none of the others: the garbage collector would find them through it (present.ts).
-   */
+  /** A link that has left points to no other: the garbage collector would find those through it (present.ts). */
   stop(): void {
     this.before.after = this.after;
     this.after.before = this.before;

@@ -1,8 +1,8 @@
-/** Time as an argument, so that a node runs unchanged under a virtual clock. */
+/** Time as a parameter, so that a node runs unchanged under a virtual clock. */
 export interface Clock {
   /** Monotonic milliseconds; only differences have a meaning. */
   now_ms(): number;
-  /** Runs it once, after this time. Returns a function that prevents it. */
+  /** Runs the function once, after this time. Returns a function that prevents it. */
   after(delay_ms: number, run: () => void): () => void;
 }
 
@@ -38,10 +38,10 @@ export function systemClock(): Clock {
 const steps_ms = [1_000, 100];
 
 /**
- * A clock for work that comes again and again and needs no exact instant. Its timers end at whole tenths of a second of this
- * process, and those of a second or more at whole seconds, so that what is due at about the same time shares a wake: a wake
- * costs a process that does little more than most of that work. It keeps no process alive. A wait ends at most half a step
- * sooner or later. One that is shorter than every step is exact.
+ * A clock for repeated work that needs no exact instant. Its timers end at whole tenths of a second of this process,
+ * and those of a second or more at whole seconds, so that work that is due at about the same time shares a wake-up: in
+ * an idle process a wake-up costs more than most of that work. It keeps no process alive. A wait ends at most half a
+ * step sooner or later; one that is shorter than every step is exact.
  */
 export function alignedClock(exact: Clock = idleClock()): Clock {
   return {
@@ -51,7 +51,7 @@ export function alignedClock(exact: Clock = idleClock()): Clock {
       if (step_ms === undefined) return exact.after(delay_ms, run);
       const now_ms = exact.now_ms();
       const due_ms = Math.round((now_ms + delay_ms) / step_ms) * step_ms;
-      // Timers cut off fractions, and one that ended before its step would wait for it again.
+      // Timers cut off fractions; one that ended before its step would wait for the same step again.
       return exact.after(Math.ceil(due_ms - now_ms), run);
     },
   };

@@ -1,12 +1,12 @@
 /**
- * A deadline for somebody else's work. Time by which this process itself was late does not count, or an engine that has
- * answered would be blamed for an event loop that stood still: docs/design/runtime.md, Deadlines.
+ * A deadline for an engine or a store. Time by which this process itself was late does not count; otherwise an engine
+ * that has answered would be blamed for an event loop that stood still: docs/design/runtime.md, Deadlines.
  */
 import { type Clock, systemClock } from "./clock.ts";
 
-/** If the process stood still, at least this share of the time counts, so that a deadline comes in the end. */
+/** At least this share of the time counts however late the process was, so that a deadline comes in the end. */
 const counted_min = 1 / 4;
-/** The turns of the event loop in which arrived bytes are read before the time is over. */
+/** The turns of the event loop in which arrived bytes are still read before the time is over. */
 const looks = 4;
 
 const system = systemClock();
@@ -27,7 +27,7 @@ export class Countdown {
     this.#clock = clock;
   }
 
-  /** The clock's time, without the time that does not count. */
+  /** The clock's time, less the time that does not count. */
   now_ms(): number {
     return this.#clock.now_ms() - this.#late_ms;
   }
@@ -37,7 +37,7 @@ export class Countdown {
     this.until(this.now_ms() + wait_ms);
   }
 
-  /** Sets the deadline, counted from `now_ms`. A later deadline than before costs no timer. */
+  /** Sets the deadline to this instant of `now_ms`. Moving it to later costs no timer. */
   until(due_ms: number): void {
     this.#due_ms = due_ms;
     this.#looksLeft = looks;
@@ -50,7 +50,9 @@ export class Countdown {
     this.#fires_ms = Number.POSITIVE_INFINITY;
   }
 
-  /** Waits in quarters of the remaining time: a delay within a quarter is known at its end. */
+  /**
+   * Waits in quarters of the remaining time, because a delay is noticed at the end of the quarter in which it happened.
+   */
   #wait(): void {
     this.#cancel?.();
     this.#planned_ms = Math.max(0, this.#due_ms - this.now_ms()) / 4;
@@ -72,19 +74,22 @@ export class Countdown {
     } else this.#over();
   }
 
-  /** A standstill that ended this late began before the timer was due: on average as long before as it ended after. */
+  /**
+   * Takes time off that does not count. A standstill that made a timer this late began before the timer was due: on
+   * average as long before as it ended after.
+   */
   #count(late_ms: number): void {
     const counted_ms = Math.max(this.#planned_ms * counted_min, this.#planned_ms - late_ms);
     this.#late_ms += this.#planned_ms + late_ms - counted_ms;
   }
 }
 
-/** A shorter quarter measures nothing. */
+/** The shortest quarter that is worth measuring. */
 const quarter_ms_min = 5;
 
 /**
- * Returns the result of `work`, or throws an Error that `what` did not answer if it takes longer than `wait_ms`,
- * measured by a countdown. The work itself goes on.
+ * The result of `work`; throws an Error that says that `what` did not answer if it takes longer than `wait_ms`, by a
+ * deadline. The work itself is not stopped.
  */
 export async function within<T>(
   work: Promise<T>,

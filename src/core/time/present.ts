@@ -1,10 +1,10 @@
 /**
- * The current members where many come and go, instead of a Set. When a Set grows, its old table stays behind with all
- * its members and points to the next one. Once a full collection has found a table, the quick ones find all that
- * follow, so members that have left are kept until the next full collection: docs/design/runtime.md, Bun as a server.
+ * A set whose members come and go often, in place of a Set. When a Set grows, its old table stays behind with all its
+ * members and points to the next one. Once a full collection has found a table, the quick ones find all that follow, so
+ * members that have left are kept until the next full collection: docs/design/runtime.md, Bun as a server.
  */
 export class Present<Member> {
-  readonly #places: Place<Member>[] = [];
+  readonly #places: PresentEntry<Member>[] = [];
 
   get size(): number {
     return this.#places.length;
@@ -15,14 +15,14 @@ export class Present<Member> {
     return this.#places.map(({ member }) => member);
   }
 
-  enter(member: Member): Place<Member> {
+  enter(member: Member): PresentEntry<Member> {
     const place = { member, at: this.#places.length };
     this.#places.push(place);
     return place;
   }
 
   /** Removes a member. Does nothing if it has left already. */
-  leave(place: Place<Member>): void {
+  leave(place: PresentEntry<Member>): void {
     if (this.#places[place.at] !== place) return;
     const last = this.#places.pop()!;
     if (last === place) return;
@@ -31,8 +31,8 @@ export class Present<Member> {
   }
 }
 
-/** A member's place, from `enter` to `leave`. */
-export interface Place<Member> {
+/** A member's entry, from `enter` to `leave`. */
+export interface PresentEntry<Member> {
   readonly member: Member;
   at: number;
 }

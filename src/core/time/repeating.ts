@@ -1,16 +1,16 @@
-/** Runs work that comes again: at intervals, or once for all who request it. It keeps no process alive. */
+/** Runs repeated work: at intervals, or once for all who request it. Keeps no process alive. */
 import { alignedClock, type Clock, idleClock } from "./clock.ts";
 
 export interface Gathered {
-  /** Requests a run after this time, unless one is due or under way already. */
+  /** Requests a run after this time, unless one is due or running already. */
   ask(wait_ms: number): void;
-  /** Stops. Resolves when no run is under way. */
+  /** Stops, and resolves when nothing runs. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs work that is requested often, once for all requests, and never twice at a time. `work` never rejects. It returns the
- * time until the next run, or null if nothing is left to do.
+ * Runs work that is requested often: once for all requests, and never twice at a time. `work` must not reject. It
+ * returns the time until the next run, or null if nothing is left to do.
  */
 export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, "after"> = idleClock()): Gathered {
   let cancel: (() => void) | null = null;
@@ -44,8 +44,8 @@ export function gathered(work: () => Promise<number | null>, clock: Pick<Clock, 
 export type Repeating = Pick<Gathered, "stop">;
 
 /**
- * Runs work at intervals, never twice at a time. `work` never rejects. The wait begins when it has ended; the first wait may
- * be different. `every` may be asked for each time. Work that needs its exact instant brings a clock.
+ * Runs work at intervals, never twice at a time. `work` must not reject. The wait begins at its end; the first wait may
+ * differ. If `every` is a function, it is called for each wait. Work that needs its exact instant passes another clock.
  */
 export function repeating(
   work: () => Promise<void>,

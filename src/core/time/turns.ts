@@ -1,14 +1,14 @@
 /**
- * Turns of the event loop. `turns` runs the work that a poll brings once all of it has arrived, in order of urgency: what
- * is urgent comes before all that flows, and what flows comes in portions, so that a busy process looks for something
- * urgent in between. `stepwise` and `inTurns` let other requests run between two stretches of work on a large body.
+ * Orders work within the event loop. `turns` runs the work that a poll brings once all of it has arrived: urgent work
+ * first, and the rest in portions, between which urgent work has another chance. `stepwise` and `inTurns` let other
+ * requests run between two steps of work on a large body.
  */
 export interface Turns {
   /** `work` never throws. Work of the same urgency runs in the order in which it came. */
   soon(work: () => void, isUrgent: boolean): void;
 }
 
-/** At some 30 µs for each, a portion holds up what is urgent for a millisecond. */
+/** A piece of work takes some 30 µs, so a portion of this size delays urgent work by a millisecond. */
 const portion_default = 32;
 
 export function turns(portion = portion_default): Turns {
@@ -20,7 +20,7 @@ export function turns(portion = portion_default): Turns {
   function run(): void {
     const works = urgent;
     urgent = [];
-    // Urgent work has a turn of its own, in which what it sets off is done too. What flows has every second turn at least.
+    // Urgent work has a turn of its own, with what it causes. At least every second turn is for the rest.
     wasUrgent = works.length > 0 && !wasUrgent;
     if (!wasUrgent) for (const work of flowing.splice(0, portion)) works.push(work);
     isDue = flowing.length > 0;
@@ -39,7 +39,7 @@ export function turns(portion = portion_default): Turns {
   };
 }
 
-/** The same for work that is all of one urgency. */
+/** As `Turns.soon`, for work that is all equally urgent. */
 export type Together = (work: () => void) => void;
 
 /**
@@ -52,15 +52,15 @@ export function together(): Together {
 }
 
 /**
- * A body up to this size is handled in one go: a pause costs little, but nearly all bodies are small. The densest body
- * of this size takes about 30 ms.
+ * Bodies up to this size are handled in one go: nearly all bodies are small, and so many pauses would cost more. The
+ * densest body of this size takes about 30 ms.
  */
 export const small_bytes = 96 * 1024;
 
 /** A pause between two steps of work on a body of this size. Returns a promise only if it has to wait. */
 export type Pause = (bytes: number) => Promise<void> | undefined;
 
-/** Returns a promise only for a large body. */
+/** Lets the event loop run after work on a large body. Returns a promise only for a large body. */
 export function yieldFor(bytes: number): Promise<void> | undefined {
   return bytes > small_bytes ? yieldToEventLoop() : undefined;
 }
@@ -88,7 +88,7 @@ async function rest<Result>(steps: Generator<void, Result, void>, bytes: number,
   }
 }
 
-/** Runs work whose steps are each large enough for a pause. */
+/** Runs work in steps, each large enough for a pause after it. */
 export function inTurns<Result>(
   steps: Generator<void, Result, void>,
   pause: Pause = yieldFor,

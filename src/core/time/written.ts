@@ -1,18 +1,18 @@
-/** Instants in a form for people: in UTC, and in the words of a time zone by the rules that this runtime knows. Pure. */
+/** Writes instants for people: in UTC, or in a time zone that this runtime knows. Pure. */
 
 /** An instant to the second: `2026-11-22 03:00:00 UTC`. */
 export function instant(at: Date | null): string | null {
   return at ? `${at.toISOString().slice(0, 19).replace("T", " ")} UTC` : null;
 }
 
-/** The same without seconds and zone, for a column whose heading names the zone. */
+/** An instant to the minute, without its zone: for a column whose heading names the zone. */
 export function minute(at: Date | null): string | null {
   return at ? at.toISOString().slice(0, 16).replace("T", " ") : null;
 }
 
 /**
- * When something starts anew, for the person who waits for it: `1 December 00:00 (UTC)`, rounded up to a whole minute. Every
- * error has its instants from here.
+ * When something starts anew, for a person who waits for it: `1 December 00:00 (UTC)`, rounded up to a whole minute.
+ * All error messages use this form.
  */
 export function moment(at: Date, zone = "UTC"): string {
   return instantIn(new Date(Math.ceil(at.getTime() / 60_000) * 60_000), zone, { year: false });
@@ -23,7 +23,7 @@ export function day(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 
-/** Whether this runtime knows a zone by this name; an offset such as +01:00 is none. */
+/** Whether this runtime knows a zone of this name. An offset such as +01:00 is no name. */
 export function isZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
@@ -34,7 +34,7 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** `1 December 2026 00:00 (Europe/Berlin)`. `year: false` leaves out the year, for what is near. */
+/** An instant in a zone: `1 December 2026 00:00 (Europe/Berlin)`. `year: false` leaves out the year. */
 export function instantIn(at: Date, zone: string, { year = true } = {}): string {
   const format = new Intl.DateTimeFormat("en-GB", {
     timeZone: zone,

@@ -3,8 +3,8 @@ import type { Prompt } from "./prompt.ts";
 import type { CountTokens } from "./tokenizers.ts";
 
 /**
- * The length that is counted. A longer text fits into no context of these vocabularies; its rest is counted at the rate
- * of its beginning.
+ * The most characters that are counted. A longer text fits into no context of these models; its rest is counted at the
+ * rate of its beginning.
  */
 export const counted_characters_max = 1024 * 1024;
 
@@ -23,8 +23,8 @@ export function countPrompt({ fixed, texts }: Prompt, count: CountTokens): numbe
 }
 
 /**
- * An endless run of letters, marks or blanks is one word to a vocabulary, and the work on a word grows with the square
- * of its length. Such runs are cut, which costs at most one token in this many characters.
+ * A vocabulary takes an endless run of letters, marks or blanks as one word, and the work on a word grows with the
+ * square of its length. Such runs are cut at this length, which costs at most one token each.
  */
 const run_characters_max = 256;
 
@@ -45,9 +45,7 @@ function* pieces(text: string): Generator<string> {
   if (from < text.length) yield from === 0 ? text : text.slice(from);
 }
 
-/**
- * An approximation of the words of vocabularies: blanks, digits, other marks, letters and everything that is not ASCII.
- */
+/** The class of a character, by which words are approximated: blank, digit, other mark, letter, not ASCII. */
 function kindOf(code: number): number {
   if (code === 32 || (code >= 9 && code <= 13)) return 0;
   if (code >= 48 && code <= 57) return 1;
@@ -55,7 +53,7 @@ function kindOf(code: number): number {
   return isLetter ? 3 : 2;
 }
 
-/** The second half of a surrogate pair. */
+/** Whether this is the second half of a surrogate pair. */
 function isTrailing(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
 }

@@ -7,11 +7,11 @@ import { compact } from "../inference/compact.ts";
 import { Fault, type FaultCode } from "../inference/fault.ts";
 import type { Examined, ExamineRequest } from "./examine.ts";
 
-export interface Question {
+export interface WorkerQuestion {
   number: number;
   asked: ExamineRequest;
 }
-export type Answer = { number: number; examined: Examined } | { number: number; refused: Refused };
+export type WorkerAnswer = { number: number; examined: Examined } | { number: number; refused: Refused };
 interface Refused {
   code: FaultCode;
   message: string;
@@ -20,7 +20,10 @@ interface Refused {
 }
 
 export interface TokenCounter {
-  /** The body's memory is transferred to the worker. Throws the Fault of the body's first offence, or `overloaded`. */
+  /**
+   * Examines a body, whose memory is transferred to the worker. Throws the Fault of the body's first offence, or
+   * `overloaded`.
+   */
   examine(asked: ExamineRequest): Promise<Examined>;
   stop(): void;
 }
@@ -28,15 +31,15 @@ export interface TokenCounter {
 /** The part of a Worker that is used. */
 export interface Thread {
   /** Posts a question. The transferred buffers belong to the worker from then on. */
-  postMessage(question: Question, transfer: ArrayBuffer[]): void;
+  postMessage(question: WorkerQuestion, transfer: ArrayBuffer[]): void;
   terminate(): void;
-  onmessage: ((event: { data: Answer }) => void) | null;
+  onmessage: ((event: { data: WorkerAnswer }) => void) | null;
   onerror: ((event: { message?: string; preventDefault?(): void }) => void) | null;
 }
 
 export interface CounterSettings {
   workers_max: number;
-  /** The bodies that may wait, and their bytes. Beyond that, a request is refused as `overloaded`. */
+  /** The most bodies that may wait, and their bytes. Further requests are refused as `overloaded`. */
   waiting_max: number;
   waiting_bytes_max: number;
   /** How long a worker may take for one body, its own start included. */
@@ -64,7 +67,7 @@ interface Crew {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** `failed` is called with the reason why a worker was given up. */
+/** The counter. `failed` is called with the reason why a worker was given up. */
 export function tokenCounter(
   startThread: () => Thread,
   failed: (cause: unknown) => void,
@@ -93,7 +96,7 @@ export function tokenCounter(
     return one;
   }
 
-  function settle({ resolve, reject }: Job, answer: Answer): void {
+  function settle({ resolve, reject }: Job, answer: WorkerAnswer): void {
     if ("examined" in answer) {
       resolve(answer.examined);
     } else {

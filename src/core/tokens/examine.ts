@@ -1,4 +1,4 @@
-/** Examines the body of a request for a count. It runs in the worker. */
+/** Examines and counts the body of a request. Runs in the worker. */
 
 import { parseJsonBody } from "../body/parse.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
@@ -30,9 +30,12 @@ import {
 } from "./tokenizers.ts";
 
 export interface ExamineRequest {
-  /** It was scanned before (src/core/body/scan.ts). */
+  /** The body, which was scanned before (src/core/body/scan.ts). */
   body: Uint8Array;
-  /** `chat` and `answer`: a request and an answer that were made here; the others are requests for a count. */
+  /**
+   * The kind of body. `chat` and `answer`: a request and an answer that this service wrote; the others are requests to
+   * count tokens.
+   */
   of: "messages" | "responses" | "chat" | "answer";
   /** The stored items that the body refers to (`Examined.refers`). */
   found?: Found;
@@ -46,21 +49,21 @@ export interface Examined {
   /** The tokens of text, tools and template; null if the model's tokenizer is not known. */
   textTokens: number | null;
   media: Media;
-  /** Set if nothing was counted, because the body refers to stored items: ask again with them. */
+  /** Set if nothing was counted, because the body refers to stored items: call again with those. */
   refers?: { references: References; body: Uint8Array };
   /** The tokens of an answer that are reasoning. */
   reasoningTokens?: number;
 }
 
 /** The form in which an answer is sent to the worker. */
-export interface Answer {
+export interface AnswerToCount {
   model: string;
   parts: readonly AnswerPart[];
 }
 
 const noMedia: Media = { bytes: 0, tokens: 0 };
 
-/** Throws the Fault of the body's first offence. */
+/** Examines a body. Throws the Fault of its first offence. */
 export async function examine(asked: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
   const { body, options, found } = asked;
   switch (asked.of) {
@@ -80,7 +83,7 @@ export async function examine(asked: ExamineRequest, vocabularies: Vocabularies)
   }
 }
 
-/** An engine that takes whatever is counted: which one will be asked is not known here. */
+/** A dialect for an engine that accepts everything, because it is not known which one would be asked. */
 const boundless: Dialect = {
   ...dialects.generic,
   bounds: {
@@ -100,7 +103,7 @@ async function examineRequest(
   const { model } = request;
   const name = Object.hasOwn(tokenizers, model) ? tokenizers[model] : undefined;
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media };
-  // A request that this engine would refuse is counted as far as it is understood.
+  // The wire form of the conversation. A request that this engine would refuse is written as far as it can be.
   const wire = openaiChatUpstream.request.encode(
     { ...request, nativeNeeds: [] },
     { model, stream: false, outputTokens_max: 1, dialect: boundless },
@@ -118,7 +121,7 @@ async function examineChat({ body, tokenizers }: ExamineRequest, vocabularies: V
 }
 
 async function examineAnswer({ body, tokenizers }: ExamineRequest, vocabularies: Vocabularies): Promise<Examined> {
-  const { model, parts } = parseJsonBody(body) as unknown as Answer;
+  const { model, parts } = parseJsonBody(body) as unknown as AnswerToCount;
   const name = tokenizers[model];
   if (name === undefined || !isTokenizer(name)) return { model, textTokens: null, media: noMedia };
   const count = await vocabularies[name]();

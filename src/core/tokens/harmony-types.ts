@@ -7,7 +7,7 @@ const step = "    ";
 /** Schemas may nest as deep as a body; levels that nobody would read are not followed. */
 const depth_max = 24;
 
-/** The arguments of a tool: the text between its name and its end. */
+/** The text of a tool's declaration between its name and its end: its arguments. */
 export function argumentsOf(parameters: Schema): string {
   return `(_: {\n${fields(parameters, "", 0)}}) => any`;
 }
@@ -28,7 +28,7 @@ function field(name: string, schema: Schema, isRequired: boolean, indent: string
   return `${head}${own}${indent}${name}${isRequired ? "" : "?"}:${spaced(typeOf(schema, indent, depth))},${tail}\n`;
 }
 
-/** A type that begins on a line of its own follows the colon at once. */
+/** The type with a space before it, unless it begins on a line of its own. */
 function spaced(type: string): string {
   return type.startsWith("\n") ? type : ` ${type}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The harmony format, which OpenAI's open models read. It is tested against its makers' own library (test/core/tokens). The
+ * The harmony format, which OpenAI's open models read. Tested against its makers' own library (test/core/tokens). The
  * words of its system message are the same in every prompt except for the date and the effort, whose length does not
  * change.
  */
@@ -7,7 +7,7 @@ import type { AnswerPart } from "../inference/answer-part.ts";
 import { argumentsOf } from "./harmony-types.ts";
 import type { Chat, ChatMessage, ChatTool, Prompt, Template } from "./prompt.ts";
 
-/** The system message, and the head of the answer. */
+/** The tokens of the system message and of the answer's beginning. */
 const frame = 63;
 /** The tokens that tools add to the system message. */
 const toolsFrame = 14;
@@ -24,11 +24,14 @@ export const harmony: Template = ({ messages, tools }: Chat): Prompt => {
   return prompt;
 };
 
-/** `isOpen`: after the last question, where the model is still shown its reasoning. */
+/**
+ * Adds a message to the prompt. `isOpen`: it comes after the last question, where the model is still shown its
+ * reasoning.
+ */
 function addMessage(prompt: Prompt, message: ChatMessage, isOpen: boolean): void {
   const text = message.texts.join("");
   if (message.role === "tool") {
-    // The author's name and the recipient, with the channel.
+    // Tokens: the author's name and the recipient, with the channel.
     add(prompt, 6, `functions.${message.toolName} to=assistant`, text);
   } else if (message.role === "assistant") {
     if (isOpen && message.reasoning !== "") add(prompt, 6, message.reasoning);

@@ -6,7 +6,7 @@ import type { AnswerPart } from "../inference/answer-part.ts";
 import { textOf } from "../protocol/json.ts";
 import type { Chat, ChatMessage, Prompt, Template } from "./prompt.ts";
 
-/** Beginning of text, the system message's header and end, its dates; and the header of the answer. */
+/** Tokens: the beginning of the text; the system message's header and end, and its dates; the header of the answer. */
 const frame = 1 + 3 + 21 + 1 + 4;
 /** The tokens that tools add to the system message, and to the first question. */
 const toolsFrame = 5 + 51;
@@ -23,7 +23,7 @@ export const llama3: Template = ({ messages, tools }: Chat): Prompt => {
   return prompt;
 };
 
-/** It is all one message. */
+/** The whole answer is one message. */
 export function llama3Answer(parts: readonly AnswerPart[]): Prompt {
   const texts = parts.map(({ kind, toolName, text }) => (kind === "tool-call" ? callOf(toolName, text) : text));
   return { fixed: 0, texts };
@@ -37,7 +37,7 @@ function addMessage(prompt: Prompt, message: ChatMessage): void {
     }
     return;
   }
-  // The role of results, `ipython`, is two tokens. Results are a JSON string.
+  // The role of results, `ipython`, is two tokens. Results are written as a JSON string.
   const isResult = message.role === "tool";
   prompt.fixed += messageFrame + (isResult ? 1 : 0);
   prompt.texts.push(isResult ? JSON.stringify(saidIn(message)) : saidIn(message));

@@ -1,6 +1,6 @@
 /**
- * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, for a
- * settlement of what no engine reported. Nobody waits for it long, and it may fail: then the estimate is charged.
+ * Counts the tokens of a request's prompt and of its answer in a worker, as the model reads and writes them, to settle
+ * a request whose engine reported nothing. Nobody waits for it long, and it may fail: then the estimate is charged.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { mediaOf } from "../inference/media.ts";
@@ -8,7 +8,7 @@ import type { InferenceRequest } from "../inference/request.ts";
 import { openaiChatUpstream } from "../protocol/openai-chat/codec.ts";
 import { within } from "../time/deadline.ts";
 import type { TokenCounter } from "./counter.ts";
-import type { Answer } from "./examine.ts";
+import type { AnswerToCount } from "./examine.ts";
 import { isTokenizer } from "./tokenizers.ts";
 
 /** A prompt to count: a request, and its body's size. */
@@ -18,7 +18,7 @@ export interface PromptRequest {
   model: { id: string; tokenizer?: string | undefined };
 }
 
-/** Null at once if it cannot be counted. */
+/** Counts a prompt. Returns null at once if it cannot be counted. */
 export type CountPrompt = (asked: PromptRequest) => Promise<number> | null;
 
 export interface AnswerCounted {
@@ -36,7 +36,7 @@ export interface PromptCountSettings {
 
 export const promptCountSettings: PromptCountSettings = { count_ms: 1_000, body_bytes_max: 1024 * 1024 };
 
-/** Reports whether the model's tokenizer is known, and the body small enough to be worth it. */
+/** Whether the model's tokenizer is known, and the body small enough to be worth counting. */
 export function isCountable(
   { model, inputBytes }: Omit<PromptRequest, "request">,
   { body_bytes_max }: PromptCountSettings = promptCountSettings,
@@ -73,13 +73,13 @@ export function promptCount(
   };
 }
 
-/** Rejects if the model's tokenizer is not known. */
+/** A function that counts answers. It rejects if the model's tokenizer is not known. */
 export function answerCount(
   counter: Pick<TokenCounter, "examine">,
   settings: PromptCountSettings = promptCountSettings,
 ): CountAnswer {
   async function counted(model: PromptRequest["model"], parts: readonly AnswerPart[]): Promise<AnswerCounted> {
-    const answer: Answer = { model: model.id, parts };
+    const answer: AnswerToCount = { model: model.id, parts };
     const body = new TextEncoder().encode(JSON.stringify(answer));
     const tokenizers = { [model.id]: tokenizerOf(model) ?? "" };
     const { textTokens, reasoningTokens = 0 } = await counter.examine({

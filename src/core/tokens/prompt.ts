@@ -1,14 +1,14 @@
 /**
- * TOKENS: how many tokens an input is, by the vocabulary and the chat template of the model that reads it. It is used
- * for counts (`count_tokens`), and to charge a client that left, in a worker of its own; holds are sized by an estimate
- * (src/core/usage/input-estimate.ts). A prompt here is what a template makes of a chat request, as far as it can be counted:
- * texts, each between two special tokens, and the number of all other tokens.
+ * TOKENS: how many tokens an input is, by the vocabulary and the chat template of its model. Used for counts
+ * (`count_tokens`), and to charge a client that left; runs in a worker. Holds are sized by an estimate instead
+ * (src/core/usage/input-estimate.ts). A prompt here is what a template makes of a chat request, as far as it is
+ * counted: texts, each between two special tokens, and the number of all other tokens.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import { isObject } from "../protocol/json.ts";
 
 export interface Prompt {
-  /** Special tokens, role names, and words of the template that are the same in every prompt. */
+  /** The number of special tokens, role names, and words of the template that are the same in every prompt. */
   fixed: number;
   texts: string[];
 }
@@ -20,16 +20,16 @@ export interface ChatMessage {
   texts: string[];
   reasoning: string;
   calls: { name: string; arguments: string }[];
-  /** For a result, the name of the tool. */
+  /** The name of the tool, for a result. */
   toolName: string;
 }
 
 export interface ChatTool {
   name: string;
   description: string;
-  /** JSON Schema of its arguments. */
+  /** The JSON Schema of the tool's arguments. */
   parameters: Record<string, unknown> | null;
-  /** The tools as engines are sent them. */
+  /** The tools in the form in which engines are sent them. */
   wire: unknown;
 }
 
@@ -40,7 +40,7 @@ export interface Chat {
 
 export type Template = (chat: Chat) => Prompt;
 
-/** The form in which a model writes its answer: its parts are between the same special tokens as in a prompt. */
+/** Makes the prompt form of an answer: its parts are between the same special tokens as in a prompt. */
 export type AnswerTemplate = (parts: readonly AnswerPart[]) => Prompt;
 
 /** The parts of a chat completions body that are counted. */

@@ -1,5 +1,6 @@
 /**
- * The worker's thread. In the executable, its file has the name that the build gave it; from source, its name on disk.
+ * Starts the worker's thread. In the executable, its file has the name that the build gave it; from source, its name on
+ * disk.
  */
 import type { Thread } from "./counter.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The tokenizers that are known by name (`tokenizer` in sluice.yaml): a vocabulary (vocabularies.ts), and the chat
- * template that goes with it.
+ * The tokenizers by their names (`tokenizer` in sluice.yaml): a vocabulary (vocabularies.ts), and the chat template
+ * that belongs to it.
  */
 import { harmony, harmonyAnswer } from "./harmony.ts";
 import { llama3, llama3Answer } from "./llama3.ts";
@@ -17,8 +17,8 @@ export const templates: Record<TokenizerName, Template> = { o200k_harmony: harmo
 export const answers: Record<TokenizerName, AnswerTemplate> = { o200k_harmony: harmonyAnswer, llama3: llama3Answer };
 
 /**
- * The special tokens of an answer that its prompt ended with; negative for llama3, whose end token is not among the
- * answer's.
+ * The special tokens of an answer that were in its prompt already. Negative for llama3, whose end token is not part of
+ * the answer.
  */
 export const promptedTokens: Record<TokenizerName, number> = { o200k_harmony: 2, llama3: -1 };
 

@@ -9,13 +9,13 @@ import llama3File from "../../../node_modules/llama3-tokenizer-js/bundle/llama3-
 };
 import type { CountTokens, Vocabularies } from "./tokenizers.ts";
 
-/** Each is loaded once. */
+/** The vocabularies. Each is loaded at its first use. */
 export function vocabularies(): Vocabularies {
   return { o200k_harmony: once(o200kHarmony), llama3: once(llama3) };
 }
 
 async function o200kHarmony(): Promise<CountTokens> {
-  // The name that its types use for the module is the file's path here.
+  // In its types this module exports something else; here it is the file's path.
   const path = o200kFile as unknown as string;
   const { default: ranks } = (await import(path)) as typeof import("gpt-tokenizer/bpeRanks/o200k_base");
   const encoding = GptEncoding.getEncodingApi("o200k_harmony", () => ranks);

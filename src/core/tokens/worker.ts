@@ -1,27 +1,27 @@
-/** The worker: one body after another, each answered by its number. It is an entry point (scripts/build.ts). */
+/** The worker's entry point (scripts/build.ts): examines one body after another, and answers each with its number. */
 
 import { fullGC } from "bun:jsc";
 import { compact } from "../inference/compact.ts";
 import { asFault } from "../inference/fault.ts";
-import type { Answer, Question } from "./counter.ts";
+import type { WorkerAnswer, WorkerQuestion } from "./counter.ts";
 import { type ExamineRequest, examine } from "./examine.ts";
 import { vocabularies } from "./vocabularies.ts";
 
 declare const self: {
-  onmessage: ((event: { data: Question }) => void) | null;
-  postMessage(answer: Answer): void;
+  onmessage: ((event: { data: WorkerQuestion }) => void) | null;
+  postMessage(answer: WorkerAnswer): void;
 };
 
 const known = vocabularies();
 
 self.onmessage = ({ data: { number, asked } }) => {
-  void answered(number, asked).then((answer) => self.postMessage(answer));
+  void answerTo(number, asked).then((answer) => self.postMessage(answer));
 };
 
-/** Garbage of a larger body is collected before the next one, while the worker serves nobody. */
+/** After a body larger than this, garbage is collected before the next one. */
 const large_bytes = 2 * 1024 * 1024;
 
-async function answered(number: number, asked: ExamineRequest): Promise<Answer> {
+async function answerTo(number: number, asked: ExamineRequest): Promise<WorkerAnswer> {
   const bytes = asked.body.byteLength;
   try {
     return { number, examined: await examine(asked, known) };

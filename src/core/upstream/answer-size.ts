@@ -1,24 +1,24 @@
 /**
- * Counts how much of an answer has arrived, and how much of it is kept: docs/design/errors-and-streams.md, Answers that
- * are bounded.
+ * Counts how much of an answer has arrived, and how much of it is kept in memory: docs/design/errors-and-streams.md,
+ * Answers that are bounded.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { UnreadableAnswer } from "../protocol/parts-bound.ts";
-import { answer_bytes_max, type Hold } from "./engine-json.ts";
+import { answer_bytes_max, type HoldBytes } from "./engine-json.ts";
 
-/** The code units of all parts together. Everything that keeps a whole answer is bounded by it. */
+/** The most code units in all parts together. It bounds everything that keeps a whole answer. */
 const text_max = answer_bytes_max;
-/** The memory in bytes that an answer may take if its caller does not stream it. */
+/** The memory in bytes that an answer may take if it is not streamed to its caller. */
 const kept_bytes_max = 64 * 1024 * 1024;
-/** The bytes that each piece takes beside its text, and each token that may have been in it. */
+/** The bytes of memory for each piece beyond its text, and for each token that it may contain. */
 const piece_bytes = 48;
 const logprob_bytes = 256;
 
-/** The allowance of a request for everything that it holds beside its body. */
+/** The bytes that a request may hold beyond its body without reserving them. */
 const free_bytes = 64 * 1024;
 
-/** Reports the size if it is large, or was. */
-export function whereMuch(hold: Hold): Hold {
+/** A `hold` that passes on a size only if it is large, or was before. */
+export function whereMuch(hold: HoldBytes): HoldBytes {
   let told_bytes = 0;
   return (bytes) => {
     if (bytes <= free_bytes && told_bytes === 0) return;
@@ -29,7 +29,7 @@ export function whereMuch(hold: Hold): Hold {
 
 export class AnswerSize {
   #text = 0;
-  /** Bytes that are kept of an answer that is collected. */
+  /** The bytes that are kept of an answer that is collected. */
   kept_bytes = 0;
   readonly #isCollected: boolean;
 
@@ -37,7 +37,7 @@ export class AnswerSize {
     this.#isCollected = isCollected;
   }
 
-  /** Throws UnreadableAnswer. */
+  /** Counts an event. Throws UnreadableAnswer if the answer is too large. */
   take(event: InferenceEvent): void {
     if (event.type !== "part-delta") return;
     const { delta, logprobs } = event;

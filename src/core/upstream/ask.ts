@@ -1,5 +1,5 @@
 /**
- * UPSTREAM: one attempt at one engine over HTTP: encode → send → sse → decode, with a deadline on every wait.
+ * UPSTREAM: one attempt at one engine over HTTP: encode, send, read events, decode, with a deadline on every wait.
  *
  * Whatever happens on the wire, the stream that leaves here is grammatical and its last event is `response-end` or
  * `response-failed`; nothing is thrown. Leaving the generator early aborts the request, which closes the socket.
@@ -24,24 +24,27 @@ import {
   tooSlow,
 } from "./attempt.ts";
 import { CallArguments } from "./call-arguments.ts";
-import { type Hold, readJson } from "./engine-json.ts";
+import { type HoldBytes, readJson } from "./engine-json.ts";
 import { type Reply, read_bytes_max } from "./http1/exchange.ts";
-import { refusalOf } from "./refused.ts";
+import { engineRefusal } from "./refused.ts";
 import { type Sending, send } from "./send.ts";
 import { StreamReader } from "./stream-reader.ts";
 import { Watchdog } from "./watchdog.ts";
 
-/** Whether an engine streams is read off its answer, whatever it was asked. */
-export interface Question extends Sending {
+/** The question of one attempt. Whether the engine streams is seen in its answer, whatever it was asked for. */
+export interface EngineQuestion extends Sending {
   identity: ResponseIdentity;
   patience: Patience;
   /** Aborted when the caller gives up. Its reason (a Fault) ends the stream. */
   signal: Signal;
   /**
-   * Set if nobody reads the parts as they arrive: what follows the first part is gathered for this many milliseconds.
+   * Set if nobody reads the parts as they arrive: after the first part, they are gathered for this many milliseconds.
    */
   gather_ms?: number;
-  /** Called with the dialect in which the engine was asked once more, because it refused a field that only helps. */
+  /**
+   * Called with the dialect in which the engine was asked a second time, because it had refused a field that is not
+   * essential.
+   */
   refuses?(lesser: Dialect): void;
   /** Called with the bytes of the answer that are held, if there are many. Throws the Fault that ends the request. */
   hold?(bytes: number): void;
@@ -51,19 +54,21 @@ export interface Question extends Sending {
 
 /** How long this attempt may take, each in milliseconds. */
 export interface Patience {
-  /** The name, TCP and TLS. */
+  /** The time for name resolution, TCP and TLS. */
   connect_ms: number;
   /** From the connection until the first part of the answer. */
   first_part_ms: number;
-  /** Between two parts. */
+  /** Between two parts of the answer. */
   idle_ms: number;
-  /** All of it. */
+  /** The time for the whole attempt. */
   total_ms: number;
-  /** Set if another engine stands ready: the time after which it may be asked instead. */
+  /**
+   * Set if another engine could be asked instead: after this time without an answer, and unless it is asked already.
+   */
   spare: { after_ms: number; isAsked(): boolean } | null;
 }
 
-export async function* ask(question: Question): AsyncGenerator<InferenceEvent[], void, void> {
+export async function* ask(question: EngineQuestion): AsyncGenerator<InferenceEvent[], void, void> {
   const { codec, identity, signal, patience } = question;
   const work = signal.child();
   const answer: Reading = { reply: null, next_bytes: read_bytes_max, isEnded: false, isOver: false, isRead: false };
@@ -86,14 +91,14 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const line = { connect_ms, connected, signal: work };
     let reply = await send(question, line);
     answer.reply = reply;
-    let refusal = reply.status === 200 ? null : await refusalOf(reply, question);
+    let refusal = reply.status === 200 ? null : await engineRefusal(reply, question);
     if (refusal?.lesser) {
       const { lesser } = refusal;
       question.lost?.("refused");
       question.refuses?.(lesser);
       reply = await send({ ...question, dialect: lesser, own: null }, line);
       answer.reply = reply;
-      refusal = reply.status === 200 ? null : await refusalOf(reply, { ...question, dialect: lesser });
+      refusal = reply.status === 200 ? null : await engineRefusal(reply, { ...question, dialect: lesser });
     }
     if (refusal) {
       told(refusal.end);
@@ -105,7 +110,7 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
     const stream = readerOf(question, contentType, context);
     if (stream) {
       const read = reading(question, stream, { answer, report, dog, told });
-      // This is one loop and not a generator within a generator, because each of those costs every batch several turns.
+      // One loop and not nested generators, because each generator costs every batch several turns of the event loop.
       while (!answer.isOver) {
         const arrived = read(await reply.read(answer.next_bytes));
         const batch = arrived instanceof Promise ? await arrived : arrived;
@@ -142,10 +147,10 @@ export async function* ask(question: Question): AsyncGenerator<InferenceEvent[],
   }
 }
 
-/** No answer has more names of fields in the log. */
+/** The most field names of one answer in the log. */
 const leftOut_max = 16;
 
-function contextOf({ request, dialect }: Question, leftOut: Set<string>): AnswerContext {
+function contextOf({ request, dialect }: EngineQuestion, leftOut: Set<string>): AnswerContext {
   return {
     model: request.model,
     outputTokens_max: request.outputTokens_max,
@@ -159,7 +164,7 @@ function note(report: EngineReport, event: InferenceEvent): void {
   else if (event.type === "response-end") report.reason = event.reason;
 }
 
-/** The reason of an abort that nobody reads. */
+/** The reason of an abort after which nobody reads. */
 const unread = "nobody reads the answer";
 const firstWait = "the first part";
 const spareWait = "the first part, while another engine stands ready";
@@ -177,20 +182,23 @@ function once(tell: (end: AttemptEnd) => void): (end: AttemptEnd) => void {
   };
 }
 
-/** How far an answer has been read: a connection whose answer was read to its end serves the next request. */
+/** How far an answer has been read. A connection whose answer was read to its end can serve the next request. */
 interface Reading {
   reply: Reply | null;
   /** The most bytes of the next read. */
   next_bytes: number;
-  /** Its events have ended, but the engine may not have closed it yet. */
+  /** Whether the last event has arrived. The engine may not have closed the answer yet. */
   isEnded: boolean;
-  /** No event follows: the answer has ended, or failed. */
+  /** Whether no event follows, because the answer has ended or failed. */
   isOver: boolean;
-  /** It was read to its last byte. There is nothing to wait for, and nothing to abort, which is expensive. */
+  /** Whether the answer was read to its last byte. Then nothing needs to be aborted, which is expensive. */
   isRead: boolean;
 }
 
-/** Reads the few bytes that may follow the end. The connection of an engine that sends more, or nothing, is closed. */
+/**
+ * Reads the few bytes that may follow the last event, so that the connection can be reused. If the engine sends more,
+ * or nothing in time, the connection is closed.
+ */
 async function readOut(reply: Reply, work: Cancellation): Promise<void> {
   const toItsEnd = async () => {
     for (let reads = 0; reads <= rest_reads_max; reads++) if ((await reply.read()) === null) return;
@@ -209,7 +217,7 @@ interface ReaderParts {
 }
 
 /** The reader of an answer that is read as it arrives; null if it is read whole. */
-function readerOf(question: Question, contentType: string, context: AnswerContext): AnswerReader | null {
+function readerOf(question: EngineQuestion, contentType: string, context: AnswerContext): AnswerReader | null {
   const { codec, identity, stream } = question;
   if (contentType.includes("text/event-stream") && (stream || !codec.response.reader))
     return new StreamReader(codec.stream.decoder(identity, context));
@@ -217,10 +225,10 @@ function readerOf(question: Question, contentType: string, context: AnswerContex
 }
 
 /**
- * An answer that is read as it arrives, read by read (null: there is no more). What one read brought leaves in one batch: events that travel
- * together cost a tenth.
+ * The batches of an answer that is read as it arrives, one for each read (null at the end). Events that are passed on
+ * in one batch cost a tenth of what they would cost one by one.
  */
-function reading(question: Question, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
+function reading(question: EngineQuestion, stream: AnswerReader, { answer, report, dog, told }: ReaderParts) {
   const { patience, gather_ms = 0 } = question;
   const hold = holding(question);
   const size = new AnswerSize(gather_ms > 0);
@@ -245,7 +253,7 @@ function reading(question: Question, stream: AnswerReader, { answer, report, dog
       answer.reply?.flow();
       if (gather_ms > 0) answer.reply?.gather(gather_ms);
     }
-    // A part that was delayed is noticed late, so the next one is given that much longer.
+    // A part that was delayed here is noticed late, so the engine gets that much longer for the next one.
     const delay_ms = gather_ms + (answer.reply?.delay_ms ?? 0);
     if (batch.length > 0) dog.expect(patience.idle_ms + delay_ms, "the next part");
     return batch;
@@ -257,8 +265,8 @@ function reading(question: Question, stream: AnswerReader, { answer, report, dog
   };
 }
 
-/** Throws NoRoom. */
-function holding({ hold }: Question): Hold {
+/** The question's `hold`, whose fault is thrown as NoRoom. */
+function holding({ hold }: EngineQuestion): HoldBytes {
   return whereMuch((bytes) => {
     try {
       hold?.(bytes);

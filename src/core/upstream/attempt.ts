@@ -10,53 +10,56 @@ import { ConnectFailed } from "./http1/dial.ts";
 import type { Reply } from "./http1/exchange.ts";
 
 export type AttemptKind =
-  /** The answer came to its end. */
+  /** The answer is complete. */
   | "answered"
-  /** It came to its end, and nothing was in it. */
+  /** The answer is complete, but has no content. */
   | "empty"
-  /** The caller went away, or the service ended the request. */
+  /** The caller left, or the service ended the request. */
   | "abandoned"
-  /** No connection came about. */
+  /** No connection was made. */
   | "unreachable"
-  /** A connection that had served before closed before any byte of an answer. */
+  /** A reused connection closed before any byte of an answer. */
   | "stale"
   /** The connection broke, before the answer or in the middle of it. */
   | "broken"
   | "timeout"
-  /** The engine answered 429, or 503 because its queue is full: it works. */
+  /** The engine answered 429, or 503 because its queue is full: it is healthy. */
   | "busy"
   /** The engine answered 5xx, or reported an error in the middle of the stream. */
   | "failed"
-  /** The engine answered 401, 402, 403 or 404, or said so: the operator's credential, balance or name of the model is wrong. */
+  /**
+   * The engine answered 401, 402, 403 or 404, or its message means that: the operator's credential, balance or model
+   * name is wrong.
+   */
   | "refused"
-  /** The request is wrong, and would be for any engine. */
+  /** The request is wrong, and any engine would refuse it. */
   | "rejected"
   /** The input is longer than the engine's context. */
   | "too_long"
-  /** The engine sent no answer in its protocol. */
+  /** The answer does not follow the engine's protocol. */
   | "malformed";
 
 export interface AttemptEnd {
   kind: AttemptKind;
   /** The status of a refusal. */
   status?: number;
-  /** The wait that a 429 or 5xx asked for, unbounded. */
+  /** The wait that a 429 or 5xx asked for, without an upper bound. */
   retryAfter_ms?: number;
-  /** The engine's own text of a refusal, for operators alone. */
+  /** The engine's own text of a refusal, for operators only. */
   said?: string;
-  /** The reason why an answer was not read to its end, in words that quote nothing of it. */
+  /** The reason why an answer was not read to its end, without a quotation of it. */
   unread?: string;
-  /** The engine's word for the end of its answer, if nobody knows it. */
+  /** The engine's word for the end of its answer, if the word is unknown. */
   unknownReason?: string;
-  /** The first fields of the engine's answer that its caller was not sent. */
+  /** The names of the first fields of the answer that were not passed on to the caller. */
   leftOut?: string[];
 }
 
-/** The engine's own report, as far as the attempt got. */
+/** The engine's own report, as far as it had come when the attempt ended. */
 export interface EngineReport {
-  /** Null: it reported none. */
+  /** Null: the engine reported no usage. */
   usage: Usage | null;
-  /** Null: its answer did not come to an end. */
+  /** Null: the answer did not end. */
   reason: StopReason | null;
 }
 
@@ -66,7 +69,7 @@ export function endOfCause(cause: unknown): AttemptEnd {
   return cause instanceof UnreadableAnswer || cause instanceof SseOverflow ? { kind, unread: cause.message } : { kind };
 }
 
-/** The kind of an answer with another status than 200. */
+/** The kind of end of an attempt that was answered with another status than 200. */
 export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
   if (fault.code === "context_length_exceeded") return "too_long";
   if (fault.status === 400) return "rejected";
@@ -75,7 +78,7 @@ export function kindOfRefusal(status: number, fault: Fault): AttemptKind {
   return status === 408 || status === 504 ? "timeout" : "failed";
 }
 
-/** The kind of a failure that was reported inside an answer. */
+/** The kind of end of an attempt whose answer contained a failure. */
 export function kindOfFault({ code, status }: Fault): AttemptKind {
   if (code === "context_length_exceeded") return "too_long";
   if (status === 400) return "rejected";
@@ -83,7 +86,7 @@ export function kindOfFault({ code, status }: Fault): AttemptKind {
   return code === "upstream_timeout" ? "timeout" : "failed";
 }
 
-/** There is no room in memory for the answer: nothing is wrong with the engine. */
+/** Thrown if there is no memory for the answer. It says nothing about the engine. */
 export class NoRoom extends Error {
   override readonly name = "NoRoom";
 
@@ -92,7 +95,7 @@ export class NoRoom extends Error {
   }
 }
 
-/** The kind of an attempt that threw `cause`. */
+/** The kind of end of an attempt that threw `cause`. */
 export function kindOfCause(cause: unknown): AttemptKind {
   if (cause instanceof NoRoom) return "abandoned";
   if (cause instanceof ConnectFailed) return "unreachable";
@@ -101,9 +104,9 @@ export function kindOfCause(cause: unknown): AttemptKind {
   return "malformed";
 }
 
-/** The fault that the caller reads. */
+/** The fault for the caller of an attempt that threw `cause`. */
 export function faultOfCause(cause: unknown): Fault {
-  // If this engine's protocol cannot express the request, the caller has to change it.
+  // A Fault of the request, which this engine's protocol cannot express: the caller has to change it.
   if (cause instanceof Fault) return cause;
   if (cause instanceof NoRoom) return cause.fault;
   if (cause instanceof UnreadableAnswer || cause instanceof SseOverflow) return malformedAnswer(cause);
@@ -121,8 +124,8 @@ export function tooSlow(waitedFor: string): Fault {
 }
 
 /**
- * Seconds. At most a minute is relayed: agents wait as long as the header says, and an engine's "one day" is not ours to
- * promise.
+ * The `retry-after` of a refusal in seconds, or null. At most a minute is passed on: agents wait as long as the header
+ * says, and this service cannot promise an engine's "one day".
  */
 export function retryAfterOf({
   status,

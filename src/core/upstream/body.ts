@@ -1,6 +1,6 @@
 import type { Reply } from "./http1/exchange.ts";
 
-/** Reads the text of an answer up to a limit. A longer text is an error. */
+/** The text of an answer. Throws if it is larger than the limit. */
 export async function readAtMost(reply: Pick<Reply, "read" | "drop">, bytes_max: number): Promise<string> {
   const decoder = new TextDecoder();
   const texts: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * Checks the arguments of an answer's tool calls while they are written. They are JSON within JSON, and are parsed for
+ * Checks the arguments of an answer's tool calls while they are written. They are JSON inside JSON, and are parsed for
  * clients whose protocol has them as an object: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
@@ -7,7 +7,7 @@ import { BodyScan, type ShapeLimits } from "../body/scan.ts";
 import type { InferenceEvent } from "../inference/event.ts";
 import { assertReadable, unseen_bytes } from "./engine-json.ts";
 
-/** Depth and names are bounded for each call, values and members for all calls together. */
+/** The limits of arguments: depth and names for each call, values and members for all calls together. */
 const argumentsLimits: ShapeLimits = {
   body_depth_max: 100,
   body_values_max: 100_000,
@@ -15,11 +15,14 @@ const argumentsLimits: ShapeLimits = {
   body_names_max: 10_000,
 };
 
-/** Pieces of a call are checked together, because checking a single token costs as much as reading it. */
+/**
+ * Pieces of a call are checked together once they have this length, because checking a single token costs as much as
+ * reading it.
+ */
 const looked_length = 4096;
 
 interface Call {
-  /** Arguments that were not checked yet, because those of the whole answer are still short. */
+  /** Arguments that have not been checked, as long as those of the whole answer are short. */
   unseen: string[];
   unseenLength: number;
   scan: BodyScan | null;
@@ -31,10 +34,10 @@ export class CallArguments {
   #values = 0;
   #members = 0;
 
-  /** Throws UnreadableAnswer. */
+  /** Checks an event. Throws UnreadableAnswer. */
   take(event: InferenceEvent): void {
     if (event.type === "part-delta") this.#delta(event.index, event.delta);
-    // The input of a custom tool is plain text.
+    // The input of a custom tool is plain text, and is not checked.
     else if (event.type === "part-start" && event.part.kind === "tool-call" && !event.part.custom)
       this.#calls.set(event.index, { unseen: [], unseenLength: 0, scan: null });
     else if (event.type === "part-end") this.#end(event.index);

@@ -1,7 +1,7 @@
 /**
- * Reads the frames of a stream that differ in their delta alone. It compares the bytes around the delta instead of
- * parsing lines and JSON. A frame that does not match is decoded in the ordinary way: docs/design/protocols.md, Deltas
- * as frames.
+ * Reads frames of a stream that differ only in their delta, by comparing the bytes around the delta instead of parsing
+ * lines and JSON. A frame that does not match is decoded in the ordinary way: docs/design/protocols.md, Deltas as
+ * frames.
  */
 import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 
@@ -9,21 +9,24 @@ import type { InferenceEvent, PartDelta } from "../inference/event.ts";
 interface Envelope {
   before: string;
   after: string;
-  /** Whether its events are numbered, as those of Responses are: the number says nothing about the frame. */
+  /** Whether the stream numbers its events, as Responses does. Comparisons ignore the number. */
   isNumbered: boolean;
   index: number;
-  /** The text of the frame that it was learned from. */
+  /** The delta of the frame from which the envelope was learned. */
   delta: string;
-  /** Whether a second frame with another text was decoded in the ordinary way, and gave that text. */
+  /**
+   * Whether the envelope was confirmed by a second frame with another delta, which was decoded in the ordinary way and
+   * gave that delta.
+   */
   isKnown: boolean;
 }
 
-/** A larger frame does not hold a single token. */
+/** Larger frames are not compared: they hold more than a token. */
 const frame_bytes_max = 4096;
 
 export class DeltaFrames {
   #envelope: Envelope | null = null;
-  /** The part that began last; -1 if it is a tool call, whose arguments the decoders have to read. */
+  /** The index of the part that began last; -1 if it is a tool call, whose arguments only the decoders may read. */
   #index = -1;
 
   /** Returns the event if the bytes are one whole frame of this kind, else null. */
@@ -56,7 +59,10 @@ export class DeltaFrames {
   }
 }
 
-/** The delta may be elsewhere in the frame, or be written in another way. A second frame with another text decides. */
+/**
+ * The envelope around this delta in the frame. The delta may be elsewhere, or be written in another way: a second frame
+ * with another delta confirms the envelope.
+ */
 function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null {
   const quoted = JSON.stringify(delta);
   const at = text.indexOf(quoted);
@@ -67,12 +73,15 @@ function envelopeOf(text: string, { index, delta }: PartDelta): Envelope | null 
   return { before: isNumbered ? numbered(before) : before, after: isNumbered ? numbered(after) : after, ...more };
 }
 
-/** The text between the known bytes. Null if those differ, or if the text is empty, no JSON string, or has half a character. */
+/**
+ * The delta between the known bytes. Null if those differ, or if the delta is empty, no JSON string, or has half a
+ * character.
+ */
 function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string | null {
   const text = isNumbered ? numbered(frame) : frame;
   if (text.length <= before.length + after.length || !text.startsWith(before) || !text.endsWith(after)) return null;
   try {
-    // It begins with a quotation mark, so it is either a string or malformed.
+    // This slice begins with a quotation mark, so it is either a string or malformed.
     const delta: string = JSON.parse(text.slice(before.length - 1, text.length - after.length + 1));
     return delta.isWellFormed() ? delta : null;
   } catch {
@@ -80,7 +89,10 @@ function deltaIn(frame: string, { before, after, isNumbered }: Envelope): string
   }
 }
 
-/** A quotation mark inside a JSON string is always escaped, so this is only found outside of strings. */
+/**
+ * The frame without its sequence number. A quotation mark inside a JSON string is always escaped, so the search finds
+ * the number only outside of strings.
+ */
 function numbered(text: string): string {
   return text.replace(sequenceNumber, '"sequence_number":0');
 }

@@ -1,5 +1,5 @@
 /**
- * Reads JSON that an engine wrote. It is scanned before it is parsed, as a client's is, and parsed in steps if it is
+ * Reads JSON that an engine wrote. Like a client's, it is scanned before it is parsed, and parsed in steps if it is
  * large. JSON beyond the limits is an UnreadableAnswer: docs/design/errors-and-streams.md, Answers that are bounded.
  */
 
@@ -11,12 +11,12 @@ import { UnreadableAnswer } from "../protocol/parts-bound.ts";
 import { inTurns, yieldFor } from "../time/turns.ts";
 import { type Reply, unread_bytes_max } from "./http1/exchange.ts";
 
-/** The largest whole answer of an engine. One event of a stream may be as large (sse/decode.ts). */
+/** The largest answer of an engine that is not streamed. One event of a stream may be as large (sse/decode.ts). */
 export const answer_bytes_max = 8 * 1024 * 1024;
 
 /**
- * The limits of a whole answer, or of one event. Log probabilities are the densest values that an honest engine sends:
- * eight bytes each.
+ * The limits of the shape of a whole answer, or of one event. Log probabilities are the densest values that an honest
+ * engine sends: one in eight bytes.
  */
 export const answerLimits: ShapeLimits = {
   body_depth_max: 100,
@@ -25,19 +25,19 @@ export const answerLimits: ShapeLimits = {
   body_names_max: 10_000,
 };
 
-/** A text of at most this size is parsed without a scan: it is too small to take noticeable time. */
+/** Texts up to this size are parsed without a scan. */
 export const unseen_bytes = 16 * 1024;
 
 /** Called with the bytes of an answer that will be held, before they are. Throws to end the request. */
-export type Hold = (bytes: number) => void;
+export type HoldBytes = (bytes: number) => void;
 
 export interface EngineJson {
   value: unknown;
   bytes: number;
 }
 
-/** A whole answer that arrives in pieces. */
-export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hold): Promise<EngineJson> {
+/** The JSON of an answer that arrives in pieces. */
+export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: HoldBytes): Promise<EngineJson> {
   const body = new Gathering(announcedBytes(reply), release);
   let scan: BodyScan | null = null;
   for (;;) {
@@ -60,13 +60,13 @@ export async function readJson(reply: Pick<Reply, "read" | "headers">, hold: Hol
   return { value, bytes };
 }
 
-/** Allocates the size that the reply announces; untouched memory costs nothing. */
+/** The announced size, for which memory is allocated at once: untouched memory costs nothing. */
 function announcedBytes({ headers }: Pick<Reply, "headers">): number {
   const announced = Number(headers.get("content-length") ?? 0);
   return announced <= answer_bytes_max ? announced : 0;
 }
 
-/** A text that has already arrived. */
+/** The JSON of a text that has already arrived. */
 export async function parseLarge(text: string): Promise<unknown> {
   const bytes = new TextEncoder().encode(text);
   const scan = new BodyScan();
@@ -79,7 +79,7 @@ export async function parseLarge(text: string): Promise<unknown> {
   }
 }
 
-/** Throws UnreadableAnswer. */
+/** Throws UnreadableAnswer if the shape exceeds the limits. */
 export function assertReadable(shape: BodyShape, limits: ShapeLimits, bytes_max = shape.bytes): void {
   const excess = excessOf(shape, limits, bytes_max);
   if (excess) throw new UnreadableAnswer(`the answer holds more than ${excess.max} ${excess.of}`);
@@ -87,7 +87,7 @@ export function assertReadable(shape: BodyShape, limits: ShapeLimits, bytes_max 
 
 const lenient = new TextDecoder();
 
-/** `text`: what the bytes were made of, if they were. */
+/** The parsed bytes. `text`: the text from which the bytes were made, if they were. */
 async function parsed(bytes: Uint8Array, scan: BodyScan | null, text?: string): Promise<unknown> {
   if (scan) assertReadable(scan, answerLimits);
   try {

@@ -1,4 +1,4 @@
-/** The refusal of an engine. */
+/** Reads an engine's refusal, and makes it a fault. */
 import { Fault } from "../inference/fault.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { dialects } from "../protocol/dialects.ts";
@@ -10,20 +10,23 @@ import { parseLarge } from "./engine-json.ts";
 import type { Reply } from "./http1/exchange.ts";
 import type { Sending } from "./send.ts";
 
-/** The limit of what is read. */
+/** The most bytes of a refusal that are read. */
 const refusal_bytes_max = 64 * 1024;
 
-export interface Refusal {
+export interface EngineRefusal {
   fault: Fault;
   end: AttemptEnd;
-  /** The dialect in which the engine may take the request after all: it refused a field that only helps. */
+  /**
+   * The dialect in which the engine may accept the request after all, because it refused only a field that is not
+   * essential; else null.
+   */
   lesser: Dialect | null;
 }
 
-export async function refusalOf(
+export async function engineRefusal(
   reply: Reply,
   { codec, request, dialect = dialects.generic }: Pick<Sending, "codec" | "request" | "dialect">,
-): Promise<Refusal> {
+): Promise<EngineRefusal> {
   const { status } = reply;
   const text = await readAtMost(reply, refusal_bytes_max).catch(() => "");
   // An engine's proxy answers in HTML; then the status says enough.

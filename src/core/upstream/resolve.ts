@@ -1,9 +1,9 @@
-/** Resolves a name to its current addresses, with the system's resolver or the operator's DNS servers. */
+/** Resolves a host name to its current addresses, with the system's resolver or the operator's DNS servers. */
 import { lookup, Resolver } from "node:dns/promises";
 import type { AddressFamily, Resolving } from "./target.ts";
 
-/** Empty if the name has no address. */
-export interface Answer {
+/** The result of a look-up. `addresses` is empty if the name has none. */
+export interface ResolvedAddresses {
   addresses: string[];
   /** How long the answer is valid; null if unknown. */
   ttl_ms: number | null;
@@ -11,15 +11,15 @@ export interface Answer {
   failedFamily: Exclude<AddressFamily, "all"> | null;
 }
 
-/** Throws if the look-up failed: no server answered, or the server reported a failure. */
-export type Resolve = (host: string, how: Pick<Resolving, "family" | "servers">) => Promise<Answer>;
+/** Resolves a host name. Throws if the look-up failed: no server answered, or the server reported a failure. */
+export type Resolve = (host: string, how: Pick<Resolving, "family" | "servers">) => Promise<ResolvedAddresses>;
 
 export const resolve: Resolve = (host, how) => (how.servers.length > 0 ? asked(host, how) : looked(host, how));
 
 const familyNumbers = { all: 0, ipv4: 4, ipv6: 6 } as const;
 
-/** Resolves with the system's hosts file, search domains and servers. The answer has no time to live. */
-async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<Answer> {
+/** Resolves with the system's hosts file, search domains and servers. The result has no time to live. */
+async function looked(host: string, { family }: Parameters<Resolve>[1]): Promise<ResolvedAddresses> {
   try {
     const found = await lookup(host, { all: true, family: familyNumbers[family] });
     return { addresses: found.map(({ address }) => address), ttl_ms: null, failedFamily: null };
@@ -34,9 +34,8 @@ const tries = 2;
 
 type Family = Exclude<AddressFamily, "all">;
 
-async function asked(host: string, { family, servers }: Parameters<Resolve>[1]): Promise<Answer> {
-  // A new resolver is made each time, because one would answer from its cache for as long as an answer is valid, even
-  // for an hour.
+async function asked(host: string, { family, servers }: Parameters<Resolve>[1]): Promise<ResolvedAddresses> {
+  // A new resolver each time, because one caches an answer for as long as it is valid, even for an hour.
   const resolver = new Resolver({ timeout: answer_ms, tries });
   resolver.setServers([...servers]);
   const families: Family[] = family === "all" ? ["ipv4", "ipv6"] : [family];
@@ -60,7 +59,7 @@ async function recordsOf(resolver: Resolver, host: string, family: Family) {
   }
 }
 
-/** The name does not exist, or has no address of this family: an answer, and no failure. */
+/** Whether the error means that the name does not exist or has no address of this family, which is no failure. */
 function isAbsent(cause: unknown): boolean {
   return cause instanceof Error && "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "ENODATA");
 }

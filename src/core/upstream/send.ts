@@ -1,10 +1,10 @@
 /**
- * Sends one request to one engine, once. Whether it may be sent again is decided elsewhere, by the code that knows what
- * the caller was shown.
+ * Sends one request to one engine, once. Whether it may be sent again is decided by the code that knows what the caller
+ * has received.
  */
 
 import { jsonPieces, jsonText } from "../body/json-pieces.ts";
-import { joined, type OwnBytes } from "../body/own-bytes.ts";
+import { joinedBody, type OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { UpstreamAsk, UpstreamCodec } from "../protocol/codec.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
@@ -18,17 +18,17 @@ export interface Sending extends UpstreamAsk {
   upstream: Upstream;
   codec: UpstreamCodec;
   request: InferenceRequest;
-  /** The size of the caller's request. */
+  /** The size of the caller's request body. */
   inputBytes: number;
-  /** The caller's own bytes, if they are still in memory. */
+  /** The caller's own bytes of the body, if they are still in memory. */
   own?: OwnBytes | null;
-  /** For whom the request is. `session` is null where nothing tells which conversation it belongs to. */
+  /** Whose request it is, as the engine may be told. `session`: null if the conversation is not known. */
   identified?: { organization: string; plan: string; session: string | null };
-  /** The salt that divides the engine's prefix cache, as vLLM names it; null for none. */
+  /** The salt that separates the engine's prefix cache by organization, under vLLM's name; null: none. */
   cacheSalt?: string | null;
-  /** The headers that continue its trace at the engine. */
+  /** Headers that continue the request's trace at the engine. */
   traceHeaders?: Record<string, string> | null;
-  /** Whether to use a new connection, because one that had served before has failed. */
+  /** Whether to use a new connection, because a reused one has failed. */
   isFresh?: boolean;
 }
 
@@ -40,7 +40,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   const { rest, handed } = sending.own?.handOn(extended, codec.request.forms) ?? { rest: extended, handed: [] };
   const isSmall = handed.length === 0 && sending.inputBytes < pieced_bytes;
   const alone = () => lost?.("surrogates");
-  const body = isSmall ? jsonText(rest, alone) : joined(await piecesOf(rest, sending.inputBytes, alone), handed);
+  const body = isSmall ? jsonText(rest, alone) : joinedBody(await piecesOf(rest, sending.inputBytes, alone), handed);
   const { connect_ms, connected, signal } = line;
   const endpoint = client.at(upstream, () => whereOf(upstream, codec), codec.path);
   const isFresh = sending.isFresh ?? false;
@@ -56,7 +56,7 @@ export async function send(sending: Sending, line: Pick<Post, "connect_ms" | "co
   });
 }
 
-/** The fields beyond the protocol that the operator wants the engine to get. */
+/** The fields beyond the protocol that the operator has configured for the engine. */
 function extensionsOf({ upstream, cacheSalt, stream }: Sending, asked: Readonly<JsonObject>): JsonObject {
   const fields: JsonObject = {};
   if (cacheSalt) fields.cache_salt = cacheSalt;
@@ -69,7 +69,7 @@ function extensionsOf({ upstream, cacheSalt, stream }: Sending, asked: Readonly<
   return fields;
 }
 
-/** Smaller bodies are written at once, which is faster. */
+/** Smaller bodies are written in one piece, which is faster. */
 const pieced_bytes = 1024 * 1024;
 
 async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number, alone: () => void): Promise<Uint8Array[]> {
@@ -82,7 +82,7 @@ async function piecesOf(asked: Readonly<JsonObject>, inputBytes: number, alone: 
   return pieces;
 }
 
-/** The destination. Headers set by the operator override ours. */
+/** The destination. Headers that the operator has configured override ours. */
 function whereOf(upstream: Upstream, codec: UpstreamCodec): Where {
   const headers: Record<string, string> = {
     "content-type": "application/json",

@@ -1,6 +1,6 @@
 /**
- * Turns the bytes of a streamed answer into events, however they are cut. Frames that differ in their delta alone take
- * a shorter way.
+ * Turns the bytes of a streamed answer into events, however they are cut. Frames that differ only in their delta take a
+ * shorter way.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { AnswerReader, EngineDecoder } from "../protocol/codec.ts";
@@ -29,17 +29,17 @@ export class StreamReader implements AnswerReader {
   }
 
   /**
-   * The most bytes that may come next. In the middle of a large event there is nothing yet that could wait for a slow
-   * reader, so that is more: twice what is held of it, because what follows it in the same read should not be much more
-   * than itself.
+   * The most bytes of the next read. In the middle of a large event it is twice what is held of it: nothing is there
+   * yet that could wait for a slow reader, and what follows the event in the same read should not be much more than the
+   * event.
    */
   get next_bytes(): number {
     return Math.min(unread_bytes_max, Math.max(read_bytes_max, 2 * this.held_bytes));
   }
 
   /**
-   * Returns the events that these bytes complete, in order; a promise if a large one is among them. Throws SseOverflow
-   * or UnreadableAnswer.
+   * The events that these bytes complete, in order; a promise if a large one is among them. Throws SseOverflow or
+   * UnreadableAnswer.
    */
   push(pieces: readonly Uint8Array[]): Batch | Promise<Batch> {
     const batch: Batch = [];
@@ -60,13 +60,13 @@ export class StreamReader implements AnswerReader {
     return batch;
   }
 
-  /** The answer has come to its end. Some engines leave out the blank line behind their last event. */
+  /** Call it at the end of the answer, for the last events. Some engines leave out the blank line behind the last. */
   end(): Batch | Promise<Batch> {
     const [last] = this.#frames.isBetween ? [] : this.#frames.push(blankLine);
     if (!last) return this.#decoder.end();
     if (isLarge(last)) return this.#endSlowly(last);
     const events: Batch = [];
-    // An event that was cut off is no JSON, and counts as if it were not there.
+    // An event that was cut off is no JSON, and is dropped.
     for (const data of isWhole(last.data) ? [last.data] : last.data.split("\n")) {
       if (!isWhole(data)) break;
       events.push(...this.#decoder.push({ ...last, data }));
@@ -92,7 +92,7 @@ const nothing = new Uint8Array();
 const blankLine = new TextEncoder().encode("\n\n");
 const doneLine = "\n[DONE]";
 
-/** Reports whether this is the whole data of an event. */
+/** Whether this is the complete data of an event. */
 function isWhole(data: string): boolean {
   if (data.trim() === "[DONE]") return true;
   try {
@@ -103,7 +103,7 @@ function isWhole(data: string): boolean {
   }
 }
 
-/** A large event without `[DONE]`, which only one line end kept apart. */
+/** Splits a large event from a `[DONE]` that only one line end separates from it. */
 function separated(message: SseMessage): SseMessage[] {
   const { data } = message;
   if (!isLarge(message) || !data.endsWith(doneLine)) return [message];

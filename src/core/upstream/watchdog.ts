@@ -11,14 +11,14 @@ export class Watchdog {
     this.#countdown = new Countdown(() => bark(this.#isLast() ? this.#lastWhat : this.#what));
   }
 
-  /** The next part must arrive within `ms` from now. */
+  /** Sets the deadline of the next part to `ms` from now. `waitingFor` names it in the error. */
   expect(ms: number, waitingFor: string): void {
     this.#what = waitingFor;
     this.#countdown.until(Math.min(this.#countdown.now_ms() + ms, this.#last_ms));
   }
 
   /**
-   * The whole answer must be complete within `ms` from now. It is watched only while something is expected, so that one
+   * Sets the deadline of the whole answer to `ms` from now. It is watched only while a part is expected, so that one
    * timer is enough.
    */
   limit(ms: number, waitingFor: string): void {

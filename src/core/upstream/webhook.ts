@@ -11,18 +11,21 @@ export interface WebhookRequest {
 }
 
 export interface WebhookSettings {
-  /** Also allows addresses of this machine, its link and private networks, and plain HTTP. */
+  /** Whether addresses of this machine, its link and private networks, and plain HTTP, are allowed too. */
   allowPrivate: boolean;
-  /** The time for name, connection and answer together. */
+  /** The time for name resolution, connection and answer together. */
   wait_ms: number;
 }
 
-/** `sha256=…` over the second of sending, a dot, and the body. */
+/** The signature header: `sha256=…` over the second of sending, a dot, and the body. */
 export function signatureOf(secret: string, timestamp: string, body: string): string {
   return `sha256=${new Bun.CryptoHasher("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }
 
-/** Returns null if it was accepted, else one line that says what went wrong. Never throws. `look` resolves a name. */
+/**
+ * Sends the notice. Returns null if it was accepted, else one line that says what went wrong. Never throws. `look`
+ * resolves a name.
+ */
 export async function sendWebhook(
   request: WebhookRequest,
   settings: WebhookSettings,
@@ -45,7 +48,7 @@ export async function sendWebhook(
   }
 }
 
-/** The fault of a URL before its name is resolved; null if it has none. Pure. */
+/** The reason why a URL is not allowed, before its name is resolved; null if it is. Pure. */
 export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | null {
   if (url.username || url.password) return "its URL holds a user name";
   if (url.protocol !== "https:" && url.protocol !== "http:") return "its URL does not begin with https://";
@@ -55,12 +58,15 @@ export function webhookUrlProblem(url: URL, allowPrivate: boolean): string | nul
   return isLocal && !allowPrivate ? "its URL leads to an address that is not public" : null;
 }
 
-/** IPv6 addresses that carry an IPv4 address are all refused: nobody publishes one. Pure. */
+/**
+ * Whether an address is public. IPv6 addresses that contain an IPv4 address count as private: nobody publishes one.
+ * Pure.
+ */
 export function isPublicAddress(address: string): boolean {
   return isIP(address) === 6 ? !inside6.check(address.split("%")[0]!, "ipv6") : !inside4.check(address, "ipv4");
 }
 
-// There are two lists, because an IPv6 rule for carried IPv4 addresses would match every IPv4 address.
+// Two lists, because an IPv6 rule for contained IPv4 addresses would match every IPv4 address.
 const inside4 = new BlockList();
 const inside6 = new BlockList();
 for (const [network, bits] of [
@@ -99,7 +105,7 @@ function failing(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
-/** Posts to the address that was checked. The body of the answer is not read, and redirects are not followed. */
+/** Posts to the address that was checked. The answer's body is not read, and redirects are not followed. */
 function posted(url: URL, address: string, { body, headers }: WebhookRequest, signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const family = isIP(address);

@@ -1,7 +1,7 @@
 /**
- * The text of one answer, kept while it runs because its engine may never report usage: a tokenizer counts it at the
- * end (docs/design/usage.md, Counting tokens). If an answer is too long to keep, the part that was kept stands for all
- * of it.
+ * The text of one answer, kept while it runs in case its engine never reports usage: a tokenizer then counts it at the
+ * end (docs/design/usage.md, Counting tokens). Of a very long answer, only the beginning is kept, and its count is
+ * extrapolated.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import type { InferenceEvent, PartHead } from "../inference/event.ts";
@@ -44,10 +44,10 @@ export class AnswerText {
   #reserved_bytes = 0;
   #bytes = 0;
   #isFull = false;
-  /** The code units of the whole answer, kept or not. */
+  /** The code units of the whole answer, whether kept or not. */
   #codeUnits = 0;
 
-  /** `keeps` reserves memory for this many more bytes, and says whether there was room. */
+  /** `keeps` reserves memory for this many more bytes, and returns whether there was room. */
   constructor(keeps: (bytes: number) => boolean) {
     this.#keeps = keeps;
   }
@@ -61,7 +61,7 @@ export class AnswerText {
     return this.#parts.map(({ kind, toolName, text }) => ({ kind, toolName, text }));
   }
 
-  /** The whole answer ÷ the part that was kept; null if nothing was. */
+  /** The size of the whole answer ÷ that of the kept part; null if nothing was kept. */
   get share(): number | null {
     return this.#bytes === 0 ? null : (this.#codeUnits * bytes_per_code_unit) / this.#bytes;
   }

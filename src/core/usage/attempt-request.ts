@@ -1,6 +1,4 @@
-/**
- * The request that engines are sent. It is the same for all of them, except for what the context of each allows. Pure.
- */
+/** The request that engines are sent: the same for all of them, except for what the context of each allows. Pure. */
 import type { OwnBytes } from "../body/own-bytes.ts";
 import type { InferenceRequest } from "../inference/request.ts";
 import type { ResponseIdentity } from "../protocol/codec.ts";
@@ -13,7 +11,7 @@ import type { RunTrace } from "./trace.ts";
 export interface ForEngines {
   model: CatalogModel;
   request: InferenceRequest;
-  /** Asks the engines; absent: the codec of the protocol that each speaks. */
+  /** The codec in which the engines are asked; absent: that of each engine's protocol. */
   codecOf?: CodecOf;
   /** The size of the caller's request with everything that it refers to, from which `inputTokens` was estimated. */
   inputBytes: number;
@@ -24,28 +22,33 @@ export interface ForEngines {
   identity: ResponseIdentity;
   /** The plan under which the request was admitted. */
   plan: { readonly name: string };
-  /** The key of its session. */
+  /** The facts from which the key of its session is made (routing/affinity.ts). */
   affinity: Affinity;
   /** Set for a background response. */
   fetched?: { readonly asProduced: boolean } | null;
-  /** Called with the memory that the answer takes, if it is much. Throws the Fault that then ends the request. */
+  /** Called with the memory that the answer takes, if that is much. May throw the Fault that ends the request. */
   holdAnswer?: ((bytes: number) => void) | undefined;
 }
 
 export interface AttemptRequest extends Signals {
   asked: ForEngines;
-  /** The output tokens that an answer may have, by the model, its context, and the nanos held so far. */
+  /**
+   * The output tokens that an answer may have: `allowed` by the model and its context, `held` by the nanos held so far.
+   */
   room: { allowed: number; held: number };
-  /** Resolves when the ledger has decided. A request waits for a slot only after that. */
+  /** Resolves when the ledger has granted the request. Only then may the request wait for a slot. */
   granted: Promise<void>;
-  /** The routes that are not asked, because they have failed in the middle of this answer; absent if it is a new one. */
+  /** Routes that must not be asked, because they failed in the middle of this answer. */
   except?: readonly Route[];
   /** Observes each attempt, if the run is traced. */
   trace?: RunTrace | null;
 }
 
 export interface AttemptsSettings {
-  /** Up to this cap, an answer that the caller does not stream is requested whole. */
+  /**
+   * If the cap on output is at most this, an answer that the caller does not stream is not streamed by the engine
+   * either.
+   */
   unstreamed_tokens_max: number;
 }
 
@@ -53,11 +56,11 @@ export interface EngineRequest {
   stream: boolean;
   /** How long parts are gathered before they are read; 0 if a caller reads them as they arrive. */
   gather_ms: number;
-  /** The output tokens that a usage window leaves, if that is less than the request's own cap. */
+  /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
   windowTokens: number | null;
-  /** The most tokens of an answer that is requested whole; 0 if it is streamed. */
+  /** The most tokens of an answer that the engine does not stream; 0 if it streams. */
   wholeTokens: number;
-  /** The load that the request puts on an engine, in tokens: its input, and an answer of ordinary length. */
+  /** The load that the request puts on an engine, in tokens: its input, and an answer of usual length. */
   busyTokens: number;
   at(route: Route): {
     model: string;
@@ -67,13 +70,13 @@ export interface EngineRequest {
   };
 }
 
-/** The most that counts as an ordinary answer. Caps are far above that and would hide the inputs. */
+/** The most tokens of a usual answer. Caps are far above that and would hide the inputs. */
 const answer_tokens = 1024;
 
-/** docs/design/usage.md, Answers that aren't streamed. */
+/** The rule: docs/design/usage.md, Answers that aren't streamed. */
 const unstreamed_gather_ms = 100;
 
-/** Whether somebody may have read the answer as far as it goes, so that it cannot begin again. */
+/** Whether the answer may have been read as far as it goes, so that it cannot begin again. */
 export function isReadAsProduced({ request, fetched }: Pick<ForEngines, "request" | "fetched">): boolean {
   return request.stream || fetched?.asProduced === true;
 }
@@ -81,9 +84,9 @@ export function isReadAsProduced({ request, fetched }: Pick<ForEngines, "request
 export function engineRequestOf({ asked, room }: AttemptRequest, settings: AttemptsSettings): EngineRequest {
   const { model, request, inputTokens } = asked;
   const cap = Math.min(request.outputTokens_max ?? room.allowed, room.allowed);
-  // The two forms of an answer that is passed on are not made of each other.
+  // An answer that is passed on is requested as the caller wants it: neither form can be made of the other.
   const stream = isReadAsProduced(asked) || (!request.passed && cap > settings.unstreamed_tokens_max);
-  // An answer that comes whole cannot be cut short, and its hold cannot grow.
+  // An answer that is not streamed cannot be cut short, and its hold cannot grow.
   const windowTokens = !stream && room.held < cap ? room.held : null;
   // A cap above what is allowed is lowered: the answer then ends with `length`.
   const isCapped = request.outputTokens_max !== undefined || windowTokens !== null;

@@ -1,8 +1,8 @@
 /**
- * USAGE, the attempts: one route after another until a part of an answer is shown, and none after that. A stream shows
- * its first part; an answer that the caller does not stream shows its end. Output of an attempt before that is dropped
- * before it is counted, or is void if the answer begins again. The hold, the lease and the record stay the same:
- * docs/routing.md, When another is asked.
+ * USAGE, the attempts: tries one route after another until a part of an answer is delivered, and none after that. A
+ * stream delivers its first part; an answer that is not streamed to the caller delivers its end. Output of an earlier
+ * attempt is dropped before it is counted, or is void if the answer begins again. The hold, the lease and the record
+ * stay the same: docs/routing.md, When another is asked.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { asFault, Fault } from "../inference/fault.ts";
@@ -23,7 +23,7 @@ import {
   isReadAsProduced,
 } from "./attempt-request.ts";
 import { type Finishing, finishing } from "./departure.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
 import type { LesserDialects } from "./lesser-dialects.ts";
 import { RouteOrder, type RouteOrderParts, type Stage, type TakenSlot } from "./route-order.ts";
 
@@ -34,10 +34,10 @@ export interface AttemptsParts extends RouteOrderParts {
   client: Client;
   attempted(attempt: Attempted): void;
   waited(wait: Waited): void;
-  /** Called once an attempt for each kind of thing that its engine is not sent as the caller wrote it. */
-  lost(lost: Lost): void;
+  /** Called once an attempt for each kind of change to what the engine is sent, against what the caller wrote. */
+  lost(lost: LostField): void;
   lesser: LesserDialects;
-  /** The total lateness of this process until now (time/lateness.ts). */
+  /** How late this process has been in all (time/lateness.ts). */
   late_ms(): number;
   /** Called when a route begins to answer, with the time since its attempt began. */
   firstPart(route: Route, ms: number): void;
@@ -54,15 +54,15 @@ export interface Attempted {
   ms: number;
 }
 
-/** A kind of thing that an engine was not sent as the caller wrote it. */
-export interface Lost {
+/** A change to what an engine was sent, against what the caller wrote. */
+export interface LostField {
   /** The public model id. */
   model: string;
   route: Route;
   loss: Loss;
 }
 
-/** One wait for a slot that has ended. `full`: it was refused, or took too long. */
+/** One wait for a slot that has ended. `full`: it was refused, or was too long. */
 export interface Waited {
   /** The public model id. */
   model: string;
@@ -70,7 +70,7 @@ export interface Waited {
   ms: number;
 }
 
-/** Nothing is sent before the first event is read. */
+/** The attempts as one answer. Nothing is sent before its first event is read. */
 export class Attempts implements EngineAnswer, EngineEvents {
   readonly progress: EngineProgress;
   readonly #parts: AttemptsParts;
@@ -79,7 +79,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   readonly #order: RouteOrder;
   readonly #started_ms: number;
   #failures: Failure[] = [];
-  /** The current attempt: when it began, how late the process was until then, and how it ended. */
+  /** The running attempt; when it began, how late the process had been until then, and how the attempt ended. */
   #attempt: AsyncGenerator<Batch, void, void> | null = null;
   #begun_ms = 0;
   #lateBefore_ms = 0;
@@ -93,7 +93,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   #wake: (() => void) | null = null;
 
   /** `progress` continues the progress of an earlier request. */
-  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = nowhereYet()) {
+  constructor(parts: AttemptsParts, attemptRequest: AttemptRequest, progress: EngineProgress = initialProgress()) {
     this.#parts = parts;
     this.#attemptRequest = attemptRequest;
     this.#engineRequest = engineRequestOf(attemptRequest, parts.settings());
@@ -146,7 +146,9 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return this.#isOver ? { done: true, value: undefined } : this.#last(batch);
   }
 
-  /** Reads an answer of which the caller has seen nothing: if its engine fails, another engine may begin it again. */
+  /**
+   * Reads an answer of which the caller has received nothing: if its engine fails, another engine may begin it again.
+   */
   async #nextUnseen(): Promise<Next> {
     const next: Next = await this.#attempt!.next();
     const end = this.#end;
@@ -160,7 +162,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return { done: false, value: [{ type: "response-start", ...this.#attemptRequest.asked.identity }] };
   }
 
-  /** Takes a slot at an engine as soon as one is free. Null if the request was given up or waited too long. */
+  /** Takes a slot at an engine as soon as one is free. Null if the request was given up, or waited too long. */
   async #slotFor(stage: Stage): Promise<TakenSlot | null> {
     this.progress.isAtEngine = false;
     if (stage.wait_ms > 0) await this.#pause(stage.wait_ms);
@@ -184,7 +186,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   /** Waits for a slot. Throws `capacity_exceeded`. */
   async #queued(stage: Stage): Promise<TakenSlot | null> {
     const order = this.#order;
-    // While a request waits for long, only the conversation itself is kept in memory.
+    // During a long wait, only the conversation itself is kept in memory.
     this.#attemptRequest.asked.own?.[Symbol.dispose]();
     await this.#pause(Number.POSITIVE_INFINITY, this.#attemptRequest.granted);
     const until_ms = this.#parts.now_ms() + order.patience_ms(stage);
@@ -201,7 +203,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
         return null;
       }
       if (!freed && this.#parts.now_ms() >= until_ms) throw order.full(stage);
-      // The addresses may have changed meanwhile: the loop tries the current ones.
+      // The addresses may have changed during the wait: the loop tries the current ones.
       if (!freed) continue;
       const arrived = order.arrived(freed, stage);
       if (arrived) return arrived;
@@ -277,12 +279,15 @@ export class Attempts implements EngineAnswer, EngineEvents {
     }
   }
 
-  /** Whether the first part of an answer is shown at once. */
+  /** Whether the first part of an answer is delivered at once. */
   #isShown(): boolean {
     return isReadAsProduced(this.#attemptRequest.asked) || this.#attemptRequest.asked.request.passed !== undefined;
   }
 
-  /** An engine that has begun to answer is healthy, however long the answer takes, unless its peers begin far sooner. */
+  /**
+   * Records that the route has begun to answer. It then counts as healthy, however long the answer takes, unless other
+   * routes begin far sooner.
+   */
   #wasShown(route: Route): void {
     const { health, now_ms, late_ms, firstPart, replicas } = this.#parts;
     const ms = now_ms() - this.#begun_ms;
@@ -307,7 +312,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
       ...(end.said !== undefined && { said: end.said }),
     });
     attempted({ model: this.#attemptRequest.asked.model.id, route, end, ms });
-    // `#wasShown` has recorded the beginning of the answer, so only a later failure is news.
+    // `#wasShown` has recorded the beginning of the answer, so only a later failure is worth recording.
     const isNews = end.kind !== "answered" || !this.#isBegun;
     if (isNews && (this.#isBegun || this.#isOver)) health.ended(route, end, this.#begun_ms, now_ms());
   }
@@ -320,7 +325,8 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 
   /**
-   * An engine that was asked for a whole answer may finish it after the caller has left, unless the engine is unwell.
+   * The signal of an attempt whose engine was asked for a whole answer: the engine may finish that after the caller has
+   * left, unless it is unhealthy.
    */
   #finishing(route: Route): Finishing {
     const { clock, health, now_ms } = this.#parts;
@@ -372,7 +378,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
     return { after_ms, isAsked: () => !this.#isGivenUp() && this.#order.takeSpare() };
   }
 
-  /** The last batch. If it is a failure, its fault combines all failures. */
+  /** The last batch. If it is a failure, its fault combines those of all attempts. */
   #last(batch: Batch): Next {
     const last = batch.at(-1);
     if (last && last.type !== "response-failed") return { done: false, value: batch };
@@ -382,7 +388,7 @@ export class Attempts implements EngineAnswer, EngineEvents {
   }
 }
 
-/** An answer that was ended by a limit or a filter is not empty. */
+/** Whether the answer is empty. One that a limit or a filter ended is not. */
 function isEmptyAnswer(batch: Batch): boolean {
   const last = batch.at(-1);
   return last?.type === "response-end" && last.reason === "stop" && !batch.some(isPartStart);

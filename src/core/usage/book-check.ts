@@ -1,5 +1,5 @@
 /**
- * Checks the books against themselves once an hour: one node of the fleet checks what has changed since the last time
+ * Checks the ledger against itself once an hour: one node of the fleet checks what has changed since the last time
  * (docs/design/metering.md, Audit), and every node learns the result. `sluice usage check` checks a whole year. Every
  * minute one node rolls up new records, so that a report has little to add.
  */
@@ -7,9 +7,9 @@ import type { Ledger, LedgerDifference } from "../store/ledger.ts";
 import { repeating } from "../time/repeating.ts";
 
 export interface BookCheck {
-  /** The totals that differed at the last check; NaN before the first. */
+  /** The number of totals that differed at the last check; NaN before the first. */
   differences(): number;
-  /** The ended windows that the last check did not seal; NaN before the first. */
+  /** The number of ended windows that the last check did not seal; NaN before the first. */
   sealsBehind(): number;
   stop(): Promise<void>;
 }

@@ -1,12 +1,9 @@
-/**
- * The upkeep of the usage tables, once an hour. A step that would have kept others waiting is tried again an hour
- * later.
- */
+/** Maintains the usage tables once an hour. A step that would have made others wait is tried again an hour later. */
 import type { Ledger } from "../store/ledger.ts";
 import { repeating } from "../time/repeating.ts";
 
 export interface BookUpkeep {
-  /** The coming months that have a partition for their records; NaN before the first run. */
+  /** The number of coming months that have a partition for their records; NaN before the first run. */
   monthsAhead(): number;
   stop(): Promise<void>;
 }

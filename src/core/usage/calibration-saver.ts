@@ -1,7 +1,7 @@
 /**
- * Keeps what was learned of models over a restart: read once at the start, and written in the background. No request
- * waits for it. If the store is away, that costs a line in the log, and unsaved changes are written when it is back. A
- * node that is killed loses one interval of learning.
+ * Saves what was learned about models: reads it once at the start, and writes it in the background. No request waits
+ * for it. While the store is away, changes wait, and the log has one line. A node that is killed loses one interval of
+ * learning.
  */
 
 import type { Calibrations, CalibrationTable, InputRatio, OutputSums } from "../store/calibration.ts";
@@ -10,9 +10,7 @@ import { repeating } from "../time/repeating.ts";
 import { type Kept, learned_max } from "./learned.ts";
 
 export interface CalibrationSaver {
-  /**
-   * Reads what is stored. Never rejects, and takes a second at most; a later answer is still used in the background.
-   */
+  /** Reads what is stored. Never rejects, and takes a second at most; a later answer is still used when it comes. */
   recall(): Promise<void>;
   /** Writes the unsaved changes, for 3 s at most. Never rejects. */
   stop(): Promise<void>;
@@ -20,7 +18,7 @@ export interface CalibrationSaver {
 
 export interface CalibrationSaverSettings {
   write_ms: number;
-  /** How long a start waits for the stored calibration. */
+  /** How long a start waits for the stored values. */
   recall_ms: number;
   stop_ms: number;
 }
@@ -35,7 +33,7 @@ export function calibrationSaver(parts: {
   store: Calibrations;
   input: Kept<InputRatio>;
   output: Kept<OutputSums>;
-  /** Called once for each outage, however long it lasts. */
+  /** Called once for each outage of the store, however long it lasts. */
   failed: (cause: unknown) => void;
   settings?: Partial<CalibrationSaverSettings>;
 }): CalibrationSaver {
@@ -76,7 +74,7 @@ async function readFrom<Known>(table: CalibrationTable<Known>, kept: Kept<Known>
   for (const [name, known] of await table.read(learned_max)) kept.recall(name, known);
 }
 
-/** Returns whether there was anything to write. */
+/** Writes the changes of a table. Returns whether there were any. */
 async function written<Known>(table: CalibrationTable<Known>, kept: Kept<Known>): Promise<boolean> {
   const changes = kept.changes();
   if (changes.size === 0) return false;

@@ -1,6 +1,6 @@
 /**
- * USAGE, compaction: nothing of the answer is shown, and so counted, before the model has begun its summary; if it
- * writes none, the request has failed. If an engine finds the conversation too long, it is asked again with less of it:
+ * USAGE, compaction: nothing of the answer is delivered, or counted, before the model begins its summary; if it writes
+ * none, the request has failed. If an engine finds the conversation too long, it is asked again with less of it:
  * docs/design/protocols.md, Compaction.
  */
 import { leaveOut, noSummary } from "../inference/compaction.ts";
@@ -8,29 +8,31 @@ import type { InferenceEvent } from "../inference/event.ts";
 import type { Fault } from "../inference/fault.ts";
 import { isTerminal, type TerminalEvent } from "../inference/terminal.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
-import { type EngineAnswer, type EngineEvents, type EngineProgress, nowhereYet } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, type EngineProgress, initialProgress } from "./engine-answer.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
 
-/** How often a conversation is shortened for an engine. In the end it is a sixteenth of the original, or less. */
+/** How often a conversation may be shortened for an engine. After that, at most a sixteenth of it is left. */
 const shortenings_max = 4;
-/** The events that are held before the first word of a summary. After more reasoning than this, no summary comes. */
+/**
+ * The events that are held back before the first word of a summary. After more reasoning than this, no summary comes.
+ */
 const held_events_max = 262_144;
 const held_chars_max = 4 * 1024 * 1024;
-/** The share of the context that is filled if the engine said how long the input is; the rest is estimated again. */
+/** The share of the context that may be filled if the engine reported the input's length; the rest is estimated. */
 const margin = 0.9;
 const half = 0.5;
 
-/** Opens the request at the model's engines. Attempts of an earlier request are counted in the same progress. */
+/** Sends the request to the model's engines. `progress` continues the count of attempts of an earlier request. */
 export type Open = (attemptRequest: AttemptRequest, progress?: EngineProgress) => EngineAnswer;
 
 export class Compacting implements EngineAnswer, EngineEvents {
-  readonly progress = nowhereYet();
+  readonly progress = initialProgress();
   readonly #open: Open;
   readonly #attemptRequest: AttemptRequest;
   #events: EngineEvents;
-  /** Whether the caller has been shown a part of the summary. */
+  /** Whether the caller has received a part of the summary. */
   #isShown = false;
   #isOver = false;
 
@@ -51,7 +53,7 @@ export class Compacting implements EngineAnswer, EngineEvents {
   async next(): Promise<Next> {
     if (!this.#isShown) return this.#toSummary();
     const next = await this.#events.next();
-    // Another engine begins an answer again that the caller has not seen.
+    // Another engine begins the answer again, of which the caller has received nothing.
     return !next.done && isAnew(next.value) ? this.#toSummary() : next;
   }
 
@@ -99,7 +101,9 @@ export class Compacting implements EngineAnswer, EngineEvents {
     }
   }
 
-  /** Whether the engine can now be asked with less of the conversation. */
+  /**
+   * Shortens the conversation after the engine found it too long. Returns whether the engine may now be asked again.
+   */
   #isShortened({ code, details: { overflow } }: Fault): boolean {
     const { asked, signal } = this.#attemptRequest;
     const { request, model, inputTokens, inputBytes } = asked;

@@ -1,7 +1,7 @@
 /**
- * USAGE, continuation: if an engine dies in the middle of a text, another is given what was said, and goes on from
- * there. The caller sees one answer, and the run has one record. Text alone is continued, never half a call:
- * docs/routing.md, Going on in mid-answer.
+ * USAGE, continuation: if an engine dies in the middle of a text, another is given the text so far, and continues it.
+ * The caller sees one answer, and the run has one record. Only text is continued, never half a call: docs/routing.md,
+ * Going on in mid-answer.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { InferenceRequest } from "../inference/request.ts";
@@ -9,22 +9,22 @@ import { nextAfter } from "../routing/after.ts";
 import type { Route } from "../routing/catalog.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Open } from "./compacting.ts";
-import { type EngineAnswer, type EngineEvents, nowhereYet } from "./engine-answer.ts";
+import { type EngineAnswer, type EngineEvents, initialProgress } from "./engine-answer.ts";
 
 type Batch = InferenceEvent[];
 type Next = IteratorResult<Batch, void>;
 type Failed = Extract<InferenceEvent, { type: "response-failed" }>;
 
-/** How often an answer goes on at another engine. */
+/** How often an answer may be continued at another engine. */
 const continuations_max = 2;
-/** A longer text is not kept, and so not continued. */
+/** Longer texts are not kept, and so cannot be continued. */
 const said_chars_max = 1024 * 1024;
-/** The least code units that a token has on average. */
+/** The fewest code units that a token has on average. */
 const chars_token = 4;
 
 /**
- * The fields of `extra_params` in which vLLM, SGLang and llama.cpp take a form. An engine that goes on would begin the form
- * anew.
+ * The fields of `extra_params` in which vLLM, SGLang and llama.cpp take a format for the answer. An engine that
+ * continues an answer would begin the format anew.
  */
 const formFields = [
   "structured_outputs",
@@ -39,7 +39,7 @@ const formFields = [
   "grammar",
 ];
 
-/** Reports whether an answer to this request may go on at another engine: a text without a form that it must have. */
+/** Whether an answer to this request may be continued at another engine: a text without a required format. */
 export function mayGoOn(asked: Pick<ForEngines, "model" | "request" | "fetched">): boolean {
   const { model, request } = asked;
   const { format, toolChoice, compaction, turns, extra } = request;
@@ -52,7 +52,7 @@ export function mayGoOn(asked: Pick<ForEngines, "model" | "request" | "fetched">
 }
 
 export class Continuing implements EngineAnswer, EngineEvents {
-  readonly progress = { ...nowhereYet(), isNeededToTheEnd: true };
+  readonly progress = { ...initialProgress(), isNeededToTheEnd: true };
   readonly #open: Open;
   readonly #attemptRequest: AttemptRequest;
   readonly #said = new Said();
@@ -60,7 +60,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
   #continuations = 0;
   /** The routes that have failed in the middle of the answer. */
   readonly #failed: Route[] = [];
-  /** The place of the engine's parts among those of the answer, once it goes on. */
+  /** Maps the parts of the continuing engine to those of the answer; null before that. */
   #joint: Joint | null = null;
   #isOver = false;
 
@@ -94,7 +94,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
     return this.#events.return();
   }
 
-  /** The first events of another engine, or the failure if there is none that goes on. */
+  /** The first events of the next engine, or the failure if there is none that can continue. */
   async #goOn(failure: Failed): Promise<Batch> {
     const continued = this.#continued();
     if (!continued) return [failure];
@@ -111,12 +111,12 @@ export class Continuing implements EngineAnswer, EngineEvents {
       const last = batch.at(-1);
       return last?.type === "response-failed" ? [...batch.slice(0, -1), ...(await this.#goOn(last))] : batch;
     } catch {
-      // No engine is left that could go on.
+      // No engine is left that could continue.
       return [failure];
     }
   }
 
-  /** The request for another engine; null if the answer cannot go on. */
+  /** The request for the next engine; null if the answer cannot be continued. */
   #continued(): AttemptRequest | null {
     const { asked, signal, room } = this.#attemptRequest;
     const { request, inputTokens, inputBytes } = asked;
@@ -145,7 +145,7 @@ export class Continuing implements EngineAnswer, EngineEvents {
 }
 
 /**
- * Reports whether the text ends inside a stop sequence. An engine that is given the first half of one does not recognize the
+ * Whether the text ends inside a stop sequence. An engine that is given the first half of one does not recognize the
  * second, and would write beyond it.
  */
 function endsWithin(text: string, stops: readonly string[]): boolean {
@@ -155,7 +155,10 @@ function endsWithin(text: string, stops: readonly string[]): boolean {
   });
 }
 
-/** A template may cut white space at the end of what was said, so it is not sent, and the engine writes it again. */
+/**
+ * The request that continues this text. White space at the text's end is not sent, because a chat template may cut it;
+ * the engine writes it again.
+ */
 function goingOn(request: InferenceRequest, said: Said, rest: number): InferenceRequest {
   const text = said.text.trimEnd();
   const capped = { ...request, ...(request.outputTokens_max === undefined ? {} : { outputTokens_max: rest }) };
@@ -167,19 +170,19 @@ function goingOn(request: InferenceRequest, said: Said, rest: number): Inference
   };
 }
 
-/** The text that the caller has seen, if the answer so far is one text. */
+/** The text that the caller has received, if the answer so far is one text. */
 class Said {
   text = "";
   #deltas = 0;
   #parts = 0;
   #isOther = false;
 
-  /** The text is still open, and there is nothing else. */
+  /** Whether the answer so far is one open text and nothing else. */
   get isText(): boolean {
     return this.#parts === 1 && !this.#isOther;
   }
 
-  /** At least as many as the caller has seen: no delta has less than a token, in most engines. */
+  /** The tokens of the text, or more: with most engines, no delta has less than a token. */
   get tokens(): number {
     return Math.max(this.#deltas, Math.ceil(this.text.length / chars_token));
   }
@@ -198,14 +201,17 @@ class Said {
 }
 
 /**
- * Joins the parts of an engine that goes on to those of the answer: its first text belongs to the open one. Its reports
- * are left out: they count what was said as input, and not as output.
+ * Joins the parts of the continuing engine to those of the answer: its first text belongs to the open one. Its usage
+ * reports are left out: they count the text so far as input, and not as output.
  */
 class Joint {
-  /** The white space at the end of what was said, as far as the engine has not written it again. */
+  /** The white space at the end of the text that the engine has not yet written again. */
   #space: string;
   #isFirst = true;
-  /** Whether the engine began with another part, so that the open text ends. */
+  /**
+   * 1 if the engine began with another part, so that the open text has ended and its parts are numbered one higher;
+   * else 0.
+   */
   #shift = 0;
 
   constructor(said: Said) {

@@ -1,10 +1,10 @@
-/** Reads the state of the database, and how near limits are, once a minute, for the metrics. */
+/** Reads once a minute, for the metrics, the state of the database and how near limits are. */
 import type { DatabaseSigns } from "../store/signs.ts";
 import type { NearLimit } from "../store/standing.ts";
 import { repeating } from "../time/repeating.ts";
 
 export interface Watch<State> {
-  /** The state as it was read last; `unknown` before the first answer, and while the database is away. */
+  /** The last state that was read; `unknown` before the first answer, and while the database is away. */
   state(): State;
   stop(): Promise<void>;
 }

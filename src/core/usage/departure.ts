@@ -1,31 +1,34 @@
-/** Decides how long an engine works on after its caller has left: docs/design/usage.md, A caller who leaves. */
+/**
+ * Decides how long an engine goes on with an answer after its caller has left: docs/design/usage.md, A caller who
+ * leaves.
+ */
 import type { Cancellation, Signal } from "../time/cancellation.ts";
 import type { Clock } from "../time/clock.ts";
 
-/** An engine that was asked for a whole answer may finish it within this time. */
+/** How long an engine that was asked for a whole answer may take to finish it. */
 export const finish_ms = 10_000;
-/** The interval at which the engine's health is checked meanwhile. */
+/** How often the engine's health is checked meanwhile. */
 const look_ms = 1_000;
 
-/** The signals that end the work on an answer. */
+/** The two signals that can end the work on an answer. */
 export interface Signals {
-  /** Aborted when nobody waits for the answer any more: the caller has left, or the service has ended it. */
+  /** Aborted when nobody waits for the answer any more: the caller has left, or the service ended the request. */
   signal: Signal;
-  /** Aborted when the service has ended it, whether the caller is there or not. */
+  /** Aborted when the service ended the request, whether the caller is there or not. */
   halted: Signal;
 }
 
 export interface Finishing {
-  /**
-   * Ends an attempt whose engine was asked for a whole answer: aborted `finish_ms` after the caller has left, or
-   * sooner.
-   */
+  /** Ends the attempt: aborted `finish_ms` after the caller has left, or sooner. */
   readonly signal: Signal;
-  /** The attempt is over. */
+  /** Call it when the attempt has ended. */
   stop(): void;
 }
 
-/** `isWell`: whether the engine may still be expected to answer. */
+/**
+ * The signal of an attempt whose engine was asked for a whole answer. `isWell`: whether the engine can still be
+ * expected to finish.
+ */
 export function finishing({ signal, halted }: Signals, clock: Pick<Clock, "after">, isWell: () => boolean): Finishing {
   const work: Cancellation = halted.child();
   let cancel: (() => void) | null = null;

@@ -1,17 +1,17 @@
 /**
- * Compares engines' reports with our count of the same answers: reported ÷ counted output of recent answers, by model.
- * It shows an operator an engine that miscounts, even if every report is accepted.
+ * Compares engines' reports with our count of the same answers: reported ÷ counted output tokens of recent answers, by
+ * model. It shows an operator an engine that miscounts even though its reports are accepted.
  */
 
 export interface Divergence {
   observe(model: string, ratio: number): void;
-  /** The 50th and the 99th percentile of each model. */
+  /** The 50th and the 99th percentile of the ratio, for each model. */
   read(): { model: string; quantile: "0.5" | "0.99"; ratio: number }[];
 }
 
 const answers_remembered = 256;
 
-/** Beyond this many models, the one that was seen longest ago is forgotten. */
+/** `models_max`: beyond it, the model that was used longest ago is forgotten. */
 export function divergence(models_max = 1000): Divergence {
   const models = new Map<string, { ratios: number[]; next: number }>();
   return {

@@ -1,4 +1,4 @@
-/** The answer of a model's engines to one request: its events, and how far the request has come. */
+/** The answer of a model's engines to one request: its events, and the progress of the request. */
 import type { InferenceEvent } from "../inference/event.ts";
 import type { Route } from "../routing/catalog.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
@@ -11,26 +11,26 @@ export interface Tried {
   replica?: string;
   outcome: AttemptKind;
   ms: number;
-  /** It went on with an answer that another engine had begun. */
+  /** Set if the engine continued an answer that another engine had begun. */
   continued?: true;
-  /** The status of its refusal. */
+  /** The HTTP status of the engine's refusal. */
   status?: number;
-  /** The engine's own text of its refusal. Only operators read it. */
+  /** The text of the engine's refusal, as it sent it. Only operators read it. */
   said?: string;
 }
 
-/** How far a request has got. The attempts write it. */
+/** How far a request has come. Written by the attempts. */
 export interface EngineProgress {
-  /** The route that answers, else the last that was tried; null before any was. */
+  /** The route that answers, or that was tried last; null before any was tried. */
   route: Route | null;
   /**
-   * Whether an engine has read the request. False while the request waits for one, or after the engine that had it has
-   * failed.
+   * Whether an engine has read the request. False while the request waits for a slot, and after the engine that had it
+   * has failed.
    */
   isAtEngine: boolean;
   /** Whether no further engine will be tried, so that the conversation is not needed any more. */
   isFinal: boolean;
-  /** Whether the conversation is needed until the end, because another engine may go on with the answer. */
+  /** Whether the conversation is needed until the end, because another engine may continue the answer. */
   isNeededToTheEnd: boolean;
   /** The share of the input that engines are sent: less than 1 if a compaction left some of it out. */
   inputShare: number;
@@ -40,11 +40,11 @@ export interface EngineProgress {
   readonly tried: Tried[];
   /** How long the request has waited for slots at engines. */
   queued_ms: number;
-  /** The output tokens that a usage window leaves, if that is less than the request's own cap. */
+  /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
   windowTokens: number | null;
 }
 
-export function nowhereYet(): EngineProgress {
+export function initialProgress(): EngineProgress {
   return {
     route: null,
     isAtEngine: false,
@@ -73,7 +73,7 @@ export interface EngineAnswer {
 /**
  * Sends the request at once instead of when the answer is first read. The answer must be read to its end, or returned.
  */
-export function started({ progress, events }: EngineAnswer): EngineAnswer {
+export function startedAnswer({ progress, events }: EngineAnswer): EngineAnswer {
   return { progress, events: new StartedEvents(events) };
 }
 
@@ -84,7 +84,7 @@ class StartedEvents implements EngineEvents {
   constructor(events: EngineEvents) {
     this.#events = events;
     this.#first = events.next();
-    // It may fail before it is read, and an unhandled rejection ends the process.
+    // The first event may fail before it is read, and an unhandled rejection ends the process.
     this.#first.catch(() => {});
   }
 

@@ -2,7 +2,7 @@
 import { type Repeating, repeating } from "../time/repeating.ts";
 
 export interface Forgetting {
-  /** Deletes some rows. Returns whether there may be more. */
+  /** Deletes a number of expired rows. Returns whether there may be more. */
   forget(): Promise<boolean>;
   failed(cause: unknown): void;
   every_ms?: number;

@@ -1,24 +1,27 @@
 /**
- * The part of one answer that was forwarded: its deltas and code units (of UTF-16). Parts that were streamed are
- * counted separately from parts that arrived whole; a part counts as whole as long as it has one delta.
+ * How much of one answer was forwarded: its deltas and code units (of UTF-16). Parts that were streamed are counted
+ * separately from parts that arrived whole; a part with a single delta counts as whole.
  */
 import type { InferenceEvent } from "../inference/event.ts";
 import { addUnits, scripts, type Units } from "./script.ts";
 
 export interface Amount extends Units {
   deltas: number;
-  /** Those of them that have a character of the script. Vocabularies cut such characters into tokens that have no delta. */
+  /**
+   * The deltas with a character of this script. Vocabularies cut such characters into tokens that have no delta of
+   * their own.
+   */
   cjkDeltas: number;
   otherDeltas: number;
 }
 
-/** A part that has begun and not ended. It is immutable: a change replaces it. */
+/** A part that has not ended. Immutable: a change replaces it. */
 interface OpenPart {
   readonly index: number;
   readonly isReasoning: boolean;
-  /** The code units of its first delta; null before that. */
+  /** The code units of the part's first delta; null before that. */
   readonly first: Units | null;
-  /** Whether it has had a second delta. */
+  /** Whether the part has had a second delta. */
   readonly isStreamed: boolean;
 }
 
@@ -58,7 +61,7 @@ export class Forwarded {
     }
   }
 
-  /** Copies `other` without a new object: this runs for every batch of every stream. */
+  /** Becomes a copy of `other` without making an object: this runs for every batch of every stream. */
   copyFrom(other: Forwarded): void {
     this.parts = other.parts;
     this.reasoningDeltas = other.reasoningDeltas;
@@ -84,7 +87,7 @@ export class Forwarded {
     }
   }
 
-  /** The position of the open part with this index that began last; -1 if there is none. */
+  /** The position of the latest open part with this index; -1 if there is none. */
   #lastOpen(index: number): number {
     for (let position = this.#open.length - 1; position >= 0; position--)
       if (this.#open[position]!.index === index) return position;
@@ -112,7 +115,7 @@ function add(amount: Amount, delta: string): void {
   countDelta(amount, { cjk: amount.cjk - cjk, other: amount.other - other }, 1);
 }
 
-/** A delta counts for one script. */
+/** Adds a delta to the count of its script, or takes it off. */
 function countDelta(amount: Amount, { cjk, other }: Pick<Units, "cjk" | "other">, by: 1 | -1): void {
   amount.deltas += by;
   if (cjk > 0) amount.cjkDeltas += by;
@@ -126,7 +129,7 @@ function copy(from: Amount, to: Amount): void {
   for (const script of scripts) to[script] = from[script];
 }
 
-/** Moves the one delta that has these units. */
+/** Moves a part's only delta, of these units, from one count to the other. */
 function move(units: Units, from: Amount, to: Amount): void {
   countDelta(from, units, -1);
   countDelta(to, units, 1);

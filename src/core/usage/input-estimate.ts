@@ -1,6 +1,6 @@
 /**
- * Estimates the tokens of an input from its bytes: an upper estimate that sizes a hold, and a middle one that is
- * charged if no engine reports. It never runs a tokenizer over an agent-sized body. Each model has a ratio of its own,
+ * Estimates the tokens of an input from its bytes: an upper estimate, by which a hold is sized, and a middle one, which
+ * is charged if no engine reports. It never runs a tokenizer over an agent-sized body. Each model has its own ratio,
  * learned from its engine's reports: docs/design/usage.md, The input estimate.
  */
 import { type Media, mediaOf } from "../inference/media.ts";
@@ -16,35 +16,39 @@ export interface InputEstimate {
   /** The middle estimate. At least 1. */
   expected(model: Pick<Model, "id">, media: Media, bodyBytes: number): number;
   /**
-   * Learns from an engine's report of that input, or a tokenizer's count. An input with media teaches nothing about
-   * text.
+   * Learns from an engine's report of this input, or from a tokenizer's count. An input with media teaches nothing
+   * about text.
    */
   observe(model: Pick<Model, "id">, bodyBytes: number, media: Pick<Media, "bytes">, usage: Usage): void;
-  /** The ratio of each model, to be kept over a restart. */
+  /** The ratio of each model, to be saved over a restart. */
   ratios: Kept<InputRatio>;
 }
 
 export interface EstimateSettings {
-  /** Tokens per byte before the first report: one for three bytes is more than prose or code takes. */
+  /** Tokens per byte before the first report: one for three bytes, which is more than prose or code has. */
   ratio_initial: number;
-  /** The most models that are known at a time. The one that was learned longest ago is forgotten. */
+  /** The most models that are remembered; the one that was learned longest ago is forgotten first. */
   models_max: number;
 }
 export const estimateSettings: EstimateSettings = { ratio_initial: 1 / 3, models_max: learned_max };
 
-/** Tokens per byte of most texts, before the first report. A hold starts with the larger ratio of the settings. */
+/**
+ * Tokens per byte of most texts, for the middle estimate before the first report. Holds use the larger `ratio_initial`.
+ */
 const ratioExpected = 1 / 4;
 /**
- * The bytes of a body around its text (names, model, settings), which no engine counts: they are most of a greeting.
+ * The bytes of a body around its text (names, model, settings), which no engine counts. In a greeting they are the
+ * larger part.
  */
 const frameBytes = 96;
 /** The tokens that a chat template adds, before the first report: the maximum of nearly all models, and the average. */
 const templateTokens_upper = 16;
 const templateTokens = 8;
-/** The system prompts that engines add are included. */
+/** The most tokens that a template can be learned to add, with the system prompts that engines add. */
 const templateTokens_max = 1024;
 /**
- * Inputs with less text than this teach the template's tokens, and how far one report moves them: 64 tokens at most.
+ * Inputs with less text than this teach the tokens of the template. One report moves them by a quarter of the distance,
+ * 64 tokens at most.
  */
 const smallBytes_max = 512;
 const templateWeight = 1 / 4;
@@ -53,11 +57,11 @@ const templateDistance_max = 256;
 /** The bounds of a learned ratio, whatever an engine reports. */
 const ratio_min = 0.02;
 const ratio_max = 1.5;
-/** How far one report moves the spread. */
+/** The weight of one report in the mean of the spread. */
 const weight = 1 / 16;
-/** The number of recent reports that are remembered. No single input outweighs the others. */
+/** The number of recent reports that are remembered, so that no single input outweighs the others. */
 const reports_remembered = 256;
-/** The weight of the expected ratio, in bytes of input: a greeting teaches little. */
+/** The weight of the expected ratio, in bytes of input, so that a greeting teaches little. */
 const expectedBytes = 1024;
 
 function isPlausible({ ratio, spread, bytes, template }: InputRatio): boolean {
@@ -94,13 +98,13 @@ const unknown: InputRatio = Object.freeze({ ratio: ratioExpected, spread: 0, byt
 
 const textBytes = (bytes: number) => Math.max(0, bytes - frameBytes);
 
-/** `text`: bytes of the input without its frame. */
+/** The ratio after another report. `text`: the bytes of the input without its frame. */
 function learnedFrom({ ratio, spread, bytes, template }: InputRatio, tokens: number, text: number): InputRatio {
   const isFirst = bytes === 0;
   const before = isFirst ? expectedBytes : bytes * (1 - 1 / reports_remembered);
   const more = Math.max(1, isFirst ? text : Math.min(text, before));
   const seen = within(ratio_min, (tokens - template) / Math.max(1, text), ratio_max);
-  // One token is a large part of a short text, so it says little about how far inputs differ.
+  // In a short text, one token is a large part, so it says little about how far inputs differ.
   const apart = Math.abs(seen - ratio) * Math.min(1, text / expectedBytes);
   const distance = within(-templateDistance_max, tokens - ratio * text - template, templateDistance_max);
   const mean = (ratio * before + seen * more) / (before + more);

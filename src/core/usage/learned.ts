@@ -1,24 +1,26 @@
 /**
- * A bounded memory of what was learned of models or routes, by name. It tracks what was learned since it was last
- * saved. Saving is done elsewhere (calibration-saver.ts), and learning waits for nothing.
+ * A bounded memory of what was learned about models or routes, by name. It knows which entries were learned since it
+ * was last saved. Saving is done elsewhere (calibration-saver.ts), and learning never waits.
  */
 
-/** The most names in one memory, and the most rows that are read at a start. A larger catalog learns some again. */
+/**
+ * The most names in one memory, and the most rows that are read at a start. A larger catalog learns some of them again.
+ */
 export const learned_max = 1000;
 
-/** The interface for a store. */
+/** The methods of a memory that its store uses. */
 export interface Kept<Known> {
-  /** Takes in stored values that are plausible. Values that were learned here are kept. */
+  /** Takes in a stored value if it is plausible. A value that was learned here is kept. */
   recall(name: string, known: Known): void;
   /** The entries that were learned since the last call. */
   changes(): Map<string, Known>;
-  /** The entries could not be saved, and count as changed again. */
+  /** Counts these entries as changed again, because they could not be saved. */
   unwritten(names: Iterable<string>): void;
 }
 
 export interface Learned<Known> extends Kept<Known> {
   get(name: string): Known | undefined;
-  /** The entry that was learned longest ago is dropped. */
+  /** Learns an entry. If there are too many, the one that was learned longest ago is dropped. */
   learn(name: string, known: Known): void;
 }
 

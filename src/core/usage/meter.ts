@@ -1,6 +1,6 @@
 /**
- * USAGE, the meter: it stands between the engine and the caller, and forwards only what is counted and held. It knows
- * at any time how the stream ended or how far it got; the run that owns it settles that (run.ts).
+ * USAGE, the meter: stands between the engine and the caller, and forwards only what is counted and held. It knows at
+ * any time how the stream ended or how far it got; the run that owns it settles that (run.ts).
  */
 import type { Reservation } from "../admission/reservation.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -21,44 +21,44 @@ export interface Ending {
   /** The limit of a usage window that cut the answer short. */
   stoppedBy: StoppingLimit | null;
   errorCode: string | null;
-  /** The engine's report if it is not believed. */
+  /** The engine's report, if it was not believed. */
   reportRejected: RejectedReport | null;
   /** The reported tokens of a complete answer ÷ our count of it; null if either is missing. */
   divergence: number | null;
 }
 
 /** The part of a reservation that the meter needs. */
-export type Hold = Pick<Reservation, "permits" | "stoppingLimit" | "progress" | "restart" | "assertHeld" | "signal">;
+export type MeteredHold = Pick<Reservation, "permits" | "stoppingLimit" | "progress" | "restart" | "assertHeld" | "signal">;
 
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
-  hold: Hold;
+  hold: MeteredHold;
   /**
-   * Whether the answer is delivered as it arrives. Otherwise nothing is delivered before its end, and it may begin again:
+   * Whether the answer is delivered as it arrives. If not, nothing is delivered before its end, and it may begin again:
    * if the node dies before that, nothing is charged.
    */
   stream: boolean;
-  /** Set if the answer is fetched: a part of it is delivered once it can be fetched. */
+  /** Set if the answer is fetched by its client later: a part of it is delivered once it can be fetched. */
   fetched: Fetched | null;
-  /** The output tokens that a usage window leaves, if that is less than the request's own cap. */
+  /** The output tokens that a usage window leaves, if those are fewer than the request's own cap. */
   windowTokens?: number | null;
   /** Whether the stream broke off because the caller went away. */
   callerLeft(): boolean;
-  /** Whether the answer counts as cancelled, even if it is whole. */
+  /** Whether the answer counts as cancelled, even if it is complete. */
   isCancelled?(): boolean;
   /** Called when the first part of the answer has arrived. */
   firstPart(): void;
-  /** Called when the events have ended, for whatever reason, unless they were never begun. */
+  /** Called when the events have ended for any reason; not called if they were never read. */
   over(): void;
 }
 
-/** A background response: its text can be fetched while it runs and after its end, whatever ended it. */
+/** A background response: its text can be fetched while it runs and after its end. */
 export interface Fetched {
   /** Whether text can be fetched as it is produced. Otherwise only the whole answer can. */
   readonly asProduced: boolean;
-  /** Whether all that was produced can be fetched, or will be. */
+  /** Whether everything that was produced can be fetched, or will be. */
   readonly isKept: boolean;
-  /** Resolves when all that has passed so far can be fetched: true; or never can: false. */
+  /** Resolves when all events so far can be fetched: true; or with false if they never can. */
   stored(): Promise<boolean>;
 }
 
@@ -113,19 +113,19 @@ export class Meter {
         let rest = believed(batch, count).slice(0, -1);
         const counting = count.reported ? null : count.counted();
         if (counting) {
-          // Everything but the end leaves before a tokenizer counts it.
+          // All events but the last are delivered before a tokenizer counts.
           if (rest.length > 0) yield rest;
           await counting;
           rest = [];
         }
         if (!stream || fetched) hold.assertHeld();
         this.#completed(terminal);
-        // If the engine never reported, the caller is shown the counts of the record.
+        // If the engine never reported, the caller gets the counts of the record.
         yield count.reported ? batch : [...rest, { type: "usage", usage: count.usage() }, terminal];
         return;
       }
     } catch (thrown) {
-      // The hold was lost, or there is a defect: the caller gets an error in its protocol, never silence.
+      // The lease was lost, or there is a defect: the caller gets an error in its protocol, never silence.
       this.#failure = asFault(thrown);
       yield [{ type: "response-failed", fault: this.#failure }];
     } finally {
@@ -138,13 +138,16 @@ export class Meter {
     if (await fetched.stored()) this.#metering.hold.progress(usage, true);
   }
 
-  /** An engine failed in the middle of an answer that the caller had not seen, and another one begins. */
+  /** Discards the count, because an engine failed before its answer was delivered, and another begins. */
   #restart(): void {
     this.#count = new Tally(this.#metering);
     this.#metering.hold.restart();
   }
 
-  /** The engine may have reported how long the input is; the model's context limits how long it may be. */
+  /**
+   * The batch of a failure. If the input was too long, its fault gets the lengths: the engine's for the input, and the
+   * model's context.
+   */
   #failed(batch: Batch, fault: Fault): Batch {
     const { contextTokens, inputTokensExpected } = this.#metering;
     this.#failure = withOverflow(fault, contextTokens, inputTokensExpected);
@@ -159,7 +162,7 @@ export class Meter {
   }
 
   /**
-   * Lets a tokenizer count the charged tokens that no engine reported. Null if there is nothing to wait for. Never
+   * Lets a tokenizer count the charged tokens that no engine reported. Null if there is nothing to count. Never
    * rejects.
    */
   counted(): Promise<void> | null {
@@ -180,7 +183,7 @@ export class Meter {
     };
   }
 
-  /** A whole answer that arrived after its caller had left was delivered to nobody. */
+  /** An answer that arrived after its caller had left was delivered to nobody, and counts as cancelled. */
   #outcome(): Ending["outcome"] {
     const { stream, callerLeft, isCancelled } = this.#metering;
     if (isCancelled?.()) return "cancelled";
@@ -188,7 +191,7 @@ export class Meter {
     return callerLeft() ? "cancelled" : "failed";
   }
 
-  /** docs/design/usage.md, Settlement. */
+  /** Whether the request costs nothing: docs/design/usage.md, Settlement. */
   #isFree(outcome: Ending["outcome"]): boolean {
     const { stream, fetched, hold } = this.#metering;
     if (outcome === "completed") return false;
@@ -200,13 +203,13 @@ export class Meter {
 
 const isDelta = ({ type }: InferenceEvent) => type === "part-delta";
 
-/** The batch as the caller gets it: without a report that is not believed. */
+/** The batch for the caller, without a report that is not believed. */
 function believed(batch: Batch, count: Tally): Batch {
   return count.rejected ? batch.filter(({ type }) => type !== "usage") : batch;
 }
 
-/** The events of a batch for which there is still room, so that a window is used to its end. They are counted here. */
-async function fitting(batch: Batch, hold: Hold, count: Tally): Promise<InferenceEvent[]> {
+/** The events of a batch for which there is room, so that a window is used to its end. They are counted here. */
+async function fitting(batch: Batch, hold: MeteredHold, count: Tally): Promise<InferenceEvent[]> {
   const fits: InferenceEvent[] = [];
   for (const event of batch) {
     if (isTerminal(event)) break;
@@ -214,7 +217,7 @@ async function fitting(batch: Batch, hold: Hold, count: Tally): Promise<Inferenc
     if (counts && !(await hold.permits(count.outputTokensWith([...fits, event])))) break;
     fits.push(event);
   }
-  // They are counted only once they are certain to leave: the lease may be lost while one of them waits.
+  // Events are counted once they are certain to leave: the lease may be lost while one of them waits.
   count.add(fits);
   return fits;
 }

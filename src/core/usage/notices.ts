@@ -15,7 +15,10 @@ export interface NoticesParts {
   givenUp(notice: DueNotice, problem: string): void;
   look_ms?: number;
   send_ms?: number;
-  /** Long enough that a node of an older version, which cannot read what is sealed, is gone after an upgrade. */
+  /**
+   * The interval at which secrets in plain text are sealed, the first time after the start: by then, nodes of an older
+   * version, which cannot read sealed secrets, are gone.
+   */
   seal_ms?: number;
 }
 
@@ -24,7 +27,7 @@ const first_again_ms = 10_000;
 const again_ms_max = 4 * 3_600_000;
 const at_once_max = 20;
 const forget_ms = 3_600_000;
-/** Far shorter than the lease of a notice. */
+/** The time for one attempt, far shorter than the lease of a notice. */
 const webhook_ms = 10_000;
 
 /** The wait before the next attempt; null after the last. All attempts together take about half a day. Pure. */

@@ -1,8 +1,8 @@
 /**
- * Counts the tokens of an answer before its engine reports: by its deltas, or by its text (text-ratio.ts), whichever is more.
- * A part that arrived whole has one delta, and is counted by its text alone. Each route learns for itself, because two engines
- * of one model may cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one `part-delta` of the centre,
- * whatever frames it came in.
+ * Counts the tokens of an answer before its engine reports: by its deltas, or by its text (text-ratio.ts), whichever
+ * gives more. A part that arrived whole has one delta, and is counted by its text alone. Each route learns for itself,
+ * because two engines of one model may cut an answer differently: docs/design/usage.md, Counting tokens. A delta is one
+ * `part-delta` of the centre, in whatever frames it came.
  */
 
 import type { OutputSums } from "../store/calibration.ts";
@@ -22,22 +22,22 @@ export type Observed = Sent & { tokens: number };
 export interface OutputCalibration {
   /** The calibration of a route, by its name. */
   of(route: string): RouteCalibration;
-  /** The sums of each route, to be kept over a restart. */
+  /** The sums of each route, to be saved over a restart. */
   sums: Kept<OutputSums>;
 }
 
 export interface RouteCalibration {
   /** The tokens of the forwarded part. */
   tokens(sent: Sent): number;
-  /** An engine has reported a complete answer. */
+  /** Records that an engine has reported a complete answer. */
   reported(): void;
-  /** Learns from an engine's report of a complete answer whose tokens are all in what was sent. */
+  /** Learns from an engine's report of a complete answer, all of whose tokens were forwarded. */
   observe(observed: Observed): void;
-  /** The same from a tokenizer's count. It is used until an engine has reported, and is not kept over a restart. */
+  /** Learns from a tokenizer's count instead. It is used until an engine has reported, and is not saved. */
   observeCount(observed: Observed): void;
-  /** A complete answer came without a report. */
+  /** Records that a complete answer came without a report. */
   missed(): void;
-  /** Whether a report can be expected with the route's answers. */
+  /** Whether the route's answers usually come with a report. */
   readonly isReporting: boolean;
 }
 
@@ -45,34 +45,34 @@ export function routeName({ upstream, model }: { upstream: { name: string }; mod
   return `${upstream.name}/${model}`;
 }
 
-/** Older observations fade, so that a change of the engine is learned. */
+/** The tokens after which older observations have faded, so that a change of the engine is learned. */
 const tokens_remembered = 200_000;
-/** The largest value that a fading sum can reach. */
+/** The largest value that a fading sum may have. */
 const sum_max = 1e9;
 /**
- * A route with fewer tokens per delta of Latin sends one token in each. Marks that end an answer have no delta. Beyond Latin a
- * character may be several tokens, of which the last one has the delta.
+ * Below this many tokens per delta of Latin text, a route sends one token in each delta. Marks that end an answer have
+ * no delta. In other scripts a character may be several tokens, of which the last one has the delta.
  */
 const tokens_per_single_delta_max = 1.05;
 const tokens_per_wide_delta_max = 3;
-/** An answer with a larger share of deltas beyond Latin teaches nothing of the others. */
+/** An answer with a larger share of deltas in other scripts teaches nothing about the rest. */
 const wide_share_max = 0.1;
 /**
- * On such a route the deltas are counted, which is exact, unless the text is longer than they explain: then tokens were
- * sent together. Prose has about half as many code units again per token as code, and a route may have learned from
- * either.
+ * On such a route the deltas are counted, which is exact, unless the text is longer by this factor than they explain:
+ * then tokens were sent together. Prose has half again as many code units per token as code, and a route may have
+ * learned from either.
  */
 const text_per_deltas_max = 1.5;
-/** And by at least this many tokens more, because a few deltas prove little. */
+/** The text must also exceed the deltas by this many tokens, because a few deltas prove little. */
 const text_beyond_deltas_max = 2;
 
 const nothing: OutputSums = Object.freeze({ tokens: 0, deltas: 0, codeUnits: 0, textTokens: 0, textCodeUnits: 0 });
 
-/** The learned sums of all routes. */
+/** The learned values of all routes. */
 interface RoutesLearned {
   reported: Learned<OutputSums>;
   counted: Learned<OutputSums>;
-  /** Routes with answers that came with a report, and without one. */
+  /** The routes whose answers came with a report, and those whose answers came without. */
   reporting: Set<string>;
   silent: Set<string>;
 }
@@ -87,7 +87,7 @@ export function outputCalibration(): OutputCalibration {
   return { of: (route) => new LearnedCalibration(all, route), sums: all.reported };
 }
 
-/** A class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class LearnedCalibration implements RouteCalibration {
   readonly #all: RoutesLearned;
   readonly #route: string;
@@ -158,7 +158,7 @@ class LearnedCalibration implements RouteCalibration {
     if (isPlausible(sums)) from.learn(name, sums);
   }
 
-  /** The deltas beyond Latin, each with the name of what was learned of its script. */
+  /** The deltas of scripts other than Latin, each with the name under which its ratio was learned. */
   #wide({ cjkDeltas, otherDeltas }: Pick<Amount, "cjkDeltas" | "otherDeltas">): [name: string, deltas: number][] {
     const nameOf = (script: Script) => `${this.#route} (${script} deltas)`;
     return [

@@ -3,7 +3,10 @@ import type { Prices } from "../inference/model.ts";
 import { costOf } from "../inference/money.ts";
 import type { Usage } from "../inference/usage.ts";
 
-/** In nanos. Each kind of tokens is priced by its total. `searches`: those that a request makes, if its answer is charged. */
+/**
+ * The cost in nanos. Each kind of token is priced by its total. `searches`: the searches of the request, if its answer
+ * is charged.
+ */
 export function priceOf(usage: Usage, prices: Prices, searches = 0): number {
   return (
     costOf(searches, prices.search ?? 0) +

@@ -1,16 +1,16 @@
 /**
- * Notices that the store was set back to an earlier state. It keeps the last settlements that were confirmed to this
- * node in a memory beside the ledger. Every second, in the background, it asks the store where it is and whether it has
- * the last of them. If the store lacks one, or runs elsewhere, all of them are looked up, and those that other nodes
- * kept too (docs/design/metering.md, A store that wakes up in the past).
+ * Notices that the store was set back to an earlier state. The last settlements that were confirmed to this node are
+ * kept in a memory outside the ledger. Every second, in the background, the store is asked where it runs and whether it
+ * has the last of them. If it lacks it, or runs elsewhere, all of them are looked up, and those that other nodes kept
+ * (docs/design/metering.md, A store that wakes up in the past).
  */
-import type { Answer, Command, Ledger } from "../store/ledger.ts";
-import type { Confirmed, Look, LostReceipts, Place, ReceiptMemory } from "../store/lost.ts";
+import type { Command, Ledger, LedgerAnswer } from "../store/ledger.ts";
+import type { Confirmed, Look, LostReceipts, ReceiptMemory, StoreServer } from "../store/lost.ts";
 import { repeating } from "../time/repeating.ts";
 import { RecentReceipts } from "./recent-receipts.ts";
 
 export interface ReceiptWatch {
-  /** The ledger's settlements, whose confirmations are recorded. */
+  /** Runs commands in the ledger, and records the settlements that it confirms. */
   run: Ledger["run"];
   /** The timeline of the store at the last check; NaN if unknown. */
   timeline(): number;
@@ -18,8 +18,8 @@ export interface ReceiptWatch {
 }
 
 export interface Moved {
-  from: Place;
-  to: Place;
+  from: StoreServer;
+  to: StoreServer;
 }
 
 export interface ReceiptWatchParts {
@@ -30,25 +30,25 @@ export interface ReceiptWatchParts {
   moved: (moved: Moved) => void;
   /** Called with the confirmed settlements that the store has lost, each once in the fleet. */
   lost: (lost: Confirmed[]) => void;
-  /** Called once for each outage. */
+  /** Called once for each outage of the store or the memory. */
   failed: (cause: unknown) => void;
   every_ms?: number;
 }
 
-/** At 2,000 settlements a second, the last ten seconds. */
+/** The last ten seconds, at 2,000 settlements a second. */
 const kept_max = 20_000;
 const every_ms = 1_000;
 
 export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   const { ledger, store, memory } = parts;
   const kept = new RecentReceipts(kept_max);
-  /** The number of the latest receipts that are not in the memory beside the store yet. */
+  /** How many of the latest receipts have not been written to the outside memory yet. */
   let unremembered = 0;
   let hasBegun = false;
-  /** Whether the receipts that were kept beside the store have still to be compared. */
+  /** Whether the receipts in the outside memory still have to be compared with the store. */
   let mustRecall = false;
   let isAway = false;
-  let place: Place | null = null;
+  let place: StoreServer | null = null;
   let ledgerId: string | null = null;
   const rounds = repeating(round, { first: 0, every: parts.every_ms ?? every_ms });
 
@@ -71,13 +71,13 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     }
   }
 
-  /** The earlier place of the store, if this node or an earlier one saw it elsewhere. */
-  function movement(seen: Look): Place | null {
+  /** The earlier place of the store, if this node or an earlier one saw it elsewhere; else null. */
+  function movement(seen: Look): StoreServer | null {
     if (place && seen.place && !isSame(place, seen.place)) return place;
     return seen.movedFrom;
   }
 
-  /** Returns the lost receipts that no node had reported yet. */
+  /** The receipts that the store lacks and that no node had reported yet. */
   async function compare({ ledgerId: book, place: at }: Look, withKept: boolean): Promise<Confirmed[]> {
     const elsewhere = await recall(book);
     const all = new Map([...elsewhere, ...(withKept ? kept.latest() : [])].map((one) => [one.requestId, one]));
@@ -86,7 +86,7 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
     return noted;
   }
 
-  /** Does nothing while the memory beside the store is away; the next round tries again. */
+  /** The receipts in the outside memory. Empty while it is away; the next round tries again. */
   async function recall(book: string): Promise<Confirmed[]> {
     try {
       const elsewhere = (await memory?.recall(book)) ?? [];
@@ -125,14 +125,14 @@ export function receiptWatch(parts: ReceiptWatchParts): ReceiptWatch {
   };
 }
 
-function confirmedOf(commands: readonly Command[], answers: readonly Answer[]): Confirmed[] {
+function confirmedOf(commands: readonly Command[], answers: readonly LedgerAnswer[]): Confirmed[] {
   return commands.flatMap(({ verb, requestId, organizationId }, position) => {
     const answer = answers[position]!;
     if (verb !== "settle") return [];
-    // The entry of a late settlement is a record like any other.
+    // The entry of a late settlement is a record like any other, under its own id.
     if (answer.answer === "late") return [{ requestId: answer.entryId, organizationId, charged: answer.charged }];
     return answer.answer === "settled" ? [{ requestId, organizationId, charged: answer.charged }] : [];
   });
 }
 
-const isSame = (one: Place, other: Place) => one.server === other.server && one.timeline === other.timeline;
+const isSame = (one: StoreServer, other: StoreServer) => one.server === other.server && one.timeline === other.timeline;

@@ -1,6 +1,6 @@
 /**
  * The last confirmed settlements, in one block of memory. As objects, some thousands a second, they would live long
- * enough to be promoted by the garbage collector, and only full collections would find them: docs/design/metering.md, A
+ * enough to be promoted by the garbage collector, so that only full collections find them: docs/design/metering.md, A
  * store that wakes up in the past.
  */
 import { hexOf, idOf } from "../store/ids.ts";
@@ -11,11 +11,11 @@ const id_bytes = 16;
 export class RecentReceipts {
   readonly #ids: Buffer;
   readonly #charged: Float64Array;
-  /** The index of the next one. */
+  /** The index at which the next one is stored. */
   #next = 0;
   #count = 0;
 
-  /** If there are more than `count_max`, the oldest are forgotten. */
+  /** `count_max`: beyond it, the oldest is forgotten. */
   constructor(readonly count_max: number) {
     this.#ids = Buffer.alloc(count_max * 2 * id_bytes);
     this.#charged = new Float64Array(count_max);
@@ -29,13 +29,13 @@ export class RecentReceipts {
     this.#count = Math.min(this.count_max, this.#count + 1);
   }
 
-  /** The latest receipts, the oldest of these first. */
+  /** The latest `count` receipts, the oldest first. */
   latest(count = this.#count): Confirmed[] {
     const wanted = Math.min(count, this.#count);
     return Array.from({ length: wanted }, (_, index) => this.#at(index - wanted));
   }
 
-  /** Removes all others. */
+  /** Forgets all receipts but these. */
   forget(requestIds: ReadonlySet<string>): void {
     const kept = this.latest().filter(({ requestId }) => !requestIds.has(requestId));
     this.#next = 0;
@@ -43,7 +43,7 @@ export class RecentReceipts {
     for (const one of kept) this.add(one);
   }
 
-  /** -1 is the latest one. */
+  /** The receipt at this position from the end; -1 is the latest. */
   #at(place: number): Confirmed {
     const slot = (this.#next + place + this.count_max) % this.count_max;
     const at = slot * 2 * id_bytes;

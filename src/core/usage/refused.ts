@@ -1,6 +1,6 @@
 /**
- * Writes receipts of refused requests in the background. The number that waits to be written is bounded, and a store
- * that is away costs receipts and nothing else. A receipt that is not written yet is found here.
+ * Writes receipts of refused requests in the background. The number that waits to be written is bounded; while the
+ * store is away, receipts may be lost. A receipt that has not been written yet is found here.
  */
 import {
   type NewRefused,
@@ -12,7 +12,7 @@ import { gathered } from "../time/repeating.ts";
 import { forgetting } from "./forgetting.ts";
 
 export interface RefusedLog {
-  /** Never throws. Beyond ten refusals a second, an organization's refusals leave no receipt. */
+  /** Adds a receipt. Never throws. Beyond ten refusals a second, an organization's refusals get no receipt. */
   add(request: Omit<NewRefused, "age_ms">): void;
   find(requestId: string): Promise<RefusedRequest | null>;
   /** Writes the waiting receipts, in one attempt. Never rejects. */
@@ -36,7 +36,7 @@ export const refusedSettings: RefusedSettings = {
 
 export function refusedLog(parts: {
   store: RefusedRequests;
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   now_ms: () => number;
   failed: (cause: unknown) => void;
   settings?: Partial<RefusedSettings>;
@@ -64,7 +64,7 @@ export function refusedLog(parts: {
     return count <= refused_per_second_max && waiting.size < settings.waiting_max;
   }
 
-  /** Writes the pending refusals. Those that arrive meanwhile wait for the next time. */
+  /** Writes the waiting receipts. Those that arrive meanwhile wait for the next time. */
   async function write(): Promise<number | null> {
     const at_ms = now_ms();
     const batch = [...waiting.values()];

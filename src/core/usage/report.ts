@@ -1,6 +1,6 @@
 /**
- * Decides whether an engine's report is accepted. A report that cannot be true is not believed, and our count is used
- * instead. Input and output are judged separately. The table is in docs/metering.md. Pure.
+ * Decides whether an engine's report is accepted. If it cannot be true, our count is used instead. Input and output are
+ * judged separately. The table is in docs/metering.md. Pure.
  */
 import {
   promptTokens,
@@ -10,7 +10,7 @@ import {
   type Usage,
 } from "../inference/usage.ts";
 
-/** A report as its protocol carried it. `rejected` names the counts that are not numbers. */
+/** A report as the engine sent it. `rejected` names the values that are no counts. */
 export interface RawReport {
   usage: Usage;
   rejected?: RejectedReport | undefined;
@@ -18,28 +18,28 @@ export interface RawReport {
 
 /** The facts about the answer when the report arrived. */
 export interface Facts {
-  /** The model's context. */
+  /** The context of the model, in tokens. */
   contextTokens: number;
   /** The most output that was asked for: the request's cap or the model's, whichever is less. */
   outputTokensCap: number;
-  /** The deltas that were forwarded until then. */
+  /** The deltas that had been forwarded. */
   deltas: number;
   codeUnits: number;
-  /** Our count of those. */
+  /** Our count of those deltas' tokens. */
   countedTokens: number;
-  /** The largest output that was reported and believed since output began. */
+  /** The largest output that was reported and believed since the output began. */
   reportedTokens: number;
 }
 
 /**
- * An honest count of what was forwarded is not below these bounds. Engines may send a delta for each character, of
- * which prose has four to five a token; and no tokenizer averages more than sixteen code units a token. Half of that is
+ * The bounds beyond which a report is too low to be honest. Engines may send a delta for each character, of which prose
+ * has four to five a token, and no tokenizer averages more than sixteen code units a token; twice as many of either are
  * allowed.
  */
 export const deltas_per_token_max = 8;
 export const code_units_per_token_max = 32;
 
-/** Null if it is believed. */
+/** The rejected report with its flaws; null if it is believed. */
 export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): RejectedReport | null {
   const input = rejected?.input ?? inputFlaw(usage, facts);
   const output = rejected?.output ?? outputFlaw(usage, facts);
@@ -51,17 +51,20 @@ export function rejectionOf({ usage, rejected }: RawReport, facts: Facts): Rejec
 }
 
 /**
- * Input above our estimate may be honest, because of images and templates. Input that exceeds the model's context is
- * not.
+ * The flaw of the input, or null. More than our estimate may be honest, because of images and templates; more than the
+ * model's context is not.
  */
 function inputFlaw(usage: Usage, { contextTokens }: Facts): ReportFlaw | null {
   return promptTokens(usage) > contextTokens ? "above_context" : null;
 }
 
-/** Output above our count may be honest up to the cap, because of reasoning that is not shown. */
+/**
+ * The flaw of the output, or null. More than our count may be honest up to the cap, because of reasoning that is not
+ * sent.
+ */
 function outputFlaw({ outputTokens }: Usage, facts: Facts): ReportFlaw | null {
   const { deltas, codeUnits, countedTokens } = facts;
-  // An engine may exceed its cap, which the forwarded output shows.
+  // An engine may exceed its cap, if the forwarded output shows it.
   if (outputTokens > Math.max(facts.outputTokensCap, countedTokens)) return "above_cap";
   const least = codeUnits === 0 ? 0 : Math.max(1, deltas / deltas_per_token_max, codeUnits / code_units_per_token_max);
   if (outputTokens < least) return "below_forwarded";

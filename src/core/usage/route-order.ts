@@ -1,6 +1,6 @@
 /**
- * The order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and holds
- * no part of an answer.
+ * Decides the order in which a request tries routes: which may still be tried, and which is next. It sends nothing, and
+ * holds no part of an answer.
  */
 import { Fault } from "../inference/fault.ts";
 import { affinityKey } from "../routing/affinity.ts";
@@ -17,7 +17,7 @@ import type { AttemptEnd } from "../upstream/attempt.ts";
 import type { AttemptRequest } from "./attempt-request.ts";
 
 export interface RouteOrderParts {
-  /** The budget of a model, by its public id. */
+  /** The budget of retries of a model, by its public id. */
   budget(model: string): RetryBudget;
   replicas: Pick<Replicas, "routesOf" | "watch">;
   health: Health;
@@ -26,11 +26,11 @@ export interface RouteOrderParts {
   /** The share of a plan, by its name. */
   shareOf(plan: string): Share;
   now_ms(): number;
-  /** A number from 0 to 1. */
+  /** Returns a number from 0 to 1. */
   draw(): number;
 }
 
-/** `wait_ms`: how long to wait before it. */
+/** The next attempt. `wait_ms`: the wait before it. */
 export interface Stage {
   /** Null: the best of the remaining routes. */
   route: Route | null;
@@ -51,20 +51,20 @@ export class RouteOrder implements Visit, Claim {
   readonly organizationId: string;
   readonly tokens: number;
   readonly share: Share;
-  /** Whether there was a choice. */
+  /** Whether there was a choice of routes. */
   readonly #hasPeers: boolean;
-  /** The routes of the model at the last look. */
+  /** The routes of the model when they were last read. */
   #routes: readonly Route[];
-  /** The routes that may still be asked. */
+  /** The routes that may still be tried. */
   #left: readonly Route[];
-  /** The routes that were asked. */
+  /** The routes that were tried. */
   #asked: Route[] = [];
-  /** If it is above 0, only a route with a larger context is tried. */
+  /** Above 0: only routes with a larger context are tried. */
   #contextTokens_over = 0;
   #key: number | null | undefined;
-  /** Whether another engine has been asked already because an attempt took long. */
+  /** Whether another engine was asked already because an attempt took long. */
   #isSpareTaken = false;
-  /** The last route, which may be asked once more. */
+  /** Whether the last route may be tried once more. */
   #mayRepeat = true;
 
   constructor(parts: RouteOrderParts, attemptRequest: AttemptRequest, tokens: number) {
@@ -85,7 +85,9 @@ export class RouteOrder implements Visit, Claim {
     return this.#key;
   }
 
-  /** The name of the conversation for engines, which reveals nothing of the client's own name. Null if it has none. */
+  /**
+   * The name of the conversation for engines, from which the client's own name cannot be derived. Null if it has none.
+   */
   session(): string | null {
     return this.key()?.toString(16) ?? null;
   }
@@ -94,21 +96,21 @@ export class RouteOrder implements Visit, Claim {
     return this.#left.length > 0;
   }
 
-  /** Throws `overloaded` if every engine is drained. */
+  /** The first attempt. Throws `overloaded` if every engine is drained. */
   first(): Stage {
     this.#budget.offered(this.#parts.now_ms());
     if (this.#left.length === 0) throw drained();
     return { route: null, isFresh: false, wait_ms: 0 };
   }
 
-  /** Sends the request if there is room for it somewhere; else returns null. */
+  /** Takes a slot if an engine has room; else returns null. */
   enter(stage: Stage): TakenSlot | null {
     const { pool, queues, draw } = this.#parts;
     const route = pool.choose(queues.open(this.#routesOf(stage), this), this, draw);
     return route && this.#begun(queues.enter(route, this));
   }
 
-  /** Throws `capacity_exceeded` if no more may wait, `overloaded` if every engine is drained. */
+  /** Queues the request. Throws `capacity_exceeded` if no more may wait, `overloaded` if every engine is drained. */
   wait(stage: Stage): Waiting {
     const { queues, replicas } = this.#parts;
     const routes = this.#routesOf(stage);
@@ -127,7 +129,7 @@ export class RouteOrder implements Visit, Claim {
     return this.#parts.queues.full(this.#routesOf(stage), this);
   }
 
-  /** Sends a request that has waited, or returns null if the engine has become unwell meanwhile. */
+  /** Takes the slot that a waiting request got; null if its engine has become unhealthy meanwhile. */
   arrived(slot: Slot, stage: Stage): TakenSlot | null {
     if (this.#routesOf(stage).some((route) => isSame(route, slot.route))) return this.#begun(slot);
     slot.release();
@@ -157,7 +159,10 @@ export class RouteOrder implements Visit, Claim {
     return health.usable(this.#left, now_ms());
   }
 
-  /** Names may resolve to other addresses by now: one that is gone is not asked, and a new one may be. */
+  /**
+   * Reads the routes again, because names may resolve to other addresses by now: lost ones are not tried, new ones may
+   * be.
+   */
   #renew(): void {
     const routes = this.#parts.replicas.routesOf(this.#attemptRequest.asked.model);
     if (routes === this.#routes) return;
@@ -178,7 +183,7 @@ export class RouteOrder implements Visit, Claim {
     return fitting(able, inputTokens + (request.outputTokens_max ?? 1), contextOf);
   }
 
-  /** Returns whether another route may be asked instead of a slow one, and counts it. */
+  /** Whether another route may be asked because one is slow. If so, counts it. */
   takeSpare(): boolean {
     const { health, queues, now_ms } = this.#parts;
     this.#renew();
@@ -188,8 +193,8 @@ export class RouteOrder implements Visit, Claim {
   }
 
   /**
-   * The next step after an attempt that showed nothing, or null. `rest_ms`: the time until the deadline of all
-   * attempts.
+   * The next attempt after one that delivered nothing; null: there is none. `rest_ms`: the time until the deadline of
+   * all attempts.
    */
   after(route: Route, end: AttemptEnd, rest_ms: number): Stage | null {
     const next = nextAfter[end.kind];
@@ -209,7 +214,10 @@ export class RouteOrder implements Visit, Claim {
     return wait_ms === null ? null : { route, isFresh: false, wait_ms };
   }
 
-  /** A route that was asked before counts too: it failed for another reason then. */
+  /**
+   * Allows only routes with a larger context from now on, also those that were tried before and failed for another
+   * reason.
+   */
   #seekLarger(route: Route): void {
     this.#contextTokens_over = contextTokensOf(this.#attemptRequest.asked.model, route);
     this.#asked = [];
@@ -217,7 +225,7 @@ export class RouteOrder implements Visit, Claim {
   }
 }
 
-/** Whether an engine can go on with an answer in whose middle others have failed. */
+/** Whether this engine can continue an answer in whose middle others have failed. */
 function goesOn(route: Route, failed: readonly Route[]): boolean {
   return route.continues === true && !failed.some((one) => isSame(route, one));
 }

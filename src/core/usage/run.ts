@@ -1,19 +1,19 @@
 /**
- * USAGE: a request's run, from its grant to its record: enter → open → count → price → settle. A run is disposable, and
- * settles its grant exactly once: when its events are over, or when it is disposed, whichever comes first. Every throw,
- * return, departure or failure after `start` ends there.
+ * USAGE: a request's run, from its grant to its record: enter, open, count, price, settle. A run is disposable, and
+ * settles its grant exactly once: when its events have ended, or when it is disposed of, whichever comes first. Every
+ * throw, return, departure or failure after `start` ends there.
  */
 import type { Admitting, Entrance, Entry } from "../admission/entrance.ts";
 import type { Reservation, Settlement } from "../admission/reservation.ts";
 import type { AnswerPart } from "../inference/answer-part.ts";
+import { emptyRequest } from "../inference/empty-request.ts";
 import { asFault, type Fault } from "../inference/fault.ts";
-import { letGo } from "../inference/let-go.ts";
 import type { Media } from "../inference/media.ts";
 import { noUsage, promptTokens } from "../inference/usage.ts";
 import type { BillingSource, Operation } from "../store/ledger.ts";
 import { type AttemptRequest, type ForEngines, isReadAsProduced } from "./attempt-request.ts";
 import type { Signals } from "./departure.ts";
-import { type EngineAnswer, started, type Tried } from "./engine-answer.ts";
+import { type EngineAnswer, startedAnswer, type Tried } from "./engine-answer.ts";
 import type { InputEstimate } from "./input-estimate.ts";
 import { type Ending, type Fetched, Meter, type Metering } from "./meter.ts";
 import { type OutputCalibration, routeName } from "./output-calibration.ts";
@@ -22,12 +22,12 @@ import type { AnswerTokens, Counting } from "./tally.ts";
 import type { RunTrace } from "./trace.ts";
 
 /**
- * The record of a prepared request, from here to its end: admission, attempts and the count are handed this object and none
- * copies it.
+ * The record of a prepared request, from here to its end: admission, attempts and the count all get this object, and
+ * none copies it.
  */
 export interface RunRequest extends Omit<Entry, keyof ForEngines>, ForEngines {
   plan: Entry["plan"];
-  /** Set for a background response. */
+  /** How the answer is fetched, if it is a background response. */
   fetched?: Fetched | null;
   /** The likely size of the whole prompt, which is charged if no engine reports. At most `inputTokens`. */
   inputTokensExpected: number;
@@ -37,7 +37,7 @@ export interface RunRequest extends Omit<Entry, keyof ForEngines>, ForEngines {
   outputTokensAllowed: number;
 }
 
-/** Observes runs after the ledger. */
+/** Is told of every run after the ledger. */
 export interface Watcher {
   granted(source: BillingSource): void;
   ended(ended: Ended): void;
@@ -47,11 +47,11 @@ export interface Watcher {
 export interface Caller extends Watcher, Readonly<Signals> {
   /** Whether the caller has left, so that nobody reads the rest. */
   readonly left: boolean;
-  /** Whether the answer counts as cancelled, even if it is whole. */
+  /** Whether the answer counts as cancelled, even if it is complete. */
   readonly isCancelled?: boolean;
   /** Ends the work on the answer, which then ends with this fault. */
   end(fault: Fault): void;
-  /** The time since the request arrived. */
+  /** The milliseconds since the request arrived. */
   elapsed_ms(): number;
   /** Reserves memory for this many more bytes of the answer until it is settled. False if there is no room. */
   keepsText(bytes: number): boolean;
@@ -66,9 +66,9 @@ export interface Ended extends Ending {
   model: string;
   organizationId: string;
   stream: boolean;
-  /** The price of its usage, whether or not the windows had room for all of it. */
+  /** The price of the request's usage, whether or not the windows had room for all of it. */
   nanos: number;
-  /** The likely size of its whole prompt. */
+  /** The likely number of tokens in the whole prompt. */
   inputTokensExpected: number;
   /** The engine's name in the configuration; null if none was tried. */
   upstream: string | null;
@@ -77,23 +77,23 @@ export interface Ended extends Ending {
   tried: readonly Tried[];
   /** How long the request waited for slots at engines. */
   queued_ms: number;
-  /** From the request's arrival; null if no part of an answer arrived. */
+  /** Milliseconds from the request's arrival; null if no part of an answer arrived. */
   firstPart_ms: number | null;
-  /** From the request's arrival to the end of its answer. */
+  /** Milliseconds from the request's arrival to the end of its answer. */
   total_ms: number;
-  /** The id of its trace, if that is sampled. */
+  /** The id of the request's trace, if the trace is sampled; metrics name it. */
   traceId: string | undefined;
 }
 
 export interface Run extends AsyncDisposable {
-  /** The grant and the readings of the rates, without this request. */
+  /** The grant, and the readings of the rates before this request took from them. */
   readonly grant: Reservation["grant"];
   readonly rates: Reservation["rates"];
-  /** The answer, as far as it is held and counted. Its last event is `response-end` or `response-failed`. */
+  /** The answer, as far as it is held and counted. The last event is `response-end` or `response-failed`. */
   readonly events: Meter["events"];
-  /** Resolves when the ledger has confirmed the settlement, of a run that was disposed. */
+  /** Resolves when the ledger has confirmed the settlement. For a run that was disposed of. */
   confirmed(): Promise<void>;
-  /** Whether another node may have settled it. */
+  /** Whether the lease was lost, so that another node may have settled the request. */
   readonly isLost: boolean;
 }
 
@@ -106,16 +106,16 @@ export interface RunParts {
   admission: Entrance;
   inputEstimate: Pick<InputEstimate, "observe">;
   outputCalibration: OutputCalibration;
-  /** Observes every run; the caller observes its own. */
+  /** Is told of every run. The caller is told only of its own. */
   watcher: Watcher;
-  /** Opens the request at the model's engines. Nothing is sent before the first event is read. */
+  /** Sends the request to the model's engines once the first event is read. */
   open(attemptRequest: AttemptRequest): EngineAnswer;
-  /** Counts with the model's tokenizer, off the main thread. Null if the tokenizer is not known. */
+  /** A counter with the model's tokenizer, off the main thread. Null if the tokenizer is not known. */
   tokenizing(asked: RunRequest): Tokenizing | null;
 }
 
 export interface Tokenizing {
-  /** Whether the prompt may be counted. If not, the request's memory can be released earlier. */
+  /** Whether the prompt may still be counted. If not, the request's memory can be released earlier. */
   readonly hasPrompt: boolean;
   prompt(): Promise<number> | null;
   answer(parts: readonly AnswerPart[]): Promise<AnswerTokens>;
@@ -135,9 +135,9 @@ export function runs(parts: RunParts): Runs {
           trace: caller.trace ?? null,
         });
       let early = null as EngineAnswer | null;
-      // If there is ample room, the engine starts while the ledger decides. Nothing leaves before the grant.
+      // If there is ample room, the engine is asked while the ledger decides. Nothing is forwarded before the grant.
       const ahead = () => {
-        if (!caller.signal.aborted) early = started(open(asked.outputTokensAllowed));
+        if (!caller.signal.aborted) early = startedAnswer(open(asked.outputTokensAllowed));
       };
       const admitted = caller.trace?.admission(asked.operation);
       let reservation: Reservation;
@@ -175,12 +175,12 @@ class GrantedRun implements Run {
   #answer: EngineAnswer | null = null;
   #meter: Meter | null = null;
   #firstPart_ms: number | null = null;
-  /** From the request's arrival, as the other times are. */
+  /** Milliseconds from the request's arrival to its grant. */
   readonly #admitted_ms: number;
   #total_ms = 0;
   #settled: Promise<void> | null = null;
   #confirmed: Promise<void> = Promise.resolve();
-  /** Its answer was read to the end, so no engine is working on it any more. */
+  /** Whether the answer was read to its end, so that no engine works on it any more. */
   #isComplete = false;
 
   constructor(parts: RunParts, asked: RunRequest, caller: Caller, reservation: Reservation) {
@@ -225,7 +225,7 @@ class GrantedRun implements Run {
       fetched: asked.fetched ?? null,
       contextTokens: model.contextTokens * (request.passed?.inputs ?? 1),
       outputTokensCap: Math.min(request.outputTokens_max ?? Infinity, model.outputTokens_max),
-      // If the caller left while its request was at no engine, no engine has read any of it.
+      // If the caller left while no engine had the request, none has read any of it.
       get inputTokensExpected() {
         const tokens = progress.isAtEngine ? asked.inputTokensExpected : 0;
         return Math.ceil(tokens * progress.inputShare);
@@ -238,7 +238,7 @@ class GrantedRun implements Run {
       firstPart: () => {
         this.#firstPart_ms = Math.round(caller.elapsed_ms());
         caller.trace?.firstPart();
-        if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) letGo(asked.request);
+        if (progress.isFinal && !progress.isNeededToTheEnd && !tokenizing?.hasPrompt) emptyRequest(asked.request);
       },
       over: () => this.#settle(),
     };
@@ -261,7 +261,7 @@ class GrantedRun implements Run {
     await this.#settled;
   }
 
-  /** Happens once. Charged tokens that no engine reported are counted first, if a tokenizer can count them. */
+  /** Settles once. Charged tokens that no engine reported are counted first, if a tokenizer can. */
   #settle(): void {
     if (this.#settled) return;
     this.#total_ms = this.#caller.elapsed_ms();
@@ -273,13 +273,13 @@ class GrantedRun implements Run {
     else this.#record(ending);
   }
 
-  /** Settles with the ledger, and then informs everything else that observes the run. */
+  /** Sends the settlement to the ledger, and then informs everything that observes the run. */
   #record(ending: Ending): void {
     const { inputEstimate, watcher } = this.#parts;
     const asked = this.#asked;
     const caller = this.#caller;
     const { usage } = ending;
-    // Searches cost nothing where no engine has read the request.
+    // Searches cost nothing if no engine has read the request.
     const searches = promptTokens(usage) > 0 ? (asked.request.passed?.searches ?? 0) : 0;
     const nanos = priceOf(usage, asked.model.prices, searches);
     this.#settleWithLedger(ending, searches, nanos);
@@ -318,13 +318,13 @@ class GrantedRun implements Run {
     if (recorded) void this.#confirmed.finally(recorded);
   }
 
-  /** The route as it is recorded: with each attempt, if that says more than the last one. */
+  /** The route for the record, with the attempts if those say more than the last one. */
   #servedBy(): Settlement["route"] {
     const { route, attempts = 0, tried = [] } = this.#answer?.progress ?? {};
     if (!route) return null;
     const { name: upstream, address: replica } = route.upstream;
     const first_ms = this.#firstPart_ms;
-    // A record counts from its admission alone.
+    // In the record, times count from the admission.
     const firstPart_ms = first_ms === null ? null : Math.max(0, first_ms - Math.round(this.#admitted_ms));
     const served = { upstream, attempts, firstPart_ms };
     return tried.length > 1 || replica || tried[0]?.status !== undefined ? { ...served, tried } : served;
@@ -334,7 +334,7 @@ class GrantedRun implements Run {
     try {
       if (this.#meter) return this.#meter.ending();
     } catch {
-      // A defect in the count: what is unknown is not charged.
+      // A defect in the count: unknown use is not charged.
     }
     const outcome = this.#caller.left ? "cancelled" : "failed";
     return {

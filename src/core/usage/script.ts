@@ -1,6 +1,6 @@
 /**
- * The scripts of a text, as far as they differ in how many code units (of UTF-16) a token has. Latin has Cyrillic, Greek,
- * digits, blanks and code; CJK has kana and hangul. Pure.
+ * The scripts of a text, as far as they differ in code units (of UTF-16) per token. `latin` includes Cyrillic, Greek,
+ * digits, blanks and code; `cjk` includes kana and hangul. Pure.
  */
 export const scripts = ["latin", "cjk", "other"] as const;
 export type Script = (typeof scripts)[number];
@@ -18,7 +18,7 @@ export function scriptOf(codeUnit: number): Script {
   return isCjk ? "cjk" : "other";
 }
 
-/** Adds the code units of a text. Most texts are Latin, which costs one comparison for each. */
+/** Adds the code units of a text. Most texts are Latin, which takes one comparison for each unit. */
 export function addUnits(units: Units, text: string): void {
   let latin = 0;
   for (let at = 0; at < text.length; at++) {

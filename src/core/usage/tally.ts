@@ -1,7 +1,7 @@
 /**
- * The count of one stream: the engine's report if one is believed (report.ts), else the forwarded part
- * (output-calibration.ts), corrected at the end by a tokenizer's count. The meter asks what a batch would bring the
- * count to before it forwards the batch, and then adds the batch.
+ * The count of one stream: the engine's report if one is believed (report.ts), else a count of what was forwarded
+ * (output-calibration.ts), corrected at the end by a tokenizer. The meter asks what a batch would bring the count to
+ * before it forwards the batch, and then adds the batch.
  */
 import type { AnswerPart } from "../inference/answer-part.ts";
 import type { InferenceEvent } from "../inference/event.ts";
@@ -12,18 +12,21 @@ import { Forwarded } from "./forwarded.ts";
 import type { RouteCalibration } from "./output-calibration.ts";
 import { type RawReport, rejectionOf } from "./report.ts";
 
-/** A shorter answer teaches nothing. */
+/** Answers with fewer tokens teach nothing. */
 const tokens_taught_min = 64;
 
 type Batch = readonly InferenceEvent[];
 
-/** Counts with the model's tokenizer, off the main thread, what no engine reports. Null if it cannot be counted. */
+/**
+ * Counts with the model's tokenizer, off the main thread, the tokens that no engine reports. A method returns null if
+ * it cannot count.
+ */
 export interface Counting {
   prompt(): Promise<number> | null;
   answer(parts: readonly AnswerPart[]): Promise<AnswerTokens> | null;
-  /** Called when an answer begins that will be counted, so that the tokenizer is loaded by its end. */
+  /** Called when an answer begins that will be counted, so that the tokenizer is loaded in time. */
   begun(): void;
-  /** Reserves memory for this many more bytes of the answer. False if there is no room. */
+  /** Reserves memory for this many more bytes of the answer's text. False if there is no room. */
   keeps(bytes: number): boolean;
 }
 
@@ -47,10 +50,10 @@ export interface TallyParts {
 export class Tally {
   readonly #parts: TallyParts;
   #now: Count;
-  /** The count with `#batch` added. It then changes places with `#now`, so that a batch costs no new object. */
+  /** The count with the batch `#batch` added. It is then swapped with `#now`, so that a batch makes no new object. */
   #next: Count;
   #batch: Batch | null = null;
-  /** Null if no tokenizer will count the answer. */
+  /** The text of the answer; null if no tokenizer will count it. */
   #text: AnswerText | null = null;
   #tokenizer: TokenizerCount = {};
   #counting: Promise<void> | null = null;
@@ -71,7 +74,7 @@ export class Tally {
     return this.#now.report !== null && this.#now.rejected === null && !this.#now.outgrown;
   }
 
-  /** The last report, if it is not believed. */
+  /** The last report, if it was not believed. */
   get rejected(): RejectedReport | null {
     return this.#now.rejected;
   }
@@ -105,16 +108,14 @@ export class Tally {
     return this.#now.usage(this.#tokenizer);
   }
 
-  /**
-   * Lets a tokenizer count, once, what no believed report covers. Null if there is nothing to wait for. Never rejects.
-   */
+  /** Lets a tokenizer count, once, what no believed report covers. Null if there is nothing to count. Never rejects. */
   counted(): Promise<void> | null {
     const { counting } = this.#parts;
     if (this.#counting || !counting) return this.#counting;
     const text = this.anyOutput && !this.#now.isOutputReported ? this.#text : null;
     const share = text?.share ?? null;
     const prompt = this.#now.isInputExpected ? counting.prompt() : null;
-    // If no part of the text could be kept, the estimate stands.
+    // If no part of the text could be kept, the estimate is charged.
     const answer = text && share !== null ? counting.answer(text.parts) : null;
     if (!prompt && !answer) return null;
     this.#counting = Promise.allSettled([
@@ -126,7 +127,7 @@ export class Tally {
     return this.#counting;
   }
 
-  /** The events that end the stream if a window is used up: open parts end, then follow the usage and the end. */
+  /** The events that end the stream if a window is used up: the ends of open parts, the usage, and the end. */
   cutShort(): InferenceEvent[] {
     const parts = this.#now.forwarded.open.map((index): InferenceEvent => ({ type: "part-end", index }));
     return [...parts, { type: "usage", usage: this.usage() }, { type: "response-end", reason: "length" }];
@@ -143,7 +144,7 @@ export class Tally {
     if (now.isAllText) calibration.observe({ tokens: now.sentTokens, streamed, whole });
   }
 
-  /** The reported tokens of the shown part ÷ our count of it; null if either is missing. */
+  /** The reported tokens of the forwarded part ÷ our count of it; null if either is missing. */
   divergence(): number | null {
     const now = this.#now;
     return now.isFinal && now.isReadable && now.countedTokens > 0 ? now.sentTokens / now.countedTokens : null;
@@ -156,7 +157,7 @@ export class Tally {
     return new AnswerText((bytes) => counting.keeps(bytes));
   }
 
-  /** `share`: the whole answer ÷ the part of it that was counted. */
+  /** Takes a tokenizer's count. `share`: the size of the whole answer ÷ that of the part that was counted. */
   #outputCounted({ tokens, reasoningTokens }: AnswerTokens, share: number): void {
     const outputTokens = Math.round(tokens * share);
     const { streamed, whole } = this.#now.forwarded;
@@ -176,27 +177,27 @@ export class Tally {
   }
 }
 
-/** The count of a tokenizer, as far as it has counted. */
+/** A tokenizer's count, as far as it has come. */
 interface TokenizerCount {
   inputTokens?: number;
   outputTokens?: number;
   reasoningTokens?: number;
 }
 
-/** Reports with these flaws tell nothing about the number of tokens. */
+/** The flaws of reports whose numbers say nothing. */
 const unreadable: ReadonlySet<ReportFlaw> = new Set<ReportFlaw>(["malformed", "missing", "part_above_whole"]);
 
-/** The count after some batches. */
+/** The state of the count after some batches. */
 class Count {
   readonly forwarded = new Forwarded();
   report: Usage | null = null;
   rejected: RejectedReport | null = null;
-  /** Whether there was output after the last report: some engines report only at their start. */
+  /** Whether there was output after the last report: some engines report only at the start. */
   outgrown = false;
   terminal: TerminalEvent | undefined;
-  /** The tokens of the forwarded part. They only rise, even if a part turns out to be streamed. */
+  /** The tokens of the forwarded part. They never fall, even if a part turns out to be streamed. */
   countedTokens = 0;
-  /** The largest believed output report since output began. */
+  /** The most output tokens that a believed report has named since the output began. */
   #reportedTokens = 0;
   readonly #parts: TallyParts;
   readonly calibration: () => RouteCalibration;
@@ -206,7 +207,7 @@ class Count {
     this.calibration = calibration;
   }
 
-  /** Copies `other` without a new object. */
+  /** Becomes a copy of `other` without making an object. */
   copyFrom(other: Count): void {
     this.forwarded.copyFrom(other.forwarded);
     this.report = other.report;
@@ -236,14 +237,14 @@ class Count {
     return this.report !== null && this.terminal?.type === "response-end" && !this.outgrown;
   }
 
-  /** Whether the reported output is a count at all. */
+  /** Whether the reported output is a number. */
   get isReadable(): boolean {
     return this.rejected?.output === undefined || !unreadable.has(this.rejected.output);
   }
 
   /**
-   * Whether the reported tokens are those of the text. Marks of calls and of reasoning are not in it, and weigh most in a
-   * short answer.
+   * Whether the reported tokens are those of the text alone. Marks of calls and of reasoning are not part of it, and
+   * weigh most in a short answer.
    */
   get isAllText(): boolean {
     if (!this.isOutputReported || this.rejected) return false;
@@ -262,12 +263,12 @@ class Count {
     return this.#outputTokens(this.countedTokens);
   }
 
-  /** Whether the engine's report of the output stands. */
+  /** Whether the engine's report of the output is used. */
   get isOutputReported(): boolean {
     return this.isFinal && !this.rejected?.output;
   }
 
-  /** Whether the estimated input is charged, because no report of it is believed. */
+  /** Whether the estimated input is charged, because no report of it was believed. */
   get isInputExpected(): boolean {
     return (this.report === null || this.rejected?.input !== undefined) && this.#parts.inputTokensExpected > 0;
   }
@@ -295,7 +296,7 @@ class Count {
     };
   }
 
-  /** `counted` is our count, which is used where the engine's report is not. */
+  /** The output tokens to charge. `counted`: our count, which is used where the engine's report is not. */
   #outputTokens(counted: number): number {
     const reported = this.report && !this.rejected?.output ? this.report.outputTokens : null;
     if (reported !== null && this.isFinal) return reported;

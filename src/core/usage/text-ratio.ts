@@ -1,23 +1,23 @@
 /**
- * How many tokens a text has, by its code units: the ratio of each script on a route. It is learned from complete answers
- * whose tokens are all in their text. An answer moves it by at most a tenth, and never beyond what a vocabulary can be, so
- * that a wrong or odd report does little: docs/design/usage.md, Counting tokens.
+ * Estimates how many tokens a text has from its code units, by a ratio for each script on a route. The ratio is learned
+ * from complete answers whose tokens are all in their text. One answer moves it by at most a tenth, and never beyond
+ * what a vocabulary can have, so that a wrong or odd report does little: docs/design/usage.md, Counting tokens.
  */
 import type { OutputSums } from "../store/calibration.ts";
 import type { Learned } from "./learned.ts";
 import { type Script, scripts, type Units } from "./script.ts";
 
-/** Tokens per code unit: before the first report, and the bounds. Written as code units per token. */
+/** Code units per token for each script: the value before the first report, and the bounds. */
 const known: Record<Script, { first: number; min: number; max: number }> = {
   latin: { first: 1 / 4, min: 1 / 8, max: 1 / 1 },
   cjk: { first: 1 / 1.4, min: 1 / 3, max: 1 / 0.4 },
   other: { first: 1 / 2.5, min: 1 / 8, max: 1 / 0.3 },
 };
-/** An answer moves a ratio by at most this part of it. */
+/** The most by which one answer moves a ratio, as a part of it. */
 const step_max = 0.1;
-/** An answer teaches nothing of a script in which it has fewer tokens. */
+/** An answer with fewer tokens in a script teaches nothing about it. */
 const tokens_min = 64;
-/** Older observations fade, so that a change of the engine is learned. */
+/** The tokens after which older observations have faded, so that a change of the engine is learned. */
 const tokens_remembered = 200_000;
 
 type Sums = Pick<Learned<OutputSums>, "get" | "learn">;
@@ -31,11 +31,11 @@ export function textTokens(sums: Known, route: string, units: Units): number {
 export function isPlausibleText(units: Units, tokens: number): boolean {
   const bound = (which: "min" | "max") =>
     scripts.reduce((sum, script) => sum + units[script] * known[script][which], 0);
-  // A few tokens more end an answer.
+  // An answer's end adds a few tokens.
   return tokens <= bound("max") + 2 && tokens >= bound("min");
 }
 
-/** Learns from a text with so many tokens. Scripts share them as they were expected to. */
+/** Learns from a text with so many tokens. They are divided among its scripts in proportion to the expected numbers. */
 export function learnText(sums: Sums, route: string, units: Units, tokens: number): void {
   const factor = tokens / textTokens(sums, route, units);
   const shares = scripts.map((script) => units[script] * ratioOf(sums, route, script) * factor);
@@ -51,7 +51,7 @@ function learnScript(sums: Sums, name: string, script: Script, codeUnits: number
   const units = unitsBefore * fade + codeUnits;
   const mean = (before * fade + tokens) / units;
   const next = within(within(mean, ratio * (1 - step_max), ratio * (1 + step_max)), min, max);
-  // A ratio that was held back is no mean yet: the next answer counts as much.
+  // A ratio that was held back by `step_max` is not a mean yet: the next answer gets full weight.
   const weight = next === mean ? units : codeUnits;
   sums.learn(name, { ...nothingOf, textTokens: next * weight, textCodeUnits: weight });
 }
@@ -62,7 +62,7 @@ function ratioOf(sums: Known, route: string, script: Script): number {
   return units > 0 ? within(tokens / units, min, max) : first;
 }
 
-/** The sums of a script have a name of their own among those of routes. */
+/** The name of the sums of a script on a route, among those of routes. */
 function nameOf(route: string, script: Script): string {
   return `${route} (${script})`;
 }

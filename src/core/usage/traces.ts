@@ -1,4 +1,4 @@
-/** The interface of traces for the modules that are traced, without OpenTelemetry. */
+/** The interface of traces for the traced modules, which know nothing of OpenTelemetry. */
 import type { Ended } from "./run.ts";
 import type { RunTrace } from "./trace.ts";
 
@@ -6,7 +6,7 @@ export interface Traces {
   begin(request: TracedRequest): RequestTrace;
   /** Records a run that has ended, traced or not, in the exporter's metrics. */
   inference(ended: Ended): void;
-  /** Sends what waits, for a few seconds at most. */
+  /** Sends what is still waiting to be exported, for a few seconds at most. */
   stop(): Promise<void>;
 }
 
@@ -16,7 +16,7 @@ export interface TracedRequest {
   /** The path as routed. */
   route: string;
   headers: { get(name: string): string | null };
-  /** The client's description of itself, shortened and cleaned. */
+  /** The texts by which the client describes itself, shortened and cleaned. */
   words: Record<string, string | undefined>;
 }
 

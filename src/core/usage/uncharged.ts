@@ -1,21 +1,21 @@
-/** The cost of attempts at engines that nobody was charged for: docs/operating.md, Metrics. Pure. */
+/** The cost of attempts at engines that was charged to nobody: docs/operating.md, Metrics. Pure. */
 import { promptTokens } from "../inference/usage.ts";
 import type { AttemptKind } from "../upstream/attempt.ts";
 import type { Tried } from "./engine-answer.ts";
 import type { Ended } from "./run.ts";
 
 export interface Uncharged {
-  /** Its name in the configuration. */
+  /** The engine's name in the configuration. */
   upstream: string;
   outcome: AttemptKind;
-  /** The expected tokens: no engine reports what it has read of a request that was given up. */
+  /** The expected tokens of the input: no engine reports what it has read of a request that was given up. */
   inputTokens: number;
 }
 
-/** An attempt with one of these ends reached the engine, which may have worked on it. */
+/** The ends of attempts that reached the engine, which may have worked on them. */
 const worked = new Set<AttemptKind>(["answered", "empty", "abandoned", "broken", "timeout", "failed", "malformed"]);
 
-/** The attempts that cost something and were charged to nobody. A request that is charged pays for its last attempt. */
+/** The attempts that cost something and were charged to nobody. A charged request pays for its last attempt. */
 export function unchargedAttempts({
   tried,
   usage,

@@ -1,15 +1,15 @@
-/** Tokens of workloads, which an issuer has signed for this service (RFC 7523). */
+/** Verifies the tokens of workloads, which an issuer has signed for this service (RFC 7523). */
 
 import { token_chars_max } from "../../core/auth/credential.ts";
 import type { Claims, Issuer } from "../../core/auth/identity.ts";
 import { type IdentityParts, identityOf } from "./identity.ts";
 import { IssuerRefused } from "./issuer-clients.ts";
-import { checked, issuerIn } from "./verified.ts";
+import { issuerIn, verifiedClaims } from "./verified.ts";
 
 export interface Assertion {
   issuer: Issuer;
   claims: Claims;
-  /** When it ends, by the clock of the node. */
+  /** When the token ends, by the clock of the node. */
   ends_ms: number;
 }
 
@@ -18,8 +18,8 @@ const assertion_ms_max = 24 * 3_600_000;
 const idTokenClaims = ["nonce", "at_hash", "c_hash"];
 
 /**
- * An access token of a trusted issuer, for an audience of its settings. An ID token is for a client and a logout token has
- * events, so neither passes. Throws NotConfigured, IssuerRefused, IssuerAway.
+ * Verifies an access token of a trusted issuer, for an audience in its settings. An ID token is for a client and a
+ * logout token has events, so neither is accepted. Throws NotConfigured, IssuerRefused, IssuerAway.
  */
 export async function verifiedAssertion(
   parts: Pick<IdentityParts, "identity" | "issuers" | "now_ms">,
@@ -28,7 +28,7 @@ export async function verifiedAssertion(
   if (token.length > token_chars_max) throw new IssuerRefused("the assertion is too long");
   const issuer = identityOf(parts).issuers.find((one) => one.issuer === issuerIn(token) && one.audiences.length > 0);
   if (!issuer) throw new IssuerRefused("the assertion is of no issuer whose tokens are accepted");
-  const { claims, typ } = await checked(await parts.issuers.of(issuer), token, [...issuer.audiences], {
+  const { claims, typ } = await verifiedClaims(await parts.issuers.of(issuer), token, [...issuer.audiences], {
     maxTokenAge: assertion_ms_max / 1000,
   });
   if (claims.events !== undefined || /^(application\/)?logout\+jwt$/i.test(typ ?? ""))

@@ -1,4 +1,4 @@
-/** Callers with a token of their issuer in the place of a key (docs/identity.md, Tokens of an issuer as keys). */
+/** Callers that send a token of their issuer instead of a key (docs/identity.md, Tokens of an issuer as keys). */
 import { unauthorized } from "../../core/auth/credential.ts";
 import type { TokenVerifier, VerifiedToken } from "../../core/auth/identity-tokens.ts";
 import { judged } from "../../core/auth/rules.ts";
@@ -9,7 +9,7 @@ import { confirmPerson, NoSubject } from "./confirm.ts";
 import { type IdentityParts, identityOf, membershipNamed, NotConfigured } from "./identity.ts";
 import { IssuerAway, IssuerRefused } from "./issuer-clients.ts";
 
-/** Verifies tokens of callers, whose people and keys are made at first sight. */
+/** Verifies tokens of callers. The person and the key of a token are made when it is first seen. */
 export function callerTokens(parts: IdentityParts): TokenVerifier {
   return {
     settings() {
@@ -28,7 +28,7 @@ export function callerTokens(parts: IdentityParts): TokenVerifier {
   };
 }
 
-/** If no rule knows the caller, nothing is stored. */
+/** The person and the key of a token. If no rule matches, nothing is stored. */
 async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedToken> {
   const { people, newUuid } = parts;
   const identity = identityOf(parts);
@@ -48,7 +48,7 @@ async function callerOf(parts: IdentityParts, token: string): Promise<VerifiedTo
   return { keyHash: key.secretHash, issuedAt_ms: (claims.iat as number) * 1000, lasts_ms: ends_ms - parts.now_ms() };
 }
 
-/** The same words, whatever was wrong; the cause goes to the log alone. */
+/** The refusal, in the same words whatever was wrong; the cause goes only to the log. */
 function refused(cause: Error): Fault {
   const { code, message, details } = unauthorized(
     "invalid_api_key",

@@ -11,14 +11,14 @@ import type { Confirmed, People } from "./store/people.ts";
 export interface Confirming {
   people: Pick<People, "personOf" | "confirm">;
   identity: Identity;
-  /** A UUIDv7, dashed. */
+  /** Makes a UUIDv7 with dashes. */
   newUuid(): string;
 }
 
-/** The claims do not say who somebody is. */
+/** Thrown if the claims do not identify a person. */
 export class NoSubject extends Error {}
 
-/** Throws NoSubject. It answers people who are suspended, too: look at `state`. */
+/** Stores the person and the memberships. Throws NoSubject. Suspended people are returned too: check `state`. */
 export async function confirmPerson(
   { people, identity, newUuid }: Confirming,
   issuer: Issuer,
@@ -47,8 +47,9 @@ export async function confirmPerson(
 const chars_max = 320;
 
 /**
- * Name, address and groups, for people to read. A detail that the answer lacks stays as it was. A name is made plain; an
- * address that is not plain is none, since without these characters it could be somebody else's.
+ * The name, the e-mail address and the groups, for people to read. A detail that the claims lack stays as it was. A
+ * name is made plain; an address that is not plain text is dropped, because without its odd characters it could be
+ * another person's.
  */
 function detailsIn({ groupsClaim }: Issuer, claims: Claims) {
   const text = (name: string) => {

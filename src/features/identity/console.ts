@@ -1,6 +1,7 @@
 /**
- * Sessions of the console, of a person or of an operator. Each needs two secrets: one in a cookie, which the browser sends to
- * every port of the host, and one that only the page has, which it sends as a header. Rules: docs/console.md, Sessions.
+ * Sessions of the console, of a person or of an operator. Each needs two secrets: one in a cookie, which the browser
+ * sends to every port of the host, and one that only the page has, which it sends as a header. Rules: docs/console.md,
+ * Sessions.
  */
 import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -13,19 +14,19 @@ import type { OperatorSession, OperatorSessions } from "./store/operator-session
 import type { Operator, Operators } from "./store/operators.ts";
 
 export interface ConsoleParts {
-  /** Null: nobody comes in by an issuer. */
+  /** Null: there are no sign-ins through issuers. */
   people: IdentityParts | null;
   sessions: OperatorSessions;
   operators: Operators;
-  /** The operator of a token that somebody typed. Throws Fault. */
+  /** Returns the operator of a token that was typed into the page. Throws Fault. */
   typedToken(token: string, address: string): Promise<Operator>;
-  /** Null: there are no links, since this port is not on the own machine alone. */
+  /** The links that sign in; null: there are none, because the port is reachable from other machines. */
   links: ConsoleLinks | null;
-  /** The addresses of the console, the one to show first; none before it listens. */
+  /** The origins of the console, the one to show first; none before it listens. */
   origins(): readonly string[];
-  /** The address at which clients reach the service. */
+  /** Returns the URL at which clients reach the service. */
   serviceUrl(): string;
-  /** Bounds what codes and secrets that nobody knows may cost. */
+  /** Limits the cost of unknown codes and secrets. */
   unknown: UnknownCredentials;
   random(bytes: number): Uint8Array;
 }
@@ -36,14 +37,14 @@ interface Sealed {
   secretHash: Uint8Array | null;
 }
 
-/** `operator` null: somebody who opened the link of a node on the own machine. */
+/** A session. `operator` null: it began with the link of a node on the same machine. */
 export type ConsoleSession =
   | (Sealed & { kind: "person"; person: CurrentSession })
   | (Sealed & { kind: "operator"; operator: Operator | null; localUser: string });
 
 const hour_ms = 3_600_000;
 const defaultLife: SessionLife = { idle_ms: 8 * hour_ms, whole_ms: 24 * hour_ms };
-/** How long the code of a sign-in waits for its page. */
+/** How long the code of a sign-in can be exchanged. */
 const code_ms = 60_000;
 
 export function consoleLife({ people }: Pick<ConsoleParts, "people">): SessionLife {
@@ -59,7 +60,7 @@ export interface NewSession {
 
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
-/** The session of a cookie; null: there is none. It is no proof of anything without the page's secret. */
+/** The session of a cookie; null: there is none. Without the page's secret, it permits nothing. */
 export async function consoleSession(
   parts: ConsoleParts,
   cookie: string | null,
@@ -90,13 +91,16 @@ async function operatorSession(
   }
 }
 
-/** Whether a page knows the secret of this session. */
+/** Whether the page has sent the secret of this session. */
 export function isPageSecret({ secretHash }: ConsoleSession, sent: string | null): boolean {
-  // Hashes are compared, so the time that it takes tells nothing of the secret.
+  // Hashes are compared, so the time of the comparison reveals nothing about the secret.
   return sent !== null && secretForm.test(sent) && secretHash !== null && Buffer.from(hashOf(sent)).equals(secretHash);
 }
 
-/** The secret of the page, for the code that its sign-in gave to this browser; null: the code is another's, used or old. */
+/**
+ * The secret of the page, in exchange for the code that this browser got from its sign-in; null: the code is another
+ * browser's, used or expired.
+ */
 export async function redeemCode(
   { people, random }: ConsoleParts,
   { cookie, code }: { cookie: string | null; code: string },
@@ -107,13 +111,13 @@ export async function redeemCode(
   return (await people.sessions.redeem(session)) ? secret : null;
 }
 
-/** Signs in by an operator's token, which is kept nowhere. Throws Fault. */
+/** Signs in with an operator's token, which is not stored. Throws Fault. */
 export async function operatorSignIn(parts: ConsoleParts, token: string, address: string): Promise<NewSession> {
   await parts.typedToken(token, address);
   return begun(parts, { tokenHash: hashOf(token) });
 }
 
-/** Signs in by the link of a node on the own machine; null: its code is used, old or none. */
+/** Signs in with the link of a node on the same machine; null: its code is used, expired or unknown. */
 export async function linkSignIn(parts: ConsoleParts, code: string): Promise<NewSession | null> {
   const localUser = parts.links?.redeem(code) ?? null;
   return localUser === null ? null : begun(parts, { localUser });
@@ -125,7 +129,7 @@ async function begun({ sessions, random }: ConsoleParts, of: OperatorSession["of
   return { cookie, secret };
 }
 
-/** Ends the session of this cookie, a person's or an operator's. */
+/** Ends the session of this cookie, whether a person's or an operator's. */
 export async function endConsoleSession({ people, sessions }: ConsoleParts, cookie: string | null): Promise<void> {
   if (cookie === null) return;
   const hash = hashOf(cookie);

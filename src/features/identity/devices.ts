@@ -1,6 +1,6 @@
 /**
- * The way of a device (RFC 8628): it asks and gets two codes, somebody who is signed in in a browser types the short one and
- * approves, and the device gets its tokens for the long one.
+ * Sign-in of a device (RFC 8628): it requests two codes; a person who is signed in in a browser types the short one and
+ * approves; the device gets its tokens for the long one.
  */
 
 import { hashOf, type IdentityParts, secretText } from "./identity.ts";
@@ -10,7 +10,7 @@ import type { Membership } from "./store/people.ts";
 
 export interface DeviceAuthorization {
   deviceCode: string;
-  /** For people: `BCDF-GHJK`. */
+  /** The short code, for people: `BCDF-GHJK`. */
   userCode: string;
   lasts_s: number;
   interval_s: number;
@@ -20,7 +20,7 @@ const lasts_s = 600;
 const interval_s = 5;
 const limits: DeviceRequestLimits = { of_address_max: 10, all_max: 10_000 };
 
-/** "full": the address, or all together, have too many that wait. */
+/** Creates a request. "full": this address, or all together, have too many requests that wait. */
 export async function requestDevice(
   { devices, random }: IdentityParts,
   { agent, address }: Pick<PendingDevice, "agent" | "address">,
@@ -41,7 +41,7 @@ export async function requestDevice(
   return added === "full" ? "full" : { deviceCode, userCode, lasts_s, interval_s };
 }
 
-/** Without vowels, so that no word appears. */
+/** No vowels, so that no word can appear. */
 const characters = "BCDFGHJKLMNPQRSTVWXZ";
 const userCode_chars = 8;
 
@@ -55,7 +55,10 @@ function newUserCode(random: IdentityParts["random"]): string {
 
 const withHyphen = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;
 
-/** As people type it, in either case, with spaces or without the hyphen; null: it is no such code. */
+/**
+ * The code in the form that is stored, from what a person typed: in either case, with spaces or without the hyphen.
+ * Null: it is no such code.
+ */
 export function userCodeIn(text: string): string | null {
   if (text.length > 64) return null;
   const code = text.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
@@ -65,7 +68,7 @@ export function userCodeIn(text: string): string | null {
 const wrong_max = 10;
 const wrong_ms = 10 * 60_000;
 
-/** The device that has this code. "too_many": this address or this person has tried too many wrong ones. */
+/** The waiting device with this code. "too_many": this address or this person has tried too many wrong ones. */
 export async function findDevice(
   { devices, uses }: IdentityParts,
   { text, address, personId }: { text: string; address: string; personId: string },
@@ -74,7 +77,7 @@ export async function findDevice(
     ["user code of an address", address],
     ["user code of a person", personId],
   ] as const;
-  // Each try counts before it is looked at, so that many at once are no more than many in a row.
+  // Each try is counted before the code is looked up, so that parallel tries are limited as well.
   const counts = await Promise.all(tries.map(([about, value]) => uses.count(about, value, wrong_ms)));
   if (counts.some((count) => count > wrong_max)) return "too_many";
   const code = userCodeIn(text);
@@ -84,12 +87,15 @@ export async function findDevice(
   return { code, device };
 }
 
-/** The organizations for which somebody may approve a device. */
+/** The memberships in which the person may approve a device. */
 export function placesOf({ known }: Pick<CurrentSession, "known">): Membership[] {
   return known.memberships.filter(({ organizationId }) => organizationId !== null);
 }
 
-/** False: nothing waits under this code, or the person is not a member of this organization. The session ends, since its tokens go on to the device. */
+/**
+ * Approves a device for an organization. False: no request waits under this code, or the person is not a member. The
+ * session ends, since its tokens go to the device.
+ */
 export async function approveDevice(
   { devices, sessions }: IdentityParts,
   current: CurrentSession,

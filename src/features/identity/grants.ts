@@ -1,6 +1,6 @@
 /**
- * The questions to an issuer: the address of its page, the tokens for a code, and again by its refresh token. Each answer is
- * claims that were verified, and what is kept of it. Throws IssuerAway or IssuerRefused, and nothing else.
+ * Requests to an issuer: the address of its sign-in page, the tokens for a code, and new tokens for a refresh token.
+ * Returns verified claims, and the tokens to keep. Throws only IssuerAway or IssuerRefused.
  */
 import {
   AuthorizationResponseError,
@@ -19,7 +19,7 @@ import { isPlain } from "../../core/inference/plain-text.ts";
 import { IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
 import { verifiedIdToken } from "./verified.ts";
 
-/** The values that must come back with the answer. */
+/** The values that must come back with the issuer's answer. */
 export interface Expected {
   state: string;
   nonce: string;
@@ -27,18 +27,18 @@ export interface Expected {
   verifier: string;
 }
 
-/** The tokens that are kept, sealed, to ask the issuer again. */
+/** The tokens that are kept, encrypted, to ask the issuer again. */
 export interface KeptTokens {
-  /** `sub`, whatever claims say who somebody is. */
+  /** The claim `sub`, whichever claims identify the person. */
   subject: string;
   refreshToken: string;
 }
 
 export interface Vouched {
   claims: Claims;
-  /** The session at the issuer. */
+  /** The session at the issuer (`sid`), or null. */
   issuerSession: string | null;
-  /** Null: the issuer gave none. */
+  /** Null: the issuer gave no refresh token. */
   kept: KeptTokens | null;
 }
 
@@ -58,7 +58,7 @@ export async function authorizationUrl(
   });
 }
 
-/** `answer`: the address to which the issuer sent the browser. */
+/** Exchanges the code for tokens. `answer`: the URL to which the issuer sent the browser. */
 export async function exchanged(client: IssuerClient, answer: URL, expected: Expected): Promise<Vouched> {
   const tokens = await askingIssuer(client, () =>
     authorizationCodeGrant(client.configuration, answer, {
@@ -72,13 +72,13 @@ export async function exchanged(client: IssuerClient, answer: URL, expected: Exp
   return vouched(client, tokens, claims);
 }
 
-/** Null claims: the issuer says yes, and no more. */
+/** Asks the issuer again. `claims` null: the issuer still confirms the person, without claims. */
 export async function refreshed(
   client: IssuerClient,
   { subject, refreshToken }: KeptTokens,
 ): Promise<{ claims: Claims | null; kept: KeptTokens }> {
   const tokens = await askingIssuer(client, () => refreshTokenGrant(client.configuration, refreshToken));
-  // Without a new one, the old one goes on.
+  // If there is no new refresh token, the old one stays valid.
   const kept = { subject, refreshToken: tokens.refresh_token ?? refreshToken };
   const signed = tokens.id_token === undefined ? null : await verifiedIdToken(client, tokens.id_token);
   if (signed && signed.sub !== subject) throw new IssuerRefused("the answer is about somebody else");
@@ -91,20 +91,23 @@ async function vouched(client: IssuerClient, tokens: TokenEndpointResponse, clai
   const subject = claims.sub as string;
   const info = await userInfo(client, tokens.access_token, subject);
   return {
-    // The signed claims count first.
+    // Claims in the signed token take precedence.
     claims: { ...info, ...claims },
     issuerSession: typeof sid === "string" && sid !== "" && isPlain(sid) ? sid : null,
     kept: tokens.refresh_token ? { subject, refreshToken: tokens.refresh_token } : null,
   };
 }
 
-/** Many issuers put e-mail and groups there alone. Null: it has no such place. */
+/**
+ * The claims of the issuer's userinfo endpoint, where many issuers put e-mail and groups. Null: it has no such
+ * endpoint.
+ */
 async function userInfo(client: IssuerClient, accessToken: string, subject: string): Promise<Claims | null> {
   if (!client.metadata.userinfo_endpoint) return null;
   return askingIssuer(client, () => fetchUserInfo(client.configuration, accessToken, subject));
 }
 
-/** The issuer's logout page; null if it has none. The address holds no token, so the page may ask for confirmation. */
+/** The issuer's logout page; null if it has none. The URL contains no token, so the page may ask for confirmation. */
 export function endSessionUrl({ configuration, metadata }: IssuerClient, returnTo: string): URL | null {
   if (!metadata.end_session_endpoint) return null;
   return buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });
@@ -121,14 +124,14 @@ async function askingIssuer<Answer>({ issuer }: IssuerClient, ask: () => Promise
 
 const said_chars_max = 300;
 
-/** An error of OAuth in the issuer's own words, on one line; null: it is none. */
+/** The OAuth error in the issuer's own words, on one line; null: the error is of another kind. */
 function saidBy(cause: unknown): string | null {
   if (!(cause instanceof ResponseBodyError || cause instanceof AuthorizationResponseError)) return null;
   const words = [cause.error, cause.error_description].filter((one) => one !== undefined).join(": ");
   return `it said "${words.replace(/\s+/g, " ").slice(0, said_chars_max)}"`;
 }
 
-/** Answers that mean something else when they come again: not an outage. */
+/** The library's codes for an answer of the issuer that is not as it should be. Those are refusals, not outages. */
 const comparisons = [
   "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
   "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED",
@@ -144,7 +147,7 @@ function isRefusal(cause: unknown): boolean {
   return cause instanceof ClientError && comparisons.includes(cause.code ?? "");
 }
 
-/** A wrong secret of our client says nothing of the person. */
+/** Whether the error is about our client's own secret, and so says nothing about the person. */
 function isOurs(error: string): boolean {
   return ["invalid_client", "unauthorized_client", "temporarily_unavailable", "server_error"].includes(error);
 }

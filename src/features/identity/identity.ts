@@ -1,4 +1,4 @@
-/** The parts that the ways in share: issuers, people, the stores, and what is sealed. */
+/** The dependencies of all kinds of sign-in: issuers, people, stores, encryption. */
 import type { Claims, Identity, Issuer } from "../../core/auth/identity.ts";
 import type { UnknownCredentials } from "../../core/auth/unknown-credentials.ts";
 import { idOf } from "../../core/store/ids.ts";
@@ -13,7 +13,7 @@ import type { SignIns } from "./store/sign-ins.ts";
 import type { UseCounts } from "./store/use-counts.ts";
 
 export interface IdentityParts {
-  /** The settings in force; null: nobody comes in by an issuer. */
+  /** The settings in force; null: there are no sign-ins through issuers. */
   identity(): Identity | null;
   issuers: IssuerClients;
   people: People;
@@ -22,34 +22,34 @@ export interface IdentityParts {
   devices: DeviceRequests;
   uses: UseCounts;
   sealing: Sealing;
-  /** Bounds what codes and tokens that nobody knows may cost. */
+  /** Limits the cost of unknown codes and tokens. */
   unknown: UnknownCredentials;
-  /** From a cryptographic source. */
+  /** Returns bytes from a cryptographic source. */
   random(bytes: number): Uint8Array;
   newUuid(): string;
-  /** By this node's clock, for what this node alone compares. */
+  /** This node's clock, for times that only this node compares. */
   now_ms(): number;
 }
 
-/** Nobody can come in here: it is not configured. */
+/** Thrown if sign-ins are not configured. */
 export class NotConfigured extends Error {}
 
-/** A known person who may not sign in. The person sees the message. */
+/** Thrown for a known person who may not sign in. The person is shown the message. */
 export class NotAdmitted extends Error {}
 
-/** Throws NotConfigured. */
+/** The settings. Throws NotConfigured. */
 export function identityOf({ identity }: Pick<IdentityParts, "identity">): Identity {
   const settings = identity();
   if (settings === null) throw new NotConfigured("identity is not configured");
   return settings;
 }
 
-/** The issuers by which people sign in. */
+/** The issuers through which people can sign in. */
 export function issuersOf({ issuers }: Identity): (Issuer & { clientId: string })[] {
   return issuers.filter((one): one is Issuer & { clientId: string } => one.clientId !== null);
 }
 
-/** Null: it is no longer in the settings, so nobody of it is vouched for. */
+/** The issuer; null: it is no longer configured, so it confirms nobody. */
 export function issuerNamed(identity: Identity, name: string): Issuer | null {
   return issuersOf(identity).find(({ issuer }) => issuer === name) ?? null;
 }
@@ -68,13 +68,13 @@ export function sealedTokens({ sealing }: Pick<IdentityParts, "sealing">, kept: 
   return kept && sealing.seal(JSON.stringify(kept), about);
 }
 
-/** Null: there are none, or the key with which they were sealed is gone. */
+/** The decrypted tokens. Null: there are none, or the key that encrypted them is gone. */
 export function openTokens({ sealing }: Pick<IdentityParts, "sealing">, sealed: Uint8Array | null): KeptTokens | null {
   const text = sealed && sealing.open(sealed, about);
   return text ? (JSON.parse(text) as KeptTokens) : null;
 }
 
-/** Whom the claims are about, with the memberships that the rules give. Throws IssuerRefused, NotAdmitted. */
+/** The person whom the claims identify, with the memberships that the rules give. Throws IssuerRefused, NotAdmitted. */
 export async function admitted(parts: IdentityParts, issuer: Issuer, claims: Claims): Promise<Confirmed> {
   const { people, newUuid } = parts;
   const confirmed = await confirmPerson({ people, identity: identityOf(parts), newUuid }, issuer, claims).catch(
@@ -86,7 +86,7 @@ export async function admitted(parts: IdentityParts, issuer: Issuer, claims: Cla
   return confirmed;
 }
 
-/** Throws NotAdmitted. */
+/** Throws NotAdmitted if the person is suspended or has no membership. */
 export function requireAdmission({ id, state, memberships }: KnownPerson): void {
   if (state === "suspended") throw new NotAdmitted(`You are suspended. Ask your administrator, and name ${id}.`);
   if (memberships.length > 0) return;
@@ -96,8 +96,8 @@ export function requireAdmission({ id, state, memberships }: KnownPerson): void 
 }
 
 /**
- * Asks the issuer whether it still confirms somebody. Throws IssuerRefused, IssuerAway, NotAdmitted. `tokens`: what is kept from
- * now on.
+ * Asks the issuer whether it still confirms the person. Throws IssuerRefused, IssuerAway, NotAdmitted. `tokens`: the
+ * tokens to keep from now on.
  */
 export async function confirmedAgain(
   parts: IdentityParts,
@@ -112,7 +112,7 @@ export async function confirmedAgain(
   return { known, tokens: sealedTokens(parts, answer.kept)! };
 }
 
-/** The issuer confirmed the person without new claims: the memberships stay. */
+/** Stores that the issuer has confirmed the person without new claims: the memberships stay. */
 async function vouchedFor(parts: IdentityParts, personId: string): Promise<KnownPerson> {
   const found = await parts.people.findPerson(personId);
   if (!found || found.subject === null) throw new IssuerRefused("the person is not known any more");
@@ -123,7 +123,7 @@ async function vouchedFor(parts: IdentityParts, personId: string): Promise<Known
   return known;
 }
 
-/** The membership in force in an organization, which is given by slug or ID as a rule names it; null: there is none. */
+/** The membership in an organization, given by slug or id; null: there is none. */
 export function membershipNamed(memberships: readonly Membership[], organization: string) {
   const isIn = (one: Membership): one is Membership & { organizationId: string } =>
     one.organizationId !== null && [one.organization, one.organizationId].includes(organization);

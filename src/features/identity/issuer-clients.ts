@@ -1,7 +1,7 @@
 /**
- * THE MODULE IDENTITY: how people come in by their issuers. This file is the client of an issuer, with what its discovery
- * document says; sign-in.ts is the way of a browser, sessions.ts what a cookie stands for, devices.ts and tokens.ts the
- * way of a device.
+ * THE MODULE IDENTITY: how people sign in through their issuers. This file is the client of an issuer, with its
+ * discovery document. sign-in.ts: sign-in with a browser. sessions.ts: sessions of a cookie. devices.ts, tokens.ts:
+ * sign-in and tokens of a device.
  */
 import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as keysFetch } from "jose";
 import {
@@ -17,33 +17,36 @@ import {
 } from "openid-client";
 import type { Issuer } from "../../core/auth/identity.ts";
 
-/** The issuer did not answer, or not as an issuer does. Nothing is known of who asked, and nothing ends. */
+/** Thrown if the issuer did not answer, or not in its protocol. It says nothing about the person, and ends nothing. */
 export class IssuerAway extends Error {}
 
-/** The issuer said no, or what came does not hold. */
+/** Thrown if the issuer refused, or if its answer or token is not valid. */
 export class IssuerRefused extends Error {}
 
 export interface IssuerClient {
   issuer: Issuer;
   configuration: Configuration;
   metadata: Readonly<ServerMetadata>;
-  /** The key of a token, by its header. One that is not known is asked for once in half a minute. */
+  /**
+   * Finds the public key of a token by the token's header. The keys are fetched again for an unknown one, at most once
+   * in half a minute.
+   */
   keys: JWTVerifyGetKey;
 }
 
 export interface IssuerClients {
-  /** Throws IssuerAway. */
+  /** The client of an issuer. Throws IssuerAway. */
   of(issuer: Issuer): Promise<IssuerClient>;
 }
 
 const answer_s = 5;
 const answer_bytes_max = 1024 * 1024;
-/** How long a discovery document counts, and how long a failure to get it does. */
+/** How long a discovery document is valid, and how long a failure to fetch it is remembered. */
 const known_ms = 10 * 60_000;
 const failed_ms = 2_000;
 const keys_ms = 10 * 60_000;
 const unknownKey_ms = 30_000;
-/** How far the clock of an issuer may be from ours. */
+/** The tolerated difference between an issuer's clock and ours. */
 export const clockTolerance_s = 30;
 
 interface Known {
@@ -51,12 +54,12 @@ interface Known {
   until_ms: number;
 }
 
-/** `now_ms` is monotonic. */
+/** `now_ms`: a monotonic clock. */
 export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClients {
   const known = new Map<string, Known>();
   return {
     of(issuer) {
-      // A reload may change any setting of it.
+      // All settings are part of the key, because a reload may change any of them.
       const name = JSON.stringify(issuer);
       const found = known.get(name);
       if (found && now_ms() < found.until_ms) return found.client;
@@ -74,7 +77,7 @@ export function issuerClients({ now_ms }: { now_ms: () => number }): IssuerClien
 
 async function discovered(issuer: Issuer): Promise<IssuerClient> {
   const url = new URL(issuer.issuer);
-  // Settings allow this on the same machine alone.
+  // The settings allow plain HTTP only on the same machine.
   const execute = url.protocol === "http:" ? [allowInsecureRequests] : [];
   const options = { execute, timeout: answer_s, [customFetch]: boundedFetch };
   try {
@@ -111,7 +114,10 @@ const addresses = [
   "jwks_uri",
 ] as const;
 
-/** Browsers are sent to two of these, so none may be a script, or less safe than the issuer's own address. */
+/**
+ * Checks the URLs in the discovery document. Browsers are sent to two of them, so none may be a script, or less safe
+ * than the issuer's own URL.
+ */
 function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string): void {
   for (const name of addresses) {
     const address = metadata[name];
@@ -122,10 +128,10 @@ function requireAddresses(metadata: Readonly<ServerMetadata>, protocol: string):
   }
 }
 
-/** One that nobody signs in by still has a name for itself in the library. */
+/** The client id; a placeholder for an issuer without sign-ins, because the library requires one. */
 const clientOf = ({ clientId }: Issuer) => clientId ?? "none";
 
-/** Basic is the standard's default; some issuers take the body alone. */
+/** How our client authenticates: Basic is the standard's default, and some issuers accept only the body. */
 function authenticationOf({ clientSecret }: Issuer, metadata: Readonly<ServerMetadata>) {
   if (clientSecret === null) return None();
   const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
@@ -134,7 +140,7 @@ function authenticationOf({ clientSecret }: Issuer, metadata: Readonly<ServerMet
     : ClientSecretPost(clientSecret);
 }
 
-/** An answer that is too long breaks off. */
+/** A `fetch` that breaks off answers that are too long. */
 async function boundedFetch(url: string, options: object): Promise<Response> {
   const response = await fetch(url, options as RequestInit);
   let bytes = 0;

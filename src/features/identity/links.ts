@@ -1,18 +1,18 @@
 /**
- * The links that open the console of a node on the own machine, signed in: each counts once, for ten minutes. They are known
- * to this process alone, and end with it.
+ * Links that open the console of a node on the same machine, signed in. Each works once, within ten minutes. Only this
+ * process knows them, and they end with it.
  */
 import { secretText } from "./identity.ts";
 
 export interface ConsoleLinks {
-  /** A code that opens the console once, for this user of the system. */
+  /** Makes a code for one sign-in, for this user of the operating system. */
   create(localUser: string): string;
-  /** Whose code it is; null: it is used, old, or none. */
+  /** The user of a code; null: it is used, expired, or unknown. */
   redeem(code: string): string | null;
 }
 
 export const link_ms = 10 * 60_000;
-/** The oldest code goes when there are more. */
+/** The most codes at a time; beyond it, the oldest is dropped. */
 const pending_max = 16;
 
 export function consoleLinks(random: (bytes: number) => Uint8Array, now_ms: () => number): ConsoleLinks {

@@ -1,7 +1,7 @@
 /**
- * Which operator a request comes from: `Authorization: Bearer slo_…`, looked up for each request, since operators are few
- * and a revocation is to count at once. A text that is not a token is refused without a look-up, and the cost of unknown
- * tokens is bounded as it is for keys (unknown-credentials.ts).
+ * Authenticates operators: `Authorization: Bearer slo_…`, looked up for each request, because operators are few and a
+ * revocation must take effect at once. A text that is not a token is refused without a look-up, and the cost of unknown
+ * tokens is limited as it is for keys (unknown-credentials.ts).
  */
 import { type HeaderSource, unauthorized } from "../../core/auth/credential.ts";
 import { hashKey, isKey, isOperatorToken } from "../../core/auth/key.ts";
@@ -10,14 +10,14 @@ import { Fault } from "../../core/inference/fault.ts";
 import { within } from "../../core/time/deadline.ts";
 import type { FoundOperator, Operator, Operators } from "./store/operators.ts";
 
-/** Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
+/** The operator of a request. Throws Fault: 401, 429, or 503 `storage_unavailable` or `overloaded`. */
 export type OperatorAuthentication = (headers: HeaderSource, address: string) => Promise<Operator>;
 
 const lookup_ms = 3000;
-/** Tokens that were valid before: their look-ups don't wait behind those of unknown tokens. */
+/** The number of tokens that are remembered as valid: their look-ups don't wait behind those of unknown tokens. */
 const known_max = 1000;
 
-/** `now_ms` is monotonic. */
+/** `now_ms`: a monotonic clock. */
 export function operatorAuthentication(options: {
   operators: Operators;
   now_ms: () => number;
@@ -50,7 +50,7 @@ export function operatorAuthentication(options: {
   };
 }
 
-/** The operator of a token that is known by its hash, as it is now. Throws as `OperatorAuthentication` does. */
+/** The operator whose token has this hash, by a new look-up. Throws as `OperatorAuthentication` does. */
 export async function operatorNow(operators: Operators, tokenHash: Uint8Array, address: string): Promise<Operator> {
   return validOperator(
     await available(within(operators.operatorOf(tokenHash, address), lookup_ms, "the list of operators")),

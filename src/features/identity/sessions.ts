@@ -1,4 +1,6 @@
-/** Sessions of browsers, which a cookie names. The issuer of each is asked again every hour. */
+/**
+ * Sessions of browsers, each named by a cookie. Its issuer is asked every hour whether it still confirms the person.
+ */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../core/auth/identity.ts";
 import { subjectIn } from "../../core/auth/rules.ts";
@@ -21,12 +23,12 @@ import { issuerIn, verifiedLogoutToken } from "./verified.ts";
 export interface CurrentSession {
   session: KnownSession;
   known: KnownPerson;
-  /** A secret that each of our forms sends back. */
+  /** The secret that every form of our pages sends back. */
   formSecret(): string;
 }
 
 const confirmed_ms_max = 3_600_000;
-/** The longest that a question to an issuer takes. */
+/** The longest time that a request to an issuer may take. */
 const claim_ms = 30_000;
 const device_ms = 10 * 60_000;
 
@@ -38,7 +40,7 @@ export function lifeOf({ sessionIdle_ms, sessionMax_ms }: Identity, kind: Sessio
 
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
-/** Null: nobody is signed in. Throws NotConfigured. */
+/** The session; null: nobody is signed in. Throws NotConfigured. */
 export async function currentSession(
   parts: IdentityParts,
   kind: SessionKind,
@@ -61,7 +63,10 @@ export async function currentSession(
   }
 }
 
-/** Null: it was not due, another is asking, or the issuer is away, for which nobody is sent away. */
+/**
+ * Asks the issuer if that is due. Null: it was not due, another request asks, or the issuer is away, which ends no
+ * session.
+ */
 async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Promise<KnownPerson | null> {
   if (session.readAt.getTime() - session.confirmedAt.getTime() < confirmed_ms_max) return null;
   const kept = openTokens(parts, session.tokens);
@@ -76,7 +81,7 @@ async function confirmedIfDue(parts: IdentityParts, session: KnownSession): Prom
   }
 }
 
-/** It follows from the cookie alone, which no page of another origin can read. */
+/** The secret of forms, derived from the cookie, which no page of another origin can read. */
 function formSecretOf(secret: string): string {
   return createHmac("sha256", secret).update("form").digest("base64url");
 }
@@ -86,7 +91,7 @@ export function isFormSecret({ formSecret }: CurrentSession, sent: string | null
   return ours.length === theirs.length && timingSafeEqual(ours, theirs);
 }
 
-/** Ends the session. Returns the issuer's page for leaving there, too; null if it has none or is away. */
+/** Ends the session. Returns the issuer's logout page; null if it has none or is away. */
 export async function endSession(parts: IdentityParts, secret: string, returnTo: string): Promise<URL | null> {
   const ended = await parts.sessions.end(hashOf(secret));
   const issuer = ended && issuerNamed(identityOf(parts), ended.issuer);
@@ -98,8 +103,9 @@ export async function endSession(parts: IdentityParts, secret: string, returnTo:
 }
 
 /**
- * A back-channel logout. With `sid`, the sessions and sign-ins of that session of the issuer end; with `sub` alone, all of
- * the person's, and nothing that was issued to the person before counts. Throws NotConfigured, IssuerRefused, IssuerAway.
+ * Handles a back-channel logout. With `sid`, the sessions and sign-ins of that session at the issuer end; with `sub`
+ * alone, all of the person's, and everything that was issued to the person before becomes invalid. Throws
+ * NotConfigured, IssuerRefused, IssuerAway.
  */
 export async function leave(parts: IdentityParts, token: string): Promise<{ sessions: number; signIns: number }> {
   const issuer = issuerNamed(identityOf(parts), issuerIn(token));

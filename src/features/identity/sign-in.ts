@@ -1,6 +1,7 @@
 /**
- * Signing in with a browser, which goes to the issuer and comes back with an answer. The values that must come back are sealed
- * in a cookie of this browser, so the answer to another browser opens nothing. An answer counts once, for ten minutes.
+ * Sign-in with a browser, which goes to the issuer and returns with its answer. The values that must come back are
+ * encrypted in a cookie of this browser, so the answer to another browser is useless. An answer is valid once, for ten
+ * minutes.
  */
 
 import { authorizationUrl, type Expected, exchanged } from "./grants.ts";
@@ -23,15 +24,15 @@ import { isFirst } from "./store/use-counts.ts";
 /** A sign-in that has begun. */
 interface Attempt extends Expected {
   issuer: string;
-  /** Where the browser goes afterwards: a path of ours. */
+  /** The path of this service to which the browser goes afterwards. */
   returnTo: string;
-  /** By the clock of the node. */
+  /** When the sign-in began, by the clock of the node. */
   begun_ms: number;
 }
 
 export const attempt_ms = 10 * 60_000;
 
-/** `url`: of the issuer's page. `cookie`: comes back with the answer, or the answer counts nothing. */
+/** `url`: the issuer's page. `cookie`: must come back with the answer. */
 export interface BegunSignIn {
   url: URL;
   cookie: string;
@@ -39,13 +40,13 @@ export interface BegunSignIn {
 
 interface Beginning {
   kind: SessionKind;
-  /** Null: the first one. */
+  /** The name of the issuer; null: the first one. */
   issuer: string | null;
   redirectUri: string;
   returnTo: string;
 }
 
-/** Throws NotConfigured, IssuerAway, IssuerRefused. */
+/** Begins a sign-in. Throws NotConfigured, IssuerAway, IssuerRefused. */
 export async function beginSignIn(parts: IdentityParts, { kind, issuer, redirectUri, returnTo }: Beginning) {
   const all = issuersOf(identityOf(parts));
   const chosen = issuer === null ? all[0] : all.find((one) => one.issuer === issuer);
@@ -60,22 +61,22 @@ export async function beginSignIn(parts: IdentityParts, { kind, issuer, redirect
 
 interface Finishing {
   kind: SessionKind;
-  /** Our address to which the issuer sent the browser, with its query. */
+  /** Our URL to which the issuer sent the browser, with its query. */
   answer: URL;
   /** The cookie of the attempt. */
   cookie: string | null;
 }
 
 export interface FinishedSignIn {
-  /** The secret of the new session, for its cookie. */
+  /** The secret of the new session, for the session's cookie. */
   secret: string;
   known: KnownPerson;
   returnTo: string;
-  /** For which a page of the console gets the secret of this session; null: its pages have none. */
+  /** The code for which a page of the console gets this session's secret; null: its pages need none. */
   code: string | null;
 }
 
-/** Throws NotConfigured, NotAdmitted, IssuerAway, IssuerRefused. */
+/** Completes a sign-in. Throws NotConfigured, NotAdmitted, IssuerAway, IssuerRefused. */
 export async function finishSignIn(parts: IdentityParts, { kind, answer, cookie }: Finishing): Promise<FinishedSignIn> {
   const identity = identityOf(parts);
   const attempt = openAttempt(parts, kind, cookie);

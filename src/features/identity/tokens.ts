@@ -1,6 +1,6 @@
 /**
- * Tokens of devices and workloads: an access token is a secret of a key, and works as one for an hour; a refresh token is used
- * once, and asks the issuer each time (docs/identity.md, Tokens).
+ * Tokens of devices and workloads: an access token is a secret of a key, and is valid for an hour; a refresh token is
+ * used once, and each use asks the issuer (docs/identity.md, Tokens).
  */
 import { hashKey, isToken, key_random_bytes, newKey, type SecretKind, secretOf } from "../../core/auth/key.ts";
 import { judged } from "../../core/auth/rules.ts";
@@ -26,10 +26,10 @@ import type { NewAccessToken, Refreshing, SignInRights } from "./store/sign-ins.
 export interface Tokens {
   accessToken: string;
   lasts_s: number;
-  /** Null: it ends with the access token. */
+  /** Null: the sign-in ends with the access token. */
   refreshToken: string | null;
   scopes: readonly string[];
-  /** Who has signed in, if the issuer has verified the address. */
+  /** The e-mail address of the person, if the issuer has verified it. */
   email?: string | null;
 }
 
@@ -41,7 +41,7 @@ type Refusal =
   | "expired_token"
   | "temporarily_unavailable";
 
-/** A refusal in the words of RFC 6749 and RFC 8628. `isExpected`: it doesn't count against the caller. */
+/** A refusal in the terms of RFC 6749 and RFC 8628. `isExpected`: it is not counted as a failure of the caller. */
 export class TokenRefused extends Error {
   constructor(
     readonly error: Refusal,
@@ -53,7 +53,7 @@ export class TokenRefused extends Error {
 }
 
 const access_ms = 3_600_000;
-/** How long a sign-in lasts whose issuer cannot be asked again. */
+/** The longest sign-in if its issuer cannot be asked again. */
 const unconfirmed_ms_max = 24 * 3_600_000;
 const claim_ms = 30_000;
 const repeat_ms = 60_000;
@@ -71,13 +71,13 @@ function accessFor(parts: IdentityParts, lasts_ms = access_ms): { token: string;
   return { token, access: { secret: secretOf(token), lasts_ms } };
 }
 
-/** The rights of a person in an organization; null: there are none any more. */
+/** The rights of a person in an organization; null: the person has none. */
 function rightsIn({ memberships }: KnownPerson, organizationId: string): SignInRights | null {
   const found = memberships.find((one) => one.organizationId === organizationId);
   return found ? { organizationId, scopes: found.scopes, models: found.models } : null;
 }
 
-/** The device asks for the tokens of its code. Throws TokenRefused. */
+/** The tokens for the code of a device. Throws TokenRefused. */
 export async function byDeviceCode(parts: IdentityParts, code: string): Promise<Tokens> {
   identityOf(parts);
   const answer = await parts.devices.poll(hashOf(code));
@@ -130,7 +130,7 @@ async function begun(parts: IdentityParts, approved: Approved, rights: SignInRig
   return { accessToken: token, lasts_s: access_ms / 1000, refreshToken, scopes: rights.scopes };
 }
 
-/** Throws TokenRefused, and IssuerAway, after which the token can be used again. */
+/** The tokens for a refresh token. Throws TokenRefused, and IssuerAway, after which the token can be used again. */
 export async function byRefreshToken(parts: IdentityParts, text: string): Promise<Tokens> {
   identityOf(parts);
   if (!isToken("slr_", text)) throw new TokenRefused("invalid_grant", "This is no refresh token of this service.");
@@ -150,7 +150,7 @@ export async function byRefreshToken(parts: IdentityParts, text: string): Promis
   }
 }
 
-/** Waits while another caller uses the same family. */
+/** Begins the use of a refresh token, once no other caller uses its family. */
 async function whenFree({ signIns, newUuid, now_ms }: IdentityParts, hash: Uint8Array) {
   const until_ms = now_ms() + busy_ms;
   for (;;) {
@@ -162,7 +162,7 @@ async function whenFree({ signIns, newUuid, now_ms }: IdentityParts, hash: Uint8
   }
 }
 
-/** A lost answer: the same refresh token, with another access token. */
+/** Repeats a lost answer: the same refresh token, with a new access token. */
 async function repeated(
   parts: IdentityParts,
   { keyId, successor }: { keyId: string; successor: Uint8Array },
@@ -174,7 +174,7 @@ async function repeated(
   return { accessToken: token, lasts_s: access_ms / 1000, refreshToken, scopes };
 }
 
-/** The issuer's word, and what it means for the organization of this sign-in. */
+/** Asks the issuer, and derives the rights in the organization of this sign-in. */
 async function confirmed(parts: IdentityParts, begun: Refreshing) {
   const kept = openTokens(parts, begun.tokens);
   if (begun.tokens !== null && kept === null) throw new IssuerRefused("its tokens cannot be read any more");
@@ -209,8 +209,8 @@ async function refreshed(
 }
 
 /**
- * A workload's own token becomes an access token (RFC 7523), which never outlives it. If no rule knows it, nothing is stored.
- * Throws TokenRefused, IssuerAway.
+ * Exchanges a workload's own token for an access token (RFC 7523), which never outlives it. If no rule matches, nothing
+ * is stored. Throws TokenRefused, IssuerAway.
  */
 export async function byAssertion(parts: IdentityParts, assertion: string): Promise<Tokens> {
   const identity = identityOf(parts);
@@ -233,7 +233,7 @@ export async function byAssertion(parts: IdentityParts, assertion: string): Prom
   return { accessToken: token, lasts_s: Math.floor(access.lasts_ms / 1000), refreshToken: null, scopes };
 }
 
-/** The same words, whatever was wrong. */
+/** The refusal, in the same words whatever was wrong. */
 function unknownAssertion(): TokenRefused {
   return new TokenRefused(
     "invalid_grant",
@@ -241,7 +241,7 @@ function unknownAssertion(): TokenRefused {
   );
 }
 
-/** Ends what the token belongs to: its sign-in; of a workload, the token alone. False: there is nothing. */
+/** Ends what the token belongs to: its sign-in; or for a workload, only the token. False: there is nothing to end. */
 export async function revoke(parts: IdentityParts, text: string): Promise<boolean> {
   identityOf(parts);
   if (!isToken("slr_", text) && !isToken("slt_", text)) return false;

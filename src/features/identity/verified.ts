@@ -1,11 +1,14 @@
-/** Tokens that an issuer has signed, verified: ID tokens and logout tokens. Each is for our client, and no other kind. */
+/** Verifies ID tokens and logout tokens of an issuer. Each must be for our client, and of the expected kind. */
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { Claims } from "../../core/auth/identity.ts";
 import { isPlain } from "../../core/inference/plain-text.ts";
 import { clockTolerance_s, IssuerAway, type IssuerClient, IssuerRefused, reasonOf } from "./issuer-clients.ts";
 import { isFirst, type UseCounts } from "./store/use-counts.ts";
 
-/** Throws IssuerRefused, or IssuerAway where its keys cannot be had. The library has compared issuer, nonce and the like. */
+/**
+ * The claims of an ID token. Throws IssuerRefused, or IssuerAway if the issuer's keys cannot be fetched. The library
+ * has compared issuer, nonce and the like.
+ */
 export async function verifiedIdToken(client: IssuerClient, token: string): Promise<Claims> {
   const claims = await verified(client, token, {});
   if (claims.events !== undefined) throw new IssuerRefused("a token with events is no ID token");
@@ -17,14 +20,14 @@ const logoutAge_s = 120;
 
 /** A logout of one session at the issuer, or of all sessions of a subject. */
 export interface Logout {
-  /** The claims that say whose it is. */
+  /** The claims that identify the person. */
   claims: Claims;
   issuerSession: string | null;
 }
 
 /**
- * A logout token (OpenID Connect Back-Channel Logout, 2.6). It counts once, for two minutes. Throws IssuerRefused or
- * IssuerAway.
+ * The logout in a logout token (OpenID Connect Back-Channel Logout, 2.6), which is valid once, for two minutes. Throws
+ * IssuerRefused or IssuerAway.
  */
 export async function verifiedLogoutToken(client: IssuerClient, token: string, uses: UseCounts): Promise<Logout> {
   const claims = await verified(client, token, { maxTokenAge: logoutAge_s });
@@ -41,7 +44,9 @@ export async function verifiedLogoutToken(client: IssuerClient, token: string, u
   return { claims, issuerSession: typeof sid === "string" ? sid : null };
 }
 
-/** Says whose keys to ask for. Nothing else of the token counts before they have verified it. */
+/**
+ * The issuer that a token names, to choose the keys. Nothing else in the token is used before those have verified it.
+ */
 export function issuerIn(token: string): string {
   try {
     return decodeJwt(token).iss ?? "";
@@ -53,11 +58,11 @@ export function issuerIn(token: string): string {
 async function verified(client: IssuerClient, token: string, checks: JWTVerifyOptions): Promise<Claims> {
   const { clientId } = client.issuer;
   if (clientId === null) throw new IssuerRefused("nobody signs in by this issuer");
-  return (await checked(client, token, [clientId], checks)).claims;
+  return (await verifiedClaims(client, token, [clientId], checks)).claims;
 }
 
 /** The claims of a token that this issuer has signed for one of these audiences. Throws IssuerRefused, IssuerAway. */
-export async function checked(
+export async function verifiedClaims(
   client: IssuerClient,
   token: string,
   audience: string[],
@@ -81,7 +86,10 @@ export async function checked(
   }
 }
 
-/** The generic error is of an answer that is no key set. */
+/**
+ * Whether the error means that the keys could not be fetched; the library's generic error is for an answer that is no
+ * key set.
+ */
 function isOutage(error: errors.JOSEError): boolean {
   return (
     error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid || error.code === "ERR_JOSE_GENERIC"

@@ -12,7 +12,7 @@ export class Components {
   readonly #schemas = new Map<string, JsonObject>();
   readonly #sources = new Map<string, TSchema>();
 
-  /** `changes` rewrites a component by its `$id` after it was made. */
+  /** `changes`: functions that rewrite a component after it was made, by its `$id`. */
   constructor(readonly changes: Record<string, (schema: JsonObject) => JsonObject> = {}) {}
 
   /** The schema in the form of the document. Throws if two shapes have one `$id`. */
@@ -48,7 +48,7 @@ export class Components {
   }
 }
 
-/** The component of each value of the discriminator. Branches without a name of their own are left out. */
+/** The component of each value of the discriminator. Branches that are no component are left out. */
 function mappingOf(branches: TSchema[], key: string): JsonObject {
   return Object.fromEntries(
     (branches as NamedShape[]).flatMap(({ $id, properties }) =>

@@ -1,5 +1,5 @@
 /**
- * Makes the contract as an OpenAPI 3.1 document from the operations and their typebox values, for the catalog in force.
+ * Makes the contract, an OpenAPI 3.1 document, from the operations and their typebox values, for the catalog in force.
  * Pure: the same catalog and version give the same bytes.
  */
 import type { TSchema } from "typebox";
@@ -122,7 +122,8 @@ const securitySchemes: JsonObject = {
 };
 
 /**
- * Names the fields that some model accepts beyond the contract. All other fields are refused, and the document says so.
+ * The schema of chat requests with the fields that some model accepts beyond the contract. All other fields are
+ * refused, and the description says so.
  */
 function chatRequest(schema: JsonObject, models: readonly ContractModel[]): JsonObject {
   const extra: JsonObject = {};
@@ -166,7 +167,7 @@ function scopeSentence(scope: Operation["scope"]): string {
   return scope === "any" ? "\n\nNeeds a key, with any scope." : `\n\nNeeds the scope \`${scope}\`.`;
 }
 
-/** The scope as a security requirement. In 3.1 the array of a scheme without flows holds role names. */
+/** The scope as a security requirement. In OpenAPI 3.1, the array of a scheme without flows has role names. */
 function securityOf(scope: Operation["scope"]): Json[] {
   if (scope === null) return [];
   const roles = scope === "any" ? [] : [scope];
@@ -251,7 +252,7 @@ function contentOf(
   return written;
 }
 
-/** Examples of answers contain the name of a model that no catalog has. */
+/** The example with a model of the catalog in place of the placeholder. */
 function withModel(example: unknown, models: readonly ContractModel[]): Json {
   return JSON.parse(JSON.stringify(example).replaceAll(anyModel, models[0]?.id ?? anyModel)) as Json;
 }

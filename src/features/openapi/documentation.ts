@@ -1,4 +1,4 @@
-/** The contract as clients get it: rendered once for each catalog, with the page that shows it. */
+/** Renders the contract for clients, once for each catalog, and the page that shows it. */
 
 import type { Documentation } from "../../core/operations/dependencies.ts";
 import type { Operation } from "../../core/operations/operation.ts";
@@ -6,12 +6,12 @@ import type { Catalog } from "../../core/routing/catalog.ts";
 import { renderOpenapi } from "./document.ts";
 import { docsPage, docsScript } from "./page.ts";
 
-/** `version`: the version of the contract, which has these operations. */
+/** `version`: that of the contract of these operations. */
 export function documentation(contract: readonly Operation[], catalog: () => Catalog, version: string): Documentation {
   let rendered: Catalog | null = null;
   let text = "";
   return {
-    /** A reload makes a new catalog; until then the text stays. */
+    /** The text is kept until a reload makes a new catalog. */
     openapi() {
       const current = catalog();
       if (rendered !== current) {

@@ -90,15 +90,14 @@ export function faultHeadersOf(
   { limitRefusalHeaders = [], success }: Operation,
   status: number | "default",
 ): HeaderName[] {
-  // A credential is refused before anybody has read which model is asked for.
+  // A 401 is answered before the requested model is known.
   const ofModel = success.headers.includes("deprecation") && status !== 401 ? retirementHeaderNames : [];
   if (status === "default") return ["retry-after", "x-should-retry", ...limitRefusalHeaders, ...ofModel];
   return [...faultHeaders(status), ...(status === 429 ? limitRefusalHeaders : []), ...ofModel];
 }
 
 /**
- * Faults that belong to no operation, because they are answered before one is chosen. They are described once for the
- * whole contract.
+ * Faults that belong to no operation, because they are answered before one is chosen. The document describes them once.
  */
 export const commonFaults = [
   "route_not_found",
@@ -113,7 +112,7 @@ interface FaultDescription {
   code: string;
 }
 
-/** Describes the bodies of refusals of the shape that an operation names. */
+/** Describes the error bodies of an operation with this fault shape. */
 export function faultsOfShape(shape: FaultShape = "error"): FaultDescription {
   return shapes[shape];
 }

@@ -1,4 +1,4 @@
-/** GET /openapi.json, for the catalog in force, and /docs, which renders it; none of them needs a key. */
+/** GET /openapi.json, for the catalog in force, and /docs, which shows it. Neither needs a key. */
 import Type from "typebox";
 import { getExample } from "../../core/operations/examples.ts";
 import { jsonSuccess, jsonType, operation } from "../../core/operations/operation.ts";

@@ -16,7 +16,9 @@ export const docsPath = "/docs";
 export const docsScriptPath = "/docs/scalar.js";
 const script_cached_s = 24 * 3600;
 
-/** The content security policy of the page: it may run our script, send requests to this host, and style itself. */
+/**
+ * The content security policy of the page: it may run our script, send requests to this host, and apply inline styles.
+ */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -31,8 +33,8 @@ const policy = [
 ].join("; ");
 
 /**
- * Some of these settings are missing in the plugin's types, which are older than the script. No apostrophes: the
- * settings are in an attribute.
+ * Some of these settings are missing in the plugin's types, which are older than the script. They must not contain
+ * apostrophes, because they are written into an attribute.
  */
 const settings = {
   customCss: " ",
@@ -51,7 +53,7 @@ const settings = {
   favicon: "data:,",
 };
 
-/** The answer of the page, which is rendered once. */
+/** The function that answers requests for the page, which is rendered once. */
 export function docsPage(
   options: PageOptions = { title: contractTitle, document: "openapi.json" },
 ): () => Promise<Response> {
@@ -69,14 +71,14 @@ export function docsPage(
   };
 }
 
-/** `document`: its path. It is relative, so that the page also works behind a path prefix. */
+/** `document`: the relative path of the document, so that the page also works behind a path prefix. */
 interface PageOptions {
   title: string;
   document: string;
 }
 
 async function renderPage({ title, document }: PageOptions): Promise<string> {
-  // The plugin holds themes that only this page needs, so it is not loaded at every start.
+  // The plugin is loaded when the page is first needed, because it holds large themes.
   const { swagger } = await import("@elysiajs/swagger");
   const documented = new Elysia().use(
     swagger({
@@ -87,7 +89,8 @@ async function renderPage({ title, document }: PageOptions): Promise<string> {
     }),
   );
   const page = await documented.handle(new Request(`http://localhost${docsPath}`));
-  // The script element that holds the settings contains a line break; the policy would take it for an inline script.
+  // The script element with the settings contains a line break, for which the policy would take it for an inline
+  // script.
   return (await page.text()).replace(/>\s+<\/script>/g, "></script>");
 }
 
@@ -96,7 +99,7 @@ interface Script {
   etag: string;
 }
 
-/** Answers requests for the script. It is read and compressed once, off the event loop. */
+/** The function that answers requests for the script, which is read and compressed once, off the event loop. */
 export function docsScript(): (requestHeaders: Headers) => Promise<Response> {
   let script: Promise<Script> | null = null;
   return async (requestHeaders) => {

@@ -1,5 +1,5 @@
-/** The answer of a passed operation: whole if it is small, else passed on as it arrives. */
-import type { Answer } from "../../core/http/frame.ts";
+/** Answers a passed operation: whole if the answer is small, else piece by piece as it arrives. */
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { jsonBytes, jsonStream } from "../../core/http/json.ts";
 import { primed, type SseOptions, type StreamedAnswer, type StreamOwner, sseAnswer } from "../../core/http/stream.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
@@ -12,25 +12,30 @@ import { held_bytes_max } from "./reader.ts";
 
 type Batch = readonly InferenceEvent[];
 
-/** An answer in server-sent events, of which the first part is awaited, so that an early failure has its own status. */
+/**
+ * Answers with server-sent events. The first part is awaited, so that the status of an early failure can still be sent.
+ */
 export async function streamedAnswer(
   run: Run,
   options: Pick<SseOptions, "encoder" | "headers">,
   { first_event_hold_ms, heartbeat_ms }: { first_event_hold_ms: number; heartbeat_ms: number },
   begun: () => void,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const stream = await primed(run.events, first_event_hold_ms);
   begun();
   return sseAnswer(stream, { ...options, heartbeat_ms });
 }
 
-/** `begun` is called when a large answer begins to leave, for which the request is not needed any more. */
+/**
+ * Answers without streaming. `begun` is called when a large answer begins to be sent, after which the request is not
+ * needed.
+ */
 export async function wholeAnswer(
   run: Run,
   around: Around,
   headers: Record<string, string>,
   begun: () => void,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const writer = new Writer(around);
   while (writer.bytes <= held_bytes_max || writer.isOver) {
     const { done, value } = await run.events.next();
@@ -44,7 +49,7 @@ export async function wholeAnswer(
   return pouring(run, writer, headers);
 }
 
-/** Writes the answer around the list that is passed on. */
+/** Writes the answer: the list that is passed on, with the members around it. */
 class Writer {
   readonly #around: Around;
   readonly #bytes = new Bytes();
@@ -83,7 +88,7 @@ function pouring(run: Run, writer: Writer, headers: Record<string, string>): Str
   };
 }
 
-/** A large answer, as fast as its client reads it. One that turns out to be wrong ends with its connection. */
+/** A large answer, sent as fast as its client reads. If it turns out to be invalid, its connection is broken. */
 class Pouring implements Bun.UnderlyingSource<Uint8Array> {
   readonly #events: Run["events"];
   readonly #writer: Writer;
@@ -104,7 +109,7 @@ class Pouring implements Bun.UnderlyingSource<Uint8Array> {
         if (done) return this.#end(controller);
         this.#writer.write(value);
       }
-      // The end of the events is awaited before the last bytes leave, so that the request has its record by then.
+      // The events' end is awaited before the last bytes are sent, so that the request's record exists by then.
       if (!this.#writer.isOver) controller.enqueue(this.#writer.take());
       else {
         await this.#events.next();

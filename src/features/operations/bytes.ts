@@ -1,4 +1,4 @@
-/** Bytes that are added piece by piece. Pure. */
+/** A buffer to which bytes are added. Pure. */
 export class Bytes {
   #bytes = new Uint8Array(0);
   length = 0;
@@ -15,7 +15,7 @@ export class Bytes {
     this.length += encoder.encodeInto(text, this.#bytes.subarray(this.length)).written;
   }
 
-  /** All of them, which are then no longer here. */
+  /** Returns all bytes and empties the buffer. */
   take(): Uint8Array<ArrayBuffer> {
     const taken = this.#bytes.subarray(0, this.length);
     this.#bytes = new Uint8Array(0);

@@ -18,7 +18,7 @@ import { type Item, Sieve, type Sifting } from "./sieve.ts";
 const members = ["usage", "timings", "x_groq", "error", "detail"];
 const encoder = new TextEncoder();
 
-/** `ending`: the reason that a choice is written with, once it was read. */
+/** One choice. `ending`: the finish reason to write, known when the choice has been read. */
 class Choice implements Sifting {
   readonly list = "choices";
   readonly keeps = ["index", "text", "logprobs"];
@@ -44,7 +44,7 @@ class Choice implements Sifting {
   }
 }
 
-/** The check of a whole answer. */
+/** The check of an answer that is not streamed. */
 export function choiceChecking({ dialect = dialects.generic }: AnswerContext): Checking {
   const finish = new FinishReason(dialect.finishReasons);
   const choice = new Choice(finish, () => reasonOf(finish));
@@ -92,7 +92,7 @@ export class ChoiceDecoder implements EngineDecoder {
 
   push(event: EngineEvent): InferenceEvent[] {
     const data = event.parsed ? JSON.stringify(event.parsed.value) : event.data.trim();
-    // llama.cpp begins some streams with a null.
+    // llama.cpp begins some streams with a `null`.
     if (this.#isOver || isBlank(event) || data === "null") return [];
     if (data === "[DONE]") return this.#ended(true);
     const choice = new Choice(this.#finish, () => null);
@@ -121,7 +121,7 @@ export class ChoiceDecoder implements EngineDecoder {
     return beginningOf(this.#identity);
   }
 
-  /** `[DONE]` ends an answer even if the engine gave no reason for its end. */
+  /** Ends the answer. `[DONE]` ends it even if the engine gave no finish reason. */
   #ended(isDone: boolean): InferenceEvent[] {
     if (this.#isOver) return [];
     const { known, unknown } = this.#finish;

@@ -1,11 +1,11 @@
-/** The input of a completion. Pure. */
+/** Reads the input of a completion. Pure. */
 import { invalid, notSupported, type Violation } from "../../core/protocol/violation.ts";
 import type { CompletionsRequest } from "./contract.ts";
 import type { Inputs } from "./passing.ts";
 
 export type { CompletionsRequest };
 
-/** The most output tokens if the client says nothing, as OpenAI has it. */
+/** The most output tokens if the client names no limit, as at OpenAI. */
 const tokens_default = 16;
 
 /** The one prompt: a text, or token ids. */
@@ -32,7 +32,7 @@ export function inputsOf(wire: CompletionsRequest): Inputs {
   };
 }
 
-/** Explains a prompt that the schema refuses, and several prompts, which it accepts no more. */
+/** Explains why a prompt is refused: by the schema, or because there are several. */
 export function wrongPrompt(prompt: unknown): Violation | null {
   if (prompt === undefined || prompt === null || typeof prompt === "string") return null;
   const isList = Array.isArray(prompt) && prompt.length > 0;

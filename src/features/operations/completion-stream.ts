@@ -1,4 +1,4 @@
-/** Writes a streamed completion: each piece of the engine's in a chunk of ours, and one end. Pure. */
+/** Writes a streamed completion: a chunk for each piece of the engine's, and one end. Pure. */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
 import { noUsage } from "../../core/inference/usage.ts";
 import type { ResponseIdentity, StreamContext, StreamEncoder } from "../../core/protocol/codec.ts";
@@ -7,7 +7,7 @@ import { encodeUsage } from "../../core/protocol/openai-chat/usage.ts";
 import type { SseMessage } from "../../core/sse/message.ts";
 import type { PassedWire } from "./passing.ts";
 
-/** The members before `choices`, which are the same in every chunk. */
+/** The part of every chunk before `choices`. */
 export function headOf({ responseId: id, createdAtSeconds: created, model }: ResponseIdentity): string {
   return `${JSON.stringify({ id, object: "text_completion", created, model }).slice(0, -1)},"choices":`;
 }
@@ -27,7 +27,7 @@ export class CompletionEncoder implements StreamEncoder {
     this.#wantsUsage = options?.include_usage === true;
   }
 
-  /** A delta is counted, and written with the piece that follows it. */
+  /** A delta is only counted: its text is written with the piece that follows. */
   frame(): string {
     return "";
   }

@@ -1,4 +1,4 @@
-/** POST /v1/completions */
+/** POST /v1/completions. */
 import { exampleAt } from "../../core/operations/examples.ts";
 import { encodeUsage } from "../../core/protocol/openai-chat/usage.ts";
 import { requires, rulesOf } from "../../core/protocol/rules.ts";
@@ -22,7 +22,7 @@ const engine: EngineShape<CompletionsRequest> = {
     model,
     prompt: promptOf({ ...wire, prompt: wire.prompt }),
     max_tokens: request.outputTokens_max,
-    // transformers fails at an empty list.
+    // transformers fails on an empty list.
     stop: wire.stop?.length ? wire.stop : undefined,
     stream,
     // Usage is always requested, because the service meters by it.
@@ -60,7 +60,7 @@ const completions: Passing<CompletionsRequest> = {
   encoder: (wire, context) => new CompletionEncoder(wire, context),
 };
 
-const answered = {
+const completionExample = {
   id: "cmpl-019a9e0c52c07c3fb1d2a54e8d3f6b71",
   object: "text_completion",
   created: 1795230000,
@@ -77,17 +77,17 @@ export const createCompletion = passed(completions, {
   request: CompletionsRequest,
   violation: ({ prompt }) => wrongPrompt(prompt),
   rules: rulesOf([requires("stream_options", "stream", true)]),
-  answered: "The completion, or a stream of its chunks when `stream` is true.",
+  returns: "The completion, or a stream of its chunks when `stream` is true.",
   answer: {
     schema: Completion,
-    example: { ...answered, usage: { prompt_tokens: 4, completion_tokens: 3, total_tokens: 7 } },
+    example: { ...completionExample, usage: { prompt_tokens: 4, completion_tokens: 3, total_tokens: 7 } },
   },
   streamed: {
     schema: CompletionChunk,
     grammar: "chat",
     description:
       "Each event is one `data:` line that holds a chunk; comment lines keep a quiet stream alive. With `stream_options.include_usage`, a last chunk has the usage and no choices. An error during the stream is an event with an `Error`. The stream ends with exactly one `data: [DONE]`.",
-    example: `data: ${JSON.stringify(answered)}\n\ndata: [DONE]\n\n`,
+    example: `data: ${JSON.stringify(completionExample)}\n\ndata: [DONE]\n\n`,
   },
   examples: [
     example("prompt", "A prompt", [], { prompt: "The tide", max_tokens: 8 }),

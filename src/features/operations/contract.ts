@@ -13,7 +13,7 @@ import {
   unsupported,
 } from "../../core/protocol/shapes/contract.ts";
 
-/** As many inputs as OpenAI's service takes. */
+/** The most inputs of a request, as at OpenAI. */
 export const inputs_max = 2048;
 export const ids_max = 131_072;
 export const tokenId_max = 2 ** 31 - 1;
@@ -72,7 +72,7 @@ export const EmbeddingList = Type.Object(
   { $id: "EmbeddingList" },
 );
 
-/** Jina's service takes as many; Cohere's half of that. */
+/** The most documents of a request, as at Jina; Cohere allows half of that. */
 const documents_max = 2048;
 
 export const RerankRequest = Type.Object(
@@ -121,7 +121,7 @@ export const RerankResult = Type.Object(
 );
 
 const penalty = () => optional(Type.Number({ minimum: -2, maximum: 2 }));
-/** As many as OpenAI's service takes. */
+/** The most log probabilities for a token, as at OpenAI. */
 const logprobs_max = 5;
 
 export const CompletionsRequest = Type.Object(

@@ -1,4 +1,4 @@
-/** POST /v1/embeddings */
+/** POST /v1/embeddings. */
 import { exampleAt } from "../../core/operations/examples.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
@@ -25,7 +25,7 @@ const embeddings: Passing<EmbeddingsRequest> = {
   kind: "embedding",
   idPrefix: "embd-",
   inputs: ({ input }) => inputsOf(input),
-  texts: ({ input }) => listed(input).filter((one) => typeof one === "string"),
+  texts: ({ input }) => inputList(input).filter((one) => typeof one === "string"),
   codecOf: (held, answer_bytes_max) => {
     const codec = engineCodec(engine, held, answer_bytes_max);
     return () => codec;
@@ -47,7 +47,7 @@ export const createEmbeddings = passed(embeddings, {
     "Turns texts, or lists of token ids, into vectors. The vectors are those of the model's engine, digit for digit. A request for a model of another kind is refused with `unsupported_feature`.",
   request: EmbeddingsRequest,
   violation: ({ input }) => (input === undefined || input === null ? null : wrongInput(input)),
-  answered: "The vectors, one for each input, with the input's number as `index`.",
+  returns: "The vectors, one for each input, with the input's number as `index`.",
   answer: {
     schema: EmbeddingList,
     example: {
@@ -72,7 +72,7 @@ export const createEmbeddings = passed(embeddings, {
 type Input = EmbeddingsRequest["input"];
 
 function inputsOf(input: Input): Inputs {
-  const lists = listed(input);
+  const lists = inputList(input);
   const isText = typeof lists[0] === "string";
   let largest = 0;
   let tokens = 0;
@@ -87,7 +87,7 @@ function inputsOf(input: Input): Inputs {
   };
 }
 
-function listed(input: Input): readonly (string | readonly number[])[] {
+function inputList(input: Input): readonly (string | readonly number[])[] {
   return typeof input === "string" || isIds(input) ? [input] : input;
 }
 
@@ -100,7 +100,7 @@ function wrongInput(input: unknown): Violation | null {
   return at < 0 ? null : invalid(`input[${at}]`, `must be ${alike}, but is ${describe(input[at])}.`);
 }
 
-/** Whether it is one text, or the token ids of one. */
+/** Whether the value is one input: a text, or its token ids. */
 function fits(value: unknown): boolean {
   if (typeof value === "string") return value !== "";
   return Array.isArray(value) && value.length > 0 && value.length <= ids_max && value.every(isTokenId);
@@ -114,7 +114,7 @@ function isIds(input: Exclude<Input, string>): input is number[] {
   return typeof input[0] === "number";
 }
 
-/** There is one vector for each input, and all have the same length. */
+/** The check of an answer: one vector for each input, all of the same length. */
 function checking({ input, dimensions }: EmbeddingsRequest): Checking {
   const { count } = inputsOf(input);
   const seen = new Uint8Array(count);
@@ -131,7 +131,7 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
       const vector = item.get("embedding");
       const numbers = vector?.kind === "text" ? floatsIn(vector.characters) : (vector?.numbers ?? 0);
       if (numbers < 1) throw new UnreadableAnswer("a vector is no list of numbers");
-      // Some engines ignore the field, and are well: another request of theirs will be right.
+      // Some engines ignore `dimensions`. They are healthy: only this request is refused.
       if (dimensions && numbers !== dimensions)
         throw unsupportedByEngine(`vectors of ${dimensions} numbers`, "dimensions");
       if (length < 0) length = numbers;
@@ -141,11 +141,11 @@ function checking({ input, dimensions }: EmbeddingsRequest): Checking {
     complete(items) {
       if (items !== count) throw new UnreadableAnswer("the answer has another number of vectors than inputs");
     },
-    report: (members) => inputReport(members.get("usage"), listed(input)),
+    report: (members) => inputReport(members.get("usage"), inputList(input)),
   };
 }
 
-/** The 32-bit floats in base64 of so many characters, with or without padding; 0 if it cannot hold whole ones. */
+/** The number of 32-bit floats in base64 of this length, with or without padding; 0 if it is no whole number. */
 function floatsIn(characters: number): number {
   const floats = Math.floor((characters * 3) / 16);
   const unpadded = Math.ceil((floats * 16) / 3);

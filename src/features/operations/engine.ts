@@ -16,7 +16,7 @@ import { errorOf, refusalFault } from "../../core/protocol/refusal.ts";
 import { unsupportedByEngine } from "../../core/protocol/unsupported.ts";
 import { singleForms } from "../../core/protocol/wire-forms.ts";
 
-/** The client's request, until it is let go. */
+/** The client's request, until it is released. */
 export class HeldWire<Wire> {
   #wire: Wire | null;
 
@@ -24,7 +24,7 @@ export class HeldWire<Wire> {
     this.#wire = wire;
   }
 
-  get isLetGo(): boolean {
+  get isReleased(): boolean {
     return this.#wire === null;
   }
 
@@ -33,7 +33,7 @@ export class HeldWire<Wire> {
     throw new Error("the request was let go, and is needed again");
   }
 
-  letGo(): void {
+  release(): void {
     this.#wire = null;
   }
 }
@@ -44,7 +44,7 @@ export interface EngineShape<Wire> {
   path: string;
   /** The engine's request: the client's fields in the engine's names. */
   encode(wire: Wire, ask: UpstreamAsk, request: InferenceRequest): JsonObject;
-  /** The field that an engine of this dialect lacks, in words, and its path; null: it has all. */
+  /** A field of the request that engines of this dialect lack: its name in words, and its path; null: they have all. */
   lacks?(wire: Wire, dialect: Dialect): { feature: string; param: string } | null;
   /** Reads a whole answer. */
   reader(wire: Wire, identity: ResponseIdentity, context: AnswerContext, answer_bytes_max: number): AnswerReader;

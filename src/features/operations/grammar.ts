@@ -1,7 +1,7 @@
-/** The grammar of JSON, by its bytes: the places where a reader can be, its marks, and its numbers. Pure. */
+/** The grammar of JSON in bytes: the states of a reader, the marks, and numbers. Pure. */
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 
-/** Where a reader of JSON is. */
+/** The state of a JSON reader. */
 export enum At {
   Value,
   FirstValue,
@@ -36,14 +36,14 @@ export const escapes = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeA
 
 export const isDigit = (byte: number) => byte >= zero && byte <= nine;
 
-/** Where the digits end that begin here. */
+/** The index after the digits that begin here. */
 function digitsEnd(bytes: Uint8Array, begin: number): number {
   let place = begin;
   while (isDigit(bytes[place]!)) place++;
   return place;
 }
 
-/** Where the number that begins here ends; -1 if none begins, or if it may go on behind these bytes. */
+/** The index after the number that begins here; -1 if none begins, or if it may continue after these bytes. */
 export function numberEnd(bytes: Uint8Array, begin: number): number {
   const whole = bytes[begin] === minus ? begin + 1 : begin;
   let place = digitsEnd(bytes, whole);
@@ -61,7 +61,7 @@ export function numberEnd(bytes: Uint8Array, begin: number): number {
   return place < bytes.length ? place : -1;
 }
 
-/** The place in a number after this byte, by the grammar of JSON. `After`: the number has ended before it. */
+/** The state after this byte inside a number. `After`: the number ended before the byte. */
 export function afterInNumber(at: At, byte: number): At {
   if (isDigit(byte)) {
     if (at === At.Whole || at === At.Fraction || at === At.Power) return at;

@@ -1,5 +1,5 @@
 /**
- * The one translation: llama.cpp fills in a text between two others at a path of its own, in a form of its own
+ * Translates infill requests: llama.cpp fills in text between two others at a path of its own, in a form of its own
  * (docs/engines.md). Pure.
  */
 import type { InferenceEvent, StopReason } from "../../core/inference/event.ts";
@@ -17,7 +17,7 @@ import { type CompletionsRequest, promptOf } from "./completion-input.ts";
 import type { EngineShape } from "./engine.ts";
 
 export const infill: EngineShape<CompletionsRequest> = {
-  // It is beside `/v1`, and not below it.
+  // The path is not below `/v1`, but beside it.
   path: "/../infill",
   encode: (wire, { stream }, { outputTokens_max }) => {
     const { temperature, top_p, seed, stop, frequency_penalty, presence_penalty, suffix } = wire;
@@ -97,7 +97,7 @@ function choiceOf(text: string, finish_reason: StopReason | null): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ index: 0, text, logprobs: null, finish_reason }));
 }
 
-/** A whole answer is the last event alone. */
+/** Reads an answer that is not streamed: it has the form of the last event. */
 class InfillReader implements AnswerReader {
   readonly #decoder: InfillDecoder;
   readonly #bytes_max: number;

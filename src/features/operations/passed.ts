@@ -3,10 +3,10 @@ import type { TSchema } from "typebox";
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { JsonBody } from "../../core/body/read.ts";
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { giveBackBody } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
-import { admittedHeaders, started } from "../../core/operations/admitted.ts";
+import { admittedHeaders, startRun } from "../../core/operations/admitted.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import { inferenceHeaderNames, limitHeaderNames, limitRefusalHeaderNames } from "../../core/operations/headers.ts";
 import { keyHeader } from "../../core/operations/idempotency.ts";
@@ -21,26 +21,26 @@ import { streamedAnswer, wholeAnswer } from "./answer.ts";
 import type { PassedWire, Passing } from "./passing.ts";
 import { preparePassed } from "./prepare.ts";
 
-/** How an operation stands in the contract. */
+/** The operation's texts, schemas and examples in the contract. */
 interface Description {
   operationId: string;
   path: string;
   summary: string;
   description: string;
   request: TSchema;
-  /** The violation in a field of a body that the schema refuses, and whose union it cannot explain. */
+  /** A violation that the schema cannot explain, because it is in a union; null: none. */
   violation?(body: JsonObject): Violation | null;
   /** The rules between fields, beyond the schema. */
   rules?: Rules<Record<string, unknown>>;
-  answered: string;
+  returns: string;
   answer: Content;
-  /** The answer as a stream, if there is such. */
+  /** The schema of the streamed answer, if the operation streams. */
   streamed?: Content;
   examples: readonly Example[];
 }
 
 export function passed<Wire extends PassedWire>(passing: Passing<Wire>, described: Description): Operation {
-  const { operationId, path, summary, description, request, answered, answer, streamed, examples } = described;
+  const { operationId, path, summary, description, request, returns, answer, streamed, examples } = described;
   const checked = contract(request, { topLevel: "closed" });
   return operation({
     operationId,
@@ -60,7 +60,7 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
       },
     }),
     success: {
-      description: answered,
+      description: returns,
       headers: [...inferenceHeaderNames, ...limitHeaderNames],
       content: { [jsonType]: answer, ...(streamed && { "text/event-stream": streamed }) },
     },
@@ -72,13 +72,13 @@ export function passed<Wire extends PassedWire>(passing: Passing<Wire>, describe
   });
 }
 
-/** Not an async function, which would keep the parsed body in memory until it ends. */
+/** Not async: an async function would keep the parsed body in memory until it ends. */
 function pass<Wire extends PassedWire>(
   dependencies: Dependencies,
   call: Call,
   { principal, body }: { principal: Principal; body: JsonBody<Wire> },
   passing: Passing<Wire>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   refuseKey(call, passing);
   const prepared = preparePassed(dependencies, call, { principal, body }, passing);
   const { identity, inputTokensExpected, request } = prepared;
@@ -86,14 +86,14 @@ function pass<Wire extends PassedWire>(
   const context = { requestId: call.requestId, identity, inputTokensEstimate: inputTokensExpected };
   const encoder = request.stream ? passing.encoder?.(body.value, context) : undefined;
   call.watchClient();
-  return started(dependencies, call, principal, prepared).then((run) => {
+  return startRun(dependencies, call, principal, prepared).then((run) => {
     const headers = admittedHeaders(passing.operation, run);
     if (encoder) return streamedAnswer(run, { encoder, headers }, dependencies.limits, () => giveBackBody(call));
     return wholeAnswer(run, around, headers, () => giveBackBody(call));
   });
 }
 
-/** No answer of these operations is kept, so that a key could not keep its promise. */
+/** Refuses `idempotency-key`: answers of these operations are not kept, so a repeat would be charged again. */
 function refuseKey({ request }: Call, { operation: name }: Passing<never>): void {
   if (!request.headers.has(keyHeader)) return;
   throw new Fault(

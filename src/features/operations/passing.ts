@@ -1,6 +1,6 @@
 /**
- * An operation whose engines speak its shape already. Request and answer are passed on and not translated: everything by
- * which one such operation differs from another is a value of `Passing`.
+ * An operation whose engines speak its protocol. Request and answer are passed on without translation; the differences
+ * between such operations are a value of `Passing`.
  */
 
 import type { StopReason } from "../../core/inference/event.ts";
@@ -13,26 +13,26 @@ import type { Operation } from "../../core/store/ledger.ts";
 import type { HeldWire } from "./engine.ts";
 import type { Sifting } from "./sieve.ts";
 
-/** A request that has been checked. */
+/** The body of a checked request. */
 export interface PassedWire {
   model: string;
   stream?: boolean | null;
   stream_options?: { include_usage?: boolean | null } | null;
 }
 
-/** The input of a request, as far as it is metered. */
+/** The metered facts about a request's input. */
 export interface Inputs {
-  /** The number of inputs, each of which has the model's context for itself. */
+  /** The number of inputs. Each may use the model's whole context. */
   count: number;
-  /** The bytes of the largest one. */
+  /** The bytes of the largest input. */
   largest_bytes: number;
-  /** The bytes that the engine reads once more, because they belong to several inputs. */
+  /** The bytes that the engine reads more than once, because they belong to several inputs. */
   more_bytes?: number;
-  /** The searches that hosted services charge for. */
+  /** The number of searches, for which hosted services charge. */
   searches?: number;
-  /** The tokens of all, and those of the largest, if the client sent token ids; else null. */
+  /** The tokens of all inputs and of the largest, if the client sent token ids; else null. */
   ids: { tokens: number; largest: number } | null;
-  /** The most output tokens; undefined if the operation makes none. */
+  /** The most output tokens; undefined if the operation has no output. */
   outputTokens_max?: number;
 }
 
@@ -41,23 +41,23 @@ export interface Passing<Wire extends PassedWire> {
   kind: ModelKind;
   idPrefix: string;
   inputs(wire: Wire): Inputs;
-  /** The texts of the input, in order. */
+  /** The texts of all inputs, in order. */
   texts(wire: Wire): readonly string[];
-  /** The side that faces engines. */
+  /** The codec for engines, for one request. */
   codecOf(held: HeldWire<Wire>, answer_bytes_max: number): CodecOf;
-  /** The parts of the answer before and after the kept list. */
+  /** The parts of the answer before and after the list that is passed on. */
   around(wire: Wire, identity: ResponseIdentity): Around;
-  /** Writes a streamed answer, if there is such. */
+  /** Writes a streamed answer, if the operation streams. */
   encoder?(wire: Wire, context: StreamContext): StreamEncoder;
 }
 
-/** A check of one answer: what is kept of it, and whether it is right. */
+/** Checks one answer: which fields are passed on, and whether it is valid. */
 export interface Checking extends Sifting {
   /** Checks the number of items of an answer that is complete. Throws UnreadableAnswer. */
   complete(items: number): void;
-  /** The engine's count; null if it gave none. */
+  /** The engine's report of usage; null if it gave none. */
   report(members: ReadonlyMap<string, unknown>): Report | null;
-  /** The text of the answer and the reason for its end, if it has any. */
+  /** The text of the answer and its finish reason, if the operation has any. */
   written?(): { text: string; reason: StopReason };
 }
 

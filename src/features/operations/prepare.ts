@@ -13,7 +13,7 @@ import type { RunRequest } from "../../core/usage/run.ts";
 import { HeldWire } from "./engine.ts";
 import type { Inputs, PassedWire, Passing } from "./passing.ts";
 
-/** The marks that a model puts around each input, at most and on average. */
+/** The tokens that a model adds around each input, at most and on average. */
 const [marks_max, marks] = [4, 2];
 
 export function preparePassed<Wire extends PassedWire>(
@@ -37,7 +37,7 @@ export function preparePassed<Wire extends PassedWire>(
   const { inputEstimate } = dependencies;
   const { ids, count, largest_bytes, more_bytes = 0 } = inputs;
   const inputBytes = bytes + more_bytes;
-  // The digits of token ids are no text from which a ratio of text could be learned.
+  // Token ids are digits, from which the ratio of text must not be learned.
   const media = ids ? { bytes, tokens: ids.tokens } : { bytes: 0, tokens: 0 };
   const inputTokens = ids?.tokens ?? inputEstimate.tokens(model, request, inputBytes) + marks_max * (count - 1);
   const expected = ids?.tokens ?? inputEstimate.expected(model, media, inputBytes) + marks * (count - 1);
@@ -58,7 +58,7 @@ export function preparePassed<Wire extends PassedWire>(
   };
 }
 
-/** The largest answer, unless the model says otherwise. */
+/** The largest answer in bytes, unless the model sets another limit. */
 const answer_bytes_max = 128 * 1024 * 1024;
 
 function requestOf(model: string, { stream }: PassedWire, { outputTokens_max = 1 }: Inputs): InferenceRequest {
@@ -87,7 +87,7 @@ function passedOf<Wire extends PassedWire>(
     largestTokens,
     ...(ids && { exactTokens: ids.tokens }),
     ...(searches !== undefined && { searches }),
-    texts: () => (held.isLetGo ? [] : texts(held.wire)),
-    letGo: () => held.letGo(),
+    texts: () => (held.isReleased ? [] : texts(held.wire)),
+    release: () => held.release(),
   };
 }

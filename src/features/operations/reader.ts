@@ -1,6 +1,6 @@
 /**
- * Reads an engine's answer that is passed on, and holds it back until it is known to be right, or until it is large: after
- * that, no other engine can be asked. Pure.
+ * Reads an engine's answer that is passed on, and holds it back until it is known to be valid, or until it is large:
+ * after that, no other engine can be asked. Pure.
  */
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import type { AnswerReader, ResponseIdentity } from "../../core/protocol/codec.ts";
@@ -9,26 +9,26 @@ import { beginningOf } from "./choices.ts";
 import type { Checking } from "./passing.ts";
 import { type LeftOut, Sieve } from "./sieve.ts";
 
-/** A larger answer is passed on before it is complete. */
+/** The most bytes that are held back. A larger answer is passed on before it is complete. */
 export const held_bytes_max = 1024 * 1024;
-/** The most that is read at once. */
+/** The most bytes of one read. */
 const read_bytes = 256 * 1024;
 
-export interface Reading {
+export interface AnswerReading {
   identity: ResponseIdentity;
   checking: Checking;
-  /** The largest answer. */
+  /** The size of the largest answer. */
   answer_bytes_max: number;
   leftOut: LeftOut;
 }
 
 export class PassedReader implements AnswerReader {
-  readonly #reading: Reading;
+  readonly #reading: AnswerReading;
   readonly #sieve: Sieve;
   #bytes = 0;
   #isBegun = false;
 
-  constructor(reading: Reading) {
+  constructor(reading: AnswerReading) {
     this.#reading = reading;
     this.#sieve = new Sieve(reading.checking, reading.leftOut);
   }
@@ -49,7 +49,7 @@ export class PassedReader implements AnswerReader {
         throw new UnreadableAnswer(`the answer is larger than ${answer_bytes_max} bytes`);
       this.#sieve.push(piece);
     }
-    // A text is counted before it leaves.
+    // A text is held until it has been counted.
     const isHeld = checking.written !== undefined || (!this.#isBegun && this.#sieve.bytes < held_bytes_max);
     return isHeld || this.#sieve.bytes === 0 ? [] : [...this.#beginning(), this.#passed()];
   }

@@ -1,4 +1,4 @@
-/** POST /v1/rerank and /v2/rerank: the forms of Jina and of Cohere, which are one operation. */
+/** POST /v1/rerank and /v2/rerank, the paths of Jina and of Cohere: one operation. */
 import { exampleAt } from "../../core/operations/examples.ts";
 import type { Example, Operation } from "../../core/operations/operation.ts";
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
@@ -45,7 +45,7 @@ const described = {
   description:
     "Ranks documents by how well they answer a query. The scores are those of the model's engine, digit for digit: engines differ in their range. A request for a model of another kind is refused with `unsupported_feature`.",
   request: RerankRequest,
-  answered: "The documents by their numbers, the best first.",
+  returns: "The documents by their numbers, the best first.",
   answer: {
     schema: RerankResult,
     example: {
@@ -69,7 +69,7 @@ export const createRerank: Operation = passed(rerank, {
   examples: examples("/v1/rerank"),
 });
 
-/** The same, under the path of Cohere's second version. */
+/** As `createRerank`, under the path of Cohere's second version. */
 export const createRerankV2: Operation = passed(rerank, {
   ...described,
   operationId: "createRerankV2",
@@ -99,12 +99,12 @@ function textOf(document: Document): string {
   return typeof document === "string" ? document : document.text;
 }
 
-/** The model reads the query again with each document. */
+/** The texts as the model reads them: the query again with each document. */
 function pairs({ query, documents }: RerankRequest): string[] {
   return documents.flatMap((document) => [query, textOf(document)]);
 }
 
-/** The documents of a request for which hosted services charge one search. */
+/** The documents that hosted services count as one search. */
 const documents_per_search = 100;
 
 function inputs({ query, documents }: RerankRequest): Inputs {

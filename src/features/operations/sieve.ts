@@ -1,7 +1,7 @@
 /**
- * Reads a JSON answer byte by byte as it arrives, and keeps one list of it: of each item the fields that the contract has,
- * byte for byte as the engine wrote them. A list of vectors is never parsed and never in memory as a whole. JSON that is
- * none (`NaN` included), or that has another form, is an UnreadableAnswer. Pure.
+ * Reads a JSON answer byte by byte as it arrives, and keeps one list of it: the fields of each item that are in the
+ * contract, byte for byte as the engine wrote them. A list of vectors is never parsed and never in memory as a whole.
+ * Invalid JSON (`NaN` included) and other forms throw UnreadableAnswer. Pure.
  */
 import { UnreadableAnswer } from "../../core/protocol/parts-bound.ts";
 import { Bytes } from "./bytes.ts";
@@ -27,48 +27,48 @@ import {
   zero,
 } from "./grammar.ts";
 
-/** A field of an item. */
+/** A field of an item, as it was read. */
 export interface Field {
   kind: "object" | "list" | "text" | "number" | "literal";
-  /** The numbers in a list; -1 if there is anything else in it. */
+  /** The number of numbers in a list; -1 if it contains anything else. */
   numbers: number;
-  /** The characters of a kept text of ASCII, in which an escape is one. */
+  /** The length of a kept ASCII text, in which an escape is one character. */
   characters: number;
-  /** The value, if the field is read. */
+  /** The value, if the field is among `reads`. */
   value?: unknown;
 }
 
 export type Item = ReadonlyMap<string, Field>;
 
 export interface Sifting {
-  /** The member with the list. */
+  /** The name of the member with the list. */
   list: string;
-  /** The fields of an item that are kept. All others are left out. */
+  /** The fields of an item that are kept. All others are dropped. */
   keeps: readonly string[];
-  /** The kept fields whose values are read. */
+  /** The kept fields whose values are parsed. */
   reads: readonly string[];
-  /** The members beside the list whose values are read. */
+  /** The members beside the list whose values are parsed. */
   members: readonly string[];
-  /** Checks an item that is complete, and returns the fields that are added to it. Throws UnreadableAnswer. */
+  /** Checks a complete item, and returns the fields to add to it. Throws UnreadableAnswer. */
   item(item: Item): string;
 }
 
-/** Called with each field that is left out. */
+/** Called with the name of each field that is dropped. */
 export type LeftOut = ((field: string) => void) | undefined;
 
 /** The members that the service writes itself. */
 const own = new Set(["id", "object", "created", "model", "usage"]);
 
 const nullBegin = 0x6e;
-/** The quotes around a text. */
+/** The bytes of the quotes around a text. */
 const quotes = 2;
-/** The bytes of an escape beyond its character: `\n`, `\u0041`. */
+/** The bytes of an escape in addition to its character: `\n`, `\u0041`. */
 const [escape_bytes, escapeHex_bytes] = [1, 5];
 
 const depth_max = 32;
 const name_bytes_max = 256;
 const read_bytes_max = 8 * 1024 * 1024;
-/** Depths at which the members of the answer and the fields of an item are. */
+/** The depths of the answer's members, the list's items, and an item's fields. */
 const [inAnswer, inList, inItem] = [1, 2, 3];
 
 const decoder = new TextDecoder();
@@ -79,21 +79,21 @@ export class Sieve {
   /** The kept items, without the brackets around them. */
   readonly #kept = new Bytes();
   readonly #reading = new Bytes();
-  /** The members that were read, by name. */
+  /** The parsed members by name. */
   readonly members = new Map<string, unknown>();
-  /** The items so far. */
+  /** The number of items so far. */
   items = 0;
-  /** Whether the list was there. */
+  /** Whether the list has been seen. */
   hasList = false;
   #at = At.Value;
-  /** Whether each open value is an object. */
+  /** For each open value, whether it is an object. */
   #open: boolean[] = [];
   #literal = literals.get(0x74)!;
   #literalAt = 0;
   #hexLeft = 0;
   #isName = false;
   #isInList = false;
-  /** The member or the field that is being read. */
+  /** The name of the current member or field. */
   #name = "";
   #item = new Map<string, Field>();
   #hasKept = false;
@@ -106,7 +106,7 @@ export class Sieve {
     this.#leftOut = leftOut;
   }
 
-  /** The kept bytes that nobody has taken yet. */
+  /** The kept bytes that have not been taken yet. */
   get bytes(): number {
     return this.#kept.length;
   }
@@ -176,13 +176,13 @@ export class Sieve {
     this.#copy(bytes, from, bytes.length);
   }
 
-  /** The answer is over. */
+  /** Call it at the end of the answer. Throws UnreadableAnswer if it is not complete. */
   end(): void {
     if (this.#at !== At.End) throw malformed();
     if (!this.hasList) throw new UnreadableAnswer(`the answer has no '${this.#sifting.list}'`);
   }
 
-  /** A byte between values. Returns from where on bytes are copied. */
+  /** Takes a byte between values. Returns the index from which bytes are still to be copied. */
   #structure(bytes: Uint8Array, from: number, place: number, byte: number): number {
     const open = this.#open;
     switch (this.#at) {
@@ -217,16 +217,16 @@ export class Sieve {
     }
   }
 
-  /** Whether a value may come that belongs to a list which is kept as it is. */
+  /** Whether the next value is an element of a list that is kept unchanged. */
   #isInVector(): boolean {
     const isBefore = this.#at === At.Value || this.#at === At.FirstValue;
     return isBefore && this.#isKept && this.#open.length === inItem + 1 && !this.#open[inItem];
   }
 
   /**
-   * Passes the numbers from this place on that are complete here, one behind the other, and returns where they end. Nearly
-   * all bytes of an answer are in such lists, and state by state they take three times as long. Anything else is left for
-   * the states: the last number, spaces, what is malformed.
+   * Skips the numbers from this index on that are complete, separated by commas, and returns the index after them.
+   * Nearly all bytes of an answer are in such lists, and state by state they take three times as long. Everything else
+   * is left to the states: the last number, spaces, malformed input.
    */
   #numbersEnd(bytes: Uint8Array, place: number): number {
     for (let begin = place; ; ) {
@@ -310,12 +310,12 @@ export class Sieve {
     this.#kept.addText(`${before}${JSON.stringify(name)}:`);
   }
 
-  /** Nothing is lost with a null. */
+  /** Reports a field that is dropped, unless its value is null. */
   #isLeftOut(field: string, byte: number): void {
     if (byte !== nullBegin) this.#leftOut?.(field);
   }
 
-  /** A value directly in a list that is a field. */
+  /** A value begins directly in a list that is a field. */
   #inField(byte: number): void {
     const field = this.#field!;
     if (field.numbers < 0) return;
@@ -340,7 +340,7 @@ export class Sieve {
     return next;
   }
 
-  /** A value has ended before `place`. */
+  /** A value has ended before the index `place`. */
   #valueEnded(bytes: Uint8Array, from: number, place: number): number {
     const depth = this.#open.length;
     this.#at = depth === 0 ? At.End : At.After;

@@ -1,10 +1,11 @@
-/** Reads what engines report about an input that has no output. Pure. */
+/** Reads an engine's report of usage for an operation without output. Pure. */
 import { isObject } from "../../core/protocol/json.ts";
 import { plainCount, type Report, reportOf } from "../../core/protocol/report.ts";
 
 /**
- * Null if there is no count. Some engines say 0 where they have not counted, and infinity counts characters unless it is told
- * otherwise, which nothing else in its answer tells. `texts`: all that the engine has read.
+ * The report; null if it has no count. A 0 is no count, because some engines write it instead of counting. Infinity
+ * counts characters by default, which its answer does not say, so a count that equals the characters of the texts is
+ * ignored. `texts`: all that the engine has read.
  */
 export function inputReport(usage: unknown, texts: readonly (string | readonly number[])[]): Report | null {
   if (!isObject(usage)) return null;
@@ -19,7 +20,7 @@ function isCounted(value: unknown): boolean {
   return value !== undefined && value !== null && value !== 0;
 }
 
-/** Shorter texts may have as many tokens as characters. */
+/** Shorter texts may really have as many tokens as characters. */
 const characters_min = 16;
 
 function isCharacters(count: unknown, texts: readonly (string | readonly number[])[]): boolean {

@@ -1,9 +1,16 @@
 /** Answers a request whose answer is kept: to its client, to its log, or in the background. */
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { endsAfter } from "../../core/http/stream.ts";
 import { collect } from "../../core/inference/result.ts";
 import type { InferenceWire } from "../../core/operations/adapter.ts";
-import { type Answering, begun, encoding, replies, type Save, saverOf } from "../../core/operations/answering.ts";
+import {
+  type Answering,
+  encoding,
+  replies,
+  type Save,
+  saverOf,
+  untilFirstPart,
+} from "../../core/operations/answering.ts";
 import type { ResponseObject } from "../../core/protocol/openai-responses/contract.ts";
 import { endsWithFailure, inBackground } from "./background.ts";
 import { keptStream, logged } from "./first-client.ts";
@@ -13,7 +20,7 @@ import { keptWhole } from "./whole.ts";
 export async function keptAnswer<Wire extends InferenceWire, Reply>(
   keeping: Keeping,
   asked: Answering<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const { call, headers, prepared, adapter } = asked;
   const { request, wire, identity } = prepared;
   const response = (keeping.isBackground && adapter.background?.begun(wire, identity)) || null;
@@ -23,7 +30,7 @@ export async function keptAnswer<Wire extends InferenceWire, Reply>(
   const answering = keeping.isBackground ? { ...asked, events: endsWithFailure(asked.events, keeping) } : asked;
   if (request.stream) {
     const { rest, options } = encoding(answering, save);
-    return keptStream(call, await begun(answering, rest, save !== null), options, keeping);
+    return keptStream(call, await untilFirstPart(answering, rest, save !== null), options, keeping);
   }
   if (!response) return keptWhole(asked.events, headers, keeping, replies(asked, save));
   if (keeping.asProduced) {
@@ -36,7 +43,7 @@ export async function keptAnswer<Wire extends InferenceWire, Reply>(
   return inBackground(call, response, headers, () => work().then(nothing, nothing));
 }
 
-/** Stores the answer. A background response that was cancelled before its end is not stored. */
+/** The function that stores the answer. A background response that was cancelled before its end is not stored. */
 function savingOf<Wire extends InferenceWire, Reply>(
   answering: Answering<Wire, Reply>,
   keeping: Keeping,

@@ -1,9 +1,9 @@
 /**
- * BACKGROUND: a response that runs without its client, who fetches it now and then (docs/protocols.md, Background
- * responses). Its state is a row of the database, so that any node can answer with it, and cancel it.
+ * BACKGROUND: a response that runs without its client, who fetches it later (docs/protocols.md, Background responses).
+ * Its state is a row of the database, so that any node can return and cancel it.
  */
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";
 import { asFault, type Fault } from "../../core/inference/fault.ts";
@@ -17,13 +17,13 @@ import type { Kept } from "./store/kept.ts";
 
 type Events = AsyncGenerator<readonly InferenceEvent[], void, void>;
 
-/** Answers at once, and goes on with the work, with which the request ends. */
+/** Answers at once, and continues the work, with which the request ends. */
 export function inBackground(
   call: Call,
   begun: object,
   headers: Record<string, string>,
   work: () => Promise<void>,
-): Answer {
+): HttpAnswer {
   return {
     open(owner) {
       call.connection.keepOpen(false);
@@ -33,7 +33,7 @@ export function inBackground(
   };
 }
 
-/** Passes the events on. If they end in a failure, the background response ends with that failure. */
+/** The same events. If they end in a failure, the background response ends with that failure. */
 export async function* endsWithFailure(events: Events, keeping: Keeping): Events {
   let hasPart = false;
   let failure: Fault | null = null;
@@ -46,7 +46,7 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
       const last = batch.at(-1);
       if (last?.type === "response-failed") failure = last.fault;
       yield batch;
-      // The text is in the log by now, and the run is not settled yet.
+      // By now the text is in the log, and the run is not settled yet.
       await fails();
     }
   } catch (thrown) {
@@ -57,7 +57,7 @@ export async function* endsWithFailure(events: Events, keeping: Keeping): Events
   }
 }
 
-/** Cancels a response that runs, on any node. Returns the response as it is then. */
+/** Cancels a running response, on any node. Returns the response after that. */
 export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   const { answers, open } = needs.kept;
   const response = await currentResponse(needs, kept);
@@ -69,8 +69,11 @@ export async function cancelled(needs: KeepingNeeds, kept: Kept): Promise<Respon
   return now && currentResponse(needs, now);
 }
 
-/** Follows the events of a background response after this number, until its end. Null if it was not created as a stream. */
-export async function followed(
+/**
+ * Streams the events of a background response after this number, until its end. Null if the response was not created as
+ * a stream.
+ */
+export async function followedResponse(
   needs: KeepingNeeds,
   call: Call,
   kept: Kept,

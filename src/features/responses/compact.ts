@@ -1,4 +1,4 @@
-/** POST /v1/responses/compact: the model summarizes a conversation. It is an inference like any other. */
+/** POST /v1/responses/compact: lets the model summarize a conversation. It is metered like any inference. */
 
 import type { Adapter } from "../../core/operations/adapter.ts";
 import type { Dependencies } from "../../core/operations/dependencies.ts";

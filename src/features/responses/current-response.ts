@@ -1,4 +1,7 @@
-/** Reads the current state of a background response: for its client, and for a request that repeats the one that began it. */
+/**
+ * Reads the current state of a background response: for its client, and for a request that repeats the one that began
+ * it.
+ */
 import type { Call } from "../../core/http/call.ts";
 import { Fault } from "../../core/inference/fault.ts";
 import { WrittenStream } from "../../core/protocol/openai-responses/broken-stream.ts";
@@ -6,14 +9,14 @@ import type { ResponseObject } from "../../core/protocol/openai-responses/contra
 import { encodeFailure } from "../../core/protocol/openai-responses/fault.ts";
 import { passed } from "../../core/time/clock.ts";
 import {
-  abandoned,
   answerLost,
   available,
+  entriesText,
+  freeAbandoned,
   isUngranted,
   type KeepingNeeds,
   poll_ms,
   settled_ms_max,
-  textOf,
 } from "./needs.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
@@ -31,7 +34,7 @@ export class EarlierResponse {
 
 /**
  * The current state of a background response. It has failed if the node that ran it is gone. One that failed or was
- * cancelled has the text that its log has: so much was delivered.
+ * cancelled has the text in its log, which is what was delivered.
  */
 export async function currentResponse(needs: KeepingNeeds, kept: Kept): Promise<ResponseObject | null> {
   if (kept.response === null) return null;
@@ -49,19 +52,20 @@ async function delivered(
   begun: ResponseObject,
 ): Promise<ResponseObject["output"]> {
   const written = new WrittenStream(begun);
-  // The first entry is the head.
+  // The first entry, number 0, is the head.
   for (let next = 1; ; ) {
     const entries = await logs.read(name, next);
     if (entries === "lost" || entries.length === 0) return written.output;
-    written.saw(textOf(entries));
+    written.saw(entriesText(entries));
     if (entries.at(-1)!.isEnd) return written.output;
     next += entries.length;
   }
 }
 
 /**
- * Ends the response of a node that is gone. It frees the key, unless the response was charged: then only its end was lost.
- * Null if the response goes on: its node was only slow. A response begins after its grant, so the ledger knows it by now.
+ * Ends the response of a node that is gone. This frees the key, unless the response was charged: then only its end was
+ * lost. Null if the response still runs, because its node was only slow. A response begins after its grant, so the
+ * ledger knows it by now.
  */
 export async function endedAsGone(
   { kept: { answers }, ledger }: KeepingNeeds,
@@ -77,20 +81,20 @@ export async function endedAsGone(
   return (await responseIn(answers, requestId)) ?? failed;
 }
 
-/** The response of this request in the store. */
+/** The response object of this request in the store. */
 async function responseIn(answers: KeepingNeeds["kept"]["answers"], requestId: string): Promise<ResponseObject | null> {
   const kept = await answers.find(requestId);
   return kept?.response ? (JSON.parse(kept.response) as ResponseObject) : null;
 }
 
-/** A background response that failed. */
+/** The object of a background response that has failed. */
 export function failedResponse(begun: ResponseObject, fault: Fault, requestId: string): ResponseObject {
   return { ...begun, status: "failed", error: encodeFailure(fault, requestId) };
 }
 
 /**
- * The response that the earlier request began, once it has begun. Null if its key is free: that request was refused, or its
- * response has failed and was not charged. Throws Faults.
+ * The response that the earlier request began, once it has begun. Null if its key is free, because that request was
+ * refused, or its response failed without a charge. Throws Faults.
  */
 export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kept): Promise<EarlierResponse | null> {
   const { answers } = needs.kept;
@@ -100,10 +104,10 @@ export async function earlierResponse(needs: KeepingNeeds, call: Call, kept: Kep
     if (now.state === "lost") throw answerLost();
     const response = await available(needs, currentResponse(needs, now));
     if (response && response.status !== "failed") return new EarlierResponse(now, response);
-    // A response that fails gives up its claim with its end, unless it was charged.
+    // A response that fails frees its key with its end, unless it was charged.
     if (response && now.state === "ended") throw answerLost();
     if (response) continue;
-    if (await available(needs, isAbandoned(needs, now))) await abandoned(needs, now);
+    if (await available(needs, isAbandoned(needs, now))) await freeAbandoned(needs, now);
     if (call.request.signal.aborted) call.leave();
     call.signal.throwIfAborted();
     await passed(needs.kept.clock, poll_ms);

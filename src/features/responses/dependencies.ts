@@ -1,4 +1,7 @@
-/** The dependencies of the operations on stored and kept responses, beyond those of the core; `src/node` makes them. */
+/**
+ * The dependencies of the operations on stored and kept responses, in addition to those of the core; made by
+ * `src/node`.
+ */
 import type { Dependencies } from "../../core/operations/dependencies.ts";
 import type { KeptParts } from "./parts.ts";
 import type { ResponseStore } from "./store/responses.ts";
@@ -11,8 +14,8 @@ export interface ResponsesDependencies extends Dependencies {
 }
 
 interface ResponseSettings {
-  /** If false, no response is stored, and none is found. */
+  /** Whether responses are stored. If not, none is found either. */
   store: boolean;
-  /** The limit of all stored responses of an organization. */
+  /** The most bytes of all stored responses of an organization. */
   organization_bytes_max: number;
 }

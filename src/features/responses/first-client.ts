@@ -1,6 +1,6 @@
 /**
- * Streams a kept answer to the client that asked for it. The answer goes on at the pace of its log, with or without the
- * client. Only if it can no longer be read again does it wait for the client, and end when the client leaves.
+ * Streams a kept answer to the client that asked for it. The answer goes on at the pace of its log, whether the client
+ * stays or not. Only if it can no longer be read again does it wait for the client, and end when the client leaves.
  */
 import type { Call } from "../../core/http/call.ts";
 import {
@@ -16,7 +16,7 @@ import { asFault } from "../../core/inference/fault.ts";
 import { isTerminal } from "../../core/inference/terminal.ts";
 import type { Keeping } from "./keeping.ts";
 
-/** How much text may wait for a client before it counts as memory of the request, in code units. */
+/** The text that may wait for a client without counting as the request's memory, in code units. */
 const waiting_free = 64 * 1024;
 
 export function keptStream(call: Call, stream: Primed, options: SseOptions, keeping: Keeping): StreamedAnswer {
@@ -27,7 +27,7 @@ export function keptStream(call: Call, stream: Primed, options: SseOptions, keep
   });
 }
 
-/** Writes the whole answer to its log. It has no client who waits for it. */
+/** Writes the whole answer to its log, without a client. */
 export function logged(stream: Primed, options: SseOptions, keeping: Keeping): Promise<void> {
   return run(stream, options, keeping, nobody);
 }
@@ -57,7 +57,7 @@ async function run(
       const { done, value: batch } = await nextOf(stream);
       if (done) return;
       say(framesOf(encoder, batch), batch.at(-1)?.type === "response-failed");
-      // The log is whole before the run is settled: what was charged can be read again.
+      // The log is complete before the run is settled: a charged answer can be read again.
       if (batch.some(isTerminal)) await keeping.end();
       await keeping.room();
       await client.taken();
@@ -73,7 +73,7 @@ async function run(
 
 const utf8 = new TextEncoder();
 
-/** This is a class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
 class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   readonly #call: Call;
   readonly #keeping: Keeping;
@@ -94,7 +94,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
   take(text: string): void {
     if (this.#hasLeft) return;
     this.#waiting += text;
-    // A client that is too slow for the memory that is left is cut off, and can ask again.
+    // A client that is too slow for the available memory is cut off, and can ask again.
     if (this.#keeping.goesOn && this.#waiting.length > waiting_free && !this.#call.keepsText(text.length * 2)) {
       this.#hasLeft = true;
       this.#waiting = "";
@@ -102,7 +102,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
     this.#wake?.();
   }
 
-  /** Resolves when the answer may go on. */
+  /** Resolves when more of the answer may be written. */
   async taken(): Promise<void> {
     if (this.#keeping.goesOn || this.#isOver) return;
     if (this.#hasLeft) return this.#call.leave();
@@ -112,7 +112,7 @@ class FirstClient implements Bun.UnderlyingSource<Uint8Array> {
     });
   }
 
-  /** The answer is over. */
+  /** Call it at the end of the answer. */
   end(): void {
     this.#isOver = true;
     if (this.#hasLeft) this.#close();

@@ -1,6 +1,6 @@
 /**
- * Reads the log of another request's answer from its first entry to its end, while that request runs on any node. The ledger
- * shows whether that node is gone: then another node settles its hold.
+ * Reads the log of another request's answer from its first entry to its end, while that request runs on any node. The
+ * ledger tells if that node is gone: another node then settles its hold.
  */
 import type { Call } from "../../core/http/call.ts";
 import type { Fault } from "../../core/inference/fault.ts";
@@ -9,26 +9,26 @@ import type { ResponseObject } from "../../core/protocol/openai-responses/contra
 import { passed } from "../../core/time/clock.ts";
 import { endedAsGone } from "./current-response.ts";
 import {
-  abandoned,
-  answered,
   answerLost,
   available,
+  entriesText,
+  freeAbandoned,
   goesOn,
   isUngranted,
   type KeepingNeeds,
   type LogHead,
   poll_ms,
   settled_ms_max,
-  textOf,
+  withinClaimTime,
 } from "./needs.ts";
 import type { LogEntry, LogName } from "./store/answer-log.ts";
 import type { Kept } from "./store/kept.ts";
 
-/** How often a reader without news finds out whether the writer is still there. */
+/** How often a reader without new entries checks whether the writer still runs. */
 const look_ms = 2_000;
 
 /**
- * Why there will be no more entries: `free`: the first request was refused or failed, and its key is free. `dead`: its
+ * Why there will be no more entries. `free`: the first request was refused or failed, and its key is free. `dead`: its
  * node is gone, and nothing was charged. `lost`: the log is incomplete.
  */
 export type Fate = "free" | "dead" | "lost";
@@ -70,8 +70,8 @@ export class Follower {
   }
 
   /**
-   * Waits for the first text of the answer; for that of a stream, `first_event_hold_ms` at most. False if the key is free,
-   * so that it can be claimed again. Throws Faults.
+   * Waits for the first text of the answer, for a stream at most `first_event_hold_ms`. False if the key is free, so
+   * that it can be claimed again. Throws Faults.
    */
   async begun(): Promise<boolean> {
     const first = await this.read();
@@ -96,7 +96,7 @@ export class Follower {
     return true;
   }
 
-  /** The next entries; none when the time is over. Throws when the reader has left. */
+  /** The next entries; none if the time is over. Throws if the reader's client has left. */
   async read(until_ms = Number.POSITIVE_INFINITY): Promise<LogEntry[] | Fate> {
     if (this.#unread.length > 0) return this.#unread.splice(0);
     const { logs } = this.#needs.kept;
@@ -117,16 +117,16 @@ export class Follower {
   async bury(): Promise<void> {
     const { answers } = this.#needs.kept;
     const kept = await available(this.#needs, answers.find(this.#kept.requestId));
-    if (!kept?.response) return abandoned(this.#needs, this.#kept);
-    // Its node had stored the response, and died before it was charged: the response stays, and the key is free.
+    if (!kept?.response) return freeAbandoned(this.#needs, this.#kept);
+    // The node had stored the response and died before it was charged: the response stays, and the key is freed.
     if (kept.state === "ended") return void (await available(this.#needs, answers.abandon(kept.requestId)));
     const begun = JSON.parse(kept.response) as ResponseObject;
     if ((await available(this.#needs, endedAsGone(this.#needs, kept, begun))) === null) throw goesOn();
   }
 
   /**
-   * The end of a log whose writer is gone: this failure, after what was read so far. Another reader may have ended it, or
-   * the writer after all: then what stands there, so that all readers get the same.
+   * The end of a log whose writer is gone: this failure, after the entries so far. If another reader, or the writer
+   * after all, has ended the log, it is that end, so that all readers get the same.
    */
   async ended(ending: StreamEnding, fault: Fault): Promise<string> {
     const { requestId } = this.#kept;
@@ -135,13 +135,14 @@ export class Follower {
     try {
       for (;;) {
         const entry = { text: ending.end(fault, requestId), isEnd: true };
-        const appended = await answered(clock, logs.append(this.#kept, this.#next, entry));
-        const entries = appended === "appended" ? [entry] : await answered(clock, logs.read(this.#kept, this.#next));
+        const appended = await withinClaimTime(clock, logs.append(this.#kept, this.#next, entry));
+        const entries =
+          appended === "appended" ? [entry] : await withinClaimTime(clock, logs.read(this.#kept, this.#next));
         if (entries === "lost" || entries.length === 0) break;
         this.#next += entries.length;
-        text += textOf(entries);
+        text += entriesText(entries);
         if (entries.at(-1)!.isEnd) return text;
-        ending.saw(textOf(entries));
+        ending.saw(entriesText(entries));
       }
     } catch (cause) {
       this.#needs.log.event("warn", "answer_unkept", { request_id: requestId, cause: String(cause) });
@@ -155,15 +156,15 @@ export class Follower {
       const { answers } = this.#needs.kept;
       const { requestId } = this.#kept;
       const kept = await available(this.#needs, answers.find(requestId));
-      // A background response goes on without its log.
+      // A background response continues without its log.
       if (!kept?.response) await available(this.#needs, answers.end(requestId, { state: "lost", bytes: 0 }));
-      // The claim of an answer whose log is whole says `ended`, and stays.
+      // The claim of an answer with a complete log has the state `ended`, and stays.
       throw answerLost();
     }
     return false;
   }
 
-  /** Reads entries that were written before the fate was known. */
+  /** Reads the entries that were written before the fate was known. */
   async #last(fate: Fate): Promise<LogEntry[] | Fate> {
     const entries = await available(this.#needs, this.#needs.kept.logs.read(this.#kept, this.#next));
     if (entries === "lost" || entries.length === 0) return fate;
@@ -171,7 +172,7 @@ export class Follower {
     return entries;
   }
 
-  /** Null while the writer may go on. */
+  /** The fate of the log; null while the writer may still write. */
   async #fate(): Promise<Fate | null> {
     const now_ms = this.#now_ms;
     if (now_ms - this.#looked_ms < look_ms) return null;
@@ -181,7 +182,7 @@ export class Follower {
     if (kept === null || (this.#kept.body !== null && kept.body === null)) return "free";
     if (kept.state === "lost" || (this.#kept.state === "ended" && this.#kept.responseId === null)) return "lost";
     const receipt = await this.#needs.ledger.receipt(organizationId, requestId);
-    // While the run is open, its node may still write the end of the log; if that node is gone, its lease lapses.
+    // While the run is open, its node may still write the end of the log. If that node is gone, its lease lapses.
     if (receipt !== null && receipt.endedAt === null) return null;
     if (kept.state === "ended") {
       if (!this.#isLate(now_ms)) return null;
@@ -189,12 +190,12 @@ export class Follower {
     }
     if (receipt === null) return isUngranted(this.#needs, age_ms + now_ms - this.#began_ms) ? "dead" : null;
     if (receipt.recovered) return receipt.nanos.charged === 0 || kept.responseId !== null ? "dead" : "lost";
-    // Its node has settled it, and is about to say how it ended.
+    // The response's node has settled the run, and is about to write the end of the log.
     if (!this.#isLate(now_ms)) return null;
     return receipt.nanos.charged === 0 ? "dead" : "lost";
   }
 
-  /** Whether the end of the log has been missing for too long. */
+  /** Whether the end of the log is overdue. */
   #isLate(now_ms: number): boolean {
     this.#settled_ms ??= now_ms;
     return now_ms - this.#settled_ms >= settled_ms_max;

@@ -1,6 +1,6 @@
 /**
- * One answer that is kept: it holds the claim of its idempotency key, writes its log, and decides at its end whether the
- * key is free again. Rules: docs/protocols.md, Repeating a request.
+ * One answer that is kept: holds the claim of its idempotency key, writes its log, and decides at its end whether the
+ * key becomes free. Rules: docs/protocols.md, Repeating a request.
  */
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
@@ -12,12 +12,20 @@ import type { Run } from "../../core/usage/run.ts";
 import { type EarlierResponse, earlierResponse, failedResponse } from "./current-response.ts";
 import { Follower } from "./follower.ts";
 import { LogWriter } from "./log-writer.ts";
-import { answered, answerLost, available, type KeepingNeeds, type LogHead, poll_ms, unavailable } from "./needs.ts";
+import {
+  answerLost,
+  available,
+  type KeepingNeeds,
+  type LogHead,
+  poll_ms,
+  unavailable,
+  withinClaimTime,
+} from "./needs.ts";
 import type { OpenAnswer, Unkept } from "./parts.ts";
 import type { LogName } from "./store/answer-log.ts";
 import type { Claim, Kept } from "./store/kept.ts";
 
-/** How many times the end of a background response is written if the store does not confirm it. */
+/** How often writing the end of a background response is tried, if the store does not confirm it. */
 const ends_max = 3;
 
 interface KeptAs {
@@ -37,12 +45,12 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   #end: Promise<void> | null = null;
   #begun: ResponseObject | null = null;
   #isFinished = false;
-  /** The store has the whole background response. */
+  /** Whether the store has the complete background response. */
   #isWhole = false;
   #run: Pick<Run, "confirmed" | "isLost"> | null = null;
-  /** The failure that ends the log, if the ledger says that this run was charged. */
+  /** The failure that would end the log, held back until the ledger says whether this run was charged. */
   #withheld: string | null = null;
-  /** Why the background response has failed. */
+  /** The fault with which the background response has failed. */
   #failure: Fault | null = null;
 
   /** Throws the Fault of an organization that keeps no content. */
@@ -70,17 +78,20 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#kept.claim !== null;
   }
 
-  /** Whether its text is in the log as it is produced. One that a key asks for again is whole, or begins anew. */
+  /**
+   * Whether the answer's text is written to the log as it is produced. Not if the answer has a key and is not streamed:
+   * then it is delivered complete, or begun anew.
+   */
   get asProduced(): boolean {
     return this.#kept.isStream || !this.isRepeatable;
   }
 
-  /** Null if it is not a background response. */
+  /** How the answer is fetched; null if it is not a background response. */
   get fetched(): Fetched | null {
     return this.isBackground ? this : null;
   }
 
-  /** Called when the run has begun. The run is disposed before this is. */
+  /** Call it when the run has begun. The run is disposed of before this object. */
   follows(run: Pick<Run, "confirmed" | "isLost">): void {
     this.#run = run;
   }
@@ -89,7 +100,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return this.#name.requestId;
   }
 
-  /** Makes it a background response, which others can read from now on. */
+  /** Makes the answer a background response, which others can read from now on. */
   async respond(begun: ResponseObject): Promise<void> {
     this.#begun = begun;
     const { answers } = this.#needs.kept;
@@ -113,7 +124,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
       (await answers.end(this.requestId, end)) || (await answers.find(this.requestId))?.response === text;
     for (let time = 1; ; time++) {
       try {
-        return await answered(clock, isEnd());
+        return await withinClaimTime(clock, isEnd());
       } catch (cause) {
         this.#failed(cause);
         if (time === ends_max) return false;
@@ -137,7 +148,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     if (!this.#isFinished) this.#call.cancel();
   }
 
-  /** Its answer is not the end of the response, because another end was stored before: that counts for its receipt, too. */
+  /**
+   * Handles that another end of the response was stored before this one. If it was cancelled there, this request counts
+   * as cancelled too, for its receipt.
+   */
   async endedBefore(): Promise<void> {
     const stored = await this.#needs.kept.answers.find(this.requestId).catch(() => null);
     const status = stored?.response && (JSON.parse(stored.response) as ResponseObject).status;
@@ -163,7 +177,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     }
   }
 
-  /** The answer of the earlier request; null if its key is free by now. */
+  /** The earlier request's answer; null if its key is free by now. */
   async #found(earlier: Kept): Promise<Follower | EarlierResponse | null> {
     const { isBackground, isStream } = this.#kept;
     if (isBackground && !isStream) return earlierResponse(this.#needs, this.#call, earlier);
@@ -171,7 +185,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return (await follower.begun()) ? follower : null;
   }
 
-  /** Writes the head of the log. Called before the answer is read. Throws Faults. */
+  /** Writes the head of the log, before the answer is read. Throws Faults. */
   async open(head: LogHead): Promise<void> {
     const { answers, logs, settings, clock } = this.#needs.kept;
     const { answer_bytes_max } = settings();
@@ -187,31 +201,33 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     this.#writer = writer;
   }
 
-  /** Whether the log is complete so far. If it is not, only the first client gets the answer. */
+  /** Whether the log is complete so far. If not, only the first client gets the answer. */
   get isKept(): boolean {
     return this.#writer !== null && !this.#writer.isLost;
   }
 
-  /** Whether the answer goes on when its client leaves, because it can be read again by its key, or fetched by its id. */
+  /**
+   * Whether the answer continues when its client leaves, because it can be read again by its key, or fetched by its id.
+   */
   get goesOn(): boolean {
     return this.isBackground || this.isKept;
   }
 
-  /** `isFailure`: the answer ends with this. */
+  /** Writes text to the log. `isFailure`: the text is the failure with which the answer ends. */
   write(text: string, isFailure = false): void {
     if (isFailure && this.#mayBeFree) this.#withheld = text;
     else this.#writer?.write(text);
   }
 
   /**
-   * Whether the key may be free, although its answer has begun: another node may have settled the run, and then charged it
-   * nothing.
+   * Whether the key may become free although the answer has begun, because another node may have settled the run
+   * without a charge.
    */
   get #mayBeFree(): boolean {
     return this.isRepeatable && this.#run?.isLost === true;
   }
 
-  /** Resolves when all that was written so far can be read: true; or never can: false. */
+  /** Resolves when everything written so far can be read: true; or with false if it never can. */
   async stored(): Promise<boolean> {
     return (await this.#writer?.stored()) ?? false;
   }
@@ -221,7 +237,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     await this.#writer?.room();
   }
 
-  /** Resolves when the log is whole, or lost. The run is settled after that. */
+  /** Resolves when the log is complete or lost. The run is settled after that. */
   end(): Promise<void> {
     this.#end ??= this.#endLog();
     return this.#end;
@@ -233,11 +249,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     await writer.end();
     if (writer.isLost) return;
     this.#needs.kept.metrics.kept(writer.bytes);
-    // A background response ends with its object.
+    // A background response is ended by its response object instead.
     if (!this.#begun) await this.#ended("ended", writer.bytes);
   }
 
-  /** A key is free again if its request was refused, or failed before the first part of its answer. */
+  /** Frees the key if the request was refused, or failed before the first part of its answer. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { answers, logs, open } = this.#needs.kept;
     open.delete(this);
@@ -246,7 +262,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     try {
       if (this.#freesClaim) await this.#free();
       const wentOn = outcome !== undefined && this.#call.request.signal.aborted;
-      // Nobody follows a response that is not streamed, and it is whole without its log.
+      // Nobody reads the log of a response that is not streamed: its object is complete.
       if (this.#isWhole && this.#writer && !this.#kept.isStream) await logs.remove([this.#name]);
       if (wentOn && !this.#begun) await answers.writeNote(this.#name, { kind: "detached" });
     } catch (cause) {
@@ -255,12 +271,12 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   }
 
   /**
-   * Frees the key once the settlement is confirmed. Otherwise, if this node died in between, another one would charge the
-   * recovered usage, beside the next run of the key.
+   * Frees the key once the settlement is confirmed. If the key were freed earlier and this node died in between,
+   * another node would charge the recovered usage in addition to the key's next run.
    */
   async #free(): Promise<void> {
     const { answers, logs, clock } = this.#needs.kept;
-    if (this.isRepeatable) await answered(clock, this.#run?.confirmed() ?? Promise.resolve());
+    if (this.isRepeatable) await withinClaimTime(clock, this.#run?.confirmed() ?? Promise.resolve());
     const isCharged = this.#mayBeFree && (await this.#isCharged());
     if (this.#begun) {
       const fault = this.#failure ?? asFault(this.#call.signal.reason);
@@ -277,11 +293,11 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   async #isCharged(): Promise<boolean> {
     const { kept, ledger } = this.#needs;
-    const receipt = await answered(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
+    const receipt = await withinClaimTime(kept.clock, ledger.receipt(this.#name.organizationId, this.requestId));
     return receipt !== null && receipt.nanos.charged > 0;
   }
 
-  /** This node has settled the run after all, so its failure is part of the answer. */
+  /** Writes the withheld failure: this node has settled the run, so the failure is part of the answer. */
   async #endWithheld(failure: string): Promise<void> {
     this.#withheld = null;
     this.write(failure);
@@ -296,7 +312,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
     return (outcome === "failed" && firstPart_ms === undefined) || this.#isUndelivered;
   }
 
-  /** An answer that was not streamed is delivered whole, or not at all. */
+  /** Whether nothing was delivered: an answer that is not streamed is delivered complete or not at all. */
   get #isUndelivered(): boolean {
     const { outcome, stream } = this.#call.notes;
     return outcome === "failed" && stream !== true;
@@ -305,7 +321,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   #lost(why: Unkept, cause: unknown): void {
     this.#failed(cause);
     this.#needs.kept.metrics.unkept(why);
-    // A background response goes on: it can be fetched without its log.
+    // A background response continues: it can be fetched without its log.
     void (this.isBackground ? Promise.resolve() : this.#ended("lost", 0))
       .then(() => this.#needs.kept.logs.remove([this.#name]))
       .catch(this.#failed);
@@ -313,7 +329,7 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
 
   async #ended(state: "ended" | "lost", bytes: number): Promise<void> {
     const work = this.#needs.kept.answers.end(this.#name.requestId, { state, bytes });
-    await answered(this.#needs.kept.clock, work).catch(this.#failed);
+    await withinClaimTime(this.#needs.kept.clock, work).catch(this.#failed);
   }
 
   readonly #failed = (cause: unknown): void => {
@@ -321,7 +337,10 @@ export class Keeping implements AsyncDisposable, OpenAnswer, Fetched {
   };
 }
 
-/** This node was away for so long that another one has freed the claim: this answer must not be delivered. */
+/**
+ * The fault if another node has freed the claim, because this one was away for too long: the answer must not be
+ * delivered.
+ */
 function claimGone(): Fault {
   return unavailable(new Error("the claim is gone"));
 }

@@ -1,8 +1,8 @@
-/** The claim that follows from the idempotency key of a request. */
+/** Makes the claim of a request from its idempotency key. */
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 
-/** It is separate for each operation, and for each person or key of the organization. */
+/** The claim. Claims differ by operation, and by person or key of the organization. */
 export function claimOf(
   { key, organization, person }: Principal,
   operation: Operation,

@@ -1,6 +1,6 @@
 /**
- * Writes the log of one answer in batches. Only the end of the answer waits for it. If the store is away, it tries again for a
- * while; after that the log is lost, and the answer goes on without it.
+ * Writes the log of one answer in batches. Only the end of the answer waits for it. If the store is away, it tries
+ * again for a while; then the log is lost, and the answer continues without it.
  */
 
 import { type Clock, passed } from "../../core/time/clock.ts";
@@ -15,7 +15,7 @@ const entry_max = 64 * 1024;
 /** The most text that may wait for the store before the answer waits too, in code units. */
 const waiting_max = 4 * entry_max;
 const retry_ms = 250;
-/** How long a store may be away. */
+/** How long a store may be away before the log is lost. */
 const patience_ms = 10_000;
 /** How long the end of an answer waits for its log. */
 const end_ms_max = 2_000;
@@ -25,7 +25,7 @@ interface LogWriting {
   name: LogName;
   bytes_max: number;
   clock: Clock;
-  /** Called once, if the log is lost. */
+  /** Called once if the log is lost. */
   lost(why: Unkept, cause: unknown): void;
 }
 
@@ -38,14 +38,14 @@ export class LogWriter {
   #isLost = false;
   #cancelTimer: (() => void) | null = null;
   #sending: Promise<void> | null = null;
-  /** Resolved when the text that waits now is stored, or lost. */
+  /** Resolves when the text that waits now is stored or lost. */
   #stored: PromiseWithResolvers<void> | null = null;
 
   constructor(writing: LogWriting) {
     this.#writing = writing;
   }
 
-  /** The size of the log. */
+  /** The size of the log in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -54,7 +54,7 @@ export class LogWriter {
     return this.#isLost;
   }
 
-  /** Writes the first entry. Throws if the store does not take it. */
+  /** Writes the first entry. Throws if the store does not accept it. */
   async open(text: string): Promise<void> {
     const { logs, name } = this.#writing;
     const work = logs.append(name, 0, { text, isEnd: false });
@@ -64,7 +64,7 @@ export class LogWriter {
     this.#bytes = Buffer.byteLength(text);
   }
 
-  /** Adds whole frames. */
+  /** Adds text, in whole frames. */
   write(text: string): void {
     if (this.#isLost || text === "") return;
     this.#bytes += Buffer.byteLength(text);
@@ -77,7 +77,7 @@ export class LogWriter {
     else this.#cancelTimer ??= this.#writing.clock.after(batch_ms, () => this.#send());
   }
 
-  /** Resolves when all that was written so far is stored: true; or when the log is lost: false. */
+  /** Resolves when everything written so far is stored: true; or with false if the log is lost. */
   async stored(): Promise<boolean> {
     if (this.#waiting !== "") this.#stored ??= Promise.withResolvers();
     await (this.#stored?.promise ?? this.#sending);
@@ -89,7 +89,7 @@ export class LogWriter {
     while (!this.#isLost && this.#waiting.length > waiting_max) await this.#sending;
   }
 
-  /** Resolves when the whole log is stored, or lost. */
+  /** Resolves when the whole log is stored or lost. */
   async end(): Promise<void> {
     if (this.#isLost || this.#isEnding) return;
     this.#isEnding = true;

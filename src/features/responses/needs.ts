@@ -6,19 +6,19 @@ import { within } from "../../core/time/deadline.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import type { LogEntry, LogName } from "./store/answer-log.ts";
 
-/** How long a request waits for an answer of the stores. */
+/** How long a request waits for the stores of answers. */
 const claim_ms_max = 3_000;
-/** How often a reader asks for more. */
+/** How often a reader asks for new entries. */
 export const poll_ms = 100;
-/** How long after its settlement a log may still be without its end, and a response may still say that it runs. */
+/** How long after the settlement a log may still lack its end, and a response may still be shown as running. */
 export const settled_ms_max = 10_000;
 
-/** The time from the claim to the admission, with a margin. */
+/** The time from a claim to its admission, with a margin. */
 const admission_ms = 5_000;
 
 /**
- * Reports whether a claim of this age that has no grant will never get one, because its node is gone. A node that was only
- * slow finds its claim gone before it delivers anything. A negative age counts as well: the store's clock was set back.
+ * Whether a claim of this age without a grant will never get one, because its node is gone. A node that was only slow
+ * finds its claim gone before it delivers anything. A negative age counts as well: the store's clock was set back.
  */
 export function isUngranted({ kept }: Pick<KeepingNeeds, "kept">, age_ms: number): boolean {
   return Math.abs(age_ms) > kept.grant_ms() + admission_ms;
@@ -34,7 +34,7 @@ export interface LogHead {
   headers: Record<string, string>;
 }
 
-export function textOf(entries: readonly LogEntry[]): string {
+export function entriesText(entries: readonly LogEntry[]): string {
   return entries.map(({ text }) => text).join("");
 }
 
@@ -46,26 +46,26 @@ export function answerLost(): Fault {
   );
 }
 
-/** Throws if the store does not answer in time. */
-export function answered<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {
+/** Waits for the store of answers. Throws if that takes too long. */
+export function withinClaimTime<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {
   return within(work, claim_ms_max, "the store of answers", undefined, clock);
 }
 
 /** Waits for the stores. Throws the fault that a client gets while they are away. */
 export async function available<Value>({ kept }: Pick<KeepingNeeds, "kept">, work: Promise<Value>): Promise<Value> {
   try {
-    return await answered(kept.clock, work);
+    return await withinClaimTime(kept.clock, work);
   } catch (cause) {
     throw unavailable(cause);
   }
 }
 
-/** Frees the key that a node left behind. Throws if that node is there again, and has a grant by now. */
-export async function abandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
+/** Frees the key of a node that is gone. Throws if the node runs after all, and has a grant by now. */
+export async function freeAbandoned(needs: Pick<KeepingNeeds, "kept">, { requestId }: LogName): Promise<void> {
   if (!(await available(needs, needs.kept.answers.abandon(requestId)))) throw goesOn();
 }
 
-/** A client that repeats a request whose node was only slow asks once more. */
+/** The fault if the first request still runs, on a node that was only slow: the client has to ask once more. */
 export function goesOn(): Fault {
   return unavailable(new Error("the first request goes on"));
 }

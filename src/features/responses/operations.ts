@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { maySee, type Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json } from "../../core/http/json.ts";
 import { reserve } from "../../core/http/shed.ts";
 import { Fault } from "../../core/inference/fault.ts";
@@ -17,7 +17,7 @@ import {
   ResponsesStreamEvent,
 } from "../../core/protocol/openai-responses/contract.ts";
 import { publicItem, type StoredItem } from "../../core/protocol/openai-responses/references.ts";
-import { cancelled, followed as followedLog } from "./background.ts";
+import { cancelled, followedResponse as followedLog } from "./background.ts";
 import { currentResponse } from "./current-response.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import { lookUp, readerOf } from "./records.ts";
@@ -36,7 +36,7 @@ const ofStored = {
   faults: ["response_not_found"],
   otherFaults: true,
   faultShape: "responses",
-  // Responses make their own ids, so no example works as written.
+  // Responses get their ids when they run, so no example works as written.
   examples: [],
 } as const;
 
@@ -113,7 +113,7 @@ async function followedResponse(
   principal: Principal,
   id: string,
   after: number,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   call.watchClient();
   const kept = await keptResponse(dependencies, principal, id);
   if (!kept && !(await foundResponse(dependencies, call, principal, id))) throw notFound();
@@ -229,7 +229,7 @@ async function foundResponse(
   return stored;
 }
 
-/** A background response, for as long as its answer is kept. */
+/** A background response, as long as its answer is kept. */
 async function keptResponse(
   { kept, ledger }: ResponsesDependencies,
   principal: Principal,
@@ -239,7 +239,7 @@ async function keptResponse(
   if (!organization.keepsContent) return null;
   const found = await lookUp(() => kept.answers.response(organization.id, id));
   if (!found || person === null) return found;
-  // A response begins after its grant, which knows its key.
+  // A response begins after its grant, so there is a receipt, which names its key.
   const receipt = await lookUp(() => ledger.receipt(organization.id, found.requestId));
   return receipt && maySee(principal, receipt.personId) ? found : null;
 }

@@ -1,7 +1,7 @@
-/** The parts of a node that kept answers need, and their limits. */
+/** The parts of a node that kept answers use, and the limits of kept answers. */
 
 import type { Clock } from "../../core/time/clock.ts";
-import type { Room } from "./room.ts";
+import type { StorageRoom } from "./room.ts";
 import type { AnswerLogs } from "./store/answer-log.ts";
 import type { KeptAnswers } from "./store/kept.ts";
 
@@ -9,38 +9,38 @@ export interface KeptParts {
   answers: KeptAnswers;
   logs: AnswerLogs;
   settings(): KeptLimits;
-  /** How long an admission may take. */
+  /** How long an admission may take, in milliseconds. */
   grant_ms(): number;
   clock: Clock;
-  /** The answers that this node keeps and that have not ended. */
+  /** The answers that this node keeps and that still run. */
   open: Set<OpenAnswer>;
-  room: Pick<Room, "ask">;
+  room: Pick<StorageRoom, "ask">;
   metrics: KeptMetrics;
 }
 
 export interface OpenAnswer {
   readonly requestId: string;
-  /** A background response: another node may cancel it. */
+  /** Whether the answer is a background response, which another node may cancel. */
   readonly isBackground: boolean;
-  /** Ends the work on it. Does nothing once it has ended. */
+  /** Ends the work on the answer. Has no effect after its end. */
   cancel(): void;
 }
 
 interface KeptLimits {
-  /** The limit of the log of one answer. */
+  /** The most bytes in the log of one answer. */
   answer_bytes_max: number;
-  /** The limit of all ended logs of an organization. */
+  /** The most bytes in all ended logs of an organization. */
   organization_bytes_max: number;
-  /** The limit of answers that one node keeps at once. */
+  /** The most answers that one node keeps at a time. */
   open_max: number;
 }
 
 export interface KeptMetrics {
-  /** The log of an answer is whole, and has so many bytes. */
+  /** Called when the log of an answer is complete, with its size. */
   kept(bytes: number): void;
-  /** An answer could not be kept to its end. */
+  /** Called when an answer could not be kept to its end. */
   unkept(why: Unkept): void;
-  /** A request got the answer of an earlier one. */
+  /** Called when a request got the answer of an earlier one. */
   replayed(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Stored responses are looked up before a request is decoded, and written before its caller has the end of the answer,
- * so that the next request finds it on any node.
+ * Finds stored responses before a request is decoded, and stores a response before its caller gets the end of the
+ * answer, so that the next request finds it on any node.
  */
 
 import type { Principal } from "../../core/auth/verdict.ts";
@@ -26,12 +26,12 @@ import { yieldFor } from "../../core/time/turns.ts";
 import type { ResponsesDependencies } from "./dependencies.ts";
 import type { KeptResponse, KeptTurn, Reader } from "./store/responses.ts";
 
-/** How long the end of an answer waits to be stored; after that it is sent all the same. */
+/** How long the end of an answer waits until it is stored; then it is sent nevertheless. */
 const keep_ms_max = 2_000;
 
 type Needs = Pick<ResponsesDependencies, "responses" | "limits" | "log">;
 
-/** Whose stored responses the caller reads. */
+/** The reader whose stored responses the caller may use. */
 export function readerOf({ organization, person }: Principal): Reader {
   return { organizationId: organization.id, personId: person?.id ?? null };
 }
@@ -88,7 +88,7 @@ async function findReferences(
   return { found: { history: history.items, items: referred.items }, bytes: history.bytes + referred.bytes };
 }
 
-/** The items of the conversation in memory, and from the store those that it lacks. */
+/** The stored items, from the conversation in memory, and the rest from the store. */
 async function findOthers(
   dependencies: Needs,
   { items: referred }: References,
@@ -155,7 +155,7 @@ function tooLong(param: string): Fault {
   );
 }
 
-/** Returns a function that stores the answer, and never throws; null if the request forbids it. */
+/** Returns the function that stores the answer; null if the request forbids it. The function never throws. */
 function saver(
   dependencies: Needs,
   wire: ResponsesRequest,
@@ -188,7 +188,7 @@ function keptOf(wire: ResponsesRequest, answer: ResponseObject): KeptResponse | 
   };
 }
 
-/** Throws the fault that a client gets while the store is away. */
+/** Waits for a look-up. Throws the fault that a client gets while the store is away. */
 export async function lookUp<Value>(look: () => Promise<Value>): Promise<Value> {
   try {
     return await look();

@@ -1,10 +1,10 @@
 /**
  * REPLAY: answers a request with the answer of an earlier one that had the same key and body: the same bytes, from the
- * first. It calls no engine, and is not charged.
+ * beginning. No engine is asked, and nothing is charged.
  */
 import type { Principal } from "../../core/auth/verdict.ts";
 import type { Call } from "../../core/http/call.ts";
-import type { Answer } from "../../core/http/frame.ts";
+import type { HttpAnswer } from "../../core/http/frame.ts";
 import { json, jsonText } from "../../core/http/json.ts";
 import { eventStream, type StreamedAnswer, type StreamOwner } from "../../core/http/stream.ts";
 import { asFault } from "../../core/inference/fault.ts";
@@ -15,14 +15,14 @@ import { hexOf } from "../../core/store/ids.ts";
 import type { Operation } from "../../core/store/ledger.ts";
 import { EarlierResponse, gone } from "./current-response.ts";
 import type { Fate, Follower } from "./follower.ts";
-import { answerLost, type KeepingNeeds, textOf } from "./needs.ts";
+import { answerLost, entriesText, type KeepingNeeds } from "./needs.ts";
 
 export async function replay<Wire extends InferenceWire, Reply>(
   dependencies: KeepingNeeds,
   call: Call,
   { principal, earlier, wire }: { principal: Principal; earlier: Follower | EarlierResponse; wire: Wire },
   { operation, idPrefix, codec }: Adapter<Wire, Reply>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   call.watchClient();
   dependencies.kept.metrics.replayed();
   noteReplay(dependencies, call, principal, { operation, replayOf: earlier.name.requestId });
@@ -34,7 +34,7 @@ export async function replay<Wire extends InferenceWire, Reply>(
   return replayed(earlier, { headers, heartbeat_ms: dependencies.limits.heartbeat_ms, ending });
 }
 
-/** Writes the receipt, which names the request whose answer it was. Nothing waits for it. */
+/** Writes the replay's receipt, which names the request whose answer it got. Nothing waits for it. */
 function noteReplay(
   { kept, log }: KeepingNeeds,
   { requestId, notes }: Call,
@@ -54,10 +54,13 @@ function noteReplay(
     .catch((cause) => log.event("warn", "replay_unnoted", { request_id: requestId, cause: String(cause) }));
 }
 
-/** The identity of an answer whose log has none, because its node ran an earlier version. It is the same for each repeat. */
+/**
+ * An identity for an answer whose log has none, because its node ran an earlier version. It is the same for each
+ * repeat.
+ */
 function unknownIdentity({ name }: Follower, idPrefix: string, { model }: InferenceWire): ResponseIdentity {
   const hex = hexOf(name.requestId, "req_");
-  // A UUIDv7 begins with the milliseconds.
+  // The first 48 bits of a UUIDv7 are its milliseconds.
   const createdAtSeconds = Math.floor(Number.parseInt(hex.slice(0, 12), 16) / 1000);
   return { responseId: idPrefix + hex, createdAtSeconds, model };
 }
@@ -77,7 +80,7 @@ interface ReplayOptions {
   heartbeat_ms: number;
   /** Writes the end of a stream whose writer is gone. */
   ending: StreamEnding;
-  /** Returns the part of the text that is sent. By default, all of it is. */
+  /** The part of the text that is sent; absent: all of it. */
   excerpt?(text: string): string;
 }
 
@@ -88,7 +91,7 @@ export function replayed(earlier: Follower, options: ReplayOptions): StreamedAns
 const encoder = new TextEncoder();
 const silence = encoder.encode(comment("waiting"));
 
-/** This is a class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each stream (docs/design/runtime.md, Bun as a server). */
 class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
   readonly #earlier: Follower;
   readonly #options: ReplayOptions;
@@ -108,7 +111,7 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
         if (this.#isClosed) return;
         if (typeof entries === "string") return await this.#break(controller, entries);
         if (entries.length === 0) return controller.enqueue(silence);
-        const all = textOf(entries);
+        const all = entriesText(entries);
         this.#options.ending.saw(all);
         const text = this.#options.excerpt?.(all) ?? all;
         const isOver = entries.at(-1)!.isEnd;
@@ -127,7 +130,10 @@ class ReplaySource implements Bun.UnderlyingSource<Uint8Array> {
     this.#close();
   }
 
-  /** Ends the stream of a log that has no end. If its node is gone, the key is free before the client reads the failure. */
+  /**
+   * Ends the stream of a log that has no end. If its node is gone, the key is freed before the client reads the
+   * failure.
+   */
   async #break(controller: ReadableStreamDefaultController<Uint8Array>, fate: Fate): Promise<void> {
     const { ending } = this.#options;
     const { name } = this.#earlier;

@@ -10,10 +10,10 @@ import type { KeptAnswers } from "./store/kept.ts";
 
 const pause_ms = 1_000;
 
-export interface Room {
-  /** Has the answers of this organization checked, because it has a new one. */
+export interface StorageRoom {
+  /** Requests a check of this organization, because it has a new answer. */
   ask(organizationId: string): void;
-  /** Stops. Resolves when no check is running. */
+  /** Stops, and resolves when no check is running. */
   stop(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ interface RoomParts {
   clock?: Pick<Clock, "after">;
 }
 
-export function roomOf({ answers, logs, organization_bytes_max, failed, clock }: RoomParts): Room {
+export function roomOf({ answers, logs, organization_bytes_max, failed, clock }: RoomParts): StorageRoom {
   const grown = new Set<string>();
 
   async function look(organizationId: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** Answers a kept request that is not streamed. The answer is stored before its run is settled. */
+/** Answers a kept request without streaming. The answer is stored before its run is settled. */
 import { jsonText } from "../../core/http/json.ts";
 import { endsAfter } from "../../core/http/stream.ts";
 import type { InferenceEvent } from "../../core/inference/event.ts";

@@ -1,21 +1,24 @@
-/** Turns an answer into actions on the wire: frames to write at their time, and the requested faults. */
+/** Turns an answer into actions on the connection: frames to write at their time, and the requested faults. */
 import { type Chunk, type ChunkOptions, chunks } from "./chunks.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import { errorBody } from "./errors.ts";
-import type { Answer } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import type { SimulatedAnswer } from "./parts.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 
 export type Action =
-  /** Written when its tokens are due. With `early`, written with the head of the answer. */
+  /** Writes text when its tokens are due. `early`: writes it with the head of the answer. */
   | { kind: "write"; text: string; tokens: number; early?: boolean }
   | { kind: "write-bytes"; bytes: Uint8Array; tokens: number }
   | { kind: "pause"; pause_ms: number }
   | { kind: "stall" }
   | { kind: "cut" };
 
-/** `sendsHead` writes something harmless at once, because Bun holds the head of a response back until its first byte. */
+/**
+ * The actions of a stream. `sendsHead`: writes a comment at once, because Bun holds the head of a response back until
+ * the first byte of its body.
+ */
 export function* streamActions(
-  answer: Answer,
+  answer: SimulatedAnswer,
   options: ChunkOptions,
   directives: Directives,
   sendsHead: boolean,
@@ -37,8 +40,8 @@ export function* streamActions(
   if (!directives.flags.has("no-done")) yield* frameActions("[DONE]", 0, quirks);
 }
 
-/** The actions of a body that is not streamed. If it is to break off, half of it is sent first. */
-export function* wholeActions(body: string, answer: Answer, directives: Directives): Generator<Action> {
+/** The actions of a body that is not streamed. If the body is to break off, half of it is sent first. */
+export function* wholeActions(body: string, answer: SimulatedAnswer, directives: Directives): Generator<Action> {
   const tokens = answer.usage.completion_tokens;
   const fault = faultsIn(directives)[0];
   const sent = fault === undefined ? body : body.slice(0, body.length / 2);
@@ -63,8 +66,10 @@ function faultsIn(directives: Directives): Fault[] {
   return found.sort((a, b) => a.after - b.after);
 }
 
-/** A fault that is set beyond the end of a short answer comes just before its end. */
-function isDue(after: number, made: number, chunk: Chunk, answer: Answer): boolean {
+/**
+ * Whether a fault is due before this chunk. One that is set beyond the end of a short answer comes just before its end.
+ */
+function isDue(after: number, made: number, chunk: Chunk, answer: SimulatedAnswer): boolean {
   if (made >= after || made + chunk.tokens > after) return true;
   return chunk.tokens === 0 && made >= answer.usage.completion_tokens;
 }
@@ -74,7 +79,10 @@ function* faultActions(kind: Fault["kind"], directives: Directives): Generator<A
   else if (kind === "malformed")
     yield* frameActions('{"id":"chatcmpl-sim","choices":[{"index":0,"delta":{"con', 0, directives.quirks);
   else {
-    const error = errorBody(new Refusal(500, "Simulator: an error in the stream, as asked."), directives.quirks);
+    const error = errorBody(
+      new SimulatorRefusal(500, "Simulator: an error in the stream, as asked."),
+      directives.quirks,
+    );
     yield* frameActions(JSON.stringify(error), 0, directives.quirks);
     if (!directives.flags.has("no-done")) yield* frameActions("[DONE]", 0, directives.quirks);
   }
@@ -92,7 +100,7 @@ function* frameActions(data: string, tokens: number, quirks: ReadonlySet<Quirk>)
   else yield { kind: "write", text, tokens };
 }
 
-/** The pauses keep the two halves of a character in two reads. */
+/** The pause between the two halves of a character, so that they arrive in two reads. */
 const split_pause_ms = 3;
 
 function* splitActions(text: string, tokens: number): Generator<Action> {

@@ -1,16 +1,16 @@
 /**
- * Makes the whole answer before the first token is sent: the parts of each choice in the order in which they are generated, the
- * finish reason, and the usage. It is the same streamed and not.
+ * Makes the complete answer before the first token is sent: the parts of each choice in the order of their generation,
+ * the finish reason, and the usage. A streamed answer is the same.
  */
 import { callsFor } from "./calls.ts";
 import type { AnswerInput, Conversation } from "./conversation.ts";
 import type { Directives } from "./directives.ts";
-import { type Answer, type Choice, capped, type Part, usageOf } from "./parts.ts";
+import { type Choice, capped, type Part, type SimulatedAnswer, usageOf } from "./parts.ts";
 import type { ChatRequest } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { filler, type Random, random, shortened, thinking, tokens } from "./text.ts";
 
-export function answerTo(input: AnswerInput): Answer {
+export function answerTo(input: AnswerInput): SimulatedAnswer {
   const { request, conversation, directives } = input;
   const choices = Array.from({ length: request.choices }, (_, index) => choiceFor(input, index));
   return { choices, usage: usageOf(choices, conversation.prompt_tokens, directives.numbers.cached ?? 0) };
@@ -89,7 +89,7 @@ function introduction(conversation: Conversation, says: string): string {
   return sentences.join(" ");
 }
 
-/** The tokens before the first stop sequence. A token that is cut in the middle counts. */
+/** The tokens before the first stop sequence. A token that it cuts in the middle counts. */
 function stopped(all: string[], stops: string[]): string[] {
   const text = all.join("");
   const places = stops.filter((stop) => stop !== "").map((stop) => text.indexOf(stop));

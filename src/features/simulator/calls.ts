@@ -1,8 +1,8 @@
-/** The calls of an answer: their tools and arguments. */
+/** Makes the tool calls of an answer, with their arguments. */
 import type { AnswerInput } from "./conversation.ts";
 import type { Directives, Quirk } from "./directives.ts";
 import type { Part } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import type { Tool } from "./request.ts";
 import { satisfying } from "./schema.ts";
 import { hash, type Random, tokens } from "./text.ts";
@@ -34,7 +34,7 @@ export function callsFor(input: AnswerInput, choice: number, next: Random): Call
   return request.parallelCalls ? calls : calls.slice(0, 1);
 }
 
-/** Arguments are always an object, even if the schema allows other values. */
+/** The schema of arguments as that of an object, even if it allows other values. */
 function withObject(parameters: unknown): unknown {
   const schema = typeof parameters === "object" && parameters !== null ? parameters : {};
   return "type" in schema || "$ref" in schema ? schema : { type: "object", ...schema };
@@ -42,7 +42,7 @@ function withObject(parameters: unknown): unknown {
 
 interface ToolCall {
   tool: Tool;
-  /** Arguments that a directive gave. */
+  /** The arguments from a directive; null: they are made up. */
   args: string | null;
 }
 
@@ -51,14 +51,18 @@ function toolsCalled({ request, conversation, directives }: AnswerInput): ToolCa
   const allowed = request.tools.filter((tool) => only === null || only.includes(tool.name));
   const count = callCount(directives);
   const demanded = mode === "required";
-  // Tool results are answered in words. Otherwise an agent with a directive in its history would never end.
+  // Tool results are answered with text. Otherwise an agent with a directive in its history would call for ever.
   const cued = count > 0 && conversation.results.length === 0;
   if (mode === "none" || allowed.length === 0 || !(demanded || cued)) return [];
   const named = directives.calls.map(({ name, arguments: args }): ToolCall => {
     const tool = allowed.find((each) => each.name === name);
     if (tool) return { tool, args };
     const names = allowed.map((each) => each.name).join(", ");
-    throw new Refusal(400, `Simulator: there is no tool “${name}” to call. Known are: ${names}.`, "unknown_tool");
+    throw new SimulatorRefusal(
+      400,
+      `Simulator: there is no tool “${name}” to call. Known are: ${names}.`,
+      "unknown_tool",
+    );
   });
   const pool = named.length > 0 ? named : allowed.map((tool): ToolCall => ({ tool, args: null }));
   return Array.from({ length: Math.max(1, count) }, (_, index) => pool[index % pool.length]!);

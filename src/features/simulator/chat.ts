@@ -8,20 +8,20 @@ import { beginningIn, restOf } from "./continued.ts";
 import { readConversation } from "./conversation.ts";
 import { type Directives, parseDirectives } from "./directives.ts";
 import { faultResponse } from "./errors.ts";
-import { dueAt, generatedBy, type Pace, pacedBody } from "./paced-body.ts";
-import type { Answer } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import { dueAt, generatedBy, pacedBody, type TokenPace } from "./paced-body.ts";
+import type { SimulatedAnswer } from "./parts.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import { type ChatRequest, readRequest } from "./request.ts";
 import type { Watch } from "./watch.ts";
 
 export interface ChatOptions {
-  /** The time to the first token; 0 unless set. */
+  /** The milliseconds to the first token; 0 by default. */
   ttft_ms?: number;
-  /** The pace; 0, which is as fast as possible, unless set. */
+  /** The pace; 0, the default, is as fast as possible. */
   tokens_per_second?: number;
-  /** Directives for every request. Those of the request come after them. */
+  /** Directives for every request. A request's own come after them, and override them. */
   directives?: string;
-  /** Set to false if answers are not to name the requested model. */
+  /** Whether answers name the requested model; true by default. */
   namesModel?: boolean;
 }
 
@@ -31,16 +31,18 @@ interface Call {
   clock: Clock;
   watch: Watch | undefined;
   directives: Directives;
-  pace: Pace;
+  pace: TokenPace;
 }
 
-/** Another form of the same: its requests as those of chat, and the chunks and answers of chat as its own. */
+/**
+ * A form other than chat: translates its requests into those of chat, and the chunks and answers of chat into its own.
+ */
 export interface Form {
   asked(body: unknown): unknown;
   written(json: string): string;
 }
 
-/** Throws a Refusal if the request cannot be answered. */
+/** Answers a chat request. Throws a SimulatorRefusal if that is not possible. */
 export function chat(
   request: Request,
   options: ChatOptions,
@@ -61,7 +63,7 @@ export async function chatIn(
   const text = await request.text();
   watch?.body(text);
   const body = parsed(text);
-  if (body === undefined) throw new Refusal(400, "Simulator: the body is not JSON.", "invalid_json");
+  if (body === undefined) throw new SimulatorRefusal(400, "Simulator: the body is not JSON.", "invalid_json");
   const wholeRequest = readRequest(form ? form.asked(body) : body);
   const begun = wholeRequest.continues ? beginningIn(wholeRequest) : null;
   const chatRequest = begun?.request ?? wholeRequest;
@@ -71,7 +73,7 @@ export async function chatIn(
     request.headers.get("x-simulator") ?? "",
     conversation.directives,
   );
-  const pace: Pace = {
+  const pace: TokenPace = {
     start_ms,
     first_ms: directives.numbers.ttft ?? options.ttft_ms ?? 0,
     tokens_per_second: directives.numbers.tps ?? options.tokens_per_second ?? 0,
@@ -106,13 +108,13 @@ function shapeOf(chatRequest: ChatRequest, directives: Directives, seed: number)
   };
 }
 
-function streamed(call: Call, answer: Answer, shape: ChunkOptions): Response {
+function streamed(call: Call, answer: SimulatedAnswer, shape: ChunkOptions): Response {
   const { directives, pace } = call;
   const holdsBack = pace.first_ms > 0 || directives.flags.has("stall") || directives.numbers["stall-after"] === 0;
   return pacedResponse(call, streamActions(answer, shape, directives, holdsBack), "text/event-stream; charset=utf-8");
 }
 
-async function unstreamed(call: Call, answer: Answer, shape: ChunkOptions): Promise<Response> {
+async function unstreamed(call: Call, answer: SimulatedAnswer, shape: ChunkOptions): Promise<Response> {
   const { directives, pace, watch, request } = call;
   const json = JSON.stringify(completion(answer, shape, !directives.flags.has("no-usage")));
   const text = shape.written?.(json) ?? json;
@@ -143,7 +145,7 @@ export function headers(directives: Directives, contentType: string): Record<str
   };
 }
 
-/** Waits until this moment, or until the client leaves. */
+/** Waits until this moment of `performance.now`, or until the client leaves. */
 export function waitUntil(due_ms: number, { request, clock }: Pick<Call, "request" | "clock">): Promise<void> {
   if (due_ms <= performance.now() || request.signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -152,7 +154,7 @@ export function waitUntil(due_ms: number, { request, clock }: Pick<Call, "reques
   });
 }
 
-/** The response after the client left, which nobody reads. */
+/** The response after the client has left, which nobody reads. */
 export function clientLeft({ watch }: Pick<Call, "watch">): Response {
   watch?.ended("client-left");
   return new Response(null, { status: 499 });

@@ -1,9 +1,9 @@
 /** Writes an answer as chat completion chunks, with the requested quirks. */
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
-import type { Answer, Choice, Part, Usage } from "./parts.ts";
+import type { Choice, Part, SimulatedAnswer, Usage } from "./parts.ts";
 
-/** `json` is the chunk as it is sent, and `tokens` the number of its output tokens. */
+/** A chunk: its JSON as it is sent, and the number of its output tokens. */
 export interface Chunk {
   json: string;
   tokens: number;
@@ -22,17 +22,17 @@ export interface ChunkOptions {
   tokensPerChunk: number;
   quirks: ReadonlySet<Quirk>;
   finishes: boolean;
-  /** Writes the JSON of a chunk in another form. */
+  /** Rewrites the JSON of a chunk into another form. */
   written?: (json: string) => string;
 }
 
-export function* chunks(answer: Answer, options: ChunkOptions): Generator<Chunk> {
+export function* chunks(answer: SimulatedAnswer, options: ChunkOptions): Generator<Chunk> {
   const { quirks } = options;
   const { id, created_s: created, model } = options;
   const envelope = { id, object: "chat.completion.chunk", created, model };
   const { prompt_tokens, prompt_tokens_details } = answer.usage;
   let made = 0;
-  // The common part of all chunks is written once: with thousands of streams it is most of the work.
+  // The members that all chunks have are written once: with thousands of streams this is most of the work.
   const head = `${JSON.stringify(envelope).slice(0, -1)},"choices":`;
   const tail = options.includeUsage ? ',"usage":null}' : "}";
   const chunk = (choices: Json[], tokens: number, usage: Usage | null): Chunk => {
@@ -63,7 +63,7 @@ interface Step {
   tokens: number;
 }
 
-/** The steps of all choices, in the order of an engine that generates its choices side by side. */
+/** The steps of all choices, interleaved as by an engine that generates its choices in parallel. */
 function* stepsInTurn(streams: Generator<Step>[]): Generator<{ step: Step; isLast: boolean }> {
   let held: Step | null = null;
   for (const step of inTurn(streams)) {
@@ -123,7 +123,7 @@ type Delta = [delta: Json, tokens: number, logprobs: Json | null];
 function* deltas(choice: Choice, options: ChunkOptions): Generator<Delta> {
   const calls = choice.parts.filter((part) => part.kind === "call");
   for (const part of choice.parts) {
-    // Calls are always together.
+    // The calls of a choice are written together, where the first one is.
     if (part.kind !== "call") yield* textDeltas(part, options);
     else if (part === calls[0]) yield* callDeltas(calls, options);
   }
@@ -165,7 +165,7 @@ function* callFragments(call: Call, index: number, { quirks, tokensPerChunk }: C
   }
 }
 
-/** A whole call as one fragment. */
+/** A complete call as a single fragment. */
 export function wholeCall(call: Call, index: number, quirks: ReadonlySet<Quirk>): Json {
   return fragment(call, index, call.tokens.join(""), true, quirks);
 }

@@ -1,6 +1,6 @@
 /**
- * Shares one timer among all waits for the same millisecond. Otherwise thousands of streams would set a timer for each of their
- * tokens.
+ * Shares one timer among all waits for the same millisecond: thousands of streams would otherwise set one for each of
+ * their tokens.
  */
 export class Clock {
   readonly #slots = new Map<number, (() => void)[]>();

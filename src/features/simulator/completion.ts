@@ -2,9 +2,9 @@
 import { type Call, type ChunkOptions, contentBefore, type Json, wholeCall } from "./chunks.ts";
 import type { Quirk } from "./directives.ts";
 import { logprobOf } from "./logprobs.ts";
-import type { Answer, Choice, Part } from "./parts.ts";
+import type { Choice, Part, SimulatedAnswer } from "./parts.ts";
 
-export function completion(answer: Answer, options: ChunkOptions, withUsage: boolean): Json {
+export function completion(answer: SimulatedAnswer, options: ChunkOptions, withUsage: boolean): Json {
   const body = {
     id: options.id,
     object: "chat.completion",

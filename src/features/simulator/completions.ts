@@ -1,8 +1,11 @@
-/** POST /v1/completions: the answers of chat to a bare prompt, in the form of completions. A suffix is part of the question. */
+/**
+ * POST /v1/completions: answers a bare prompt as chat would, in the form of completions. A suffix counts as part of the
+ * question.
+ */
 import { type ChatOptions, chatIn, type Form } from "./chat.ts";
 import type { Clock } from "./clock.ts";
 import type { TokenLogprob } from "./logprobs.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import { isObject } from "./request.ts";
 import type { Watch } from "./watch.ts";
 
@@ -22,7 +25,8 @@ const form: Form = { asked, written: (json) => JSON.stringify(written(JSON.parse
 function asked(body: unknown): unknown {
   if (!isObject(body)) return body;
   const { prompt, suffix, logprobs, ...rest } = body;
-  if (rest.echo === true) throw new Refusal(400, "Simulator: 'echo' is not supported.", "invalid_value", "echo");
+  if (rest.echo === true)
+    throw new SimulatorRefusal(400, "Simulator: 'echo' is not supported.", "invalid_value", "echo");
   const text = Array.isArray(prompt) ? prompt.join(" ") : prompt;
   const content = typeof suffix === "string" && suffix !== "" ? `${text} … ${suffix}` : text;
   const probabilities = typeof logprobs === "number" ? { logprobs: true, top_logprobs: logprobs } : {};

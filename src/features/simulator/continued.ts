@@ -1,20 +1,30 @@
 /** Continues an answer from its beginning, as engines do with `continue_final_message`. */
-import { type Answer, type Choice, capped, type Part, partTokens, usageOf } from "./parts.ts";
-import { Refusal } from "./refusal.ts";
+import { type Choice, capped, type Part, partTokens, type SimulatedAnswer, usageOf } from "./parts.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import type { ChatRequest } from "./request.ts";
 import { inputTokens } from "./text.ts";
 
-/** The request for the whole answer, without its beginning, and that beginning. Throws a Refusal if there is none. */
+/**
+ * Splits a request into one for the complete answer, and the beginning that it gives. Throws a SimulatorRefusal if it
+ * gives none.
+ */
 export function beginningIn(chatRequest: ChatRequest): { request: ChatRequest; beginning: string } {
   const last = chatRequest.messages.at(-1);
   if (last?.role !== "assistant")
-    throw new Refusal(400, "Simulator: continue_final_message needs a last message of the assistant.", "invalid_value");
+    throw new SimulatorRefusal(
+      400,
+      "Simulator: continue_final_message needs a last message of the assistant.",
+      "invalid_value",
+    );
   const messages = chatRequest.messages.slice(0, -1);
   return { request: { ...chatRequest, messages, tokens_max: Number.POSITIVE_INFINITY }, beginning: last.text };
 }
 
-/** The rest of an answer whose text begins like this, up to a limit of tokens; all of it if it begins otherwise. */
-export function restOf({ choices, usage }: Answer, beginning: string, tokens_max: number): Answer {
+/**
+ * The rest of an answer whose text begins with `beginning`, up to a limit of tokens; the whole answer if its text
+ * begins otherwise.
+ */
+export function restOf({ choices, usage }: SimulatedAnswer, beginning: string, tokens_max: number): SimulatedAnswer {
   const rest = choices.map((choice): Choice => {
     const all = choice.parts.map((part) => partAfter(part, beginning));
     const parts = capped(all, tokens_max);

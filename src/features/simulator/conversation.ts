@@ -4,14 +4,14 @@ import type { ChatRequest, Message } from "./request.ts";
 import { hash, inputTokens } from "./text.ts";
 
 export interface Conversation {
-  /** The same messages give the same seed, streamed or not. */
+  /** Derived from the messages: the same messages give the same answer, streamed or not. */
   seed: number;
   /** The last user message, without its directives. */
   question: string;
   directives: string;
   images: number;
   files: number;
-  /** The results after the last answer, each with the name of the called tool. */
+  /** The results of the last calls, each with the name of its tool. */
   results: { name: string; text: string }[];
   prompt_tokens: number;
 }
@@ -21,7 +21,7 @@ export interface AnswerInput {
   request: ChatRequest;
   conversation: Conversation;
   directives: Directives;
-  /** The sentence by which the simulator introduces itself. */
+  /** The sentence with which the simulator introduces itself. */
   says: string;
 }
 
@@ -29,8 +29,8 @@ const message_tokens = 4;
 const attachment_tokens = 85;
 
 /**
- * Prompt tokens are 3, plus for each message 4, its text and calls by length, and 85 for each image or file, plus the tools by
- * the length of their JSON.
+ * Reads a conversation. Its prompt tokens: 3; for each message 4, and those of its text and calls by length; 85 for
+ * each image or file; and those of the tools by the length of their JSON.
  */
 export function readConversation(request: ChatRequest): Conversation {
   const { messages } = request;

@@ -3,10 +3,10 @@
  * of its last user message (so that they pass through a gateway) or in the header `x-simulator`; the simulator's options have
  * them for every request. A test compares docs/simulator.md with the tables of this file.
  */
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 
 interface DirectiveRule {
-  /** An example, with its value. */
+  /** An example of the directive with its value. */
   form: string;
   means: string;
   value: "none" | "word" | "whole" | "number" | "optional-whole";
@@ -98,7 +98,7 @@ export const documentation = {
 
 interface DirectedCall {
   name: string;
-  /** JSON; null if the simulator makes them up. */
+  /** JSON text; null: the simulator makes the arguments up. */
   arguments: string | null;
 }
 
@@ -111,7 +111,7 @@ export interface Directives {
   quirks: ReadonlySet<Quirk>;
 }
 
-/** Reads directives; later ones override earlier ones. Throws a Refusal (400) that lists the known ones. */
+/** Reads directives; later ones override earlier ones. Throws a SimulatorRefusal (400) that lists the known ones. */
 export function parseDirectives(...sources: string[]): Directives {
   const flags = new Set<Directive>();
   const quirks = new Set<Quirk>();
@@ -136,7 +136,7 @@ export function parseDirectives(...sources: string[]): Directives {
   return directives;
 }
 
-// It allows no bracket inside, so that unclosed brackets cost linear time.
+// No bracket is allowed inside, so that unclosed brackets cost only linear time.
 const brackets = /\[simulator:([^[\]]*)\]/gi;
 
 /** The directives in a text, and the text without them. */
@@ -189,16 +189,16 @@ function numberOf(value: string, rule: DirectiveRule): number {
   return number;
 }
 
-function misused(rule: DirectiveRule): Refusal {
+function misused(rule: DirectiveRule): SimulatorRefusal {
   const range = rule.max === undefined ? "" : `, with a value from ${rule.min ?? 0} to ${rule.max}`;
-  return new Refusal(
+  return new SimulatorRefusal(
     400,
     `Simulator: this directive is written ${rule.form}${range}: ${rule.means}.`,
     "invalid_directive",
   );
 }
 
-function unknown(what: string, name: string, names: string[]): Refusal {
+function unknown(what: string, name: string, names: string[]): SimulatorRefusal {
   const message = `Simulator: there is no ${what} “${name.slice(0, 80)}”. Known are: ${names.join(", ")}.`;
-  return new Refusal(400, message, `unknown_${what}`);
+  return new SimulatorRefusal(400, message, `unknown_${what}`);
 }

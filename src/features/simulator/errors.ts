@@ -1,9 +1,9 @@
 /** Writes errors in the forms of engines. */
 import type { Directives, Quirk } from "./directives.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 
 /** The error in OpenAI's envelope, unless a quirk requests another. */
-export function errorBody(refusal: Refusal, quirks: ReadonlySet<Quirk>): Record<string, unknown> {
+export function errorBody(refusal: SimulatorRefusal, quirks: ReadonlySet<Quirk>): Record<string, unknown> {
   const { message, type, param, status } = refusal;
   if (quirks.has("detail-error")) return { detail: message };
   const code = quirks.has("integer-code") ? status : refusal.code;
@@ -11,7 +11,7 @@ export function errorBody(refusal: Refusal, quirks: ReadonlySet<Quirk>): Record<
   return { error: { message, type, param, code } };
 }
 
-export function errorResponse(refusal: Refusal, directives: Directives | null): Response {
+export function errorResponse(refusal: SimulatorRefusal, directives: Directives | null): Response {
   const body = JSON.stringify(errorBody(refusal, directives?.quirks ?? new Set()));
   return new Response(body, { status: refusal.status, headers: headers(directives, "application/json") });
 }
@@ -26,17 +26,17 @@ export function faultResponse(directives: Directives, stream: boolean, prompt_to
   return null;
 }
 
-function requestedError(status: number): Refusal {
+function requestedError(status: number): SimulatorRefusal {
   const code = status === 429 ? "rate_limit_exceeded" : status === 401 ? "invalid_api_key" : null;
-  return new Refusal(status, `Simulator: status ${status}, as asked.`, code);
+  return new SimulatorRefusal(status, `Simulator: status ${status}, as asked.`, code);
 }
 
-function contextLength(prompt_tokens: number): Refusal {
+function contextLength(prompt_tokens: number): SimulatorRefusal {
   const limit = Math.max(1, prompt_tokens - 1);
   const message =
     `This model's maximum context length is ${limit} tokens. However, your messages resulted in ` +
     `${prompt_tokens} tokens. Please reduce the length of the messages.`;
-  return new Refusal(400, message, "context_length_exceeded", "messages");
+  return new SimulatorRefusal(400, message, "context_length_exceeded", "messages");
 }
 
 function htmlError(status: number, directives: Directives): Response {

@@ -1,4 +1,4 @@
-/** Makes up log probabilities: each is a hash of its token and place. */
+/** Makes up log probabilities: each is a hash of its token and its index. */
 import { hash } from "./text.ts";
 
 export interface TokenLogprob {
@@ -14,7 +14,10 @@ const others = [
   " at", " on", " by", " one", " so", " as", " or",
 ];
 
-/** `place` is the index of the token in its answer; `top` the number of alternatives, of which the token is the first. */
+/**
+ * A token's log probability. `place`: its index in the answer. `top`: the number of alternatives, of which the token
+ * itself is the first.
+ */
 export function logprobOf(token: string, place: number, top: number): TokenLogprob {
   const logprob = -(hash(token, place) % 20_000) / 10_000;
   const likely = { token, logprob, bytes: bytesOf(token) };

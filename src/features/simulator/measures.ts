@@ -1,23 +1,23 @@
-/** Embeddings and ranks: numbers that depend on the words of a text alone, so that similar texts are near each other. */
+/** Embeddings and ranks: numbers that depend only on the words of a text, so that similar texts get similar ones. */
 import { type ChatOptions, clientLeft, headers, parsed, waitUntil } from "./chat.ts";
 import type { Clock } from "./clock.ts";
 import { parseDirectives, separated } from "./directives.ts";
 import { faultResponse } from "./errors.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import { hash, inputTokens } from "./text.ts";
 import type { Watch } from "./watch.ts";
 
 type Json = Record<string, unknown>;
 
-/** An answer that is made from the body at once. */
+/** The answer to a request that is not chat. */
 interface Measure {
-  /** The text in which directives are looked for. */
+  /** The text that is searched for directives. */
   words: string;
   prompt_tokens: number;
   answer(usage: object): object;
 }
 
-/** Serves a measure: waits and fails as directives say. */
+/** The handler of such requests. It waits and fails as directives say. */
 export function measured(measure: (body: Json) => Measure) {
   return async (request: Request, options: ChatOptions, clock: Clock, watch: Watch | undefined): Promise<Response> => {
     const start_ms = performance.now();
@@ -25,7 +25,7 @@ export function measured(measure: (body: Json) => Measure) {
     watch?.body(text);
     const body = parsed(text);
     if (typeof body !== "object" || body === null || Array.isArray(body))
-      throw new Refusal(400, "Simulator: the body is not a JSON object.", "invalid_json");
+      throw new SimulatorRefusal(400, "Simulator: the body is not a JSON object.", "invalid_json");
     const { words, prompt_tokens, answer } = measure(body as Json);
     const sources = [options.directives ?? "", request.headers.get("x-simulator") ?? "", separated(words).directives];
     const directives = parseDirectives(...sources);
@@ -97,13 +97,13 @@ export function rerank(body: Json): Measure {
   };
 }
 
-/** The words of a text: the same whatever their case, their order and the marks between them. */
+/** The words of a text, independent of case, order and punctuation. */
 function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu);
   return words ?? [text];
 }
 
-/** How many numbers of a vector one word moves. */
+/** How many numbers of a vector one word changes. */
 const places = 4;
 
 function unitVector(words: readonly string[], dimensions: number): number[] {
@@ -115,12 +115,12 @@ function unitVector(words: readonly string[], dimensions: number): number[] {
       vector[at] = vector[at]! + ((number & 1) === 0 ? 1 : -1);
     }
   const length = Math.hypot(...vector.filter((one) => one !== 0));
-  // Words whose places cancel each other out have a vector, too.
+  // A vector for texts whose words cancel each other out.
   if (length === 0) vector[0] = 1;
   return [...vector].map((one) => Math.fround(one / (length || 1)));
 }
 
-/** From 0, which is opposite, to 1, which is the same. */
+/** The similarity of two vectors: from 0 (opposite) to 1 (the same). */
 function likeness(one: readonly number[], other: readonly number[]): number {
   const cosine = one.reduce((sum, value, at) => sum + value * other[at]!, 0);
   return Math.round(((1 + Math.min(1, Math.max(-1, cosine))) / 2) * 1e6) / 1e6;
@@ -134,6 +134,6 @@ function isIds(value: unknown): value is number[] {
   return Array.isArray(value) && typeof value[0] === "number";
 }
 
-function wrong(param: string, words: string): Refusal {
-  return new Refusal(400, `Simulator: '${param}' ${words}.`, "invalid_value", param);
+function wrong(param: string, words: string): SimulatorRefusal {
+  return new SimulatorRefusal(400, `Simulator: '${param}' ${words}.`, "invalid_value", param);
 }

@@ -1,25 +1,28 @@
-/** Makes a response body of actions: each at its time, no faster than the client reads, and none after it has left. */
+/**
+ * Makes a response body of actions: each at its time, no faster than the client reads, and none after the client has
+ * left.
+ */
 import type { Action } from "./actions.ts";
 import type { Clock } from "./clock.ts";
 import type { Ending, Watch } from "./watch.ts";
 
-export interface Pace {
-  /** The moment of the request, by `performance.now`. */
+export interface TokenPace {
+  /** When the request came, by `performance.now`. */
   start_ms: number;
-  /** The time from the request to the first token. */
+  /** The milliseconds from the request to the first token. */
   first_ms: number;
   /** 0 is as fast as possible. */
   tokens_per_second: number;
 }
 
-/** The moment at which the token number `count` is due. */
-export function dueAt(pace: Pace, count: number): number {
+/** When token number `count` is due. */
+export function dueAt(pace: TokenPace, count: number): number {
   const gap_ms = pace.tokens_per_second > 0 ? 1000 / pace.tokens_per_second : 0;
   return pace.start_ms + pace.first_ms + Math.max(0, count - 1) * gap_ms;
 }
 
 /** The number of tokens that were due by now. */
-export function generatedBy(pace: Pace, now_ms: number, total: number): number {
+export function generatedBy(pace: TokenPace, now_ms: number, total: number): number {
   if (now_ms < pace.start_ms + pace.first_ms) return 0;
   if (pace.tokens_per_second <= 0) return total;
   const since_ms = now_ms - pace.start_ms - pace.first_ms;
@@ -29,13 +32,18 @@ export function generatedBy(pace: Pace, now_ms: number, total: number): number {
 /** Bun accepts text in a body, which saves a buffer for each token. */
 type Written = string | Uint8Array;
 
-/** Tokens that are due together are sent in one write of about this size. */
+/** The size, roughly, of one write of tokens that are due together. */
 const write_length_max = 16 * 1024;
 
-/** The time for written data to leave before the connection is broken. */
+/** How long written data gets to leave before the connection is broken. */
 const cut_pause_ms = 20;
 
-export function pacedBody(actions: Iterator<Action>, pace: Pace, clock: Clock, watch?: Watch): ReadableStream<Written> {
+export function pacedBody(
+  actions: Iterator<Action>,
+  pace: TokenPace,
+  clock: Clock,
+  watch?: Watch,
+): ReadableStream<Written> {
   let over = false;
   let made = 0;
   let wake: (() => void) | null = null;
@@ -62,7 +70,7 @@ export function pacedBody(actions: Iterator<Action>, pace: Pace, clock: Clock, w
     let text = "";
     while (!over) {
       const action: Action | null = next.done ? null : next.value;
-      // Text that is ready is sent first. Any other action waits for the next pull.
+      // Text that is due is written at once. Other actions wait for the next pull.
       const due_ms = action?.kind === "write" || action?.kind === "write-bytes" ? dueOf(action) : 0;
       const isText = action?.kind === "write" && due_ms <= performance.now() && text.length < write_length_max;
       if (text !== "" && !isText) {

@@ -1,6 +1,6 @@
 /** An answer of the simulator: its choices, with their parts and tokens. */
 
-export interface Answer {
+export interface SimulatedAnswer {
   choices: Choice[];
   usage: Usage;
 }
@@ -10,7 +10,10 @@ export interface Choice {
   finish: string;
 }
 
-/** `tokens` are the pieces in which a part is generated. The head of a call (its id and name) is one more token. */
+/**
+ * A part of an answer. `tokens`: the pieces in which it is generated. The head of a call (its id and name) counts as
+ * one more token.
+ */
 export type Part =
   | { kind: "reasoning" | "text" | "refusal"; tokens: string[] }
   | { kind: "call"; id: string; name: string; tokens: string[] };
@@ -43,7 +46,7 @@ export function usageOf(choices: Choice[], prompt_tokens: number, cached: number
   };
 }
 
-/** The first parts, up to a limit of tokens. */
+/** The parts cut off after so many tokens. */
 export function capped(parts: Part[], tokens_max: number): Part[] {
   const kept: Part[] = [];
   let left = tokens_max;

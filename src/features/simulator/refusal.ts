@@ -1,5 +1,5 @@
-/** An error of the simulator, which the server writes in the form of engines. */
-export class Refusal extends Error {
+/** An error of the simulator, which its server writes in the form of engines. */
+export class SimulatorRefusal extends Error {
   constructor(
     readonly status: number,
     message: string,

@@ -1,12 +1,12 @@
 /** Reads a chat completion request as engines do: fields that are used are checked, and unknown ones are ignored. */
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 
 export interface ChatRequest {
   model: string;
   messages: Message[];
   stream: boolean;
   includeUsage: boolean;
-  /** `continuous_usage_stats` of vLLM: every chunk has the usage so far. */
+  /** `continuous_usage_stats` of vLLM: whether every chunk has the usage so far. */
   runningUsage: boolean;
   tokens_max: number;
   stops: string[];
@@ -40,13 +40,13 @@ export interface Tool {
 
 export interface ToolChoice {
   mode: "none" | "auto" | "required";
-  /** The tools that may be called; null for all. */
+  /** The names of the tools that may be called; null: all. */
   only: string[] | null;
 }
 
 type Json = Record<string, unknown>;
 
-/** Throws a Refusal (400) that names the first field that is wrong. Null counts as absent. */
+/** Reads the body. Throws a SimulatorRefusal (400) that names the first wrong field. Null counts as absent. */
 export function readRequest(body: unknown): ChatRequest {
   if (!isObject(body)) throw wrong("", "the body must be a JSON object");
   const tools = list(body, "tools").map(readTool);
@@ -188,6 +188,11 @@ function strings(value: unknown, name: string): string[] {
   throw wrong(name, "must be a string or an array of strings");
 }
 
-function wrong(param: string, what: string): Refusal {
-  return new Refusal(400, `Simulator: ${param === "" ? "" : `${param} `}${what}.`, "invalid_value", param || null);
+function wrong(param: string, what: string): SimulatorRefusal {
+  return new SimulatorRefusal(
+    400,
+    `Simulator: ${param === "" ? "" : `${param} `}${what}.`,
+    "invalid_value",
+    param || null,
+  );
 }

@@ -1,14 +1,14 @@
 /**
- * Makes a value for a JSON Schema, without search: $ref and $defs, const, enum, type, properties, required, items, prefixItems,
- * anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md lists what is ignored. A hostile schema costs a bounded
- * time, and may get a value that does not fit.
+ * Makes a value for a JSON Schema without searching: $ref and $defs, const, enum, type, properties, required, items,
+ * prefixItems, anyOf, oneOf, allOf, bounds, lengths and formats. docs/simulator.md lists the ignored keywords. A
+ * hostile schema takes a bounded time, and may get a value that does not fit.
  */
 import { isObject } from "./request.ts";
 import type { Random } from "./text.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Below this depth, only required values are made, and branches that end are chosen. */
+/** Below this depth, only required values are made, and branches that end soon are chosen. */
 const depth_ample = 4;
 const depth_max = 64;
 const steps_max = 20_000;
@@ -49,7 +49,7 @@ const types = ["object", "array", "string", "integer", "number", "boolean", "nul
 
 function typeOf(schema: Schema): string {
   const named = [schema.type].flat().filter((type) => types.includes(type as string)) as string[];
-  // The first type that is not null is chosen.
+  // The first type other than null is used.
   if (named.length > 0) return named.find((type) => type !== "null") ?? "null";
   const has = (...keywords: string[]) => keywords.some((keyword) => keyword in schema);
   if (has("properties", "required", "additionalProperties")) return "object";
@@ -71,7 +71,7 @@ function flattened(schema: unknown, root: unknown, depth: number, next: Random):
   return flat;
 }
 
-/** Both schemas in one. Where they differ, `from` overrides. */
+/** Both schemas in one. Where they differ, `from` wins. */
 function merged(into: Schema, from: unknown): Schema {
   const result: Schema = { ...into };
   for (const [keyword, theirs] of Object.entries(isObject(from) ? from : {})) {

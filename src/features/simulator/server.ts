@@ -1,7 +1,8 @@
 /**
- * The simulator is an OpenAI-compatible engine without a model. It is deterministic, says that it is a simulator, answers at a set
- * pace and fails on request (directives.ts, docs/simulator.md). Clients reach it over HTTP like any engine. It shares only the
- * parser of targets with the rest of the service, so that tests against it check the codecs independently.
+ * The simulator: an OpenAI-compatible engine without a model. It is deterministic, says that it is a simulator, answers
+ * at a set pace and fails on request (directives.ts, docs/simulator.md). Clients reach it over HTTP like any engine. It
+ * shares only the parser of request targets with the rest of the service, so that tests against it check the codecs
+ * independently.
  */
 import { targetOf } from "../../core/protocol/target.ts";
 import { type ChatOptions, chat } from "./chat.ts";
@@ -10,16 +11,16 @@ import { completions } from "./completions.ts";
 import { parseDirectives } from "./directives.ts";
 import { errorResponse } from "./errors.ts";
 import { embeddings, measured, rerank } from "./measures.ts";
-import { Refusal } from "./refusal.ts";
+import { SimulatorRefusal } from "./refusal.ts";
 import type { Watch } from "./watch.ts";
 
 export interface SimulatorOptions extends ChatOptions {
-  /** 0 for a free one. */
+  /** The port; 0: any free one. */
   port?: number;
   hostname?: string;
-  /** The required key. Without it, any key or none is accepted. */
+  /** The required key. Absent: any key, or none, is accepted. */
   key?: string;
-  /** The models that GET /v1/models lists. Others are accepted, too. */
+  /** The models in GET /v1/models. Others are accepted, too. */
   models?: string[];
   /** Makes the watch of each request, except those of /health. */
   watch?: (request: Request, path: string) => Watch;
@@ -35,7 +36,10 @@ export interface Simulator {
 
 const body_bytes_max = 128 * 1024 * 1024;
 
-/** Throws the error of Bun.serve if the port is taken, and a Refusal if a directive of the options is unknown. */
+/**
+ * Starts the simulator. Throws the error of Bun.serve if the port is taken, and a SimulatorRefusal if a directive of
+ * the options is unknown.
+ */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   parseDirectives(options.directives ?? "");
   const clock = new Clock();
@@ -47,10 +51,10 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     // Without this, Bun shares a port that is taken, and another process would get half of the requests.
     reusePort: false,
     maxRequestBodySize: body_bytes_max,
-    // The default of ten seconds would cut a stream that is silent on purpose.
+    // Bun's default of ten seconds would cut a stream that is silent on purpose.
     idleTimeout: 0,
-    fetch: (request) => answered(request, options, clock),
-    error: () => errorResponse(new Refusal(500, "Simulator: a defect of the simulator."), null),
+    fetch: (request) => respond(request, options, clock),
+    error: () => errorResponse(new SimulatorRefusal(500, "Simulator: a defect of the simulator."), null),
   });
   return {
     url: `http://${hostname}:${server.port}/v1`,
@@ -59,7 +63,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   };
 }
 
-async function answered(request: Request, options: SimulatorOptions, clock: Clock): Promise<Response> {
+async function respond(request: Request, options: SimulatorOptions, clock: Clock): Promise<Response> {
   const { path } = targetOf(request.url);
   if (path === "/health") return Response.json({ status: "ok", engine: "Sluice simulator" });
   const watch = options.watch?.(request, path);
@@ -68,8 +72,8 @@ async function answered(request: Request, options: SimulatorOptions, clock: Cloc
     response = await routed(path, request, options, clock, watch);
   } catch (error) {
     watch?.ended(request.signal.aborted ? "client-left" : "complete");
-    const defect = () => new Refusal(500, `Simulator: a defect of the simulator: ${error}`);
-    response = errorResponse(error instanceof Refusal ? error : defect(), null);
+    const defect = () => new SimulatorRefusal(500, `Simulator: a defect of the simulator: ${error}`);
+    response = errorResponse(error instanceof SimulatorRefusal ? error : defect(), null);
   }
   watch?.status(response.status);
   return response;
@@ -90,15 +94,15 @@ async function routed(
   watch: Watch | undefined,
 ): Promise<Response> {
   if (options.key !== undefined && request.headers.get("authorization") !== `Bearer ${options.key}`) {
-    throw new Refusal(401, "Simulator: this key is not the one that was set.", "invalid_api_key");
+    throw new SimulatorRefusal(401, "Simulator: this key is not the one that was set.", "invalid_api_key");
   }
   const made = answers[path];
   if (made) {
     if (request.method === "POST") return made(request, options, clock, watch);
-    throw new Refusal(405, "Simulator: this path takes POST.", "method_not_allowed");
+    throw new SimulatorRefusal(405, "Simulator: this path takes POST.", "method_not_allowed");
   }
   const body = modelsBody(path, options);
-  if (body === null) throw new Refusal(404, "Simulator: there is nothing at this path.", "unknown_url");
+  if (body === null) throw new SimulatorRefusal(404, "Simulator: there is nothing at this path.", "unknown_url");
   watch?.ended("complete");
   return Response.json(body);
 }

@@ -1,4 +1,7 @@
-/** The texts of the simulator, its tokens, and the random numbers by which the same question gets the same answer. */
+/**
+ * The texts of the simulator, their tokens, and random numbers that depend on the question, so that the same question
+ * gets the same answer.
+ */
 
 /** A source of numbers in [0, 1) that depend only on its seed. */
 export type Random = () => number;
@@ -26,12 +29,15 @@ export function tokens(text: string): string[] {
   return text.match(/ ?[\p{L}\p{M}\p{N}]{1,6}|[\s\S]/gu) ?? [];
 }
 
-/** The tokens of an input, by its length alone, so that a long prompt is cheap to count: four UTF-16 units are one token. */
+/**
+ * The number of tokens in an input, by its length alone so that a long prompt is cheap to count: one for four UTF-16
+ * units.
+ */
 export function inputTokens(text: string): number {
   return Math.ceil(text.length / 4);
 }
 
-/** The first characters of a text. Characters are never split. */
+/** The first characters of a text. A character is never split. */
 export function shortened(text: string, characters_max: number): string {
   const head = [...text.slice(0, characters_max * 2)].slice(0, characters_max).join("");
   return head.length < text.length ? `${head}…` : head;
@@ -58,7 +64,7 @@ const thoughts = [
   " It settles on an answer that a hash has already chosen.",
 ].map(tokens);
 
-/** `count` tokens of connected prose, or whole sentences of about that many. */
+/** `count` tokens of connected prose; without `exact`, whole sentences of about that many. */
 export function filler(count: number, exact: boolean, next: Random): string[] {
   return gathered(prose, count, exact, next);
 }

@@ -1,10 +1,10 @@
-/** Observes a request as it is answered. test/harness keeps a log of it. */
+/** Observes how a request is answered. test/harness keeps a log of it. */
 export interface Watch {
   body(text: string): void;
   status(status: number): void;
   /** Counts generated output tokens. A real engine would count them even after the client left. */
   tokens(count: number): void;
-  /** Called at least once; the first call counts. `cut`: the simulator broke the connection, as requested. */
+  /** Called at least once; only the first call counts. `cut`: the simulator broke the connection, as requested. */
   ended(how: Ending): void;
 }
 

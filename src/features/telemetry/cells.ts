@@ -1,11 +1,11 @@
-/** The cells of one metric, one for each set of label values, in a bounded number. */
+/** The cells of one metric: one for each set of label values, in bounded number. */
 import { type LabelBound, type MetricRow, other } from "./metric.ts";
 
 export type Labels = Record<string, string>;
 
 /**
- * A map by the values of each label inside the map of the label before, so that nothing has to be joined to find a
- * cell: a small request is counted some twenty times.
+ * Nested maps, one level for each label, so that finding a cell joins no texts: a small request is counted some twenty
+ * times.
  */
 export class Cells<Cell> {
   readonly #names: readonly string[];
@@ -35,7 +35,7 @@ export class Cells<Cell> {
     return this.#all;
   }
 
-  /** The bounded labels may have a cell already, as those of values that came too late do. */
+  /** Makes the cell of these labels. After values were replaced by `other`, it may exist already. */
   #made(labels: Labels): Cell {
     let at = this.#top as Branch<Cell>;
     for (const [index, name] of this.#names.entries()) {
@@ -56,7 +56,7 @@ export class Cells<Cell> {
 
 interface Branch<Cell> extends Map<string, Branch<Cell> | Cell> {}
 
-/** Bounds the values of each label, whatever clients send. */
+/** Limits the number of values of each label: further ones become `other`. */
 function bounding(labels: Record<string, LabelBound>): (labels: Labels) => Labels {
   const known = Object.entries(labels).map(([label, bound]) => ({
     label,

@@ -1,14 +1,14 @@
-/** The observations of one cell of a histogram. */
+/** The observations in one cell of a histogram. */
 
 import type { Exemplar, ToldValue } from "../../core/http/observer.ts";
 import type { Labels } from "./cells.ts";
 import type { MetricRow } from "./metric.ts";
 
 export class Distribution {
-  /** Ascending. */
+  /** The upper bounds of the buckets, ascending. */
   readonly #bounds: readonly number[];
   readonly #hasExemplars: boolean;
-  /** The count of each bucket, without those of the buckets before it. The last one counts values beyond all bounds. */
+  /** The count of each bucket alone (not cumulative). The last one is for values beyond all bounds. */
   readonly #counts: number[];
   readonly #exemplars: (Exemplar | undefined)[];
   #sum = 0;
@@ -30,12 +30,12 @@ export class Distribution {
       this.#exemplars[bucket] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
   }
 
-  /** The count of each bucket, without those of the buckets before it. */
+  /** The count of each bucket alone (not cumulative). */
   get counts(): readonly number[] {
     return this.#counts;
   }
 
-  /** The values of a histogram: for each bound the count of values up to it, then sum and count. */
+  /** The values as Prometheus has them: for each bound the number of observations up to it, then sum and count. */
   told(name: string, labels: Labels): ToldValue[] {
     let count = 0;
     const buckets = this.#counts.map((more, bucket) => {

@@ -5,7 +5,7 @@ import type { Bucket, Instruments } from "./registry.ts";
 export type Rates = Omit<Figures, "running" | "waiting">;
 
 /** The counters at one moment. */
-export interface Reading {
+export interface CounterReading {
   at_ms: number;
   inputTokens: number;
   outputTokens: number;
@@ -18,11 +18,11 @@ const window_ms = 30_000;
 
 export interface Flow {
   /** Adds a reading, and returns the rates until then. */
-  add(reading: Reading): Rates;
+  add(reading: CounterReading): Rates;
 }
 
 export function flow(): Flow {
-  let readings: Reading[] = [];
+  let readings: CounterReading[] = [];
   return {
     add(now) {
       // One reading that is older than the window stays, so that the readings span all of it.
@@ -33,7 +33,7 @@ export function flow(): Flow {
   };
 }
 
-function ratesBetween(first: Reading, now: Reading): Rates {
+function ratesBetween(first: CounterReading, now: CounterReading): Rates {
   const seconds = (now.at_ms - first.at_ms) / 1000;
   const rate = (name: "inputTokens" | "outputTokens" | "requests" | "failures") =>
     seconds > 0 ? (now[name] - first[name]) / seconds : 0;
@@ -48,8 +48,8 @@ function ratesBetween(first: Reading, now: Reading): Rates {
   };
 }
 
-/** The counters of a process now. */
-export function readingOf({ sum, buckets }: Pick<Instruments, "sum" | "buckets">, at_ms: number): Reading {
+/** Reads the counters of a process now. */
+export function readingOf({ sum, buckets }: Pick<Instruments, "sum" | "buckets">, at_ms: number): CounterReading {
   const output = sum("inference_tokens_total", { class: "output" });
   return {
     at_ms,

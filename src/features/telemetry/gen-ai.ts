@@ -1,6 +1,6 @@
 /**
  * The GenAI semantic conventions, as of open-telemetry/semantic-conventions-genai at commit
- * 004902b8cb70aa5ae6ca4ae07132b7daabcd3e10. Names, units and buckets are theirs.
+ * 004902b8cb70aa5ae6ca4ae07132b7daabcd3e10. Names, units and buckets are taken from there.
  */
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { StopReason } from "../../core/inference/event.ts";
@@ -16,13 +16,13 @@ const duration_s = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 
 const perToken_s = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const firstToken_s = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
-/** The providers by protocol, since nothing else is known of an engine's maker. */
+/** The provider names of engines by protocol, since nothing else is known about an engine's maker. */
 export const providers: Record<UpstreamProtocol, string> = {
   "openai-chat": "openai",
   "openai-responses": "openai",
   "anthropic-messages": "anthropic",
 };
-/** The provider for the service itself, which is not one of the known ones. */
+/** The provider name of this service, which is not a standard one. */
 const provider = "sluice";
 
 export function genAiMetrics(meter: Meter): (ended: Ended) => void {
@@ -46,8 +46,8 @@ export function genAiMetrics(meter: Meter): (ended: Ended) => void {
 }
 
 /**
- * The conventions' names of operations. They have none for ranks yet: `rerank` is what is proposed there (issue 253), and
- * what OpenTelemetry's own eBPF instrumentation says.
+ * The conventions' names of operations. They have none for ranking yet: `rerank` is proposed there (issue 253), and
+ * used by OpenTelemetry's own eBPF instrumentation.
  */
 const operationNames: Partial<Record<Operation, string>> = {
   embeddings: "embeddings",

@@ -1,4 +1,7 @@
-/** The use of organizations in the last hour. Only the largest are reported by name, so that labels stay bounded. */
+/**
+ * The usage of organizations in the last hour. Only the largest are reported by name, so that the number of labels is
+ * bounded.
+ */
 
 export interface Used {
   nanos: number;
@@ -7,13 +10,13 @@ export interface Used {
 
 export interface Largest {
   add(organizationId: string, nanos: number): void;
-  /** The largest by nanos, at most as many as may be reported by name; and all others together, as `other`. */
+  /** The largest by nanos, as many as may be reported by name, and all others together as `other`. */
   read(): (Used & { organization: string })[];
 }
 
 const slot_ms = 300_000;
 const slots_max = 12;
-/** The entries of each slot that are remembered. Beyond them, the smaller half is merged. */
+/** The most organizations that are remembered for each slot of time. Beyond it, the smaller half is merged. */
 const organizations_remembered = 4_096;
 
 interface Slot {

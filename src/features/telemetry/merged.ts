@@ -1,27 +1,27 @@
 /**
- * The metrics of a node of several workers: the reports of all workers, as one text. Counters and histograms are added,
- * gauges combined as their rows say (`across`). The counts of workers that have ended still count: a sum that fell
- * would look like a restart of the node, and all earlier counts like new ones.
+ * The metrics of a node with several workers: the reports of all workers as one text. Counters and histograms are
+ * added; gauges are combined as their rows say (`across`). The counts of workers that have ended are included: a sum
+ * that fell would look like a restart of the node, and count everything again.
  */
 
 import type { Format, Told, ToldValue } from "../../core/http/observer.ts";
 import type { Across, MetricRow } from "./metric.ts";
 import { table } from "./table.ts";
-import { textOf } from "./text.ts";
+import { metricsText } from "./text.ts";
 
-/** The metrics of a node whose workers have told theirs. */
+/** Makes the metrics of a node from those of its workers. */
 export function merger() {
   const last = new Map<number, Told[]>();
   let departed: Told[] = [];
   return {
-    /** Null: a worker did not answer, and its earlier counts still count. */
+    /** The text. `told`: the metrics of each worker; null: it did not answer, and its last known counts are used. */
     text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string> {
       for (const [worker, metrics] of told) if (metrics) last.set(worker, metrics);
       const silent = [...told].flatMap(([worker, metrics]) => (metrics ? [] : countedBy(last.get(worker) ?? [])));
       const present = [...told].flatMap(([worker, metrics]) => (metrics ?? []).map((one) => labelled(one, worker)));
-      return textOf(together([...present, ...silent, ...departed]), format);
+      return metricsText(together([...present, ...silent, ...departed]), format);
     },
-    /** A worker has ended. */
+    /** Records that a worker has ended, and keeps its counts. */
     gone(worker: number): void {
       departed = together([...departed, ...countedBy(last.get(worker) ?? [])]);
       last.delete(worker);
@@ -45,7 +45,7 @@ function labelled(metric: Told, worker: number): Told {
   return { ...metric, values };
 }
 
-/** Each metric once, and each of its sets of labels once. In the table's order. */
+/** Each metric once, with each of its sets of labels once, in the table's order. */
 function together(metrics: readonly Told[]): Told[] {
   const named = Map.groupBy(metrics, ({ name }) => name);
   return Object.keys(table).flatMap((name) => {
@@ -78,7 +78,10 @@ function merged(values: readonly ToldValue[], across: Across): ToldValue[] {
   return [...found.values()];
 }
 
-/** NaN comes from a process that does not know the value, such as that of a check that another process makes. */
+/**
+ * Combines two values. NaN comes from a process that does not know the value, such as the result of a check that
+ * another process makes.
+ */
 function put(one: number, other: number, across: Across): number {
   if (Number.isNaN(one)) return other;
   if (Number.isNaN(other)) return one;

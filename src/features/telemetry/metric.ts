@@ -1,13 +1,13 @@
 /**
- * TELEMETRY: what a node reports about itself: metrics, and traces if they are requested. Never content, and never a
- * key. This file defines what a metric is, and how many values each label may have. Pure.
+ * TELEMETRY: what a node reports about itself: metrics, and traces if they are configured. Never content, and never a
+ * key. This file defines a metric, and how many values each label may have. Pure.
  */
 
 import { faultCatalogue } from "../../core/inference/fault.ts";
 import { losses } from "../../core/protocol/codec.ts";
 import { meteredOperations } from "../../core/store/ledger.ts";
 
-/** The values of a label: those of a list, or any values up to a number. Further ones are counted as `other`. */
+/** The allowed values of a label: a list, or any values up to a number. Further ones are counted as `other`. */
 export type LabelBound = readonly string[] | number;
 
 export interface MetricRow {
@@ -17,9 +17,9 @@ export interface MetricRow {
   labels?: Record<string, LabelBound>;
   /** The bounds of a histogram, ascending. */
   buckets?: readonly number[];
-  /** The value for a node of several workers: the sum (the default), the largest, or each worker's own. */
+  /** How the values of several workers are combined: the sum (the default), the largest, or each worker's own. */
   across?: Across;
-  /** Its observations name a traced request, if the scraper understands OpenMetrics. */
+  /** Whether its observations name a traced request (exemplars), for scrapers that understand OpenMetrics. */
   hasExemplars?: boolean;
 }
 
@@ -37,19 +37,19 @@ export function boundOf(bound: LabelBound): number {
 const codes = Object.keys(faultCatalogue);
 const statuses = [...new Set(Object.values(faultCatalogue).map(({ status }) => String(status)))];
 
-/** Bounds that several metrics share. */
+/** Bounds of labels that several metrics share. */
 export const bounds = {
-  /** The paths as they are routed. */
+  /** The route of the request. */
   route: 64,
   status: [...new Set([...statuses, "101", "200", "204", "304", "499"])].sort(),
-  /** Empty: nothing failed. */
+  /** The fault's code; empty: nothing failed. */
   code: ["", ...codes],
   operation: meteredOperations,
-  /** Public ids. A catalog may have this many, and a reload may bring others. */
+  /** Public ids. The largest catalog has this many, and a reload may bring others. */
   model: 2000,
-  /** Empty if clients could read it. */
+  /** The upstream's name; empty if clients can read the metric. */
   upstream: 512,
-  /** The current addresses of names that are resolved again and again. */
+  /** The current addresses of host names that are resolved at intervals. */
   replica: 512,
   loss: losses,
   attempt: [
@@ -62,7 +62,7 @@ export const bounds = {
   store: ["postgres", "embedded", "redis"],
 } as const;
 
-/** From the time of a probe to that of the longest answers. */
+/** Buckets in seconds, from the duration of a probe to that of the longest answers. */
 export const long_s = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600] as const;
 /** Buckets for durations of milliseconds when all is well, and of seconds when it is not. */
 export const short_s = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;

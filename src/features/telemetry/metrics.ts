@@ -1,4 +1,6 @@
-/** Records events of the modules as metrics of the table (table.ts). Labels are bounded: never a key, never content. */
+/**
+ * Records events of all modules as metrics of the table (table.ts). Labels are bounded, and are never a key or content.
+ */
 
 import type { Observer } from "../../core/http/observer.ts";
 import { nanos_per_one } from "../../core/inference/money.ts";
@@ -17,55 +19,61 @@ import type { Ended } from "../../core/usage/run.ts";
 import { unchargedAttempts } from "../../core/usage/uncharged.ts";
 import { largest } from "./largest.ts";
 import { other } from "./metric.ts";
-import { type Instruments, instruments, type Reading } from "./registry.ts";
+import { type Instruments, instruments, type MetricReading } from "./registry.ts";
 import type { LabelsOf, NameOf } from "./table.ts";
 
 export interface Metrics extends Observer, StoreWatcher {
   /** A run has ended. `traceId`: that of its request, if it is traced. */
   inference(ended: Ended, traceId?: string): void;
-  /** The log of an answer is whole, and has so many bytes. */
+  /** The log of an answer is complete, with this size. */
   kept(bytes: number): void;
   /** An answer could not be kept to its end. */
   unkept(why: "size" | "store"): void;
   /** A request got the answer of an earlier one. */
   replayed(): void;
-  /** The ledger was asked for a grant. */
+  /** The ledger has answered, or not, to an admission. */
   grant(answer: "granted" | "refused" | "error", wait_ms: number): void;
   /** A batch of this many commands was sent to the ledger. */
   batch(commands: number, ms: number, isAnswered: boolean): void;
-  /** A batch got the locks of its organizations, after this time. */
+  /** A batch got the locks of its organizations, after this many milliseconds. */
   locked(ms: number): void;
   /** An attempt at an engine has ended. */
   attempt(upstream: string, outcome: AttemptKind): void;
-  /** An engine gave a reason for the end of an answer that nobody knows. */
+  /** An engine gave an unknown reason for the end of an answer. */
   unknownReason(upstream: string): void;
-  /** An engine was not sent a thing of this kind as the caller wrote it. */
+  /** A request was changed in this way for an engine. */
   partLost(upstream: string, loss: Loss): void;
-  /** An engine has sent more than the answer to a request. */
+  /** An engine sent more than the answer to a request. */
   strayed(upstream: string): void;
-  /** An engine has begun to answer, this long after it was asked. */
+  /** An engine began to answer, this many seconds after it was asked. */
   firstPart(upstream: string, seconds: number): void;
-  /** A request has waited for room at an engine. */
+  /** A request has waited for a slot at an engine. */
   waited(wait: Waited): void;
-  /** The state of the routes, read for each scrape. */
+  /** Sets the function that reads the state of the routes for each scrape. */
   routes(read: () => RouteView[]): void;
-  /** How attempts ended at the engines behind one name, read for each scrape. */
+  /** Sets the function that reads, for each scrape, how attempts ended at the engines behind one host name. */
   tallies(read: () => readonly Tally[]): void;
-  /** The current addresses of an upstream whose name is resolved again and again, read for each scrape. */
+  /**
+   * Sets the function that reads, for each scrape, the number of addresses of each upstream whose host name is resolved
+   * at intervals.
+   */
   addresses(read: () => readonly (readonly [upstream: string, addresses: number])[]): void;
-  /** The slots of this process in limits that the fleet shares, read for each scrape. */
+  /** Sets the function that reads, for each scrape, this process's slots in limits that the fleet shares. */
   shares(read: () => readonly SharedLimit[]): void;
-  /** The engines that are drained, read for each scrape. */
+  /** Sets the function that reads the drained engines for each scrape. */
   drains(read: () => readonly DrainSeen[]): void;
-  /** Such a name was resolved; null: without a problem. */
+  /** A host name was resolved; `problem` null: without a problem. */
   resolved(upstream: string, problem: Problem | null): void;
   /** Counts the settled holds of nodes that are gone. */
   recovered(requests: number): void;
   /** Counts confirmed settlements that the database no longer had. */
   receiptsLost(count: number): void;
-  /** Counts the amounts that a settlement of this node charged and could not charge: docs/design/usage.md, Settlement. */
+  /**
+   * Counts the amounts that a settlement of this node charged, and those that it could not charge:
+   * docs/design/usage.md, Settlement.
+   */
   settled(answer: SettleAnswer): void;
-  /** The function that reads the value of a metric for each scrape. */
+  /** Sets the function that reads a metric's value for each scrape. */
   read: Instruments["read"];
   revocationPropagation(seconds: number): void;
   sum: Instruments["sum"];
@@ -76,7 +84,9 @@ export interface Metrics extends Observer, StoreWatcher {
 export interface MetricsSettings {
   /** The version of the build. */
   version: string;
-  /** Whether only the operator reads them: clients must see neither the names of engines nor other organizations. */
+  /**
+   * Whether only the operator can read the metrics: clients must not see the names of engines or other organizations.
+   */
   isPrivate: boolean;
   /** The number of organizations that may be reported by name. */
   organizations_max(): number;
@@ -106,7 +116,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
       observe("http_request_duration_seconds", { route }, seconds, traceId);
     },
     inference(ended, traceId) {
-      answered({ inc, observe }, ended, traceId);
+      recordRun({ inc, observe }, ended, traceId);
       const { model, upstream, divergence, reportRejected } = ended;
       if (upstream !== null)
         for (const [of, field] of tokenClasses)
@@ -151,7 +161,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
     routes(views) {
       const each = <Name extends NameOf<"gauge">>(name: Name, of: (view: RouteView) => [LabelsOf<Name>, number]) =>
         read(name, (() =>
-          views().map((view) => of({ ...view, upstream: named(view.upstream) }))) as () => Reading<Name>);
+          views().map((view) => of({ ...view, upstream: named(view.upstream) }))) as () => MetricReading<Name>);
       each("upstream_routes", ({ model, upstream, state }) => [{ model, upstream, state }, 1]);
       each("upstream_requests_in_flight", ({ model, upstream, requests }) => [{ model, upstream }, requests]);
       each("upstream_queue_length", ({ model, upstream, waiting }) => [{ model, upstream }, waiting]);
@@ -203,7 +213,7 @@ export function prometheusMetrics({ version, isPrivate, organizations_max }: Met
   };
 }
 
-/** On the port of clients, which see no names, only the drain that has lasted longest is reported. */
+/** The drains to report. On the port of clients, which must not see names, only the one that has lasted longest. */
 function drainedSince(
   drains: readonly DrainSeen[],
   isPrivate: boolean,
@@ -219,8 +229,8 @@ function drainedSince(
   return open.length > 0 ? [[{ upstream: "", replica: "" }, Math.min(...open.map(({ since }) => since))]] : [];
 }
 
-/** Records the answer of a run that has ended. */
-function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
+/** Records a run that has ended. */
+function recordRun({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended: Ended, traceId?: string): void {
   const { operation, model, outcome, errorCode, usage, firstPart_ms, total_ms } = ended;
   inc("inference_requests_total", { operation, model, outcome, code: errorCode ?? "" });
   for (const [of, field] of tokenClasses) inc("inference_tokens_total", { model, class: of }, usage[field]);
@@ -233,7 +243,7 @@ function answered({ inc, observe }: Pick<Instruments, "inc" | "observe">, ended:
   if (perToken_s !== null) observe("inference_time_per_output_token_seconds", { model }, perToken_s);
 }
 
-/** The classes of tokens, by their label and their member of usage. */
+/** The classes of tokens: the label, and the member of usage. */
 const tokenClasses = [
   ["input", "inputTokens"],
   ["cached_input", "cachedInputTokens"],
@@ -241,7 +251,10 @@ const tokenClasses = [
   ["output", "outputTokens"],
 ] as const;
 
-/** Null if the answer was not a flow: it came whole, broke off, or has at most one token. */
+/**
+ * The seconds for each output token after the first. Null if the answer was not streamed, broke off, or has at most one
+ * token.
+ */
 export function perOutputToken_s({ stream, outcome, usage, firstPart_ms, total_ms }: Ended): number | null {
   if (!stream || outcome !== "completed" || firstPart_ms === null || usage.outputTokens < 2) return null;
   return Math.max(0, total_ms - firstPart_ms) / 1000 / (usage.outputTokens - 1);

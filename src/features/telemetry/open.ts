@@ -1,8 +1,8 @@
-/** Opens the exporters of traces and metrics. If nothing is to be sent, nothing of OpenTelemetry is loaded. */
+/** Opens the exporters of traces and metrics. OpenTelemetry is loaded only if there is something to export. */
 import type { Traces } from "../../core/usage/traces.ts";
 import type { TelemetryParts, TelemetrySettings } from "./traces.ts";
 
-/** Null if nothing is to be sent. */
+/** The exporters; null if nothing is to be exported. */
 export async function openTraces(
   settings: TelemetrySettings | null,
   parts: Omit<TelemetryParts, "settings">,

@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry: traces and metrics by OTLP over HTTP. Names are those of the GenAI conventions at the commit that
- * gen-ai.ts pins. Nothing is registered globally: two services can run in one process.
+ * OpenTelemetry: exports traces and metrics by OTLP over HTTP. Names are those of the GenAI conventions at the commit
+ * in gen-ai.ts. Nothing is registered globally: two services can run in one process.
  */
 import { ROOT_CONTEXT } from "@opentelemetry/api";
 import type { ExportResult } from "@opentelemetry/core";
@@ -25,7 +25,7 @@ import type { TelemetryParts, TelemetrySettings } from "./traces.ts";
 
 const export_ms_max = 10_000;
 const stop_ms_max = 3_000;
-/** The spans that may wait to be sent; further ones are dropped. */
+/** The most spans that may wait to be sent; further ones are dropped. */
 const spans_waiting_max = 4_096;
 
 export function openTelemetry(parts: TelemetryParts): Traces {
@@ -87,7 +87,7 @@ interface Exporter<Batch> {
   export(batch: Batch, done: (result: ExportResult) => void): void;
 }
 
-/** The SDK silently drops what a collector does not accept, which an operator should know. */
+/** An exporter that reports what a collector does not accept, because the SDK drops that silently. */
 function reporting<Batch, Kind extends Exporter<Batch>>(
   exporter: Kind & Exporter<Batch>,
   failed: (cause: unknown) => void,

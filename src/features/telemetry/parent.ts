@@ -1,8 +1,8 @@
-/** The trace that a request is part of: W3C Trace Context, as far as it can be trusted. */
+/** The trace that a request continues: W3C Trace Context, as far as it can be trusted. */
 import { type Context, createTraceState, trace } from "@opentelemetry/api";
 import { parseTraceParent } from "@opentelemetry/core";
 
-/** A longer `tracestate` need not be passed on. */
+/** The longest `tracestate` that is passed on. */
 const state_chars_max = 512;
 
 export function parentOf(headers: { get(name: string): string | null }, context: Context): Context {

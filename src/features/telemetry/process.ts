@@ -10,16 +10,16 @@ export interface ProcessWatch {
   late(ms: number): void;
 }
 
-/** `descriptors_max`: null if the system does not say. */
+/** Registers the metrics of the process. `descriptors_max`: null if the system does not tell. */
 export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_max: number | null): ProcessWatch {
-  // The runtime's own monitor would wake a process at rest more often than all else.
+  // Not the runtime's own monitor, which would wake an idle process more often than all else.
   const delay = createHistogram();
   const startedAt_s = Date.now() / 1000 - process.uptime();
   read("process_event_loop_delay_seconds", () => {
     const { mean, max } = delay;
     const p99 = delay.percentile(99);
     delay.reset();
-    // Nothing was measured since the last reading, if that was a moment ago.
+    // NaN and negative values mean that nothing was measured since the last reading.
     const seconds = (value: number) => (Number.isFinite(value) && value > 0 ? value * nanoseconds : 0);
     return [
       [{ statistic: "mean" }, seconds(mean)],
@@ -48,7 +48,7 @@ export function watchProcess({ read }: Pick<Instruments, "read">, descriptors_ma
   return { late: (ms) => delay.record(Math.max(1, Math.round(ms / 1000 / nanoseconds))) };
 }
 
-/** 0 if the system does not say (it is not Linux). */
+/** The number of open descriptors; 0 if the system does not tell (it is not Linux). */
 function openDescriptors(): number {
   try {
     return readdirSync("/proc/self/fd").length;

@@ -8,28 +8,28 @@ import { Cells } from "./cells.ts";
 import { Distribution } from "./distribution.ts";
 import type { MetricRow } from "./metric.ts";
 import { type LabelsOf, type MetricName, type NameOf, table } from "./table.ts";
-import { textOf } from "./text.ts";
+import { metricsText } from "./text.ts";
 
-/** A reading for a scrape: one value, or one for each set of labels. */
-export type Reading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;
+/** A value for a scrape: one number, or one for each set of labels. */
+export type MetricReading<Name extends MetricName> = number | Iterable<readonly [LabelsOf<Name>, number]>;
 
 export interface Instruments {
   inc<Name extends NameOf<"counter">>(name: Name, labels: LabelsOf<Name>, by?: number): void;
   /** `traceId`: that of the request, if it is traced. */
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number, traceId?: string): void;
-  /** Reads the value of a gauge, or of a counter that is counted elsewhere. */
-  read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => Reading<Name>): void;
-  /** The sum of a counter over its cells that have these labels. */
+  /** Sets the function that reads the value of a gauge, or of a counter that is counted elsewhere. */
+  read<Name extends NameOf<"gauge" | "counter">>(name: Name, read: () => MetricReading<Name>): void;
+  /** The sum of a counter over all cells with these labels. */
   sum<Name extends NameOf<"counter">>(name: Name, labels?: Partial<LabelsOf<Name>>): number;
-  /** The observations of a histogram in each of its buckets, over all its cells. */
+  /** The observations of a histogram in each of its buckets, over all cells. */
   buckets(name: NameOf<"histogram">): Bucket[];
   render(format: Format): Promise<string>;
-  /** The same as values, for a node of several workers to merge (merged.ts). */
+  /** All metrics with their values, for a node of several workers to merge (merged.ts). */
   values(): Told[];
 }
 
 export interface Bucket {
-  /** Null: beyond all other buckets. */
+  /** The upper bound of the bucket; null: it has none. */
   upTo: number | null;
   count: number;
 }
@@ -38,7 +38,7 @@ export function instruments(): Instruments {
   const rows = Object.entries<MetricRow>(table);
   const counters = new Map(rows.map(([name, row]) => [name, counts(row)]));
   const histograms = new Map(rows.map(([name, row]) => [name, new Cells(row.labels, () => new Distribution(row))]));
-  const readers = new Map<string, () => Reading<MetricName>>();
+  const readers = new Map<string, () => MetricReading<MetricName>>();
 
   function valuesOf(name: string, row: MetricRow): ToldValue[] {
     if (row.type === "histogram")
@@ -63,7 +63,7 @@ export function instruments(): Instruments {
       histograms.get(name)!.of(labels).observe(value, traceId);
     },
     read(name, read) {
-      readers.set(name, read as () => Reading<MetricName>);
+      readers.set(name, read as () => MetricReading<MetricName>);
     },
     sum(name, labels = {}) {
       const wanted = Object.entries<string>(labels as Record<string, string>);
@@ -79,7 +79,7 @@ export function instruments(): Instruments {
         count: cells.reduce((sum, { cell }) => sum + cell.counts[at]!, 0),
       }));
     },
-    render: (format) => textOf(values(), format),
+    render: (format) => metricsText(values(), format),
     values,
   };
 }
@@ -88,8 +88,8 @@ function counts({ labels }: MetricRow) {
   return new Cells(labels, () => ({ value: 0 }));
 }
 
-/** The cells of a reading now. Earlier cells, such as the hash of another configuration, are dropped. */
-function counted(row: MetricRow, reading: Reading<MetricName>) {
+/** The cells of a new reading. Cells of earlier readings, such as the hash of another configuration, are dropped. */
+function counted(row: MetricRow, reading: MetricReading<MetricName>) {
   const cells = counts(row);
   for (const [labels, value] of typeof reading === "number" ? [[{}, reading] as const] : reading)
     cells.of(labels).value += value;

@@ -1,4 +1,7 @@
-/** The spans of one request: itself, its admission, each attempt at an engine, the stream, the settlement. No content. */
+/**
+ * The spans of one request: the request, its admission, each attempt at an engine, the stream, the settlement. They
+ * have no content.
+ */
 import {
   type Attributes,
   type Context,
@@ -29,7 +32,7 @@ export class Spans implements RequestTrace {
   readonly #inside: Context;
   readonly #route: string;
   readonly #hasCallerIds: boolean;
-  /** The ids of the caller, for the spans that begin from now on. */
+  /** The caller's ids, for spans that begin from now on. */
   #callerIds: Attributes = {};
   #stream: Span | null = null;
 
@@ -88,7 +91,7 @@ export class Spans implements RequestTrace {
     return {
       headers: traceHeaders(span),
       ended: (outcome: AttemptKind, status: number | undefined, report: EngineReport) => {
-        // It may have begun before the grant, which names the team.
+        // The span may have begun before the grant, which names the team.
         span.setAttributes({ ...reportAttributes(report), ...this.#callerIds });
         span.setAttribute("sluice.attempt.outcome", outcome);
         if (status !== undefined) span.setAttribute("http.response.status_code", status);
@@ -99,7 +102,7 @@ export class Spans implements RequestTrace {
   }
 
   firstPart(): void {
-    // The answer may have begun again.
+    // The answer may have begun again, with a new span.
     this.#stream?.end();
     this.#request.addEvent("first part");
     this.#stream = this.#begin("stream");
@@ -120,7 +123,7 @@ export class Spans implements RequestTrace {
   end(status: number, code: string | undefined): void {
     this.#request.setAttribute("http.response.status_code", status);
     if (code !== undefined) this.#request.setAttribute("error.type", code);
-    // A mistake of the client is not an error of the server.
+    // A mistake of the client (4xx) is not an error of the server's span.
     if (status >= 500) this.#request.setStatus({ code: SpanStatusCode.ERROR });
     this.#request.end();
   }
@@ -141,7 +144,7 @@ function failed(span: Span, type: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** Under the names of their headers. */
+/** The client's texts under the names of their headers. */
 function headersOf({ user_agent, x_request_id, x_client_request_id }: TracedRequest["words"]) {
   return {
     ...(user_agent ? { "user_agent.original": user_agent } : {}),

@@ -1,5 +1,5 @@
 /**
- * Every metric, once. To add one, write its row into a file of table/, give it its values in metrics.ts or in
+ * All metrics. To add one, write its row into a file of table/, set its values in metrics.ts or in
  * src/node/readings.ts, and run scripts/metrics.ts, which writes the table of docs/operating.md. Tests check names,
  * labels and bounds. Pure.
  */
@@ -16,12 +16,12 @@ export type MetricName = keyof Table;
 export type NameOf<Type extends MetricRow["type"]> = {
   [Name in MetricName]: Table[Name]["type"] extends Type ? Name : never;
 }[MetricName];
-/** A value for each label of the metric; `unknown` if it has none, so that none has to be given. */
+/** The labels of a metric with their values; `unknown` for a metric without labels. */
 export type LabelsOf<Name extends MetricName> = Table[Name] extends { labels: infer Labels }
   ? Record<keyof Labels & string, string>
   : Record<never, string>;
 
-/** The table in the form of docs/operating.md. */
+/** The table as docs/operating.md shows it. */
 export function tableShown(): string {
   const head = "| metric | type | labels | what it is |\n|---|---|---|---|\n";
   const rows = Object.entries<MetricRow>(table).map(([name, { type, labels = {}, across, help }]) => {

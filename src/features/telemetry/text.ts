@@ -1,4 +1,4 @@
-/** Metrics with their values as text: in Prometheus' format, and as OpenMetrics with exemplars. */
+/** Writes metrics with their values as text: in Prometheus' format, or as OpenMetrics with exemplars. */
 
 import { Registry, type RegistryContentType } from "prom-client";
 import type { Format, Told } from "../../core/http/observer.ts";
@@ -9,13 +9,14 @@ export const contentTypes: Record<Format, string> = {
 };
 
 /**
- * prom-client writes them. Its own counters are not used (cells.ts counts), because it joins the labels at each count.
+ * The text, written by prom-client. Its counters are not used (cells.ts counts instead), because they join the labels
+ * at each count.
  */
-export function textOf(metrics: readonly Told[], format: Format): Promise<string> {
+export function metricsText(metrics: readonly Told[], format: Format): Promise<string> {
   const registry = new Registry<RegistryContentType>();
   registry.setContentType(contentTypes[format] as RegistryContentType);
   for (const metric of metrics) {
-    // prom-client adds `_total` again where OpenMetrics has it.
+    // For OpenMetrics, prom-client adds `_total` itself.
     const name =
       format === "openmetrics" && metric.type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
     const named = { ...metric, name };

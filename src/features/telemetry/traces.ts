@@ -1,16 +1,16 @@
 /** The settings of the exporters of traces and metrics. */
 export interface TelemetrySettings {
-  /** The base URL of a collector that takes OTLP over HTTP. */
+  /** The base URL of a collector that accepts OTLP over HTTP. */
   endpoint: string;
   headers: Record<string, string>;
   service_name: string;
   /** The share of requests that is traced, from 0 to 1. */
   sample_ratio: number;
-  /** Whether a caller's own decision about tracing a request is followed instead. */
+  /** Whether a caller's own decision about tracing a request overrides the ratio. */
   follow_callers: boolean;
   /** Whether spans have the ids of the organization, the key and the team of their request. */
   caller_ids: boolean;
-  /** The interval between two exports of metrics. 0: none. */
+  /** The interval between two exports of metrics; 0: none are exported. */
   metrics_ms: number;
 }
 

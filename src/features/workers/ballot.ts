@@ -1,16 +1,16 @@
 /**
- * The votes over a reload: each worker has read the new configuration and reports its objections, and either all take
- * it or none does. A worker that does not vote in time is not waited for; it will not take the configuration, and says
- * so in its log.
+ * The vote over a reload: each worker has read the new configuration and sends its objections; either all apply it or
+ * none does. A worker that does not vote in time is not waited for; it does not apply the configuration, and says so in
+ * its log.
  */
 
 export interface Ballot {
   vote(worker: number, problems: readonly string[]): void;
-  /** The worker is gone. Its replacement reads the configuration in force then. */
+  /** Removes a worker that has ended. Its replacement reads the configuration that is then in force. */
   leave(worker: number): void;
 }
 
-/** `counted` is called once. */
+/** `counted`: called once, with all objections. */
 export function ballot(voters: Iterable<number>, wait_ms: number, counted: (problems: string[]) => void): Ballot {
   const open = new Set(voters);
   const problems = new Set<string>();

@@ -10,21 +10,21 @@ import { isQuick, pauseAfter } from "./pause.ts";
 export interface Child {
   send(order: Order): void;
   kill(): void;
-  /** Its exit code, and the signal that ended it. */
+  /** Resolves with the process's exit code, and the signal that ended it. */
   ended: Promise<{ code: number; signal: string | null }>;
 }
 
 export interface Worker {
   number: number;
   child: Child;
-  /** Null if it does not accept connections yet. */
+  /** When the worker began to accept connections; null if it does not yet. */
   serving_ms: number | null;
-  /** The reason why it cannot admit requests. */
+  /** The reason why the worker cannot admit requests; null if it can. */
   problem: string | null;
-  /** Open requests, on average. */
+  /** The number of open requests, on average. */
   open: number;
   silent_s: number;
-  /** The configuration file with which it started. */
+  /** The configuration file with which the worker started; null before that. */
   file: FileRead | null;
 }
 
@@ -54,12 +54,11 @@ type End = Awaited<Child["ended"]>;
 export function crew(parts: CrewParts): Crew {
   const { workers, log, now_ms } = parts;
   const running = new Map<number, Worker>();
-  /** How many processes of each number ended at once, one after another. */
+  /** For each worker number, how many processes in a row ended soon after their start. */
   const quick = new Map<number, number>();
   const pauses = new Set<ReturnType<typeof setTimeout>>();
   /**
-   * The workers whose first attempt to start is over, and those that wait for another attempt because the last one
-   * failed.
+   * The workers whose first start was attempted, and those that wait for another attempt because the last one failed.
    */
   const tried = new Set<number>();
   const unstarted = new Set<number>();
@@ -84,14 +83,16 @@ export function crew(parts: CrewParts): Crew {
     if (isStopping) left(worker, end);
     else if (isReplaceable(worker)) replace(worker, end);
     else {
-      // It has reported its reason; the program that started the node decides what follows.
+      // Ends the node: the worker has reported the reason, and the program that started the node decides what to do.
       clearPauses();
       began.resolve(null);
       ended.resolve(codeOf(end) || 1);
     }
   }
 
-  /** A worker that was told to stop has ended. If it failed, so did the node: what it held is settled by others. */
+  /**
+   * Handles the end of a worker that was told to stop. If it failed, so did the node: other nodes settle what it held.
+   */
   function left({ number, serving_ms }: Worker, end: End): void {
     const code = serving_ms === null ? 0 : codeOf(end);
     if (code !== 0) log.event("error", "worker_lost", { worker: number, ...causeOf(end) });
@@ -99,7 +100,7 @@ export function crew(parts: CrewParts): Crew {
     if (running.size === 0) ended.resolve(exitCode);
   }
 
-  /** Reports whether a worker is replaced. It is not if none could start: the reason will not go away by itself. */
+  /** Whether a worker is replaced. Not if none could start: the reason will not go away by itself. */
   function isReplaceable({ number, serving_ms }: Worker): boolean {
     attempted(number);
     if (serving_ms === null) unstarted.add(number);
@@ -119,7 +120,7 @@ export function crew(parts: CrewParts): Crew {
     pauses.add(pause);
   }
 
-  /** Whether it serves or not, its first attempt is over. */
+  /** Records that a worker's first attempt is over, whether it serves or not. */
   function attempted(number: number): void {
     tried.add(number);
     if (url !== null && tried.size === workers) began.resolve(url);
@@ -129,7 +130,7 @@ export function crew(parts: CrewParts): Crew {
     for (const pause of pauses) clearTimeout(pause);
   }
 
-  // Starts the first one alone: it brings the schema up to date, and a reason why it cannot start is reported once.
+  // The first worker starts alone: it updates the schema, and a reason why it cannot start is reported once.
   start(1);
   return {
     serving: () => [...running.values()].filter(({ serving_ms }) => serving_ms !== null),
@@ -148,7 +149,7 @@ export function crew(parts: CrewParts): Crew {
       clearPauses();
       for (const { serving_ms, child } of running.values()) {
         if (serving_ms !== null) child.send({ order: "stop", signal });
-        // It has admitted nothing yet.
+        // A process that does not serve yet has admitted nothing.
         else child.kill();
       }
       if (running.size === 0) ended.resolve(exitCode);

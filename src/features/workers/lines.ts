@@ -1,7 +1,10 @@
-/** Joins the output of several processes into one stream of whole lines: a long write to a pipe may be cut by another's. */
+/**
+ * Joins the output of several processes into one stream of whole lines: a long write to a pipe may be interleaved with
+ * another's.
+ */
 
 const newline = 10;
-/** A line that is longer is passed on in parts. */
+/** The longest line; a longer one is passed on in parts. */
 const held_bytes_max = 256 * 1024;
 
 /** Passes on whole lines as they arrive, and the rest at the end. */

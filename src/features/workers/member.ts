@@ -1,4 +1,6 @@
-/** A worker's side of the channel: its orders, its reports, and its questions to the other workers. */
+/**
+ * A worker's side of the channel to the supervisor: its orders, its reports, and its questions to the other workers.
+ */
 
 import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
@@ -9,20 +11,20 @@ import { surplusOf } from "./surplus.ts";
 
 const sample_ms = 100;
 const samples_per_word = 10;
-/** Longer than the supervisor waits for the others. */
+/** How long a worker waits for an answer: longer than the supervisor waits for the other workers. */
 const answer_ms = 5000;
 
 /** The channel to the supervisor. */
 export interface Channel {
   send(word: Word): void;
   onOrder(take: (order: Order) => void): void;
-  /** The supervisor is gone. */
+  /** Calls `lost` if the supervisor ends. */
   onLost(lost: () => void): void;
 }
 
-/** The report of a serving process about itself. */
+/** The values that a serving process reports about itself. */
 export interface Own {
-  /** The reason why it cannot admit requests exactly; null if it can. */
+  /** The reason why the process cannot admit requests; null if it can. */
   problem(): string | null;
   openCount(): number;
   values(): Told[];
@@ -31,35 +33,35 @@ export interface Own {
 
 export interface Member {
   number: number;
-  /** The node's: all workers have the same. */
+  /** The identity of the node, the same for all workers. */
   identity: NodeIdentity;
   workers: number;
   port: number;
   operatorPort: number | null;
-  /** Whether others serve, and another one takes its place if it cannot start. */
+  /** Whether other workers serve, so that this one is replaced if it cannot start. */
   isReplaced: boolean;
-  /** The contents of sluice.yaml, now or at the last reload. */
+  /** The contents of sluice.yaml at the start or at the last reload. */
   file(): FileRead;
-  /** The metrics of all workers, for a client that asks the node. */
+  /** The metrics of all workers, for a client that asks this one. */
   metrics(format: Format): Promise<string>;
   routes(): Promise<WorkerRoute[]>;
   node(): NodeState;
   /** Whether the connection of this answer should be closed, so that its client may connect to another worker. */
-  letsGo(): boolean;
+  shedsConnection(): boolean;
   onReload(reload: () => void): void;
-  /** Proposes a new configuration: all workers take it, or none does. */
+  /** Proposes a new configuration. Resolves with the objections of all workers; none: all apply it. */
   agree(problems: readonly string[]): Promise<readonly string[]>;
   /** Starts the reports to the supervisor. */
   serving(url: string, own: Own): void;
-  /** Resolves with the reason to stop. Called again when it must not wait for its requests any longer. */
+  /** Resolves with the signal to stop. If called again, resolves when requests must not be waited for any longer. */
   stopAsked(): Promise<NodeJS.Signals>;
   isAlone(): boolean;
 }
 
 /**
- * Resolves when the supervisor has sent the configuration to start with. `signalled`: a signal to this process itself.
+ * Resolves when the supervisor has sent the configuration for the start. `signalled`: a signal to this process itself.
  */
-export async function joined(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
+export async function joinNode(number: number, channel: Channel, signalled: Promise<NodeJS.Signals>): Promise<Member> {
   const begun = Promise.withResolvers<Extract<Order, { order: "begin" }>>();
   const stopped = Promise.withResolvers<NodeJS.Signals>();
   const hurried = Promise.withResolvers<NodeJS.Signals>();
@@ -101,7 +103,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
   channel.onLost(() => {
     isAlone = true;
     for (const { resolve } of verdicts.values()) resolve(["the supervisor is gone"]);
-    // It stops without the delay for balancers: a replacement may be started, and needs the port.
+    // Stops without the delay for balancers, because a new node may be started and need the port.
     stopped.resolve("SIGINT");
   });
   void signalled.then(stopped.resolve);
@@ -127,7 +129,7 @@ export async function joined(number: number, channel: Channel, signalled: Promis
     metrics: async (format) => (await ask(format)) as string,
     routes: async () => (await ask("routes")) as WorkerRoute[],
     node: () => node,
-    letsGo() {
+    shedsConnection() {
       if (surplus === 0) return false;
       surplus -= 1;
       return true;

@@ -8,23 +8,26 @@ import type { Format, Told } from "../../core/http/observer.ts";
 import type { RouteView } from "../../core/routing/view.ts";
 import type { NodeIdentity } from "../../core/store/fleet.ts";
 
-/** The contents of sluice.yaml. Workers get the bytes that the supervisor has read, and do not read the file themselves. */
+/**
+ * The contents of sluice.yaml. The supervisor reads the file and sends the bytes to the workers, which do not read it
+ * themselves.
+ */
 export type FileRead = { bytes: Uint8Array | null } | { code: string };
 
-/** The state of the node, as the supervisor last heard. */
+/** The state of the node, as the supervisor knows it. */
 export interface NodeState {
   wanted: number;
-  /** The workers that accept connections. */
+  /** The number of workers that accept connections. */
   serving: number;
-  /** The workers that ended unexpectedly. */
+  /** The number of workers that ended unexpectedly. */
   deaths: number;
-  /** The problems that keep workers from exact admission. */
+  /** The reasons why workers cannot admit requests. */
   failing: { worker: number; problem: string }[];
-  /** Open requests of a worker that serves, on average. */
+  /** The open requests of a serving worker, on average. */
   open_mean: number;
 }
 
-/** Routes as one worker sees them: breakers, queues and connections are a process's own. */
+/** A route as one worker sees it: breakers, queues and connections belong to a process. */
 export type WorkerRoute = RouteView & { worker: number };
 
 /** Messages from the supervisor. */
@@ -35,27 +38,30 @@ export type Order =
       workers: number;
       port: number;
       operatorPort: number | null;
-      /** Whether others serve already: this one is started again if it ends. */
+      /** Whether other workers serve already, so that this one is replaced if it ends. */
       isReplaced: boolean;
       file: FileRead;
     }
   | { order: "reload"; round: number; file: FileRead }
-  /** The result of a vote over a reload: the objections of any worker. */
+  /** The result of a vote over a reload: the objections of all workers. */
   | { order: "verdict"; round: number; problems: readonly string[] }
   | { order: "tell"; question: number; what: "values" | "routes" }
   | { order: "answer"; question: number; answer: string | WorkerRoute[] }
   | { order: "know"; node: NodeState }
   | { order: "stop"; signal: NodeJS.Signals }
-  /** Stop at once, without waiting for anything. */
+  /** Stop at once, without waiting for requests. */
   | { order: "hurry" };
 
 /** Messages from a worker. */
 export type Word =
   | { word: "here" }
   | { word: "serving"; url: string }
-  /** Sent each second: a sign of life, the reason why it cannot admit, and its open requests in that second. */
+  /**
+   * Sent each second as a sign of life, with the reason why it cannot admit requests, and the number of its open
+   * requests.
+   */
   | { word: "well"; problem: string | null; open: number }
   | { word: "vote"; round: number; problems: readonly string[] }
   | { word: "told"; question: number; told: Told[] | RouteView[] }
-  /** A question on behalf of a client of the node. */
+  /** A question to all workers, for a client that asked this one. */
   | { word: "asks"; question: number; what: Format | "routes" };

@@ -5,12 +5,12 @@ const longest_ms = 30_000;
 /** A worker that has served for this long did not end because of its start. */
 const sound_ms = 10_000;
 
-/** `quick`: how many of its predecessors ended at once, one after another. */
+/** The wait in milliseconds. `quick`: how many of its predecessors in a row ended soon after their start. */
 export function pauseAfter(quick: number): number {
   return quick === 0 ? 0 : Math.min(longest_ms, first_ms * 2 ** (quick - 1));
 }
 
-/** `served_ms`: null if it never served. */
+/** Whether a worker ended soon after its start. `served_ms`: null if it never served. */
 export function isQuick(served_ms: number | null): boolean {
   return served_ms === null || served_ms < sound_ms;
 }

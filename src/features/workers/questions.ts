@@ -1,7 +1,9 @@
-/** Questions to all workers, and their answers. A worker that has not answered in time is not waited for. */
+/**
+ * Sends questions to all workers, and collects their answers. A worker that does not answer in time is not waited for.
+ */
 
 export interface Questions<Told> {
-  /** Resolves when all have answered or are gone, or the time is over. Null stands for a missing answer. */
+  /** Resolves when all have answered or ended, or the time is over. A missing answer is null. */
   ask(workers: readonly number[], send: (question: number) => void): Promise<Map<number, Told | null>>;
   told(worker: number, question: number, told: Told): void;
   gone(worker: number): void;

@@ -1,6 +1,6 @@
 /**
- * The supervisor watches the workers of a node, passes signals on, and combines their reports. It serves no request
- * itself, so that no request can end it.
+ * The supervisor watches the workers of a node, passes signals on, and combines their reports. It serves no requests
+ * itself, so that none can end it.
  */
 import type { Log } from "../../core/http/log.ts";
 import type { Format, Told } from "../../core/http/observer.ts";
@@ -14,9 +14,9 @@ import { questions } from "./questions.ts";
 const second_ms = 1000;
 const told_ms = 2000;
 const ballot_ms = 15_000;
-/** A worker that has sent nothing for this many seconds hangs: it is killed, and its requests are settled by others. */
+/** A worker that has been silent for this many seconds hangs: it is killed, and other nodes settle its requests. */
 const silence_s_max = 30;
-/** After this many seconds of silence a worker counts as not ready: clients that connect to it may have to wait. */
+/** A worker that has been silent for this many seconds counts as not ready: its clients may have to wait. */
 const silence_s_ready = 5;
 
 export interface SupervisorParts {
@@ -29,14 +29,16 @@ export interface SupervisorParts {
   start(worker: number, hear: (word: Word) => void): Child;
   log: Pick<Log, "event">;
   now_ms(): number;
-  /** Merges the metrics of the workers. */
+  /** Merges the metrics of the workers into one text. */
   metrics: Merger;
 }
 
 export interface Merger {
-  /** Merges the values of the workers. Null: a worker did not answer, and its earlier counts still count. */
+  /**
+   * The merged text. `told`: the metrics of each worker; null: it did not answer, and its last known counts are used.
+   */
   text(told: ReadonlyMap<number, Told[] | null>, format: Format): Promise<string>;
-  /** A worker has ended. */
+  /** Records that a worker has ended. */
   gone(worker: number): void;
 }
 
@@ -46,9 +48,9 @@ export interface Supervisor {
    * exit code.
    */
   began: Promise<string | null>;
-  /** All workers read the file again, and take it or leave it. */
+  /** Lets all workers read the file again, and apply it or keep the old one. */
   reload(): void;
-  /** The workers drain. Called again, they stop at once. */
+  /** Lets the workers drain. Called again, they stop at once. */
   stop(signal: NodeJS.Signals): void;
   /** The exit code of the node, when no worker is left. */
   ended: Promise<number>;
@@ -134,7 +136,7 @@ function toAll(order: Order, workers: Iterable<Worker>): void {
   for (const { child } of workers) child.send(order);
 }
 
-/** Merges the answers of all workers, for a client that asked one of them. */
+/** Asks all workers on behalf of a client that asked one of them. */
 function askingAll(merging: Merger) {
   const asked = questions<Told[] | RouteView[]>(told_ms);
   const ask = (workers: readonly Worker[], what: "values" | "routes") =>
@@ -158,7 +160,7 @@ function askingAll(merging: Merger) {
   };
 }
 
-/** The file in force, and the vote over another one: one at a time. */
+/** The file in force, and the vote over another one. There is one vote at a time. */
 function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () => Worker[]) {
   let file = readFile();
   let round = 0;
@@ -187,7 +189,7 @@ function reloads({ readFile }: Pick<SupervisorParts, "readFile">, serving: () =>
   return {
     file: () => file,
     reload: () => reload(readFile()),
-    /** It may still have been starting when the others took another file. */
+    /** A worker that was still starting during the vote may have started with the old file. */
     serves(worker: Worker) {
       if (worker.file !== file) reload(file);
     },

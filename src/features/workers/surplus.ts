@@ -1,16 +1,17 @@
 /**
- * The connections that a worker has beyond its share. The kernel assigns connections by a hash of their addresses, so a
- * few long ones may be distributed unevenly. A worker with more open requests than the others closes some connections
- * after their answers; their clients connect again, and are assigned anew. Pure.
+ * The surplus connections of a worker. The kernel assigns connections by a hash of their addresses, so a few long ones
+ * may be distributed unevenly. A worker with more open requests than the others closes some connections after their
+ * answers; their clients connect again, and are assigned anew. Pure.
  */
 
-/** Below this number of open requests, nobody waits for another. */
+/** With fewer open requests than this, no client waits for another. */
 const open_min = 8;
-/** How far above the mean a worker may be. */
+/** A worker may have this many times the mean number of open requests. */
 const tolerance = 1.1;
 
 /**
- * The connections that a worker closes in the coming second: half of its surplus, because other workers close some too.
+ * The number of connections that a worker closes in the next second: half of its surplus, because other workers close
+ * some too.
  */
 export function surplusOf(open: number, open_mean: number): number {
   if (open < open_min || open <= open_mean * tolerance) return 0;

@@ -9,13 +9,13 @@ import {
   type OwnRates,
   type RateCount,
   type RateLimits,
+  rateRefusal,
   readingsOf,
-  refusalOf,
   tightestOf,
 } from "../../core/store/rates.ts";
 
 interface Entry {
-  /** It counts until just before this instant. */
+  /** The entry counts until just before this instant. */
   end_ms: number;
   requests: number;
   tokens: number;
@@ -72,7 +72,7 @@ export function memoryRates(now_ms: () => number): OwnRates {
       });
       const tokens = Math.max(tokens_min, Math.min(request.tokens, ...places.map(tokensLeft)));
       if (!places.every((place) => hasRoom(place, tokens))) {
-        return refusalOf(
+        return rateRefusal(
           places.map((place) => countOf(place, at_ms, tokens_min)),
           subjects,
         );

@@ -1,5 +1,5 @@
 /**
- * Parts that every act of administration shares: one transaction with its audit entry, at one instant of the store's
+ * The common parts of all administrative acts: one transaction with its audit entry, at one instant of the store's
  * clock. An act that changes nothing writes nothing.
  */
 
@@ -12,19 +12,19 @@ import { decimalOf, nano_decimals } from "../../core/inference/money.ts";
 import { idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Repeat, Repeated } from "../../core/store/page.ts";
 import type { Database, Transaction } from "./database.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
-export function act<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  return plainly(db.transaction(work));
+export function transact<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  return unwrapErrors(db.transaction(work));
 }
 
-/** The instant of an act, the same for all rows that it writes. */
+/** The store's clock: one instant for all rows that an act writes. */
 export async function storeNow(tx: Pick<Transaction, "query">): Promise<Date> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");
   return row!.at;
 }
 
-export interface Act {
+export interface NewAuditEntry {
   actor: string;
   action: string;
   /** The UUID of the organization concerned; null if there is none. */
@@ -34,10 +34,10 @@ export interface Act {
 }
 
 /**
- * The last statement of a transaction: from here to its commit, no other act can be recorded. So entries are in the
- * order of their commits, without gaps, however many sessions write.
+ * Writes the audit entry, as the last statement of a transaction: until the commit, no other act can be recorded. So
+ * entries are in the order of their commits, without gaps, however many sessions write.
  */
-export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> {
+export async function appendAuditEntry(tx: Transaction, at: Date, act: NewAuditEntry): Promise<void> {
   const { action, owner, subject } = act;
   const [head] = await tx.query<{ number: number; hash: Uint8Array; address: string | null }>(
     `select number, hash, nullif(current_setting('${address_setting}', true), '') as address from audit_head for update`,
@@ -45,7 +45,7 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
   const number = head!.number + 1;
   const { address } = head!;
   const organizationId = owner === null ? null : idOf(owner, "org_");
-  // The hash covers the entry as it will be read: without what JSON does not keep.
+  // The hash is of the entry as it will be read, without what JSON does not keep.
   const [actor, kept] = [masked(act.actor), maskedDeep(act.details)];
   const entry = { number, at, actor, address, action, organizationId, subject, details: kept };
   const hash = Uint8Array.fromHex(chainedHash(head!.hash.toHex(), entry));
@@ -55,7 +55,7 @@ export async function audit(tx: Transaction, at: Date, act: Act): Promise<void> 
   await tx.drizzle.update(auditHead).set({ number, hash });
 }
 
-/** Members under the names that the audit log and the interfaces have, for the details of an entry. */
+/** The members of an object under the names of the audit log and the interfaces, for the details of an entry. */
 export const detailsOf = (of: object): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(of).map(([name, value]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value]),
@@ -63,7 +63,7 @@ export const detailsOf = (of: object): Record<string, unknown> =>
 
 const address_setting = "sluice.address";
 
-/** The same database, for acts that are requested from this address: their audit entries name it. */
+/** The same database, for acts that are requested from this address, which their audit entries name. */
 export function withAddress(db: Database, address: string | null): Database {
   if (address === null) return db;
   return {
@@ -79,7 +79,7 @@ export function withAddress(db: Database, address: string | null): Database {
 /** How long a repeat is recognised. */
 const repeat_days = 7;
 
-/** Forgets a repeat whose creation was refused: the next attempt counts as the first. */
+/** Forgets a repeat whose creation was refused, so that the next attempt counts as the first. */
 export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, actor: string): Promise<void> {
   if (!repeat) return;
   const { actor: by, keyHash } = administrationRepeat;
@@ -87,8 +87,8 @@ export async function unrepeated(tx: Transaction, repeat: Repeat | undefined, ac
 }
 
 /**
- * Records what is created under a repeat's key. If something was created already, returns it. Of two at once, the second
- * waits for the first.
+ * Records what is created under a repeat's key. If something was created under it before, returns that. Of two at once,
+ * the second waits for the first.
  */
 export async function repeated(
   tx: Transaction,
@@ -127,7 +127,9 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<NamedE
   );
   const order = query.order === "oldest" ? asc(auditEntry.number) : desc(auditEntry.number);
   const columns = { ...getTableColumns(auditEntry), ...names };
-  const rows = await plainly(db.drizzle.select(columns).from(auditEntry).where(wanted).orderBy(order).limit(limit));
+  const rows = await unwrapErrors(
+    db.drizzle.select(columns).from(auditEntry).where(wanted).orderBy(order).limit(limit),
+  );
   return rows.map(
     ({ id: _, organizationId, hash, ...rest }): NamedEntry => ({
       ...rest,
@@ -137,7 +139,7 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<NamedE
   );
 }
 
-/** The UUID at the end of a text that has this form; else null. */
+/** Selects the UUID at the end of a text of this form; else null. */
 const uuidIn = (column: SQLWrapper, form: string) =>
   sql`case when ${column} ~ ${sql.raw(`'^${form}_[0-9a-f]{32}$'`)} then right(${column}, 32)::uuid end`;
 
@@ -155,7 +157,10 @@ const names = {
     (select o.name from operator o where o.id = ${uuidIn(subject, "op")}))`,
 };
 
-/** Plans belong to no organization, so the index finds them among the few entries without one. */
+/**
+ * The condition for entries about a plan. Plans belong to no organization, so the index finds them among the few
+ * entries without one.
+ */
 const aboutPlan = (name: string) =>
   and(
     isNull(auditEntry.organizationId),
@@ -164,11 +169,11 @@ const aboutPlan = (name: string) =>
   );
 
 export async function readAuditHead(db: Database): Promise<AuditHead> {
-  const [head] = await plainly(db.drizzle.select().from(auditHead));
+  const [head] = await unwrapErrors(db.drizzle.select().from(auditHead));
   return { number: head!.number, hash: head!.hash.toHex() };
 }
 
-/** An amount in the details of an entry, in the currency of the database. */
+/** An amount in the details of an entry, in the database's currency. */
 export function amountWritten(nanos: number | null): string | null {
   return nanos === null ? null : decimalOf(nanos, nano_decimals);
 }

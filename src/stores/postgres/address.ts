@@ -7,23 +7,23 @@ import type postgres from "postgres";
 import { DatabaseError } from "./database-error.ts";
 import { type Security, securityOf } from "./tls.ts";
 
-export type Place = { host: string; port: number; label: string } | { path: string; label: string };
+export type ServerAddress = { host: string; port: number; label: string } | { path: string; label: string };
 
 export interface Address {
   /** The servers, in the order in which they are tried. */
-  places: Place[];
+  places: ServerAddress[];
   security: Security;
-  /** The user and the database, with the driver's names. */
+  /** The user and the name of the database, under the driver's names. */
   login: Pick<postgres.Options<Types>, "user" | "password" | "database" | "target_session_attrs">;
   /** Parameters of the session, such as `search_path`. */
   settings: Record<string, string>;
-  /** `host:port/name`: may be printed. */
+  /** `host:port/name`, which may be printed. */
   label: string;
 }
 type Types = Record<string, postgres.PostgresType>;
 
 const form = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
-/** Options of libpq that need nothing from this client. */
+/** Options of libpq that need no action in this client. */
 const ignored = new Set(["channel_binding", "gssencmode", "krbsrvname", "sslcompression", "keepalives", "pgbouncer"]);
 
 export function addressOf(url: string): Address {

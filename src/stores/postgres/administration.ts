@@ -1,5 +1,5 @@
 /**
- * Administration over SQL. Each act and its audit entry are one transaction, which also informs the nodes' caches: the
+ * Administration over SQL. Each act, its audit entry and the message to the nodes' caches are one transaction: the
  * message is sent with the commit, never without it.
  */
 
@@ -35,16 +35,16 @@ import { teams } from "./teams.ts";
 import { upstreamReports } from "./upstream-report.ts";
 
 export interface ActContext {
-  /** The address that the acts are requested from; null: the node itself. */
+  /** The address from which the acts are requested; null: the node itself. */
   address?: string | null;
-  /** The person who acts, if the acts may not raise what counts for that person; null: they may. */
+  /** The limits of the person who acts, which the acts must not raise; null: they may. */
   own?: OwnLimits | null;
   /**
-   * The actor is a node, which has published the plans of its file; otherwise it is a command, whose file may have
-   * other plans.
+   * Whether the acts are a node's, which has published the plans of its file. Otherwise they are a command's, whose
+   * file may have other plans.
    */
   isServed?: boolean;
-  /** Seals small secrets; null: there is no key, and they are kept as they are. */
+  /** Encrypts small secrets; null: there is no key, and they are stored in plain text. */
   sealing?: Sealing | null;
 }
 

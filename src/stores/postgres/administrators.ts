@@ -1,12 +1,15 @@
-/** Administrators of the service over SQL, and the rule that no act takes the last one away. */
+/** Administrators of the service over SQL, and the rule that no act removes the last one. */
 import type { AdministratorsOutlook } from "../../admin/store/administrators.ts";
-import { act } from "./acts.ts";
+import { transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { inForce } from "./memberships.ts";
 
 const ofService = inForce.replace("where ", "where m.organization_id is null and ");
 
-/** The newest secret of an operator has no expiry of its own, but one of an older version might. */
+/**
+ * The condition that there is an administrator who does not expire: a person, or an operator with a secret without an
+ * end. The newest secret has none, but one of an older version might.
+ */
 const lasting = `(
   exists (
     select from (${ofService}) m join person p on p.id = m.person_id
@@ -17,8 +20,9 @@ const lasting = `(
       and s.revoked_at is null and s.expires_at is null))`;
 
 /**
- * An act on a person or an operator, whose row `lock` locks: one act after the other, so that each sees what those before it
- * have left. `last_admin`: there would be no administrator any more, and nothing was changed.
+ * Carries out an act on a person or an operator, whose row `lock` locks. Such acts run one after the other, so that
+ * each sees the effects of those before. `last_admin`: there would be no administrator any more, and nothing was
+ * changed.
  */
 export async function keepingAdministrator<Row, Answer>(
   db: Database,
@@ -26,9 +30,9 @@ export async function keepingAdministrator<Row, Answer>(
   work: (tx: Transaction, row: Row) => Promise<Answer>,
 ): Promise<Answer | "last_admin"> {
   try {
-    return await act(db, async (tx) => {
+    return await transact(db, async (tx) => {
       await lockAdministrators(tx);
-      // From here on the issuer gives this row nothing that the look does not see.
+      // From here on no issuer can give this row a role that the check does not see.
       const row = await lock(tx);
       const hadOne = await isThere(tx);
       const answer = await work(tx, row);
@@ -43,7 +47,10 @@ export async function keepingAdministrator<Row, Answer>(
 
 class LastAdministrator extends Error {}
 
-/** Until the commit nobody else takes an administrator away. It is taken before any lock of a row, so that nobody waits in a ring. */
+/**
+ * Prevents others from removing an administrator until the commit. Taken before any lock of a row, so that no deadlock
+ * is possible.
+ */
 export async function lockAdministrators(tx: Pick<Transaction, "query">): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended('sluice last admin', 0))");
 }

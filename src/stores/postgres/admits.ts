@@ -3,9 +3,9 @@ import { answeredWithin, type Database } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
 /**
- * Returns null, or the reason why nothing can be admitted. It answers within `timeout_ms` and never rejects. A row
- * is written into the table into which every admission writes, and taken back: a read-only database or a full disk fails
- * that as it would fail an admission.
+ * The reason why nothing can be admitted; null: admissions work. Answers within `timeout_ms` and never rejects. A row
+ * is written into the table of admissions, and rolled back: a read-only database or a full disk fails this as it would
+ * fail an admission.
  */
 export async function whyNoAdmission(db: Database, timeout_ms: number): Promise<string | null> {
   try {

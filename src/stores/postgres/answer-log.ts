@@ -1,10 +1,10 @@
-/** Logs of answers over SQL, where there is no Redis, and on the embedded database. */
+/** Logs of answers over SQL, for nodes without Redis and for the embedded database. */
 
 import { bare } from "../../core/store/ids.ts";
 import type { AnswerLogs, Appended, LogEntry } from "../../features/responses/store/answer-log.ts";
 import type { Database } from "./database.ts";
 
-/** The most entries of one read, so that no answer is in memory whole. */
+/** The most entries of one read, so that no answer is in memory as a whole. */
 const read_max = 64;
 
 export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {
@@ -40,7 +40,7 @@ export function databaseLogs(db: Pick<Database, "query">): AnswerLogs {
 const reading = `
   select number, said, is_end from kept_answer_entry where request_id = $1 and number >= $2 order by number limit $3`;
 
-/** The entries, if they begin with this number. */
+/** The entries, if they begin with this number without a gap; else undefined. */
 function inOrder(entries: readonly (LogEntry & { number: number })[], from: number): LogEntry[] | "lost" {
   if (entries.some(({ number }, index) => number !== from + index)) return "lost";
   return entries.map(({ text, isEnd }) => ({ text, isEnd }));

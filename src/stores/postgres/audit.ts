@@ -1,7 +1,7 @@
 /**
- * Checks the books against themselves, in pieces (docs/design/metering.md, Audit). Every minute one node of the fleet
+ * Checks the ledger against itself, in pieces (docs/design/metering.md, Audit). Every minute one node of the fleet
  * reads new records and adds them to the roll-ups. Every hour it compares the windows and days that may have changed,
- * and seals those that have ended. No statement holds up others for long.
+ * and seals those that have ended. No statement blocks others for long.
  */
 import { idOf } from "../../core/store/ids.ts";
 import type { Audit, LedgerDifference, Sealed } from "../../core/store/ledger.ts";
@@ -9,24 +9,24 @@ import type { Database, Lane } from "./database.ts";
 import { onOneNode } from "./fleet.ts";
 import { sealRecords } from "./passes.ts";
 
-/** Transactions whose records one statement reads; a batch of 256 commands is one. */
+/** The transactions whose records one statement reads. A batch of 256 commands is one transaction. */
 const transactions_max = 2_000;
-/** The windows that one statement seals. */
+/** The most windows that one statement seals. */
 const seals_max = 1_000;
-/** Another node's check counts for this long. */
+/** How long the result of another node's check is used. */
 const fresh_minutes = 50;
-/** The time for reading the records of a day. */
+/** The longest time for reading the records of a day. */
 export const long_ms = 15 * 60_000;
 
-/** How long a check waits until a roll-up ends. */
+/** How long a check waits for a running roll-up. */
 const wait_ms = 15_000;
 
-/** Adds new records to the roll-ups, unless another node is doing so. */
+/** Adds new records to the roll-ups, unless another node is doing that. */
 export async function rollUp(db: Database): Promise<void> {
   await onOneNode(db, "usage_audit", readRecords);
 }
 
-export async function audit(db: Database): Promise<Audit> {
+export async function checkBooks(db: Database): Promise<Audit> {
   const differences = (await onOneNode(db, "usage_audit", (lane) => compare(db, lane), { wait_ms })) ?? [];
   const [found] = await db.query<{ differing: number; unsealed: number }>(
     "select differing, unsealed from usage_audit",
@@ -60,8 +60,7 @@ async function readRecords(lane: Lane): Promise<void> {
 }
 
 /**
- * Runs a function of the audit and returns the differences that it finds. It is a transaction of its own, which may
- * take longer than others.
+ * The differences that a SQL function of the audit finds, in a transaction of its own that may take longer than others.
  */
 export async function differencesIn(
   db: Database,
@@ -73,12 +72,12 @@ export async function differencesIn(
   return rows.map(differenceOf);
 }
 
-/** The days that a statement selects as `day`. */
+/** The days in the column `day` of a statement's rows. */
 export async function daysOf(db: Pick<Database, "query">, text: string, values: unknown[] = []): Promise<Date[]> {
   return (await db.query<{ day: Date }>(text, values)).map(({ day }) => day);
 }
 
-/** Compares the totals of the months of these days with their days, and the sum of each key with all its months. */
+/** Compares the totals of these days' months with their days, and the sum of each key with all its months. */
 export async function totalDifferences(db: Database, days: readonly Date[]): Promise<LedgerDifference[]> {
   if (days.length === 0) return [];
   const months = new Set(days.map((day) => `${day.toISOString().slice(0, 7)}-01T00:00:00Z`));

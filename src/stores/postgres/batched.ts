@@ -1,6 +1,6 @@
 /**
- * A look-up by name that answers all who ask in one turn with one look, in which each name stands once. It keeps nothing:
- * a question in a later turn is looked up anew.
+ * Makes a look-up of names that answers all questions of one turn of the event loop with one query, which has each name
+ * once. Nothing is kept: a later question is looked up anew.
  */
 export function batched<Asked, Found>(
   nameOf: (asked: Asked) => string,

@@ -12,7 +12,7 @@ import type {
 import { batched } from "./batched.ts";
 import type { Database } from "./database.ts";
 
-/** `personId` is a bare UUID. */
+/** `personId`: a bare UUID. */
 type Row = Omit<BrowserSession, "codeHash">;
 
 const columns = (table: string) =>
@@ -21,11 +21,11 @@ const columns = (table: string) =>
 
 const sessionOf = <Found extends Row>(row: Found) => ({ ...row, personId: idOf(row.personId, "per_") });
 
-/** Conditions for a session that has not ended by its age; `$1` and `$2` are its life. */
+/** SQL for a session that is not too old. `$1` and `$2`: the longest time without use, and in all. */
 export const isYoung = (idle: string, whole: string) =>
   `used_at > store_now() - ${idle}::bigint * interval '1 ms' and created_at > store_now() - ${whole}::bigint * interval '1 ms'`;
 
-/** A use is recorded at most once in this time. */
+/** The least time between two recorded uses. */
 const noted_ms = 60_000;
 
 interface Used {
@@ -52,7 +52,7 @@ interface Lookup extends SessionLife {
   kind: SessionKind;
 }
 
-/** Finds the sessions that have not ended, by their age or with their person. */
+/** The sessions that have not ended by their age or with their person. */
 async function findAll(db: Database, lookups: readonly Lookup[]): Promise<ReadonlyMap<string, KnownSession>> {
   const rows = await db.query<Omit<KnownSession, "personId"> & Row & Used>(
     `select ${columns("s")}, s.created_at as "createdAt", s.used_at as "usedAt", s.confirmed_at as "confirmedAt",
@@ -80,7 +80,7 @@ export function browserSessions(db: Database): BrowserSessions {
   const find = batched<Lookup, KnownSession>(nameOf, (lookups) => findAll(db, lookups));
   return {
     async begin({ hash, kind, personId, issuer, issuerSession, tokens, codeHash = null }) {
-      // A suspension locks the person before it ends the sessions, so that none begins behind its back.
+      // A suspension locks the person before it ends the sessions, so that none begins unnoticed.
       const rows = await db.query(
         `insert into browser_session
            (hash, kind, person_id, issuer, issuer_session, tokens, code_hash, created_at, used_at, confirmed_at)
@@ -145,7 +145,7 @@ export function browserSessions(db: Database): BrowserSessions {
 
 const all = columns("browser_session");
 
-/** The condition for sessions and sign-ins that end with a session at the issuer, or with the person. */
+/** SQL for sessions and sign-ins that end with a session at the issuer, or with the person. */
 export function endedBy(ended: EndedAtIssuer): { condition: string; values: string[] } {
   return "personId" in ended
     ? { condition: "person_id = $1", values: [bare(ended.personId, "per_")] }

@@ -1,4 +1,4 @@
-/** Limits of keys and teams, over SQL functions. */
+/** Limits of keys and teams, through SQL functions. */
 import type { Budget } from "../../core/store/budget.ts";
 import { windowKinds } from "../../core/store/ledger.ts";
 import { not_limited } from "../../core/store/over-plan.ts";
@@ -6,7 +6,10 @@ import type { PlanLimits } from "../../core/store/plan.ts";
 import { amountWritten } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 
-/** Puts a key or a team into the ledger, or a key into a team or out of it. Returns whether `sumEarlier` must follow. */
+/**
+ * Adds a key or a team to the ledger, or moves a key into a team or out of it. Returns whether `sumEarlier` must follow
+ * the commit.
+ */
 export async function setTeam(
   tx: Pick<Transaction, "query">,
   { id, owner, team }: { id: string; owner: string; team: string | null },
@@ -19,15 +22,12 @@ export async function setTeam(
   return row!.unsummed;
 }
 
-/**
- * Adds the use of a key or a team from before it was limited for the first time. It runs after the commit that limits
- * it.
- */
+/** Adds up what a key or a team used before it was first limited. Call it after the commit that limits it. */
 export async function sumEarlier(db: Database, id: string): Promise<void> {
   await db.transaction((tx) => tx.query("select usage_sum_earlier($1)", [id]), { statement_ms: sum_ms });
 }
 
-/** The same for all subjects whose sums were interrupted. */
+/** As `sumEarlier`, for all subjects whose sums were interrupted. */
 export async function sumAllEarlier(db: Database): Promise<void> {
   const left = await db.query<{ id: string }>(
     "select subject_id as id from usage_subject where counted_from is not null and summed_at is null",
@@ -35,15 +35,15 @@ export async function sumAllEarlier(db: Database): Promise<void> {
   for (const { id } of left) await sumEarlier(db, id);
 }
 
-/** A sum reads the records of a month. */
+/** The longest time of such a sum, which reads the records of a month. */
 const sum_ms = 15 * 60_000;
 
-/** Calls `sumEarlier` for each, after the commit. */
+/** Calls `sumEarlier` for each id. Call it after the commit. */
 export async function sumAll(db: Database, ids: readonly string[]): Promise<void> {
   for (const id of ids) await sumEarlier(db, id);
 }
 
-/** The limits as the audit log and the interfaces write them. */
+/** The limits under the names of the audit log and the interfaces. */
 export const limitsShown = (limits: PlanLimits) => ({
   session: limits.session,
   week: limits.week,
@@ -53,7 +53,10 @@ export const limitsShown = (limits: PlanLimits) => ({
   concurrent_requests: limits.concurrentRequests,
 });
 
-/** The limits that say something, for the details of an entry: money as decimal text, and `none` for what is not limited. */
+/**
+ * The limits that are set, for the details of an audit entry: money as decimal text, and `none` for one that is
+ * switched off.
+ */
 export function budgetShown(budget: Budget): Record<string, string | number> {
   const all = Object.entries(limitsShown(budget)).filter((one): one is [string, number] => one[1] !== null);
   const isMoney = (name: string) => windowKinds.some((kind) => kind === name);
@@ -61,5 +64,5 @@ export function budgetShown(budget: Budget): Record<string, string | number> {
   return Object.fromEntries(all.map(([name, limit]) => [name, limit === not_limited ? "none" : written(name, limit)]));
 }
 
-/** Whether the value says anything of a limit, be it that nothing limits. */
+/** Whether any limit is set, or switched off. */
 export const saysAny = (budget: Budget): boolean => Object.values(budget).some((limit) => limit !== null);

@@ -14,14 +14,14 @@ export function calibrations(db: Pick<Database, "query">): Calibrations {
       tokens: "tokens",
       deltas: "deltas",
       codeUnits: "code_units",
-      // The columns are older than what they mean.
+      // These columns have names from before their meaning changed.
       textTokens: "whole_tokens",
       textCodeUnits: "whole_code_units",
     }),
   };
 }
 
-/** `columns`: the column of each number. */
+/** One table of calibrations. `columns`: the column of each number. */
 function shelf<Name extends string>(
   db: Pick<Database, "query">,
   table: string,
@@ -33,7 +33,7 @@ function shelf<Name extends string>(
   const reading = `
     select * from (select * from ${table} order by updated_at desc, ${key} limit $1) latest
     order by updated_at, ${key}`;
-  /** Rows are written in the order of their names, so that nodes that write the same ones do not deadlock. */
+  /** Rows are written in the order of their names, so that nodes that write the same rows do not deadlock. */
   const writing = `
     insert into ${table} (${key}, ${all}, updated_at)
     select ${key}, ${all}, store_now()

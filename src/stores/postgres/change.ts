@@ -1,27 +1,27 @@
 /**
- * The one way in which a thing that is kept changes, whatever it is: in one transaction it is locked, compared with the
- * version that the caller has read, patched, given the next version, announced to the nodes, and noted in the audit log.
- * The patch sees the thing as it is under the lock, so that two changes of different members both count. Without a
- * version the caller has read nothing that could be overwritten unseen.
+ * The one way to change a stored thing of any kind: in one transaction it is locked, compared with the version that the
+ * caller has read, patched, given the next version, announced to the nodes, and recorded in the audit log. The patch
+ * gets the thing as it is under the lock, so that of two changes to different members both take effect. Without a
+ * version, the caller has read nothing that could be overwritten unnoticed.
  */
 import type { Stale, VersionedChange } from "../../core/store/change.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { announceChange } from "./revocations.ts";
 
-/** A kind of things that change. `Refused`: the states in which one of them does not. */
+/** A kind of things that can be changed. `Refused`: the reasons for which one cannot be. */
 export interface Changeable<Row extends object, Thing, Refused extends string = never> {
-  /** The row, locked until the commit; null: there is none. */
+  /** Reads the row and locks it until the commit; null: there is none. */
   lock(tx: Transaction, id: string): Promise<Row | Refused | null>;
   read(tx: Transaction, row: Row): Promise<Thing | null>;
-  /** Gives it the next version; absent: things of this kind have none. */
+  /** Sets the next version; absent: things of this kind have no versions. */
   bump?(tx: Transaction, row: Row): Promise<unknown>;
-  /** The UUID of the organization that the audit log names. */
+  /** The UUID of the organization for the audit entry. */
   owner(row: Row): string | null;
-  /** Announces the change; absent: under its ID. */
+  /** Announces the change to the nodes; absent: under the thing's id. */
   announce?(tx: Transaction, row: Row): Promise<void>;
-  /** The transaction, which may refuse the change, too; absent: that of any act (acts.ts). */
+  /** Runs the transaction, and may refuse the change as well; absent: as any act (acts.ts). */
   transaction?: Transacting<Row | Refused | null, Refused> | undefined;
 }
 
@@ -31,21 +31,24 @@ type Transacting<Locked, Refused> = <Answer>(
   work: (tx: Transaction, row: Locked) => Promise<Answer>,
 ) => Promise<Answer | Refused>;
 
-/** A change that was made, for the audit log. */
+/** A change that was made, as the audit log needs it. */
 export interface Made<Thing> {
   action: string;
   details: Record<string, unknown>;
-  /** The UUID of the organization concerned, where it is not the owner of the thing. */
+  /** The UUID of the organization concerned, if it is not the thing's owner. */
   owner?: string | null;
-  /** The secret that the thing got (revocations.ts). */
+  /** The hash of a secret that the thing got (revocations.ts). */
   secretHash?: Uint8Array;
-  /** The subjects of the ledger for which `sumEarlier` must follow the commit. */
+  /** The ledger's subjects for which `sumEarlier` must follow the commit. */
   unsummed?: readonly string[];
-  /** The thing that is gone with this change: it is answered, and there is no next version. */
+  /** The thing that this change removed, as it is returned. It has no next version. */
   gone?: Thing;
 }
 
-/** `patch` returns null if it changes nothing: then nothing is written. A text is its refusal. */
+/**
+ * Changes a thing. `patch` returns null if it changes nothing (nothing is written then), or a text, which is its
+ * refusal.
+ */
 export async function change<
   Row extends object,
   Thing,
@@ -73,7 +76,7 @@ export async function change<
       await (kind.announce?.(tx, row) ?? announceChange(tx, id, made.secretHash));
       unsummed = made.unsummed ?? [];
       const { action, details, owner = kind.owner(row) } = made;
-      await audit(tx, at, { actor, action, owner, subject: id, details });
+      await appendAuditEntry(tx, at, { actor, action, owner, subject: id, details });
       return made.gone ?? kind.read(tx, row);
     },
   );
@@ -81,7 +84,7 @@ export async function change<
   return answer;
 }
 
-/** The same, whatever version the thing has. */
+/** As `change`, whatever version the thing has. */
 export async function changeAnyVersion<
   Row extends object,
   Thing extends object,
@@ -103,5 +106,5 @@ function plainTransaction<Locked, Answer>(
   lock: (tx: Transaction) => Promise<Locked>,
   work: (tx: Transaction, row: Locked) => Promise<Answer>,
 ): Promise<Answer> {
-  return act(db, async (tx) => work(tx, await lock(tx)));
+  return transact(db, async (tx) => work(tx, await lock(tx)));
 }

@@ -14,18 +14,18 @@ import { DatabaseError, faultOf } from "./database-error.ts";
 import { dialled } from "./dial.ts";
 import { parameter, parsers } from "./values.ts";
 
-/** Statements are sent in the order of the calls. */
-export interface Connection extends Session {
-  /** Returns the name of the last command. */
+/** A connection. Statements are sent in the order of the calls. */
+export interface DatabaseConnection extends Session {
+  /** Runs a statement. Returns the name of the last command. */
   exec(text: string): Promise<string>;
-  /** The statements that wait for an answer. */
+  /** The number of statements that wait for an answer. */
   inFlight(): number;
   isLost(): boolean;
-  /** Statements from now on may take this long; null: as long as was set for the connection. */
+  /** Sets how long a statement may take from now on; null: as the connection was configured. */
   allow(statement_ms: number | null): void;
-  /** Gives the connection up, as if it were lost. */
+  /** Gives up the connection as if it were lost. */
   discard(): void;
-  /** Waits at most this long for the statements in flight. */
+  /** Closes the connection. Waits at most this long for the statements in flight. */
   end(wait_ms: number): Promise<void>;
 }
 
@@ -33,23 +33,24 @@ export interface Dialing {
   address: Address;
   connect_ms: number;
   /**
-   * The server ends a statement that takes longer. After half as long again without an answer, the connection is lost.
+   * The server ends a statement that takes longer. If there is no answer after half as long again, the connection
+   * counts as lost.
    */
   statement_ms: number;
   /** Parameters of the session. */
   settings: Record<string, string | number>;
-  /** Called once, also if the connection was never made. */
+  /** Called once when the connection is lost, also if it was never made. */
   lost?: () => void;
   notified?: (channel: string, payload: string) => void;
   watcher: StoreWatcher;
 }
 
-/** Connects with the first statement. All errors are DatabaseErrors. */
-export function connectionTo(dialing: Dialing): Connection {
+/** A connection that is made with its first statement. All errors are DatabaseErrors. */
+export function connectionTo(dialing: Dialing): DatabaseConnection {
   const { watcher } = dialing;
   const state = { isLost: false, isEnded: false, hasAnswered: false, statement_ms: dialing.statement_ms };
   watcher.opened("postgres");
-  /** How to fail each waiting statement: the driver leaves some waiting for ever when a connection is lost. */
+  /** Functions that fail the waiting statements: when a connection is lost, the driver leaves some waiting for ever. */
   const waiting = new Set<(why: unknown) => void>();
   const lose = (why: DatabaseError = lost()) => {
     if (state.isLost) return;
@@ -60,12 +61,12 @@ export function connectionTo(dialing: Dialing): Connection {
     void sql.end({ timeout: 0 });
     dialing.lost?.();
   };
-  /** The places that remain to be tried. */
+  /** The servers that have not been tried yet. */
   const places = [...dialing.address.places];
   const settings = settingsOf(dialing);
   const sql = postgres(driverOptions(dialing, settings.atStart, places, lose));
   let isSet = false;
-  /** Sent before the first statement, together with it. A session is not used without its settings. */
+  /** Sends the session's settings together with the first statement: a session is not used without them. */
   function set(): void {
     if (isSet) return;
     isSet = true;
@@ -133,8 +134,8 @@ export function connectionTo(dialing: Dialing): Connection {
   };
 }
 
-// Unless `simple` is false, the driver sends a statement without parameters unprepared. Its types do not know the
-// option.
+// Unless `simple` is false, the driver sends a statement without parameters unprepared. The option is missing in the
+// driver's types.
 const prepared: postgres.UnsafeQueryOptions = Object.assign({ prepare: true }, { simple: false });
 
 function lost(): DatabaseError {
@@ -148,25 +149,25 @@ function silent(wait_ms: number): DatabaseError {
 function failure(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
   if (error instanceof Error && "code" in error && losses.has(String(error.code))) return lost();
-  // The driver's error is not set as the cause: it carries the parameters, and logs print causes.
+  // The driver's error is not set as the cause: it contains the parameters, and logs print causes.
   if (error instanceof postgres.PostgresError) return new DatabaseError(error.message, error.code);
-  // A server may refuse our certificate after the handshake.
+  // A server may refuse the client's certificate only after the handshake.
   const isTls = error instanceof Error && "code" in error && String(error.code).startsWith("ERR_SSL_");
   return new DatabaseError(error instanceof Error ? error.message : String(error), isTls ? "tls" : "unavailable");
 }
 
-/** Codes of the driver's errors for a lost connection. Their messages name an address that the driver does not know. */
+/** The driver's error codes for a lost connection. Their messages name an address that is not the real one. */
 const losses = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "CONNECTION_ENDED"]);
 
-/** Options that the driver has and its types do not name. */
+/** Options of the driver that are missing in its types. */
 interface DriverOptions extends postgres.Options<Record<string, postgres.PostgresType>> {
   socket(): Promise<Socket>;
   onnotify?: (channel: string, payload: string) => void;
 }
 
 /**
- * Poolers accept only a few parameters at the start of a session (docs/databases.md, Poolers), so the others are set
- * afterwards. Further options of an address, `options` above all, can only be given at the start.
+ * Options that can only be given at the start of a session, `options` above all. All others are set afterwards, because
+ * poolers accept only a few at the start (docs/databases.md, Poolers).
  */
 const startOnly =
   /^(application_name|timezone|datestyle|client_encoding|standard_conforming_strings|options|replication)$/i;
@@ -174,8 +175,8 @@ const startOnly =
 function settingsOf({ address, statement_ms, settings }: Dialing) {
   const all = Object.entries({
     application_name: "sluice",
-    // Postgres would compile a statement whose cost it guesses too high, which takes a hundred times as long as to run it.
-    // It does so in every session, and for as long as a table of few rows has no statistics.
+    // Postgres would compile a statement whose cost it overestimates, which takes a hundred times as long as running
+    // it. It does so in every session, and as long as a small table has no statistics.
     jit: "off",
     ...address.settings,
     TimeZone: "UTC",
@@ -198,7 +199,7 @@ function driverOptions(
 ): DriverOptions {
   return {
     ...address.login,
-    // The sockets that it gets are encrypted already.
+    // The sockets that the driver gets are encrypted already.
     ssl: false,
     max: 1,
     max_lifetime: null,
@@ -209,8 +210,8 @@ function driverOptions(
     onclose: () => lose(),
     types,
     connection,
-    // The driver only counts these. It requests another socket if a server was not of the kind in
-    // `target_session_attrs`, and to reconnect; then no place is left.
+    // The driver only counts the hosts, and calls `socket` once more for each server that is not of the kind in
+    // `target_session_attrs`. It also calls it to reconnect, which fails, because no server is left to try.
     host: places.map(() => "place").join(),
     async socket() {
       try {
@@ -223,7 +224,7 @@ function driverOptions(
   };
 }
 
-/** Our own parser for every type, so that parameters are sent as they are and the driver guesses nothing. */
+/** Our own parser for every type, so that parameters are sent unchanged and the driver guesses nothing. */
 const types: Record<string, postgres.PostgresType> = Object.fromEntries(
   [...parsers].map(([type, parse]) => [`type_${type}`, { to: type, from: [type], serialize: String, parse }]),
 );

@@ -1,7 +1,7 @@
 /**
- * A CREDENTIAL: a secret that is kept as its hash, of a key or of an operator, through rotation and revocation. Both are the
- * same here but for the table of the secrets and the word of the audit log; which port takes which is for the look-ups to
- * say (directory.ts, operators.ts).
+ * A CREDENTIAL: a secret of a key or of an operator, stored as its hash, with rotation and revocation. For both kinds
+ * the code is the same except for the table of the secrets and the word in the audit log. Which port accepts which kind
+ * is decided by the look-ups (directory.ts, operators.ts).
  */
 import type { Revocation, Rotation } from "../../admin/store/credential.ts";
 import type { NewSecret } from "../../core/store/directory.ts";
@@ -14,10 +14,10 @@ interface Owner {
   revokedAt: Date | null;
 }
 
-/** The part of a secret that the audit log shows. */
+/** The part of a secret that the audit log may show. */
 export const masked = ({ prefix, suffix }: NewSecret): string => `${prefix}…${suffix}`;
 
-/** `end`: revokes the owner, whole. */
+/** The operations on credentials of one kind. `end`: revokes the whole owner. */
 export function credentialsOf<Row extends Owner>(
   word: "key" | "operator",
   secrets: Secrets,

@@ -4,9 +4,9 @@ export class DatabaseError extends Error {
   constructor(
     message: string,
     /**
-     * A SQLSTATE such as `23505`, or one of ours: `unavailable` (no connection, or it was lost), `silent` (no answer in
-     * time), `tls` (it is not encrypted as the address asks, or one side does not trust the other), `address` (that of
-     * the database is malformed), `in_use` (another process holds the data folder).
+     * A SQLSTATE such as `23505`, or one of our own codes: `unavailable` (no connection, or it was lost), `silent` (no
+     * answer in time), `tls` (not encrypted as the address asks, or one side does not trust the other), `address` (the
+     * address is malformed), `in_use` (another process has the data folder open).
      */
     readonly code: string,
     options?: { cause?: unknown },
@@ -15,15 +15,15 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Whose fault it is: the connection's, or the statement's. */
+/** Which part failed: the connection or the statement. */
 export function faultOf(error: unknown): "connection" | "statement" {
   const isAway = error instanceof DatabaseError && ["unavailable", "silent", "tls"].includes(error.code);
   return isAway ? "connection" : "statement";
 }
 
 /**
- * Why a database cannot be used now although the same attempt may succeed later, as a predicate without addresses. Null:
- * somebody has to change the address, the database or this build first.
+ * The reason why the database cannot be used now, if the same attempt may succeed later: a predicate without addresses.
+ * Null: a person has to change the address, the database or this build first.
  */
 export function whyAway(error: unknown): string | null {
   return (error instanceof DatabaseError && passing.get(error.code)) || null;
@@ -36,6 +36,6 @@ const passing = new Map([
   ["57P01", "is stopping"],
   ["57P02", "is restarting"],
   ["57P03", "is starting or stopping"],
-  // PgBouncer says this of a server that it cannot reach, among others.
+  // PgBouncer's code for a server that it cannot reach, among other errors.
   ["08P01", "cannot be reached by its pooler"],
 ]);

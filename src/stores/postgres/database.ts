@@ -1,7 +1,7 @@
 /**
  * POSTGRES: Directory, Administration and Ledger over one SQL. This file has the common part of its two drivers:
- * `server.ts` (postgres.js with a server) and `embedded.ts` (PGlite in a data folder). Nothing else differs between
- * them: parameters and values have the form that `values.ts` describes.
+ * `server.ts` (postgres.js with a server) and `embedded.ts` (PGlite in a data folder), which behave alike: parameters
+ * and values have the form that `values.ts` describes.
  */
 import type { PgDatabase } from "drizzle-orm/pg-core";
 import { drizzle, type PgRemoteDatabase } from "drizzle-orm/pg-proxy";
@@ -11,24 +11,24 @@ import { within } from "../../core/time/deadline.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type ResultKind = PgRemoteDatabase extends PgDatabase<infer Kind> ? Kind : never;
-/** Drizzle, typed on db/schema.ts. Its own `transaction` is not available: use the database's. */
+/** Drizzle, typed by db/schema.ts. Its own `transaction` is not available: use the database's. */
 export type Drizzle = PgDatabase<ResultKind, typeof schema>;
 
-/** Methods of the whole database and of a transaction alike. */
+/** The methods that a database and a transaction have in common. */
 export interface Transaction {
   kind: "postgres" | "pglite";
-  /** One statement, prepared once per connection, pipelined; rows with values as `values.ts` says. */
+  /** Runs one statement, prepared once for each connection and pipelined. Values of rows: see `values.ts`. */
   query<Row>(text: string, params?: readonly unknown[]): Promise<Row[]>;
-  /** Several statements, no parameters, no rows; one implicit transaction. */
+  /** Runs several statements in one implicit transaction, without parameters or rows. */
   exec(sql: string): Promise<void>;
   /**
-   * Inside a transaction: a savepoint. Rolls back if `work` throws, and throws the same. `statement_ms`: how long a
-   * statement in it may take, if that is more than usual; PGlite sets no limit.
+   * Runs `work` in a transaction; inside one, in a savepoint. Rolls back if `work` throws, and throws the same.
+   * `statement_ms`: how long a statement may take, if that is more than usual; PGlite sets no limit.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
   /**
-   * Inside a transaction it is sent by the commit. `channel`: lower-case letters and `_`. Payload: less than 8,000
-   * bytes.
+   * Sends a message to listeners; inside a transaction, with the commit. `channel`: lower-case letters and `_`.
+   * Payload: less than 8,000 bytes.
    */
   notify(channel: string, payload: string): Promise<void>;
   drizzle: Drizzle;
@@ -36,23 +36,23 @@ export interface Transaction {
 
 export interface Database extends Transaction {
   /**
-   * A connection of its own, on which queries are sent in the order of the calls, each its own transaction, without
-   * waiting for each other. `settings` hold for this connection (`{ plan_cache_mode: "force_generic_plan" }`); on PGlite,
-   * which has one connection, for the whole database.
+   * Opens a connection of its own, on which queries are sent in the order of the calls, each its own transaction,
+   * without waiting for each other. `settings` apply to this connection (`{ plan_cache_mode: "force_generic_plan" }`);
+   * on PGlite, which has one connection, to the whole database.
    */
   lane(settings?: Record<string, string>): Promise<Lane>;
   /**
    * Calls `onMessage` for each payload, and `onConnect` whenever listening begins: at once, and after a lost
-   * connection, when messages may have been missed. Returns how to stop.
+   * connection, when messages may have been missed. Resolves with a function that stops this.
    */
   listen(channel: string, onMessage: (payload: string) => void, onConnect?: () => void): Promise<() => Promise<void>>;
   /** Rejects unless the database answers in time. */
   ping(timeout_ms: number): Promise<void>;
-  /** Reports each statement and connection to this watcher from now on, instead of the earlier one. */
+  /** Reports each statement and connection to this watcher from now on, in place of the earlier one. */
   watch(watcher: StoreWatcher): void;
-  /** The current use of its connections. */
+  /** How many of the database's connections are used now. */
   inUse(): ConnectionsInUse;
-  /** Lets running queries end, for a few seconds at most. */
+  /** Closes the database, after waiting a few seconds at most for running queries. */
   close(): Promise<void>;
 }
 
@@ -61,15 +61,15 @@ export interface Lane {
   close(): Promise<void>;
 }
 
-/** One session of either driver. Errors are DatabaseErrors. */
+/** One session of either driver. All errors are DatabaseErrors. */
 export interface Session {
-  /** Rows as objects, or as arrays of values in the order of the columns. */
+  /** Runs a statement. The rows are objects, or arrays of values in the order of the columns. */
   run(text: string, params: readonly unknown[], form: "objects" | "arrays"): Promise<unknown[]>;
-  /** Several statements without parameters. */
+  /** Runs several statements without parameters. */
   exec(text: string): Promise<unknown>;
 }
 
-/** The methods of a session, except for transactions. */
+/** The methods of a session without transactions. */
 export function statementsOn(kind: Transaction["kind"], session: Session): Omit<Transaction, "transaction"> {
   const query = async <Row>(text: string, params: readonly unknown[] = []) =>
     (await session.run(text, params, "objects")) as Row[];
@@ -91,7 +91,10 @@ export function statementsOn(kind: Transaction["kind"], session: Session): Omit<
   };
 }
 
-/** Runs `work` on a session with an open transaction. Once it has ended, no further statement of it is sent. */
+/**
+ * Runs `work` in the open transaction of a session. Once the transaction has ended, no further statement of `work` is
+ * sent.
+ */
 export async function inTransaction<T>(
   kind: Transaction["kind"],
   session: Session,
@@ -126,7 +129,7 @@ export async function inTransaction<T>(
   }
 }
 
-/** Returns `promise`, or throws a DatabaseError `silent` after this time. The work itself goes on. */
+/** The result of `promise`; throws a DatabaseError `silent` after this time. The work itself is not stopped. */
 export function answeredWithin<T>(promise: Promise<T>, timeout_ms: number, what: string): Promise<T> {
   return within(promise, timeout_ms, what, (message) => new DatabaseError(message, "silent"));
 }

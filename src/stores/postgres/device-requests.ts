@@ -1,4 +1,4 @@
-/** Devices that wait for an approval, over SQL. A decision is made once and answered once, however many requests race. */
+/** Devices that wait for approval, over SQL. A decision is made once and returned once, however many requests race. */
 
 import { bare, idOf } from "../../core/store/ids.ts";
 import type {
@@ -7,12 +7,12 @@ import type {
   DeviceRequests,
   PendingDevice,
 } from "../../features/identity/store/device-requests.ts";
-import { act } from "./acts.ts";
+import { transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 
 const waits = "decision is null and expires_at > store_now()";
 
-/** The time that is added to the interval of a device that asked too soon (RFC 8628, 3.5). */
+/** Added to the polling interval of a device that asked too soon (RFC 8628, 3.5). */
 const slower_s = 5;
 
 export function deviceRequests(db: Database): DeviceRequests {
@@ -51,7 +51,7 @@ export function deviceRequests(db: Database): DeviceRequests {
 
     deny: (userHash) => decided("decision = 'denied'", [userHash]),
 
-    poll: (deviceHash) => act(db, (tx) => poll(tx, deviceHash)),
+    poll: (deviceHash) => transact(db, (tx) => poll(tx, deviceHash)),
 
     async forget() {
       const rows = await db.query(

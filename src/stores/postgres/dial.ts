@@ -1,17 +1,17 @@
-/** Sockets to Postgres: to the first place that accepts one, encrypted as the address says. */
+/** Opens sockets to Postgres: to the first server that accepts one, encrypted as the address says. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { within } from "../../core/time/deadline.ts";
-import type { Address, Place } from "./address.ts";
+import type { Address, ServerAddress } from "./address.ts";
 import { DatabaseError } from "./database-error.ts";
-import { Lost, type Security, secured } from "./tls.ts";
+import { LostConnection, type Security, secured } from "./tls.ts";
 
 /**
- * Opens a socket to the first place that accepts one. It and those before it are removed from the list. Throws
+ * Opens a socket to the first server that accepts one, and removes it and those before it from the list. Throws
  * DatabaseError.
  */
 export async function dialled(
-  places: Place[],
+  places: ServerAddress[],
   { security }: Pick<Address, "security">,
   connect_ms: number,
 ): Promise<Socket> {
@@ -26,14 +26,14 @@ export async function dialled(
   throw failed;
 }
 
-function unreached({ label }: Place, { code = "", message }: NodeJS.ErrnoException): DatabaseError {
+function unreached({ label }: ServerAddress, { code = "", message }: NodeJS.ErrnoException): DatabaseError {
   const why = code ? `${label} ${reasons[code] ?? `cannot be reached (${code})`}` : message;
   return new DatabaseError(why, "unavailable");
 }
 
-async function socketTo(place: Place, security: Security, connect_ms: number): Promise<Socket> {
+async function socketTo(place: ServerAddress, security: Security, connect_ms: number): Promise<Socket> {
   const plain = await opened(place, connect_ms);
-  // A socket of this machine is never encrypted.
+  // A Unix socket is never encrypted.
   if ("path" in place) return plain;
   let isSilent = false;
   const late = (message: string) => {
@@ -48,12 +48,12 @@ async function socketTo(place: Place, security: Security, connect_ms: number): P
     if (security.mode === "prefer" || security.mode === "allow") return opened(place, connect_ms);
     throw new DatabaseError(
       `${place.label} ${(error as Error).message}`,
-      error instanceof Lost ? "unavailable" : "tls",
+      error instanceof LostConnection ? "unavailable" : "tls",
     );
   }
 }
 
-async function opened(place: Place, connect_ms: number): Promise<Socket> {
+async function opened(place: ServerAddress, connect_ms: number): Promise<Socket> {
   const socket = connect("path" in place ? place : { ...place, noDelay: true });
   try {
     await within(once(socket, "connect"), connect_ms, place.label);

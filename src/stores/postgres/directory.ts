@@ -18,7 +18,7 @@ import type { RateLimits, RateSubject } from "../../core/store/rates.ts";
 import { modelLimitsPrefix, standingSubjects } from "../../core/store/standing.ts";
 import type { Database } from "./database.ts";
 import { secretEnds } from "./key-life.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
 const ofTeam = alias(usageSubject, "of_team");
 const ofMember = alias(usageSubject, "of_member");
@@ -26,8 +26,9 @@ const byHand = alias(membership, "by_hand");
 const byRule = alias(membership, "by_rule");
 
 /**
- * The door of the service's port: a key has secrets of the form `slk_`, a sign-in access tokens, `slt_`, and the key of
- * identity tokens these or the secret that no text has. A row of another form or kind is none.
+ * Which secrets the service's port accepts: of a key those of the form `slk_`; of a sign-in access tokens, `slt_`; of
+ * the key of identity tokens access tokens, or the secret that is the hash of no text. Rows of other forms or kinds are
+ * ignored.
  */
 const isForService = sql`case ${apiKey.kind}
   when 'key' then left(${keySecret.prefix}, 4) = 'slk_'
@@ -94,7 +95,7 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
 
   return {
     async credential(keyHash) {
-      const [row] = await plainly(find.execute({ hash: keyHash }));
+      const [row] = await unwrapErrors(find.execute({ hash: keyHash }));
       if (!row) return null;
       const { key, secret, ends, readAt, hand, rule } = row;
       const { scopes, models } = hand?.scopes ? hand : (rule ?? { scopes: null, models: null });
@@ -131,7 +132,10 @@ export function directory(db: Pick<Database, "drizzle" | "query">): Directory {
   };
 }
 
-/** The condition for the membership of the key's person in the key's organization. One by hand counts before one by a rule. */
+/**
+ * SQL for the membership of the key's person in the key's organization. One that was given by hand takes precedence
+ * over one by a rule.
+ */
 const isRight = (table: typeof byHand | typeof byRule, source: "hand" | "rule") =>
   and(
     eq(table.personId, apiKey.personId),
@@ -150,7 +154,10 @@ const ratesIn = (table: typeof usageSubject | typeof ofTeam | typeof ofMember) =
 
 type Rate = "requestsPerMinute" | "tokensPerMinute";
 
-/** The raise in force of a limit; null: there is none. Without a raise in the organization, no row is looked up. */
+/**
+ * SQL for the raise of a limit that is in force; null: there is none. If the organization has no raises, no row is
+ * looked up.
+ */
 const raiseOf = (subject: SQLWrapper, rate: Rate) =>
   sql<number | null>`case when ${organization.raisedUntil} > store_now() then (
     select ${limitValue[rate]} from ${limitValue}
@@ -160,12 +167,12 @@ const raiseOf = (subject: SQLWrapper, rate: Rate) =>
 const raised = (limit: SQLWrapper, subject: SQLWrapper, rate: Rate) =>
   sql<number | null>`usage_raised(${limit}, ${raiseOf(subject, rate)})`.mapWith(limitValue[rate]);
 
-/** An organization's own limits of a minute, the last two of `limit_array`. */
+/** An organization's own limits per minute, which are the last two of `limit_array`. */
 function ownRatesOf(ownLimits: (number | null)[] | null): RateLimits {
   return { requestsPerMinute: ownLimits?.[4] ?? null, tokensPerMinute: ownLimits?.[5] ?? null };
 }
 
-/** Limits for models, of all in whom the key counts; null where the organization has none. */
+/** SQL for the limits for models of all subjects of the key; null if the organization has none. */
 const ratesForModels = sql<StoredModelRates[] | null>`case when ${organization.hasModels} then (
   select json_agg(json_build_object('id', m.subject_id, 'models', m.models, 'limitedBy', case m.parent_id
       when ${apiKey.id} then 'key' when ${usageSubject.memberId} then 'person' when ${usageSubject.teamId} then 'team'
@@ -185,7 +192,7 @@ function rateForModels({ id, limitedBy, models, requestsPerMinute, tokensPerMinu
   return { limitedBy, models, id: idOf(id, modelLimitsPrefix), limits: { requestsPerMinute, tokensPerMinute } };
 }
 
-/** The rate limits of a subject as a list; empty if it has none. */
+/** The rate limits of a subject as a list, which is empty if it has none. */
 function ratesOf(
   limitedBy: RateSubject["limitedBy"],
   row: { id: string | null; requestsPerMinute: number | null; tokensPerMinute: number | null } | null,
@@ -204,5 +211,5 @@ const touchingAll = `
   ) as used
   where api_key.id = used.id`;
 
-/** Nodes write the same keys at the same moment: the second one skips the row, and nobody waits. */
+/** Nodes write the same keys at the same moment: the second one skips a locked row, and nobody waits. */
 const touching = touchingAll.replace("of api_key", "of api_key skip locked");

@@ -1,8 +1,8 @@
-/** Drained engines, over SQL. */
+/** Drained engines over SQL. */
 import { and, eq } from "drizzle-orm";
 import { drainedEngine } from "../../../db/schema.ts";
 import type { Drain, DrainAdministration, DrainStore } from "../../core/store/drain.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import type { Database } from "./database.ts";
 
 const channel = "drains_changed";
@@ -30,7 +30,7 @@ export function drainAdministration(db: Database): DrainAdministration {
     listDrains: () => listDrains(db),
 
     drain: ({ upstream, replica }, until, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const at = await storeNow(tx);
         if (until && until <= at) return "past" as const;
         const row = { upstream, replica: replica ?? "", drainedAt: at, until, actor };
@@ -41,12 +41,12 @@ export function drainAdministration(db: Database): DrainAdministration {
           .onConflictDoUpdate({ target: [drainedEngine.upstream, drainedEngine.replica], set: changes });
         await tx.notify(channel, "");
         const details = { replica, until: until?.toISOString() ?? null };
-        await audit(tx, at, { actor, action: "upstream.drain", owner: null, subject: upstream, details });
+        await appendAuditEntry(tx, at, { actor, action: "upstream.drain", owner: null, subject: upstream, details });
         return drainOf(row);
       }),
 
     resume: ({ upstream, replica }, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const at = await storeNow(tx);
         const ofReplica = replica === null ? undefined : eq(drainedEngine.replica, replica);
         const gone = await tx.drizzle
@@ -57,7 +57,7 @@ export function drainAdministration(db: Database): DrainAdministration {
         if (ended.length === 0) return [];
         await tx.notify(channel, "");
         const details = { replica, drained_at: ended.map(({ drainedAt }) => drainedAt.toISOString()) };
-        await audit(tx, at, { actor, action: "upstream.resume", owner: null, subject: upstream, details });
+        await appendAuditEntry(tx, at, { actor, action: "upstream.resume", owner: null, subject: upstream, details });
         return ended;
       }),
   };

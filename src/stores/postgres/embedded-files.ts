@@ -2,7 +2,7 @@
  * The files of the embedded database, below its data folder:
  *
  *   database/           Postgres's files
- *   database.partial/   a first start in progress; renamed when it is whole, thrown away when it was cut short
+ *   database.partial/   a first start in progress; renamed when complete, deleted if it was cut short
  */
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +10,7 @@ import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseError } from "./database-error.ts";
 import { type Engine, initialise } from "./engine.ts";
 
-/**
- * Opens the database in `folder`. If it does not exist, it is made, from the seed if that is allowed and there is one.
- */
+/** Opens the database in `folder`. If there is none, creates one, from the seed if that is allowed and there is one. */
 export async function openFiles(engine: Engine, folder: string, maySeed: boolean): Promise<PGlite> {
   const files = join(folder, "database");
   const partial = `${files}.partial`;
@@ -28,7 +26,7 @@ export async function openFiles(engine: Engine, folder: string, maySeed: boolean
   return engine.open(files);
 }
 
-/** The seed comes with all migrations, which an existing database does not need here. */
+/** Imported only here: the seed brings all migrations, which are not needed to open an existing database. */
 async function isSeeded(engine: Engine, partial: string): Promise<boolean> {
   const { unpackSeed } = await import("./seed.ts");
   return unpackSeed(engine, partial);

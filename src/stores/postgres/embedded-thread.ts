@@ -1,4 +1,6 @@
-/** The interface to the thread of the embedded database: questions are sent to it, and answers come back by number. */
+/**
+ * The interface to the thread of the embedded database, which is sent questions and returns answers by their numbers.
+ */
 import { together } from "../../core/time/turns.ts";
 import type { Session } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
@@ -13,22 +15,22 @@ type Work =
   | ({ ask: "run" } & Statement)
   | { ask: "exec"; text: string }
   | { ask: "close" };
-export type Question = Work & { number: number };
+export type ThreadQuestion = Work & { number: number };
 
-/** `code` is a SQLSTATE, or one of DatabaseError's. */
+/** A failed question. `code`: a SQLSTATE, or one of DatabaseError's. */
 export interface Failure {
   message: string;
   code: string;
 }
-export type Answer =
+export type ThreadMessage =
   | { number: number; value: unknown }
   | { number: number; failure: Failure }
-  /** A notification, which is no answer to a question. */
+  /** A notification, which answers no question. */
   | { channel: string; payload: string };
 
-/** Errors are DatabaseErrors; XX000 and others of its class are failures of the engine itself. */
+/** The thread. Errors are DatabaseErrors; those of class XX are failures of the engine itself. */
 export interface DatabaseThread extends Pick<Session, "exec"> {
-  /** Opens the files in a data folder. It must be the first question. */
+  /** Opens the files in a data folder. It must be the first call. */
   open(folder: string, maySeed: boolean): Promise<unknown>;
   run(text: string, params: (string | null)[], form: "objects" | "arrays"): Promise<unknown[]>;
   onNotification(notified: (channel: string, payload: string) => void): void;
@@ -41,7 +43,7 @@ interface Waiting {
   reject(error: DatabaseError): void;
 }
 
-/** The thread loads its engine at once. Until it is asked to open a folder, it keeps no process alive. */
+/** Starts the thread, which loads its engine at once. Until it is asked to open a folder, it keeps no process alive. */
 export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
   const worker = startWorker(isCompiled);
   worker.unref();
@@ -56,30 +58,30 @@ export function startDatabaseThread(isCompiled: boolean): DatabaseThread {
     if (waiting.size === 0) worker.unref();
     how(one);
   }
-  function take(data: Answer): void {
+  function take(data: ThreadMessage): void {
     if ("channel" in data) notify(data.channel, data.payload);
     else if ("failure" in data) {
       settle(data.number, (one) => one.reject(new DatabaseError(data.failure.message, data.failure.code)));
     } else settle(data.number, (one) => one.resolve(data.value));
   }
   // All answers of a turn are delivered together, in a turn of their own. While the runtime delivers one message it
-  // delivers no other, and code that gets an answer may wait for the next one in a loop of its own, as
-  // `expect().rejects` of its test runner does.
+  // delivers no other, and the code that gets an answer may run a loop of its own until the next arrives, as
+  // `expect().rejects` of Bun's test runner does.
   const soon = together();
-  worker.onmessage = ({ data }: MessageEvent<Answer>) => soon(() => take(data));
+  worker.onmessage = ({ data }: MessageEvent<ThreadMessage>) => soon(() => take(data));
   const lost = (why: string) => {
     for (const number of [...waiting.keys()]) settle(number, (one) => one.reject(new DatabaseError(why, "XX000")));
   };
   worker.onerror = ({ message }) => lost(`its thread failed: ${message}`);
   worker.addEventListener("close", () => lost("its thread has ended"));
 
-  /** It is sent at once. The process stays alive while an answer is awaited. */
+  /** Sends a question at once. The process stays alive while an answer is awaited. */
   function ask(work: Work): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const number = questions++;
     if (waiting.size === 0) worker.ref();
     waiting.set(number, { resolve, reject });
-    worker.postMessage({ ...work, number } satisfies Question);
+    worker.postMessage({ ...work, number } satisfies ThreadQuestion);
     return promise;
   }
 

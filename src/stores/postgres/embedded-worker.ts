@@ -1,29 +1,29 @@
 /**
  * The worker of the embedded database. PGlite works synchronously, for milliseconds and sometimes for hundreds of them,
  * so it has a thread of its own: streams depend on the event loop, which must not wait for it. Questions are answered
- * one after another, in their order. This is an entry point (scripts/build.ts).
+ * one by one, in order. This is an entry point (scripts/build.ts).
  */
 import { fullGC } from "bun:jsc";
 import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseError } from "./database-error.ts";
 import { openFiles } from "./embedded-files.ts";
-import type { Answer, Failure, Question, Statement } from "./embedded-thread.ts";
+import type { Failure, Statement, ThreadMessage, ThreadQuestion } from "./embedded-thread.ts";
 import { loadEngine } from "./engine.ts";
 import { parsers } from "./values.ts";
 
 declare const self: {
-  onmessage: ((event: { data: Question }) => void) | null;
-  postMessage(answer: Answer): void;
+  onmessage: ((event: { data: ThreadQuestion }) => void) | null;
+  postMessage(answer: ThreadMessage): void;
 };
 
 function main(): void {
-  // Compiling it takes longest, and needs no folder. If it fails, the question that opens a folder is answered with the error.
+  // Compiling the engine takes longest, and needs no folder. If it fails, the call of `open` gets the error.
   const engine = loadEngine();
   engine.catch(() => {});
   let pglite: PGlite | undefined;
   let last: Promise<void> = Promise.resolve();
 
-  async function answered({ number, ...question }: Question): Promise<Answer> {
+  async function answerTo({ number, ...question }: ThreadQuestion): Promise<ThreadMessage> {
     try {
       if (question.ask === "open") {
         pglite = await openFiles(await engine, question.folder, question.maySeed);
@@ -40,12 +40,12 @@ function main(): void {
     }
   }
 
-  /** The text that statements carried since the last collection. */
+  /** The length of the statements since the last collection, in code units. */
   let carried = 0;
 
   self.onmessage = ({ data }) => {
     last = last.then(async () => {
-      const answer = await answered(data);
+      const answer = await answerTo(data);
       self.postMessage(answer);
       carried += sizeOf(data, answer);
       if (carried < carried_max) return;
@@ -56,12 +56,12 @@ function main(): void {
 }
 
 /**
- * The engine leaves garbage of several times the text that statements carry, and the runtime would collect it only after
- * some hundred MiB. After this much text, in code units, it is collected here.
+ * The engine leaves garbage of several times the length of statements, which the runtime would collect only after some
+ * hundred MiB. After this length, it is collected here.
  */
 const carried_max = 16 * 1024 * 1024;
 
-function sizeOf(question: Question, answer: Answer): number {
+function sizeOf(question: ThreadQuestion, answer: ThreadMessage): number {
   if (question.ask !== "run") return 0;
   let size = lengthOf(question.params);
   if ("value" in answer) for (const row of answer.value as object[]) size += lengthOf(Object.values(row));
@@ -78,7 +78,7 @@ async function rowsOf(pglite: PGlite, { text, params, form }: Statement): Promis
   return rows;
 }
 
-/** An error without a SQLSTATE is a failure of the engine itself, and not an error of Postgres. */
+/** The failure of an error. One without a SQLSTATE is a failure of the engine itself, and not an error of Postgres. */
 function failureOf(error: unknown): Failure {
   if (error instanceof DatabaseError) return { message: error.message, code: error.code };
   if (!(error instanceof Error)) return { message: String(error), code: internal_error };
@@ -88,7 +88,7 @@ function failureOf(error: unknown): Failure {
 
 const internal_error = "XX000";
 const ours = Object.fromEntries(parsers);
-/** Parameters are text already, so no type's own serializer may change them. */
+/** Parameters are texts already, so no serializer of a type may change them. */
 const serializers = new Proxy<Record<number, (value: string) => string>>({}, { get: () => String });
 
 main();

@@ -1,7 +1,7 @@
 /**
  * The driver for the embedded database: PGlite in a data folder of its own, for one process.
  *
- *   lock, holder.json   who has it open (lock.ts)
+ *   lock, holder.json   tell who has it open (lock.ts)
  *   database/           Postgres's files (embedded-files.ts)
  */
 import { mkdirSync } from "node:fs";
@@ -14,21 +14,21 @@ import { databaseOver, isEngineFailure } from "./pglite.ts";
 import { keepUp, type UpkeepLimits, upkeepLimits } from "./upkeep.ts";
 
 export interface EmbeddedOptions {
-  /** True in the executable. */
+  /** Whether this is the executable. */
   isCompiled?: boolean;
-  /** A thread that was started before and has opened nothing. */
+  /** A thread that was started before, and has opened nothing. */
   thread?: DatabaseThread | null;
-  /** The time that a start may take. After that, the process exits with code 1 and a message. */
+  /** How long a start may take. After that, the process exits with code 1 and a message. */
   start_ms?: number;
-  /** Lets a first start use the seed; otherwise it runs initdb. */
+  /** Whether a first start may use the seed; otherwise it runs initdb. */
   seed?: boolean;
   idle_transaction_ms?: number;
   upkeep?: Partial<UpkeepLimits>;
 }
 
 /**
- * Opens the database in `folder`, which is made if it does not exist. Throws DatabaseError: `in_use` if a process has
- * it open, else `unavailable`. `migrate` is the caller's next step.
+ * Opens the database in `folder`, which is created if it does not exist. Throws DatabaseError: `in_use` if another
+ * process has it open, else `unavailable`. `migrate` is the caller's next step.
  */
 export async function embeddedDatabase(folder: string, options: EmbeddedOptions = {}): Promise<Database> {
   makeFolder(folder);
@@ -60,7 +60,7 @@ export async function embeddedDatabase(folder: string, options: EmbeddedOptions 
   return database;
 }
 
-/** Makes a folder that only its owner may read: it holds the hashes of all keys. */
+/** Creates a folder that only its owner may read: it holds the hashes of all keys. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });

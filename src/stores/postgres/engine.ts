@@ -1,9 +1,9 @@
 /**
  * PGlite, a Postgres in WebAssembly, as this service runs it. Its files are embedded in the binary. (A wrong option
- * name goes unnoticed from source, and fails only in the binary, so test that.) It is loaded only when it is used. It
- * runs like `postgres --single`: one session and no background processes, so upkeep.ts writes checkpoints and vacuums,
- * and memory is small. It never waits for the disk: confirmed data has been handed to the operating system, so it
- * survives the end of this process, but not a loss of power. If you need that, run a Postgres server.
+ * name is not noticed when run from source, and fails only in the binary, so test that.) It is loaded only when it is
+ * used. It runs like `postgres --single`: one session and no background processes, so upkeep.ts writes checkpoints and
+ * vacuums, and memory is small. It never waits for the disk: confirmed data has been handed to the operating system, so
+ * it survives the end of this process, but not a loss of power. If you need that, run a Postgres server.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,9 +12,9 @@ import type { PGlite } from "@electric-sql/pglite";
 export interface Engine {
   /** The major version. A data folder can only be opened by the version that made it, because their files differ. */
   major: string;
-  /** Differs between builds of PGlite. */
+  /** A text that differs between builds of PGlite. */
   identity: string;
-  /** Opens a folder; one that does not exist or is empty is first filled by initdb, which takes some seconds. */
+  /** Opens a folder. If it does not exist or is empty, initdb fills it first, which takes some seconds. */
   open(folder: string): Promise<PGlite>;
 }
 
@@ -61,10 +61,10 @@ export async function loadEngine(): Promise<Engine> {
   };
 }
 
-/** Fills an empty folder with an empty database, and leaves it closed. */
+/** Fills an empty folder with an empty database, which stays closed. */
 export async function initialise(engine: Engine, folder: string): Promise<void> {
   const pglite = await engine.open(folder);
-  // No databases are created here, so the templates for new ones only take space.
+  // No databases are created from the templates here, so those would only take space.
   await pglite.exec("update pg_database set datistemplate = false where datname like 'template%'");
   for (const name of ["template0", "template1"]) await pglite.exec(`drop database ${name}`);
   await pglite.close();

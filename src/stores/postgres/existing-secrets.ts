@@ -1,4 +1,6 @@
-/** The secrets that may be used, as one value for thousands of keys: one row for each would cost ten times as much. */
+/**
+ * Reads the secrets that may be used, as one value for thousands of keys: a row for each would take ten times as long.
+ */
 import { type ExistingSecretsStore, fingerprint_bytes } from "../../core/store/existing-secrets.ts";
 import { uuid_max } from "../../core/store/ids.ts";
 import type { Database } from "./database.ts";
@@ -20,7 +22,7 @@ export function existingSecretsIn(db: Pick<Database, "query">, keys_max = piece_
 
 /**
  * Reads the indexes of both tables backwards, since key ids rise with time. A plain join would read all secrets for
- * each piece: the planner cannot know how near to each other those of a piece are.
+ * each piece: the planner cannot know that those of a piece are near each other.
  */
 const reading = `
   with piece as materialized (

@@ -3,7 +3,7 @@ import type { Database, Lane } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
 interface Terms {
-  /** How long to wait for another node that does the work; not at all by default. */
+  /** How long to wait for another node that does the work; 0 by default. */
   wait_ms?: number;
   /** Settings of the connection. */
   settings?: Record<string, string>;
@@ -12,8 +12,8 @@ interface Terms {
 const lockNotAvailable = "55P03";
 
 /**
- * Runs `work` on a connection of its own under a session's advisory lock, which is released if the connection is lost.
- * Null: another node runs it.
+ * Runs `work` on a connection of its own under an advisory lock of the session, which is released if the connection is
+ * lost. Null: another node has the lock.
  */
 export async function onOneNode<T>(
   db: Database,

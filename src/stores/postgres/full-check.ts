@@ -1,5 +1,5 @@
 /**
- * Checks a whole year of the books against its records, in many short statements (docs/design/metering.md, Audit). A
+ * Compares a whole year of the ledger with its records, in many short statements (docs/design/metering.md, Audit). A
  * full check counts every record again, into a table of its own, and compares it with what the audit log's chain says
  * about it.
  */
@@ -12,9 +12,9 @@ import { inPieces } from "./pieces.ts";
 
 const pace = { quick_ms: 100, slow_ms: 500 };
 
-/** Checks all windows of a year and the roll-ups of its days. A full check reads sealed records again, too. */
-export async function check(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
-  // A database that was restored on another server is read again first: until then its new records would count as read.
+/** Checks all windows of a year and the roll-ups of its days. A full check also reads sealed records again. */
+export async function checkYear(db: Database, isFull: boolean): Promise<LedgerDifference[]> {
+  // New records are read first: in a database that was restored on another server, they would otherwise count as read.
   await rollUp(db);
   const differences = isFull ? await counted(db) : await differencesIn(db, "usage_differences($1)", ["sealed"]);
   const days = await daysOf(
@@ -47,7 +47,7 @@ async function counted(db: Database): Promise<LedgerDifference[]> {
   throw new Error("another full check is under way; wait until it has ended, or check without --full");
 }
 
-/** Returns the records that no roll-up contains. */
+/** Counts all records again. Returns the differences for records that no roll-up contains. */
 async function countAnew(lane: Lane, until: number): Promise<LedgerDifference[]> {
   const unrolled: LedgerDifference[] = [];
   const read = async (...piece: [number, number]) => {

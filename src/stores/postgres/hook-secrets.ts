@@ -1,20 +1,20 @@
 /**
- * Secrets of webhooks as they are stored: sealed where there is a key, else in plain text. What was stored without a key, or
- * under an older one, is sealed by the next round.
+ * Secrets of webhooks as they are stored: encrypted if there is a key, else in plain text. One that was stored without
+ * a key, or with an older one, is encrypted by the next round.
  */
 import type { Sealing } from "../../core/store/sealing.ts";
 import type { Database } from "./database.ts";
 
-/** It begins a sealed secret. One in plain text begins with `whsec_`. */
+/** Begins an encrypted secret. One in plain text begins with `whsec_`. */
 const mark = "sealed:";
 const aboutOf = (owner: string) => `secret of the webhook of ${owner}`;
 
-/** `owner`: the UUID of the organization. */
+/** The secret in its stored form. `owner`: the UUID of the organization. */
 export function storedSecret(sealing: Sealing | null, owner: string, secret: string): string {
   return sealing === null ? secret : mark + Buffer.from(sealing.seal(secret, aboutOf(owner))).toString("base64");
 }
 
-/** Null: the key with which it was sealed is not here. */
+/** The secret from its stored form; null: the key that encrypted it is not available. */
 export function openedSecret(sealing: Sealing | null, owner: string, stored: string): string | null {
   const sealed = sealedIn(stored);
   return sealed === null ? stored : (sealing?.open(sealed, aboutOf(owner)) ?? null);
@@ -23,7 +23,10 @@ export function openedSecret(sealing: Sealing | null, owner: string, stored: str
 const sealedIn = (stored: string) =>
   stored.startsWith(mark) ? new Uint8Array(Buffer.from(stored.slice(mark.length), "base64")) : null;
 
-/** Seals those that are in plain text or sealed with an older key. One that was replaced meanwhile stays as it is. */
+/**
+ * Encrypts secrets that are in plain text or encrypted with an older key. One that was replaced meanwhile is left
+ * alone.
+ */
 export async function sealSecrets(db: Pick<Database, "query">, sealing: Sealing | null): Promise<void> {
   if (sealing === null) return;
   const rows = await db.query<{ owner: string; secret: string }>(

@@ -1,13 +1,13 @@
-/** Answers that are kept, over SQL. The uniqueness of a claim decides which run answers a key. */
+/** Kept answers over SQL. The uniqueness of a claim decides which run answers a key. */
 
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { LogName } from "../../features/responses/store/answer-log.ts";
 import type { Kept, KeptAnswers, KeptState } from "../../features/responses/store/kept.ts";
 import type { Database } from "./database.ts";
 
-/** The most rows that one statement deletes, so that it holds up nobody. */
+/** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
-/** Notes are kept as long as receipts of refused requests. */
+/** How long notes are kept: as long as receipts of refused requests. */
 const noted_days = 31;
 
 export interface KeptSettings {
@@ -94,7 +94,7 @@ export function keptAnswers(db: Pick<Database, "query">, { kept_hours }: KeptSet
   };
 }
 
-/** Deletes the text of every answer of an organization that keeps no content. The rounds of `forget` do the rest. */
+/** Deletes the text of all answers of an organization that keeps no content. The rounds of `forget` delete the rest. */
 export async function purgeKept(db: Pick<Database, "query">, owner: string): Promise<void> {
   await db.query(purging, [owner]);
 }
@@ -166,7 +166,9 @@ const makingRoom = `
   where request_id in (select request_id from newest where total > $2::bigint) and bytes > 0
   returning request_id, organization_id`;
 
-/** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
+/**
+ * Selects expired rows by id, since ids sort by the clocks of the nodes. They are kept a day longer, for slow clocks.
+ */
 const forgetting = `
   delete from kept_answer where request_id in (
     select request_id from kept_answer

@@ -1,19 +1,25 @@
 /**
- * How long keys live, in one place for authentication and for lists (docs/design/keys.md, Keys end by policy). Each
- * expression is for queries that join `api_key` with its `organization`. A day has 24 hours.
+ * How long keys live: one definition for authentication and for lists (docs/design/keys.md, Keys end by policy). The
+ * expressions are for queries that join `api_key` with its `organization`. A day has 24 hours.
  */
 import { type SQL, sql } from "drizzle-orm";
 import type { KeyState } from "../../admin/store/key.ts";
 import { useNoted_ms } from "../../core/store/directory.ts";
 
-/** Null for tokens, which end by themselves: no policy of an organization ends a device's sign-in or the key of identity tokens. */
+/**
+ * SQL for a policy in days; null for tokens, which end by themselves: an organization's policies end no device's
+ * sign-in and no key of identity tokens.
+ */
 const days = (column: string) => `case api_key.kind when 'key' then organization.${column} * interval '24 hours' end`;
 const lifetimeAfter = (made: string) => `(${made} + ${days("key_lifetime_max_days")})`;
-/** A new secret counts as a use, so that a key that is rotated stays alive. `greatest` ignores null. */
+/**
+ * SQL for the end of an unused key. A new secret counts as a use, so that a rotated key stays alive. `greatest` ignores
+ * null.
+ */
 const unusedAfter = (made: string) =>
   `(greatest(api_key.last_used_at, ${made}) + ${days("key_unused_max_days")} + interval '${useNoted_ms} ms')`;
 
-/** The ends of the secret that is looked up. */
+/** SQL for the ends of the secret that is looked up. */
 export const secretEnds = {
   lifetimeAt: sql.raw(lifetimeAfter("key_secret.created_at")) as SQL<Date | null>,
   unusedAt: sql.raw(unusedAfter("key_secret.created_at")) as SQL<Date | null>,
@@ -23,7 +29,7 @@ const newest = "(select max(s.created_at) from key_secret s where s.key_id = api
 const lifetimeAt = lifetimeAfter(newest);
 const unusedAt = unusedAfter(newest);
 
-/** The state and the end of a key, by its newest secret. `least` ignores null. */
+/** SQL for the state and the end of a key, by its newest secret. `least` ignores null. */
 export const keyLife = {
   state: sql.raw(
     `case when api_key.revoked_at is not null then 'revoked'
@@ -35,5 +41,8 @@ export const keyLife = {
   ) as SQL<Date | null>,
 };
 
-/** When a key expires, by its own date or its newest secret's age; null: never. For queries that have both tables. */
+/**
+ * SQL for when a key expires, by its own date or its newest secret's age; null: never. For queries that have both
+ * tables.
+ */
 export const expiresAt = `least(api_key.expires_at, ${lifetimeAt})`;

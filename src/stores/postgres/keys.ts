@@ -1,6 +1,6 @@
 /**
- * Administration of keys. A key keeps its id through rotations, each of which adds a secret. The older secrets work
- * until they are revoked, or until the end of the rotation's grace period.
+ * Administration of keys. A key keeps its id through rotations, each of which adds a secret. Older secrets work until
+ * they are revoked, or until the end of the rotation's grace period.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
@@ -8,7 +8,7 @@ import { apiKey, organization, person } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { KeyChange, StoredKey } from "../../admin/store/key.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, audit, detailsOf, repeated, storeNow, unrepeated } from "./acts.ts";
+import { appendAuditEntry, detailsOf, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { budgetShown, saysAny, setTeam } from "./budgets.ts";
 import { type Changeable, change } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
@@ -16,7 +16,7 @@ import type { Database, Transaction } from "./database.ts";
 import { keyLife } from "./key-life.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { idIn, type KeyRow, pageOf, plainly, shownId } from "./rows.ts";
+import { idIn, type KeyRow, pageOf, shownId, unwrapErrors } from "./rows.ts";
 import { keySecrets } from "./secrets.ts";
 import { endRow } from "./sign-ins.ts";
 import { hasUsed } from "./standing.ts";
@@ -27,7 +27,7 @@ type Verbs = "createKey" | "updateKey" | "pageKeys" | "findKey" | "rotateKey" | 
 export function keys(db: Database): Pick<Administration, Verbs> {
   return {
     createKey: (input) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const at = await storeNow(tx);
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
@@ -71,11 +71,11 @@ export function keys(db: Database): Pick<Administration, Verbs> {
           secret: masked(input.secret),
         };
         await announceChange(tx, input.id, input.secret.hash);
-        await audit(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
+        await appendAuditEntry(tx, at, { actor: input.actor, action: "key.create", owner, subject: input.id, details });
         return (await readKey(tx, id))!;
       }),
 
-    async pageKeys({ organizationId, teamId, personId, after, limit, kind = "key", over, ...life }) {
+    async pageKeys({ organizationId, teamId, personId, after, limit, kind = "key", overPercent: over, ...life }) {
       const { state, unusedFor_ms, endsWithin_ms } = life;
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
@@ -93,12 +93,12 @@ export function keys(db: Database): Pick<Administration, Verbs> {
         .where(wanted)
         .orderBy(apiKey.id)
         .limit(limit + 1);
-      return pageOf(await plainly(page), limit);
+      return pageOf(await unwrapErrors(page), limit);
     },
 
     async findKey(id) {
       const uuid = uuidOf(id, "key_");
-      return uuid === null ? null : plainly(readKey(db, uuid));
+      return uuid === null ? null : unwrapErrors(readKey(db, uuid));
     },
 
     updateKey: ({ id, actor, version }, patch) =>
@@ -145,7 +145,9 @@ export const changeableKey: Changeable<KeyRow, StoredKey> = {
   owner: ({ organizationId }) => organizationId,
 };
 
-/** A key that ends, and a sign-in with it: its row is locked before its key, as by its refresh. */
+/**
+ * A key that is to be revoked, with its sign-in if it has one, whose row is locked before the key's, as a refresh does.
+ */
 const endedKey: Changeable<KeyRow, StoredKey> = {
   ...changeableKey,
   async lock(tx, id) {
@@ -165,7 +167,7 @@ const isUnusedFor = (ms: number) =>
 
 const endsWithin = (ms: number) => sql`${keyLife.endsAt} <= store_now() + ${ms}::bigint * interval '1 ms'`;
 
-/** Moves a key to another team, whose keys may get other limits. */
+/** Moves a key to another team, which may have other limits. */
 async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team: string | null): Promise<string[]> {
   const isUnsummed = await setTeam(tx, { id, owner, team: team && bare(team, "team_") });
   const refreshed = await refreshLimits(tx, owner, [id]);
@@ -173,14 +175,15 @@ async function move(tx: Transaction, { id, organizationId: owner }: KeyRow, team
 }
 
 /**
- * The reason why a key cannot be created in this organization, or null. The answer holds until the commit: a
- * transaction that closes the organization waits.
+ * The reason why a key cannot be created in this organization, or null. It stays valid until the commit: a transaction
+ * that closes the organization waits.
  */
 async function refusalOf(
   tx: Transaction,
   { owner, name, teamId }: { owner: string; name: string | null; teamId: string | null },
 ): Promise<"no_team" | "closed" | "name_taken" | null> {
-  // The limits that a key inherits must not change before it is there. Not shared: two that shared the row would wait for each other.
+  // The limits that a key inherits must not change before the key exists. The lock is not shared: two transactions that
+  // shared it would wait for each other.
   const [row] = await tx.drizzle
     .select({ status: organization.status })
     .from(organization)
@@ -191,7 +194,9 @@ async function refusalOf(
   return (await mayJoin(tx, owner, teamId)) ? null : "no_team";
 }
 
-/** Whether a key that is not revoked has the name. The organization is locked, so the answer holds until the commit. */
+/**
+ * Whether a key that is not revoked has this name. The organization is locked, so this stays valid until the commit.
+ */
 async function isTaken(tx: Transaction, owner: string, name: string): Promise<boolean> {
   const named = and(eq(apiKey.organizationId, owner), eq(apiKey.name, name), isNull(apiKey.revokedAt));
   const rows = await tx.drizzle.select({ id: apiKey.id }).from(apiKey).where(named).limit(1);
@@ -202,7 +207,7 @@ async function set(tx: Transaction, { id }: KeyRow, values: Partial<KeyRow>): Pr
   if (Object.keys(values).length > 0) await tx.drizzle.update(apiKey).set(values).where(eq(apiKey.id, id));
 }
 
-/** Keys whole: the columns as they are, and what follows from other rows. */
+/** Selects complete keys: their columns, and what is derived from other rows. */
 const keysIn = (db: Pick<Transaction, "drizzle">) =>
   db.drizzle
     .select({

@@ -1,6 +1,6 @@
 /**
- * Reads the answer of `usage_batch`, one JSON text for a batch. A row of columns for each command
- * would take the driver longer than the command takes the ledger.
+ * Reads the result of `usage_batch`, one JSON text for a batch. A row of columns for each command would take the driver
+ * longer than the command takes the ledger.
  */
 
 import { costOf } from "../../core/inference/money.ts";
@@ -9,11 +9,11 @@ import { idOf } from "../../core/store/ids.ts";
 import {
   type Admit,
   type AdmitAnswer,
-  type Answer,
   type BillingSource,
   type Command,
   type ExtraReading,
   type FullLimit,
+  type LedgerAnswer,
   type SubjectReading,
   type WindowKind,
   type WindowReading,
@@ -25,14 +25,17 @@ import { overPlan } from "../../core/store/over-plan.ts";
 import { DatabaseError } from "./database-error.ts";
 
 type Numbers = (number | null)[];
-/** Whose limits; the three windows' and that of requests at a time; use and holds of the windows; how many run; a pattern. */
+/**
+ * A limited subject: whose limits; those of the three windows and of concurrent requests; use and holds of the windows;
+ * how many run; a pattern of models.
+ */
 type Subject = [whose: number, limits: Four, used: Three, held: Three, running: number, models?: string];
 type Three = [session: number, week: number, month: number];
 type Four = [...Three, concurrentRequests: number | null];
 /**
- * Starts and ends of the three windows, the use of the four kinds, the cap of extra usage, the organization's own limits and
- * its raise, of the windows and of requests at a time, empty where it has none, and where a week and a month would have begun
- * that are shorter than others.
+ * Starts and ends of the three windows; the use of the four kinds; the cap of extra usage; the organization's own
+ * limits of windows and concurrent requests, and their raise, empty if it has none; and for a shortened week or month,
+ * where it would have begun.
  */
 type Organization = [
   times: number[],
@@ -45,7 +48,7 @@ type Organization = [
 ];
 type Grant = [nanos: number, outputTokens: number, source: BillingSource, team?: string];
 /**
- * An organization by its number in the batch; held nanos of the four kinds; the limited subjects; and of a refusal
+ * The number of the organization in the batch; held nanos of the four kinds; the limited subjects; and for a refusal
  * the zone of the organization's calendar.
  */
 type Admitted = [
@@ -63,8 +66,8 @@ type Row =
 type Batch = [at_ms: number, locks_us: number, organizations: (Organization | null)[], ...rows: Row[]];
 
 export interface Answered {
-  /** The answers, each in its command's place. */
-  answers: Answer[];
+  /** The answers in the order of the commands. */
+  answers: LedgerAnswer[];
   /** How long the batch waited for the locks of its organizations. */
   locks_ms: number;
 }
@@ -72,15 +75,15 @@ export interface Answered {
 export function decodeAnswers(commands: readonly Command[], text: string): Answered {
   const [at_ms, locks_us, organizations, ...rows] = JSON.parse(text) as Batch;
   const at = new Date(at_ms);
-  const answers = new Array<Answer | undefined>(commands.length);
+  const answers = new Array<LedgerAnswer | undefined>(commands.length);
   for (const row of rows) answers[row[0]] = decoded(commands[row[0]]!, row, organizations, at);
   for (let position = 0; position < commands.length; position++) {
     if (!answers[position]) throw new Error(`the ledger left command ${position} of a batch without an answer`);
   }
-  return { answers: answers as Answer[], locks_ms: locks_us / 1000 };
+  return { answers: answers as LedgerAnswer[], locks_ms: locks_us / 1000 };
 }
 
-function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[2], at: Date): Answer {
+function decoded(command: Command, [, word, ...rest]: Row, organizations: Batch[2], at: Date): LedgerAnswer {
   switch (command.verb) {
     case "admit":
       return admitAnswer(command, word, rest as unknown as Admitted, organizations, at);
@@ -166,10 +169,10 @@ function windowOf(
   };
 }
 
-/** By their numbers in a row. */
+/** The kinds of subjects, in the order of the numbers that rows have for them. */
 const subjectNames = ["key", "person", "team", "organization"] as const;
 
-/** Its windows begin and end with the organization's. */
+/** A subject's reading. Its windows begin and end with the organization's. */
 function subjectOf([whose, limits, used, held, running, models]: Subject, windows: WindowReadings): SubjectReading {
   const reading = (kind: WindowKind, place: 0 | 1 | 2) => ({
     ...windows[kind],
@@ -186,7 +189,10 @@ function subjectOf([whose, limits, used, held, running, models]: Subject, window
   };
 }
 
-/** The windows that lack room for the least hold. If extra usage is only reserved, they may be full of settled use. */
+/**
+ * The windows that lack room for the least hold. If extra usage is only reserved, they may be full because of settled
+ * use.
+ */
 function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: WindowReadings): WindowKind[] {
   const least = command.inputNanos + costOf(command.outputTokens_min, command.prices.output);
   return windowKinds
@@ -197,7 +203,7 @@ function fullKinds(command: Admit, answer: "exhausted" | "reserved", windows: Wi
     .sort((a, b) => windows[b].resetAt.getTime() - windows[a].resetAt.getTime());
 }
 
-/** JSON rounds numbers beyond 2^53. */
+/** The number, which must be exact: JSON rounds beyond 2^53. */
 function exact(nanos: number): number {
   if (!Number.isSafeInteger(nanos))
     throw new DatabaseError(`the ledger answered ${nanos}, which is not exact`, "22003");

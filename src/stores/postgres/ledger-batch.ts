@@ -1,4 +1,4 @@
-/** Commands of the ledger as the arguments of `usage_batch`. Its answers: ledger-answers.ts. */
+/** Writes commands of the ledger as the arguments of `usage_batch`. Its results: ledger-answers.ts. */
 import type { Usage } from "../../core/inference/usage.ts";
 import { hexOf } from "../../core/store/ids.ts";
 import {
@@ -14,15 +14,15 @@ import { compositeArray, compositeRow, field } from "./composite.ts";
 const types = ["uuid", "usage_admit_command", "usage_grow_command", "usage_checkpoint_command", "usage_settle_command"];
 const parameters = [...types, "bigint"].map((type, at) => `$${at + 1}::${type}[]`);
 
-/** Its parameters are those of `encodeBatch`. Its one row has one column, which `decodeAnswers` reads. */
+/** The call. Its parameters are those of `encodeBatch`; its one row has one column, which `decodeAnswers` reads. */
 export const batchCall = `select usage_batch(${parameters.join(", ")}) as answers`;
 
-/** The same, committed durably; only for a server, and outside of any transaction. */
+/** As `batchCall`, committed durably. Only for a server, and outside of any transaction. */
 export const durableBatchCall = `call usage_batch_durably(${parameters.join(", ")}, null)`;
 
 /**
- * Organizations, admits, grows, checkpoints, settles, and limits. Commands name organizations and limits by their
- * number, from 1. Throws for an invalid id; then nothing was sent.
+ * The arguments: organizations, admits, grows, checkpoints, settles, and limits. Commands refer to organizations and
+ * limits by number, from 1. Throws for an invalid id; then nothing was sent.
  */
 export function encodeBatch(commands: readonly Command[]): string[] {
   const rows: Record<Command["verb"], string[]> = { admit: [], grow: [], checkpoint: [], settle: [] };
@@ -40,7 +40,9 @@ export function encodeBatch(commands: readonly Command[]): string[] {
   ];
 }
 
-/** The commands of a batch share few organizations and plans: each is sent once. */
+/**
+ * Numbers things by their text, so that each is sent once: the commands of a batch share few organizations and plans.
+ */
 function numbers<Named>(textOf: (one: Named) => string) {
   const known = new Map<Named, number>();
   return {
@@ -57,7 +59,7 @@ function limitsOf(limits: UsageLimits): string {
   return `{${windowKinds.map((kind) => limits[kind] ?? window_nanos_max).join(",")}}`;
 }
 
-/** Fields as text: an array of them would cost more than the fields. */
+/** The fields of a command as text: an array of them would take longer than the fields. */
 function fieldsOf(command: Command, numberOf: (limits: UsageLimits) => number): string {
   switch (command.verb) {
     case "admit": {

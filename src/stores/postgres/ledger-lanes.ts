@@ -1,6 +1,5 @@
 /**
- * The connections that carry batches: a few of the ledger's own, opened when they are first needed, and given up when
- * one fails.
+ * The connections that carry batches: a few of the ledger's own, opened when first needed, and given up when one fails.
  */
 import type { Database, Lane } from "./database.ts";
 
@@ -34,7 +33,7 @@ export function laneSet(db: Database, count: number): Lanes {
       try {
         return await work(await lane);
       } catch (error) {
-        // The failed batch may still run on this connection, so nothing more is sent behind it.
+        // The failed batch may still be running on this connection, so nothing more is sent on it.
         if (isServer) drop(slot, lane);
         throw error;
       } finally {

@@ -1,10 +1,10 @@
 /**
- * Late settlements: what a recovered request lacks is booked by an entry of its own when its node is back
- * (docs/design/metering.md, Rule 5: Settle exactly once).
+ * Late settlements: what the record of a recovered request lacks is charged by an entry of its own when its node is
+ * back (docs/design/metering.md, Rule 5: Settle exactly once).
  */
 import type { Usage } from "../../core/inference/usage.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
-import type { Answer, Command, Settle } from "../../core/store/ledger.ts";
+import type { Command, LedgerAnswer, Settle } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 import { encodeBatch } from "./ledger-batch.ts";
 
@@ -15,23 +15,23 @@ interface LateRow {
   uncharged: number;
 }
 
-/** The positions of a batch's settlements that may be late: only one that found a record can be. */
-export function lateIn(commands: readonly Command[], answers: readonly Answer[]): number[] {
+/** The positions of settlements in a batch that may be late: those that found a record. */
+export function lateIn(commands: readonly Command[], answers: readonly LedgerAnswer[]): number[] {
   const positions: number[] = [];
   for (let at = 0; at < commands.length; at++) if (mayBeLate(commands[at]!, answers[at]!)) positions.push(at);
   return positions;
 }
 
 /**
- * Returns the answers of a batch after booking the settlements that came late, at these positions, in a second statement,
- * which commits durably by itself. If it fails, the batch is sent again, and finds the record again.
+ * Charges the late settlements at these positions in a second statement, which commits durably by itself, and returns
+ * the batch's answers. If it fails, the batch is sent again, and finds the records again.
  */
 export async function settledLate(
   db: Pick<Database, "query">,
   commands: readonly Command[],
-  answers: readonly Answer[],
+  answers: readonly LedgerAnswer[],
   positions: readonly number[],
-): Promise<Answer[]> {
+): Promise<LedgerAnswer[]> {
   const [organizations, , , , settles] = encodeBatch(positions.map((at) => commands[at]!));
   const rows = await db.query<LateRow>(settling, [organizations, settles]);
   const booked = answers.slice();
@@ -42,12 +42,15 @@ export async function settledLate(
 
 const settling = "select * from usage_settle_late($1::uuid[], $2::usage_settle_command[])";
 
-/** Without nanos, nothing is lacking. A request that can be repeated costs nothing if its node is gone. */
-function mayBeLate(command: Command, { answer }: Answer): command is Settle {
+/**
+ * Whether a settlement may be late. Without nanos there is nothing to charge late; and a repeatable request costs
+ * nothing if its node is gone.
+ */
+function mayBeLate(command: Command, { answer }: LedgerAnswer): command is Settle {
   return command.verb === "settle" && answer === "already" && command.nanos > 0 && !command.isRepeatable;
 }
 
-/** The entry of a late settlement: what it adds to its request. */
+/** The entry of a late settlement, with what it adds to its request. */
 export interface LateEntry {
   request_id: string;
   ended_at: Date;
@@ -66,7 +69,7 @@ export interface LateEntry {
 
 type Tokens = Omit<Usage, "source">;
 
-/** The tokens of a request and of its late settlement together. */
+/** The sum of the tokens of a request and of its late settlement. */
 export function tokensWithLate(request: Tokens, late: LateEntry): Tokens {
   return {
     inputTokens: request.inputTokens + late.input_tokens,
@@ -77,7 +80,7 @@ export function tokensWithLate(request: Tokens, late: LateEntry): Tokens {
   };
 }
 
-/** The late settlements of these requests, by their ids. */
+/** The entries of the late settlements of these requests, by the requests' ids. */
 export async function lateEntries(
   db: Pick<Database, "query">,
   requestIds: readonly string[],

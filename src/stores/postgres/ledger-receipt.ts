@@ -1,4 +1,4 @@
-/** One request in the ledger: the hold of a running one, or the record of an ended one. */
+/** Reads one request of the ledger: the hold of a running one, or the record of an ended one. */
 import { and, eq, getTableColumns, ne, sql } from "drizzle-orm";
 import { answerNote, apiKey, usageHold, usageRecord } from "../../../db/schema.ts";
 import type { Prices } from "../../core/inference/model.ts";
@@ -14,15 +14,15 @@ import {
 } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 import { type LateEntry, lateEntries, tokensWithLate } from "./ledger-late.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
-/** The person of its key, as `personOfKey` says. */
+/** The person of the request's key (`personOfKey`). */
 type OfPerson = { personId: string | null };
 type RecordRow = typeof usageRecord.$inferSelect & OfPerson;
 type HoldRow = typeof usageHold.$inferSelect & OfPerson;
 type NoteRow = typeof answerNote.$inferSelect & OfPerson;
 
-/** Looks up the receipt of a request, of one organization or of any. */
+/** Returns the look-up of a request's receipt, for one organization or for all. */
 export function receipts(db: Pick<Database, "drizzle" | "query">) {
   const isIts = (table: typeof usageRecord | typeof usageHold) => eq(table.requestId, sql.placeholder("request"));
   const isOwn = (table: typeof usageRecord | typeof usageHold) =>
@@ -57,11 +57,11 @@ export function receipts(db: Pick<Database, "drizzle" | "query">) {
       organization: organizationId === null ? null : bare(organizationId, "org_"),
     };
     const from = organizationId === null ? any : own;
-    const record = async () => (await plainly(from.records.execute(names))).map(recordReceipt)[0];
-    const hold = async () => (await plainly(from.holds.execute(names))).map(holdReceipt)[0];
-    // A request that neither look-up finds may have been settled between the two; its record exists by now.
+    const record = async () => (await unwrapErrors(from.records.execute(names))).map(recordReceipt)[0];
+    const hold = async () => (await unwrapErrors(from.holds.execute(names))).map(holdReceipt)[0];
+    // The request may have been settled between the two look-ups: by now its record exists.
     const found = (await record()) ?? (await hold()) ?? (await record());
-    const [note] = await plainly(notes.execute(names));
+    const [note] = await unwrapErrors(notes.execute(names));
     if (found) {
       const late = found.recovered ? (await lateEntries(db, [requestId])).get(requestId) : undefined;
       return { ...(late ? withLate(found, late) : found), detached: note?.detached ?? false };
@@ -70,7 +70,7 @@ export function receipts(db: Pick<Database, "drizzle" | "query">) {
   };
 }
 
-/** The receipt of a request that was answered by the answer of another one: no record was written. */
+/** The receipt of a request that got the answer of another one, and has no record. */
 function replayReceipt(row: NoteRow): Receipt {
   return {
     requestId: idOf(row.requestId, "req_"),
@@ -148,7 +148,7 @@ function holdReceipt(row: HoldRow): Receipt {
   };
 }
 
-/** The fields of a request of which nothing special is recorded. */
+/** The fields of an ordinary request, without anything special. */
 const blank = {
   stoppedBy: null,
   errorCode: null,
@@ -165,7 +165,7 @@ function shared(row: RecordRow | HoldRow) {
     ...blank,
     requestId: idOf(row.requestId, "req_"),
     organizationId: idOf(row.organizationId, "org_"),
-    // Only the entry of an operator has no key, and it has no receipt.
+    // Only an operator's entry has no key, and it has no receipt.
     keyId: idOf(row.keyId!, "key_"),
     personId: row.personId === null ? null : idOf(row.personId, "per_"),
     operation: row.operation as Operation,
@@ -194,7 +194,7 @@ function usageOf(row: RecordRow | HoldRow, outputTokens: number): Usage {
   return { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens, source };
 }
 
-/** A window without a limit was admitted up to the most that a window takes. */
+/** The limit of a window; null if the window was admitted up to the most that any window takes. */
 function limitOf(nanos: number | null): number | null {
   return nanos === window_nanos_max ? null : nanos;
 }

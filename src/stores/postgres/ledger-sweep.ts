@@ -1,19 +1,19 @@
 /**
- * Sweeps for lapsed leases with `usage_recover`. Each continues from what the one before has seen
+ * Sweeps for lapsed leases with `usage_recover`. Each sweep continues from what the last one has seen
  * (docs/design/metering.md, Rule 6: Any node recovers).
  */
 import type { Ledger } from "../../core/store/ledger.ts";
 import type { Database } from "./database.ts";
 
 /**
- * The interval at which all holds are looked at, those of nodes with a slow clock too. Between, only those that may
- * have lapsed.
+ * How often all holds are looked at, also those of nodes with a slow clock. In between, only those that may have
+ * lapsed.
  */
 const wholeSweep_ms = 10 * 60_000;
 
-/** Settles holds whose lease has lapsed, and reads little of those that do not concern it. */
+/** Settles holds whose lease has lapsed, and reads little of the others. */
 export function recoverer(db: Pick<Database, "query">, chargeHolds: boolean): Ledger["recover"] {
-  // The results of the last sweep, and the instant of the last whole one by the store's clock.
+  // The requests that the last sweep saw running, by id; and when the last whole sweep was, by the store's clock.
   let seen: string[] = [];
   let since: string | null = null;
   let whole_ms: number | null = null;

@@ -1,12 +1,15 @@
-/** A batch names a request once, so commands of one request are sent one after another, in their order. Pure. */
-import type { Answer, Command } from "../../core/store/ledger.ts";
+/**
+ * Divides commands into batches: a batch names a request once, so commands of one request are sent one after another,
+ * in order. Pure.
+ */
+import type { Command, LedgerAnswer } from "../../core/store/ledger.ts";
 
-/** All answers, each in its command's place. */
+/** All answers in the order of the commands. */
 export async function inWaves(
   commands: readonly Command[],
-  batch: (commands: readonly Command[]) => Promise<Answer[]>,
-): Promise<Answer[]> {
-  const answers = new Array<Answer>(commands.length);
+  batch: (commands: readonly Command[]) => Promise<LedgerAnswer[]>,
+): Promise<LedgerAnswer[]> {
+  const answers = new Array<LedgerAnswer>(commands.length);
   for (const wave of waves(commands)) {
     const some = await batch(wave.map((position) => commands[position]!));
     for (const [index, position] of wave.entries()) answers[position] = some[index]!;
@@ -14,7 +17,10 @@ export async function inWaves(
   return answers;
 }
 
-/** Positions in groups, of which none names a request twice. The commands of one request keep their order. */
+/**
+ * The positions of the commands in groups, none of which names a request twice. The commands of one request keep their
+ * order.
+ */
 export function waves(commands: readonly Command[]): number[][] {
   const depths = new Map<string, number>();
   const groups: number[][] = [];

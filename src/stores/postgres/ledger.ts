@@ -1,19 +1,26 @@
 /**
- * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch`, followed
- * on Postgres by one durable barrier in the same statement (docs/design/metering.md, Rule 1: One call and one barrier).
- * The connections must be sessions of their own, without a transaction pooler in between.
+ * The ledger in SQL, the same for Postgres and PGlite: a batch is one call of `usage_batch`, followed on Postgres by
+ * one durable commit in the same statement (docs/design/metering.md, Rule 1: One call and one barrier). The connections
+ * must be sessions of their own, without a transaction pooler in between.
  */
 import { eq, sql } from "drizzle-orm";
 import { usageWindowNow } from "../../../db/schema.ts";
 import { type Calendar, inProportion, weekDays } from "../../core/store/calendar.ts";
 import { bare } from "../../core/store/ids.ts";
-import type { Answer, Command, Ledger, UsageLimits, WindowKind, WindowReadings } from "../../core/store/ledger.ts";
+import type {
+  Command,
+  Ledger,
+  LedgerAnswer,
+  UsageLimits,
+  WindowKind,
+  WindowReadings,
+} from "../../core/store/ledger.ts";
 import { overPlan } from "../../core/store/over-plan.ts";
 import { storeNow } from "./acts.ts";
-import { audit, rollUp, sealed } from "./audit.ts";
+import { checkBooks, rollUp, sealed } from "./audit.ts";
 import { sumAllEarlier } from "./budgets.ts";
 import { answeredWithin, type Database, type Lane } from "./database.ts";
-import { check } from "./full-check.ts";
+import { checkYear } from "./full-check.ts";
 import { type Answered, decodeAnswers } from "./ledger-answers.ts";
 import { batchCall, durableBatchCall, encodeBatch } from "./ledger-batch.ts";
 import { laneSet } from "./ledger-lanes.ts";
@@ -24,17 +31,17 @@ import { inWaves } from "./ledger-waves.ts";
 import { lostOf } from "./lost.ts";
 import { keepUpPartitions, lacksPartition, makePartitions } from "./partitions.ts";
 import { report } from "./report.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 import { budgetsNow } from "./standing.ts";
 
 export interface LedgerSettings {
   /** The charge of a lapsed hold: its last checkpoint, or everything that was held. */
   recovery: "checkpoint" | "hold";
-  /** Connections for batches, on a server. */
+  /** The number of connections for batches, on a server. */
   lanes?: number;
-  /** A batch without an answer after this time is given up with its connection. The caller then sends it again. */
+  /** How long a batch may take. After that its connection is given up, and the caller sends it again. */
   answer_ms?: number;
-  /** Called with the time that each batch waited for the locks of its organizations. */
+  /** Called with the milliseconds that each batch waited for the locks of its organizations. */
   locked?: (ms: number) => void;
 }
 
@@ -43,7 +50,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   const call = db.kind === "postgres" ? durableBatchCall : batchCall;
   const answer_ms = settings.answer_ms ?? 5_000;
 
-  async function batch(commands: readonly Command[]): Promise<Answer[]> {
+  async function batch(commands: readonly Command[]): Promise<LedgerAnswer[]> {
     try {
       return await send(commands);
     } catch (error) {
@@ -56,7 +63,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     }
   }
 
-  async function send(commands: readonly Command[]): Promise<Answer[]> {
+  async function send(commands: readonly Command[]): Promise<LedgerAnswer[]> {
     const { answers, locks_ms } = await lanes.use((lane) =>
       answeredWithin(batchOn(lane, call, commands), answer_ms, "the ledger"),
     );
@@ -73,7 +80,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     .where(eq(usageWindowNow.organizationId, sql.placeholder("organization")))
     .prepare("windows_now");
   async function now(organizationId: string) {
-    const rows = await plainly(windowsNow.execute({ organization: bare(organizationId, "org_") }));
+    const rows = await unwrapErrors(windowsNow.execute({ organization: bare(organizationId, "org_") }));
     if (rows.length === 0) throw new Error(`there is no organization ${organizationId}`);
     return rows;
   }
@@ -96,8 +103,8 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
     receipt: find,
     receiptOfAny: (requestId) => find(null, requestId),
     rollUp: () => rollUp(db),
-    audit: () => audit(db),
-    check: (isFull = false) => check(db, isFull),
+    audit: () => checkBooks(db),
+    check: (isFull = false) => checkYear(db, isFull),
     sealed: () => sealed(db),
     lost: () => lostOf(db),
     now: () => storeNow(db),
@@ -112,7 +119,7 @@ export function ledger(db: Database, settings: LedgerSettings): Ledger {
   };
 }
 
-/** One call for a batch, in which no request has two commands. */
+/** Calls the ledger once for a batch, in which no request has two commands. */
 async function batchOn(lane: Lane, call: string, commands: readonly Command[]): Promise<Answered> {
   const [row] = await lane.query<{ answers: string }>(call, encodeBatch(commands));
   return decodeAnswers(commands, row!.answers);
@@ -127,7 +134,10 @@ export async function setAnchor(on: Acts, organizationId: string, anchorAt: Date
   return row!.at;
 }
 
-/** Sets a calendar as the ledger does. Returns when months are counted by it; null: another change of the calendar is under way. */
+/**
+ * Sets a calendar as the ledger does. Returns from when months are counted by it; null: another change of the calendar
+ * is pending.
+ */
 export async function setCalendar(on: Acts, organizationId: string, calendar: Calendar | null): Promise<Date | null> {
   const parameters = [
     bare(organizationId, "org_"),

@@ -1,4 +1,4 @@
-/** Reads the limits of subjects, and whose each limit in force is (docs/limits.md). */
+/** Reads the limits of subjects, and for each limit in force whose it is (docs/limits.md). */
 import type { LimitOrigin, LimitSubject, LimitValues, Raise, SubjectLimits } from "../../admin/store/limits.ts";
 import { type Budget, budgetNames, noBudget } from "../../core/store/budget.ts";
 import { bare, type IdPrefix, idOf, uuidOf } from "../../core/store/ids.ts";
@@ -35,8 +35,8 @@ function budgetFrom(limits: readonly (number | null)[] | null): Budget {
   return Object.fromEntries(budgetNames.map((name, place) => [name, limits?.[place] ?? null])) as unknown as Budget;
 }
 
-/** The subjects of an organization, `$1`, that are not gone. */
-const listed: Record<StandingSubject, string> = {
+/** SQL for the current subjects of an organization, `$1`. */
+const listedSubjects: Record<StandingSubject, string> = {
   organization: "select o.id, o.id as counted_id, o.slug as name, o.version from organization o where o.id = $1",
   team: `select t.id, t.id as counted_id, t.name, t.version from team t
     where t.organization_id = $1 and t.removed_at is null`,
@@ -47,9 +47,9 @@ const listed: Record<StandingSubject, string> = {
     where k.organization_id = $1 and k.revoked_at is null and k.kind = 'key'`,
 };
 
-/** Any subject by its ID, also a key that a list leaves out and a person without a membership. */
-const named: Record<StandingSubject, string> = {
-  ...listed,
+/** SQL for any subject by its id, also a key that lists leave out and a person without a membership. */
+const namedSubjects: Record<StandingSubject, string> = {
+  ...listedSubjects,
   person: `select p.id, usage_member($1, p.id) as counted_id, coalesce(p.name, p.email) as name, p.version from person p
     where true`,
   key: "select k.id, k.id as counted_id, k.name, k.version from api_key k where k.organization_id = $1",
@@ -67,23 +67,23 @@ const inForce = (subject: StandingSubject) =>
 const selected = (subjects: string, subject: StandingSubject) =>
   `select s.*, f.limits, f.origins from (${subjects}) s left join lateral ${inForce(subject)} f on true order by s.id`;
 
-/** The limits of one subject; null: there is none of this ID in the organization. */
+/** The limits of one subject; null: the organization has none with this id. */
 export async function readLimits(db: Statements, subject: LimitSubject): Promise<SubjectLimits | null> {
   const id = uuidOfLimitSubject(subject);
   if (id === null) return null;
-  const one = selected(`select * from (${named[subject.subject]}) s where s.id = $2`, subject.subject);
+  const one = selected(`select * from (${namedSubjects[subject.subject]}) s where s.id = $2`, subject.subject);
   const rows = await db.query<SubjectRow>(one, [bare(subject.organizationId, "org_"), id]);
   return (await limitsFrom(db, subject, rows))[0] ?? null;
 }
 
-/** A page of the subjects of a kind, with one more if there are others. */
+/** A page of the subjects of a kind, with one more if others follow. */
 export async function readPage(
   db: Statements,
   { subject, organizationId }: Pick<LimitSubject, "subject" | "organizationId">,
   { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<SubjectLimits[]> {
   const last = after === undefined ? null : uuidOf(after, idPrefixes[subject]);
-  const page = `select * from (${listed[subject]}) s where ($2::uuid is null or s.id > $2) order by s.id limit $3`;
+  const page = `select * from (${listedSubjects[subject]}) s where ($2::uuid is null or s.id > $2) order by s.id limit $3`;
   const rows = await db.query<SubjectRow>(selected(page, subject), [bare(organizationId, "org_"), last, limit]);
   return limitsFrom(db, { subject, organizationId }, rows);
 }
@@ -137,7 +137,7 @@ function valuesOf(rows: readonly ValueRow[]): LimitValues {
   };
 }
 
-/** The limits without what only says that nothing limits; null: not limited. */
+/** The limits, with null for those that are switched off. */
 export function limitedBy(value: Budget): Budget {
   const limits = budgetNames.map((name) => [name, value[name] === not_limited ? null : value[name]]);
   return { ...noBudget, ...Object.fromEntries(limits) };

@@ -1,6 +1,6 @@
 /**
- * Sets the limits of subjects (docs/limits.md). Each act locks the subject and its organization first, so that acts come one
- * after another, and then takes the ledger's lock.
+ * Sets the limits of subjects (docs/limits.md). Each act locks the subject and its organization first, so that acts run
+ * one after another, and then takes the ledger's lock.
  */
 import { isDeepStrictEqual } from "node:util";
 import type {
@@ -23,16 +23,16 @@ import { arrayOf, writeValue } from "./own-value.ts";
 import { limitedPerson } from "./people-administration.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 import { changeableTeam } from "./teams.ts";
 
-/** `actingOn`: the same database, for an act that locks this person and may be held to the rule of one's own limits. */
+/** `actingOn`: the database for an act on this person, which may be forbidden to raise the actor's own limits. */
 export function limitValues(db: Database, actingOn: (person: string) => Database = () => db): LimitAdministration {
   return {
-    limitsOf: (subject) => plainly(readLimits(db, subject)),
+    limitsOf: (subject) => unwrapErrors(readLimits(db, subject)),
 
     async pageLimits({ organizationId, of, after, limit }) {
-      const found = await plainly(readPage(db, { subject: of, organizationId }, { after, limit: limit + 1 }));
+      const found = await unwrapErrors(readPage(db, { subject: of, organizationId }, { after, limit: limit + 1 }));
       return { items: found.slice(0, limit), hasMore: found.length > limit };
     },
 
@@ -56,7 +56,7 @@ export function limitValues(db: Database, actingOn: (person: string) => Database
   };
 }
 
-/** A value that differs: what it is for, as it is and as it is to be; null: there is none. */
+/** A value that is to be changed: its kind, its current and its new value; null: none. */
 interface Differing {
   kind: "own" | "keys" | "members" | "raise";
   models: string;
@@ -85,7 +85,7 @@ function changesOf(now: LimitValues, wanted: LimitsChange): Differing[] {
   return [...single, ...models, ...raised].filter(({ from, to }) => !isDeepStrictEqual(said(from), said(to)));
 }
 
-/** The part of a value that decides whether it is the same. */
+/** The part of a value by which values are compared. */
 const said = (value: Differing["from"]) =>
   value && "until" in value ? { limits: value.limits, until: value.until } : value;
 
@@ -96,7 +96,7 @@ interface Writing {
   actor: string;
 }
 
-/** Returns the subjects of the ledger for which `sumEarlier` must follow. */
+/** Writes the values. Returns the ledger's subjects for which `sumEarlier` must follow. */
 async function write(tx: Transaction, { now, differing, at, actor }: Writing): Promise<string[]> {
   const owner = bare(now.organizationId, "org_");
   const subject = uuidOfCounted(now);
@@ -141,7 +141,7 @@ function audited(differing: readonly Differing[], side: "from" | "to"): Record<s
   );
 }
 
-/** The subject's own kind of thing, read as its limits. */
+/** How the limits of this kind of subject are changed. */
 function changeable(subject: LimitSubject): Changeable<object, SubjectLimits, "closed"> {
   const kind = kinds[subject.subject] as Changeable<object, unknown, "closed">;
   return {

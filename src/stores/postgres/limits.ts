@@ -1,4 +1,4 @@
-/** Limits that change, over SQL (docs/design/usage.md, Limits that change). */
+/** Changes of limits over SQL (docs/design/usage.md, Limits that change). */
 import { uuidOf } from "../../core/store/ids.ts";
 import type { ChangedLimits, LimitStore } from "../../core/store/plan.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -17,7 +17,7 @@ export function limits(db: Database): LimitStore {
 
 const limitsChannel = "limits_changed";
 
-/** Announces a change of an organization's own limits; the SQL of keys, people and teams announces theirs. */
+/** Announces a change of an organization's own limits. Those of keys, people and teams are announced by SQL. */
 export async function extraUsageChanged(tx: Transaction, organizationId: string): Promise<void> {
   await tx.query("select usage_limits_changed($1)", [uuidOf(organizationId, "org_")]);
 }
@@ -29,12 +29,12 @@ async function changesBehind(
 ): Promise<ChangedLimits> {
   const [row] = await db.query<ChangedLimits & { subjects: string[] }>(behind, [since, from]);
   const { number, at, nextEnd_ms, subjects } = row!;
-  // A lower number than before: the database is another one, or was set back.
+  // A lower number than before means that the database is another one, or was set back.
   const isUnknown = subjects.length > named_max || (since !== null && number < since);
   return { number, at, nextEnd_ms, subjects: isUnknown ? null : subjects };
 }
 
-/** One statement reads the number and the names, so that no change is between them. */
+/** One statement reads the number and the names, so that no change happens in between. */
 const behind = `
   select h.number, clock.at,
     (select ceil(extract(epoch from min(r.until) - clock.at) * 1000)::double precision

@@ -1,14 +1,14 @@
 /**
- * Listens to a server on one connection that does nothing else, and on another one as soon as it is lost. The driver's
- * own `listen` reuses the connection that it has lost; connection.ts says why that must not happen.
+ * Listens to a server on a connection that does nothing else, and on a new one as soon as it is lost. The driver's own
+ * `listen` would reuse the lost connection; connection.ts says why that must not happen.
  */
 import { gathered } from "../../core/time/repeating.ts";
-import type { Connection } from "./connection.ts";
+import type { DatabaseConnection } from "./connection.ts";
 import type { Database } from "./database.ts";
 
 export interface ListenerOptions {
-  make(hooks: { lost(): void; notified(channel: string, payload: string): void }): Connection;
-  /** The wait between attempts to reconnect. */
+  make(hooks: { lost(): void; notified(channel: string, payload: string): void }): DatabaseConnection;
+  /** The wait between two attempts to connect again. */
   retry_ms: number;
 }
 
@@ -25,7 +25,7 @@ interface Subscription {
 
 export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
   const subscriptions = new Set<Subscription>();
-  let connection: Connection | null = null;
+  let connection: DatabaseConnection | null = null;
   const again = gathered(async () => {
     try {
       for (const one of [...subscriptions]) await subscribe(one);
@@ -52,7 +52,7 @@ export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
   return {
     async listen(channel, onMessage, onConnect) {
       const subscription: Subscription = { channel, onMessage, onConnect };
-      // It is registered before the statement is sent, because the first message may come with the answer.
+      // Registered before the statement is sent, because the first message may come with the answer.
       subscriptions.add(subscription);
       try {
         await subscribe(subscription);
@@ -60,7 +60,7 @@ export function listenerOn({ make, retry_ms }: ListenerOptions): Listener {
         subscriptions.delete(subscription);
         throw error;
       }
-      // The server still sends messages, which are ignored, until the connection ends.
+      // The server keeps sending messages until the connection ends; they are ignored.
       return async () => void subscriptions.delete(subscription);
     },
     async close() {

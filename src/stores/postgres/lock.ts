@@ -1,9 +1,9 @@
 /**
- * Allows one process in a data folder: two PGlites in one folder destroy it, and nothing in PGlite prevents that. The
- * lock is the operating system's own, on the file `lock`, taken through SQLite, which is part of Bun and locks files on
- * every system. It ends with its process, however that ends, so a lock is never stale, and it does not matter that
+ * Allows only one process in a data folder: two PGlites in one folder destroy it, and nothing in PGlite prevents that.
+ * The lock is the operating system's own, on the file `lock`, taken through SQLite, which is part of Bun and locks
+ * files on every system. It ends with its process in any case, so a lock is never stale, and it does not matter that
  * process ids mean different things in different containers. The file `holder.json` beside it only tells which process
- * that is.
+ * has the lock.
  */
 import { Database as LockFile } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,20 +11,23 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseError } from "./database-error.ts";
 
-export interface Hold {
-  /** Releases the lock. Calling it again has no effect. */
+export interface FolderLock {
+  /** Releases the lock. Further calls have no effect. */
   release(): void;
 }
 
 interface Holder {
   pid: number;
   host: string;
-  /** ISO 8601. */
+  /** The time of the start (ISO 8601). */
   started_at: string;
 }
 
-/** Throws DatabaseError `in_use`, which names the holder, if another process, or this one, has the folder open. */
-export function holdFolder(folder: string): Hold {
+/**
+ * Takes the lock. Throws DatabaseError `in_use`, which names the holder, if another process, or this one, has the
+ * folder open.
+ */
+export function holdFolder(folder: string): FolderLock {
   const holderFile = join(folder, "holder.json");
   const file = locked(folder, holderFile);
   const holder: Holder = {
@@ -48,7 +51,7 @@ function locked(folder: string, holderFile: string): LockFile {
   let file: LockFile | undefined;
   try {
     file = new LockFile(join(folder, "lock"), { create: true });
-    // A journal in memory: nothing is ever written, and no second file appears.
+    // With a journal in memory, nothing is ever written, and no second file appears.
     for (const step of ["pragma busy_timeout = 0", "pragma journal_mode = memory", "begin exclusive"]) file.run(step);
     return file;
   } catch (error) {
@@ -64,14 +67,17 @@ function locked(folder: string, holderFile: string): LockFile {
   }
 }
 
-/** Between taking the lock and writing the file, it names nobody, or a process that has ended. */
+/**
+ * The holder in words. Until the process that took the lock has written the file, it has no name, or that of a process
+ * that has ended.
+ */
 function holderOf(holderFile: string): string {
   try {
     const { pid, host, started_at } = JSON.parse(readFileSync(holderFile, "utf8")) as Holder;
     if (host !== hostname()) return `process ${pid} on ${host} (since ${started_at})`;
     if (isAlive(pid)) return `process ${pid} (since ${started_at})`;
   } catch {
-    // It was cut short, or does not exist yet.
+    // The file was cut short, or does not exist yet.
   }
   return "another process";
 }

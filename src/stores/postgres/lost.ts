@@ -1,9 +1,9 @@
-/** Confirmed records that are gone, over SQL. */
+/** Finds confirmed records that the database no longer has, over SQL. */
 import { bare } from "../../core/store/ids.ts";
-import type { Confirmed, Look, Lost, LostReceipts, Place } from "../../core/store/lost.ts";
+import type { Confirmed, Look, LostReceipts, RecordedLosses, StoreServer } from "../../core/store/lost.ts";
 import type { Database } from "./database.ts";
 
-/** The receipts that one statement looks for. */
+/** The most receipts that one statement looks for. */
 const compared_max = 1_000;
 
 export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
@@ -21,9 +21,9 @@ export function lostReceipts(db: Pick<Database, "query">): LostReceipts {
   };
 }
 
-/** Reads the losses of a year. Nodes write `usage_lost` and `usage_timeline`. */
-export async function lostOf(db: Pick<Database, "query">): Promise<Lost> {
-  const [row] = await db.query<Lost>(`
+/** The losses of a year. Nodes write the tables `usage_lost` and `usage_timeline`. */
+export async function lostOf(db: Pick<Database, "query">): Promise<RecordedLosses> {
+  const [row] = await db.query<RecordedLosses>(`
     select count(*) as receipts, coalesce(sum(charged), 0)::bigint as nanos, max(noticed_at) as "noticedAt",
       (select max(t.seen_at) from usage_timeline t having count(*) > 1) as "movedAt"
     from usage_lost where noticed_at > store_now() - interval '12 months'`);
@@ -50,7 +50,7 @@ async function look(db: Pick<Database, "query">, requestId: string | null): Prom
   };
 }
 
-const placeOf = (server: string | null, timeline: number | null): Place | null =>
+const placeOf = (server: string | null, timeline: number | null): StoreServer | null =>
   server === null || timeline === null ? null : { server, timeline };
 
 const lookSql = `

@@ -1,20 +1,20 @@
-/** Plans that are created at run time, beside those of the file (docs/design/usage.md, Plans that change). */
+/** Plans that are created at run time, in addition to those of the file (docs/design/usage.md, Plans that change). */
 import { asc, eq } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
 import type { Plan as KnownPlan, PlanAdministration } from "../../admin/store/plan.ts";
 import type { PlanLimits, PlanUse } from "../../core/store/plan.ts";
-import { act, amountWritten, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { amountWritten, appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { planUse } from "./plan-use.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
 export function managedPlans(db: Database): PlanAdministration {
   return {
-    listPlans: () => plainly(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
+    listPlans: () => unwrapErrors(db.drizzle.select().from(plan).orderBy(asc(plan.name))),
 
     createPlan: (made, actor, repeat) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const before = await repeated(tx, repeat, actor, made.name);
         if (before) return before;
         await lockPlans(tx);
@@ -28,7 +28,7 @@ export function managedPlans(db: Database): PlanAdministration {
         await tx.drizzle.insert(plan).values(row);
         await plansChanged(tx);
         const details = { source: row.source, limits: planLimitsWritten(made), before: null };
-        await audit(tx, at, { actor, action: "plan.create", owner: null, subject: made.name, details });
+        await appendAuditEntry(tx, at, { actor, action: "plan.create", owner: null, subject: made.name, details });
         return row;
       }),
 
@@ -47,8 +47,7 @@ export function managedPlans(db: Database): PlanAdministration {
     async removePlan(name, actor, version) {
       let use: PlanUse | null = null;
       const removed = await change(db, changeablePlan, { id: name, actor, version }, async (tx, before) => {
-        // Waits for a transaction that is moving an organization to the plan (planStands), whose effect is then seen
-        // below.
+        // Waits for a transaction that is moving an organization to the plan (planStands), whose effect is seen below.
         await tx.query("select 1 from plan where name = $1 for update", [name]);
         use = (await planUse(tx)).find((one) => one.plan === name) ?? null;
         if (use) return "in_use";
@@ -78,8 +77,8 @@ const changeablePlan: Changeable<KnownPlan, KnownPlan, "of_file"> = {
 };
 
 /**
- * Reports whether an organization may get this plan. A plan that exists stays until the commit, since removing it locks
- * the same row. Null is no plan, and always allowed.
+ * Whether an organization may get this plan. An existing plan stays until the commit, since removing it locks the same
+ * row. Null is no plan, and always allowed.
  */
 export async function planStands(tx: Transaction, name: string | null): Promise<boolean> {
   if (name === null) return true;
@@ -88,7 +87,8 @@ export async function planStands(tx: Transaction, name: string | null): Promise<
 }
 
 /**
- * The same where no node may serve this database: then the plan may also be of a file that no node has published yet.
+ * As `planStands`; but if perhaps no node serves this database, the plan may also be one of a file that was not
+ * published yet.
  */
 export async function planMayStand({ kind }: Database, tx: Transaction, name: string | null): Promise<boolean> {
   if (await planStands(tx, name)) return true;
@@ -101,7 +101,7 @@ export async function lockPlans(tx: Transaction): Promise<void> {
   await tx.query("select 1 from plan_file for update");
 }
 
-/** The limits as the audit log has them. */
+/** The limits under the names of the audit log. */
 export const planLimitsWritten = (limits: PlanLimits) => ({
   session: amountWritten(limits.session),
   week: amountWritten(limits.week),

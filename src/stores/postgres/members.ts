@@ -1,10 +1,13 @@
-/** The keys of people follow the team of the person's membership, over SQL functions. */
+/** The keys of people follow the team of the person's membership, through SQL functions. */
 import type { Transaction } from "./database.ts";
 import { refreshPerson } from "./refresh-limits.ts";
 
 type Statements = Pick<Transaction, "query">;
 
-/** The UUID of the team of a person's membership in an organization; null: none. "no_membership": there is no membership. */
+/**
+ * The UUID of the team of a person's membership in an organization; null: it has none. "no_membership": there is no
+ * membership.
+ */
 export async function teamOfMember(
   tx: Statements,
   owner: string,
@@ -18,8 +21,8 @@ export async function teamOfMember(
 }
 
 /**
- * Moves a key of a person to the team of the membership. Each change of a membership moves the keys; this is for those that an
- * older version left where they were. Returns the subjects for which `sumAll` must follow.
+ * Moves a person's key to the team of the membership. A change of a membership moves the keys by itself; this is for
+ * keys that an older version did not move. Returns the subjects for which `sumAll` must follow.
  */
 export async function followMembership(
   tx: Statements,
@@ -32,7 +35,7 @@ export async function followMembership(
   return astray.length === 0 ? [] : refreshPerson(tx, [key.owner], key.person);
 }
 
-/** Counts a new key for its person. The ledger has the key already. */
+/** Counts a new key for its person. The key must be in the ledger already. */
 export async function countInPerson(tx: Statements, key: { id: string; owner: string; person: string }): Promise<void> {
   await tx.query("update usage_subject set member_id = usage_member($2, $3) where subject_id = $1", [
     key.id,

@@ -1,6 +1,6 @@
 /**
- * Memberships over SQL. A membership that its rule no longer gives stays, with the instant of its end: if the person comes back
- * long after, the old keys are revoked.
+ * Memberships over SQL. A membership that its rule no longer gives stays, with the instant of its end: if the person
+ * comes back much later, the old keys are revoked.
  */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, isNull, ne, type SQL, sql } from "drizzle-orm";
@@ -15,14 +15,14 @@ import { shownId } from "./rows.ts";
 type MembershipRow = typeof membership.$inferSelect;
 type Statements = Pick<Transaction, "query">;
 
-/** The memberships in force: in each organization the one by hand, else the one by a rule. */
+/** SQL for the memberships in force: in each organization the one given by hand, else the one by a rule. */
 export const inForce = `
   select distinct on (m.person_id, m.organization_id) m.*
   from membership m left join organization o on o.id = m.organization_id
   where m.ended_at is null and (m.organization_id is null or o.status <> 'closed')
   order by m.person_id, m.organization_id, m.source = 'hand' desc`;
 
-/** Those of the row of `person` that a query selects; in organizations before the one for the service. */
+/** SQL for the memberships of the `person` row of a query; the one for the service comes last. */
 export const membershipsShown = sql
   .raw(
     `(select coalesce(json_agg(shown order by shown.organization nulls last), '[]') from (
@@ -36,7 +36,7 @@ export const membershipsShown = sql
   )
   .mapWith((rows: unknown[]) => rows.map(membershipOfRow));
 
-/** The UUID of an organization that is not closed, by slug or ID; it stays open until the commit. */
+/** The UUID of an organization that is not closed, by slug or id. It stays open until the commit. */
 export async function organizationNamed(tx: Pick<Transaction, "drizzle">, slugOrId: string): Promise<string | null> {
   const uuid = uuidOf(slugOrId, "org_");
   const [row] = await tx.drizzle
@@ -47,7 +47,7 @@ export async function organizationNamed(tx: Pick<Transaction, "drizzle">, slugOr
   return row?.id ?? null;
 }
 
-/** The UUID of a team of the organization, by name or ID. */
+/** The UUID of a team of the organization, by name or id. */
 export async function teamNamed(
   tx: Pick<Transaction, "drizzle">,
   owner: string,
@@ -62,7 +62,7 @@ export async function teamNamed(
   return row?.id ?? null;
 }
 
-/** A membership with UUIDs in the place of names; or the refusal, where the organization or the team does not exist. */
+/** A membership with UUIDs in place of names; or a refusal, if the organization or the team does not exist. */
 export async function resolved(tx: Transaction, named: NamedMembership) {
   const { role, scopes, models } = named;
   const values = { role, scopes: [...scopes], models: models === null ? null : [...models] };
@@ -82,17 +82,17 @@ export const isIn = (personId: string, organizationId: string | null, source: Me
   );
 
 interface RuleChanges {
-  /** In the form of the audit log. */
+  /** The memberships given and taken, in the form of the audit log. */
   given: Record<string, unknown>[];
   lost: Record<string, unknown>[];
   missing: NamedMembership[];
-  /** Whether a rule gave the role of an administrator, and gives it no more. */
+  /** Whether a rule no longer gives the role of an administrator that it gave before. */
   losesAdmin: boolean;
   /** The UUIDs of the organizations in which something changed. */
   organizations: string[];
 }
 
-/** Replaces a person's memberships by rules with the named ones. The caller has locked the person's row. */
+/** Replaces a person's memberships by rules with these. The person's row must be locked. */
 export async function applyRules(
   tx: Transaction,
   { id }: { id: string },
@@ -118,7 +118,7 @@ export async function applyRules(
   for (const row of before) {
     if (row.endedAt !== null || wanted.has(row.organizationId)) continue;
     await tx.drizzle.update(membership).set({ endedAt: at }).where(eq(membership.id, row.id));
-    result.lost.push(listed(row));
+    result.lost.push(auditDetails(row));
     if (row.organizationId) result.organizations.push(row.organizationId);
   }
   const returned: string[] = [];
@@ -141,19 +141,19 @@ export async function applyRules(
       await tx.drizzle
         .insert(membership)
         .values({ personId: id, ...values, source: "rule", createdAt: at, createdBy: "service" });
-    result.given.push(listed(values));
+    result.given.push(auditDetails(values));
     if (organizationId) result.organizations.push(organizationId);
   }
-  // Before the keys, as for a change of one of them: nobody waits in a ring.
+  // Organizations are locked before keys, as in a change of a key, so that no deadlock is possible.
   if (returned.length > 0) await lockOrganizations(tx, result.organizations);
   for (const organizationId of returned) await revokeKeys(tx, id, organizationId, at);
   return result;
 }
 
 type Values = Pick<MembershipRow, "organizationId" | "teamId" | "role" | "scopes" | "models">;
-const hasValues = (row: MembershipRow, values: Values) => isDeepStrictEqual(listed(row), listed(values));
+const hasValues = (row: MembershipRow, values: Values) => isDeepStrictEqual(auditDetails(row), auditDetails(values));
 
-export function listed({ organizationId, teamId, role, scopes, models }: Values): Record<string, unknown> {
+export function auditDetails({ organizationId, teamId, role, scopes, models }: Values): Record<string, unknown> {
   return {
     ...(organizationId === null ? {} : { organization_id: idOf(organizationId, "org_") }),
     role,
@@ -162,7 +162,7 @@ export function listed({ organizationId, teamId, role, scopes, models }: Values)
   };
 }
 
-/** Revokes the keys of a person for good: in one organization, or all. */
+/** Revokes the keys of a person for good: in one organization, or in all. */
 export async function revokeKeys(tx: Statements, id: string, organizationId: string | null, at: Date): Promise<number> {
   const rows = await tx.query(
     `update api_key set revoked_at = $3, version = version + 1

@@ -6,18 +6,20 @@ import { bare, idOf, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { NoticeKind, NoticeQueue } from "../../core/store/notice.ts";
 import type { Sealing } from "../../core/store/sealing.ts";
 import { standingSubjects } from "../../core/store/standing.ts";
-import { act, audit, detailsOf, storeNow } from "./acts.ts";
+import { appendAuditEntry, detailsOf, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { openedSecret, sealSecrets, storedSecret } from "./hook-secrets.ts";
 import { expiresAt } from "./key-life.ts";
 import { pageOf, shownId } from "./rows.ts";
 import { standingsWithHook } from "./standing.ts";
 
-/** The most notices of one organization that wait. Others are found again once there is room. */
+/** The most notices of one organization that wait. Further ones are found again once there is room. */
 const waiting_max = 1_000;
-/** A node that has not reported the result of a notice by then is gone. It is longer than any attempt. */
+/** How long a node may take to report the result of a notice, longer than any attempt. After that it counts as gone. */
 const lease_s = 60;
-/** Longer than any window, and than the time before a key's expiry at which a notice is sent. */
+/**
+ * How long notices are kept: longer than any window, and than the time before a key's expiry at which a notice is sent.
+ */
 const kept_days = 100;
 
 export function noticeHooks(db: Database, sealing: Sealing | null = null): NoticeAdministration {
@@ -40,7 +42,7 @@ export function noticeHooks(db: Database, sealing: Sealing | null = null): Notic
     },
     noticeHook: (organizationId) => read(db, bare(organizationId, "org_")),
     setNoticeHook: (organizationId, { url, shares, keyExpiryDays }, { secret, renews }, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const owner = bare(organizationId, "org_");
         await lockOwner(tx, owner);
         const before = await read(tx, owner);
@@ -54,21 +56,21 @@ export function noticeHooks(db: Database, sealing: Sealing | null = null): Notic
         );
         const hook = (await read(tx, owner))!;
         const isNewSecret = renews || before === null;
-        const details = { ...listed(hook), new_secret: isNewSecret, before: before && listed(before) };
-        await audit(tx, at, { actor, action: "notice.set", owner, subject: organizationId, details });
+        const details = { ...auditDetails(hook), new_secret: isNewSecret, before: before && auditDetails(before) };
+        await appendAuditEntry(tx, at, { actor, action: "notice.set", owner, subject: organizationId, details });
         return { hook, isNewSecret };
       }),
     removeNoticeHook: (organizationId, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const owner = bare(organizationId, "org_");
         await lockOwner(tx, owner);
         const before = await read(tx, owner);
         if (!before) return null;
         await tx.query("delete from notice where organization_id = $1 and next_attempt_at is not null", [owner]);
         await tx.query("delete from notice_hook where organization_id = $1", [owner]);
-        const details = { before: listed(before) };
+        const details = { before: auditDetails(before) };
         const at = await storeNow(tx);
-        await audit(tx, at, { actor, action: "notice.remove", owner, subject: organizationId, details });
+        await appendAuditEntry(tx, at, { actor, action: "notice.remove", owner, subject: organizationId, details });
         return before;
       }),
   };
@@ -94,7 +96,7 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
       }));
     },
     async sent({ id, attempts }, problem, again_ms) {
-      // After its lease, a notice belongs to another node, which decides.
+      // After its lease a notice belongs to another node, whose result counts.
       await db.query(
         `update notice set problem = $3, delivered_at = case when $3::text is null then store_now() end,
            next_attempt_at = store_now() + $4::double precision * interval '1 millisecond'
@@ -109,7 +111,7 @@ export function noticeQueue(db: Database, sealing: Sealing | null = null): Notic
   };
 }
 
-/** Writes the notice of a suspension, in the same transaction. */
+/** Adds the notice of a suspension, in the same transaction. */
 export async function addSuspensionNotice(tx: Transaction, owner: string, version: number): Promise<void> {
   await tx.query(
     `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)
@@ -119,7 +121,7 @@ export async function addSuspensionNotice(tx: Transaction, owner: string, versio
   );
 }
 
-/** A notice of a node that died is claimed by another once its lease is over. */
+/** A notice of a node that died is claimed by another one after its lease. */
 const claiming = `
   update notice n set attempts = n.attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)
   from notice_hook h join organization o on o.id = h.organization_id
@@ -130,14 +132,14 @@ const claiming = `
 const inserting = `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)`;
 const roomy = `(select count(*) from notice q where q.organization_id = h.organization_id and q.next_attempt_at is not null) < $1`;
 
-/** Clients know a person by the person's own id, and not by that in an organization. */
+/** The prefixes of ids for clients, which know a person by the person's own id, and not by that in an organization. */
 const prefixes = Object.entries({ ...standingSubjects, person: "per_" }).map(
   ([subject, prefix]) => `when '${subject}' then '${prefix}'`,
 );
 
 /**
- * Settled use, as the percentages that clients read, of organizations, their teams, people and keys. The largest shares
- * come first, so that they are sent if there is no room for all.
+ * SQL for the settled use of organizations, their teams, people and keys, as the percentages that clients read. The
+ * largest shares come first, so that those are sent if there is no room for all.
  */
 const shares = `
   with reached as materialized (
@@ -211,5 +213,6 @@ async function read(db: Pick<Database, "query">, owner: string): Promise<Notices
   return row ?? null;
 }
 
-/** For the audit log, which nobody can delete: what a URL has that may be a secret is left out. */
-const listed = ({ url, shares, keyExpiryDays }: Notices) => detailsOf({ url: maskedUrl(url), shares, keyExpiryDays });
+/** The settings for the audit log, which nobody can delete: parts of the URL that may be secret are left out. */
+const auditDetails = ({ url, shares, keyExpiryDays }: Notices) =>
+  detailsOf({ url: maskedUrl(url), shares, keyExpiryDays });

@@ -4,25 +4,25 @@ import { operator, operatorSecret } from "../../../db/schema.ts";
 import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
 import type { FoundOperator, Operator } from "../../features/identity/store/operators.ts";
-import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { batched } from "./batched.ts";
 import type { Changeable } from "./change.ts";
 import { credentialsOf, masked } from "./credential.ts";
 import type { Database, Transaction } from "./database.ts";
-import { idIn, type OperatorRow, pageOf, plainly } from "./rows.ts";
+import { idIn, type OperatorRow, pageOf, unwrapErrors } from "./rows.ts";
 import { operatorSecrets } from "./secrets.ts";
 
-/** `lastUsedAt` is exact to this, so that most look-ups write nothing. */
+/** The least time between two updates of `lastUsedAt`, so that most look-ups write nothing. */
 const used_minutes = 1;
 
 export function operators(db: Database): OperatorAdministration {
   const find = batched<Presented, FoundOperator>(nameOf, (presented) => findByTokens(db, presented));
   return {
-    operatorOf: (tokenHash, address) => plainly(find({ tokenHash, address })),
+    operatorOf: (tokenHash, address) => unwrapErrors(find({ tokenHash, address })),
 
     createOperator: (input) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
         const at = await storeNow(tx);
@@ -41,7 +41,7 @@ export function operators(db: Database): OperatorAdministration {
         await operatorSecrets.add(tx, id, input.secret, at);
         const rights = { role, organization_id: input.organizationId, expires_at: expiresAt };
         const details = { name, ...rights, secret: masked(input.secret) };
-        await audit(tx, at, { actor, action: "operator.create", owner, subject: input.id, details });
+        await appendAuditEntry(tx, at, { actor, action: "operator.create", owner, subject: input.id, details });
         return (await read(tx, eq(operator.id, id)))!;
       }),
 
@@ -53,12 +53,12 @@ export function operators(db: Database): OperatorAdministration {
         .where(beyond)
         .orderBy(operator.id)
         .limit(limit + 1);
-      return pageOf(await plainly(page), limit);
+      return pageOf(await unwrapErrors(page), limit);
     },
 
     async findOperator(nameOrId) {
       const uuid = uuidOf(nameOrId, "op_");
-      return plainly(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
+      return unwrapErrors(read(db, uuid === null ? eq(operator.name, nameOrId) : eq(operator.id, uuid)));
     },
 
     rotateOperator: (rotation) => operatorCredentials.rotate(db, changeableOperator, rotation),
@@ -66,7 +66,7 @@ export function operators(db: Database): OperatorAdministration {
   };
 }
 
-/** An operator whole: the columns as they are, and the secrets. */
+/** The columns of a complete operator: the row's own, and the secrets. */
 const operatorColumns = {
   ...getTableColumns(operator),
   id: idIn(operator.id, "op_"),
@@ -78,11 +78,11 @@ const changeableOperator: Changeable<OperatorRow, Operator> = {
   lock,
   read: (tx, { id }) => read(tx, eq(operator.id, id)),
   owner: ({ organizationId }) => organizationId,
-  // Nodes keep no operators.
+  // Operators are not cached by nodes, so there is nothing to announce.
   announce: async () => {},
 };
 
-/** An operator who is to go: not the last one who can administer. */
+/** An operator who is to be revoked: not if it is the last one who can administer. */
 const guardedOperator: Changeable<OperatorRow, Operator, "last_admin"> = {
   ...changeableOperator,
   transaction: keepingAdministrator,
@@ -94,13 +94,13 @@ const operatorCredentials = credentialsOf("operator", operatorSecrets, async (tx
 
 interface Presented {
   tokenHash: Uint8Array;
-  /** The address that the token came from. */
+  /** The address from which the token came. */
   address: string | null;
 }
 
 const nameOf = ({ tokenHash, address }: Presented) => `${tokenHash.toHex()} ${address}`;
 
-/** The door of management: only a secret of the form `slo_` is an operator's. */
+/** Which secrets management accepts: only those of the form `slo_`. */
 const isForManagement = sql`left(${operatorSecret.prefix}, 4) = 'slo_'`;
 
 async function findByTokens(db: Database, presented: Presented[]): Promise<ReadonlyMap<string, FoundOperator>> {

@@ -1,4 +1,4 @@
-/** The common parts of every change of an organization. */
+/** The common parts of all changes of an organization. */
 import { eq, type SQL, sql } from "drizzle-orm";
 import { organization } from "../../../db/schema.ts";
 import type { Organization } from "../../admin/store/organization.ts";
@@ -6,19 +6,19 @@ import { type Calendar, weekDays } from "../../core/store/calendar.ts";
 import { uuidOf } from "../../core/store/ids.ts";
 import type { Changeable } from "./change.ts";
 import type { Transaction } from "./database.ts";
-import { idIn, type OrganizationRow, plainly } from "./rows.ts";
+import { idIn, type OrganizationRow, unwrapErrors } from "./rows.ts";
 
-/** A row of usage_anchor. */
+/** A row of the table `usage_anchor`. */
 interface AnchorRow {
   anchor_at: string;
-  /** Null: weeks and months are counted from the anchor. */
+  /** The time zone of the calendar; null: weeks and months are counted from the anchor. */
   zone: string | null;
   week_starts: number | null;
   month_starts: number | null;
   month_from: string;
 }
 
-/** The latest in force, and the one that is not in force yet, of which there is at most one. */
+/** SQL for the anchor in force, or for the next one, of which there is at most one. */
 const anchor = (is: "in force" | "next") =>
   sql.raw(`(
     select to_json(a) from usage_anchor a
@@ -46,14 +46,14 @@ const columns = {
   version: organization.version,
 };
 
-/** Organizations whole, the oldest first. */
+/** Complete organizations, the oldest first. */
 export async function readOrganizations(
   of: Pick<Transaction, "drizzle">,
   wanted: SQL | undefined,
   limit?: number,
 ): Promise<Organization[]> {
   const reading = of.drizzle.select(columns).from(organization).where(wanted).orderBy(organization.id);
-  const rows = await plainly(limit === undefined ? reading : reading.limit(limit));
+  const rows = await unwrapErrors(limit === undefined ? reading : reading.limit(limit));
   return rows.map(({ now, next, ...row }) => ({ ...row, ...countedBy(row.anchorAt, now, next) }));
 }
 
@@ -61,7 +61,7 @@ export async function readOrganization(of: Pick<Transaction, "drizzle">, uuid: s
   return (await readOrganizations(of, eq(organization.id, uuid)))[0] ?? null;
 }
 
-/** How weeks and months are counted, and how next. `first`: the anchor before there was any row. */
+/** How weeks and months are counted now, and how next. `first`: the anchor that applies if there is no row. */
 function countedBy(first: Date, now: AnchorRow | null, next: AnchorRow | null) {
   const [calendar, nextCalendar] = [calendarOf(now), calendarOf(next)];
   const isCalendar = calendar !== null || nextCalendar !== null;
@@ -87,7 +87,7 @@ export async function setOrganization(
   await tx.drizzle.update(organization).set(values).where(eq(organization.id, id));
 }
 
-/** The organization, locked until the commit. */
+/** The organization, locked until the commit. It is refused if it is closed. */
 export async function lockOpenOrganization(tx: Transaction, id: string): Promise<OrganizationRow | "closed" | null> {
   const uuid = uuidOf(id, "org_");
   if (uuid === null) return null;

@@ -1,4 +1,4 @@
-/** Organizations: renamed, given policies, closed, and deleted when their records are gone. */
+/** Organizations are renamed, given policies, closed, and deleted when their records are gone. */
 import { and, eq, inArray, isNull, ne, sql } from "drizzle-orm";
 import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
@@ -78,7 +78,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
   };
 }
 
-/** Thrown in a transaction, so that it leaves nothing. */
+/** Thrown in a transaction to roll it back. */
 export class SlugTaken extends Error {}
 
 export async function orTaken<Done>(work: Promise<Done>): Promise<Done | "slug_taken"> {
@@ -90,7 +90,7 @@ export async function orTaken<Done>(work: Promise<Done>): Promise<Done | "slug_t
   }
 }
 
-/** Returns true where another organization had this slug. */
+/** Whether another organization had this slug before. */
 export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationRow, "id" | "slug">): Promise<boolean> {
   const rows = await tx.drizzle
     .select()
@@ -99,12 +99,12 @@ export async function isFormer(tx: Transaction, { id, slug }: Pick<OrganizationR
   return rows.length > 0;
 }
 
-/** Ends the storing of responses: one that is being stored at this moment waits, and is then refused. */
+/** Stops the storing of responses: one that is being stored at this moment waits, and is then refused. */
 async function keepNothing(tx: Transaction, { id }: OrganizationRow): Promise<void> {
   await tx.query("select kept_response_lock($1)", [id]);
 }
 
-/** Deletes organizations that were closed so long ago that their records are gone. */
+/** Deletes organizations that were closed so long ago that all their records are gone. */
 export async function forgetClosed(db: Pick<Database, "query">): Promise<void> {
   await db.query(
     "select organization_forget(id) from organization where closed_at < store_now() - interval '15 months'",

@@ -5,7 +5,7 @@ import { organization } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { Calendar } from "../../core/store/calendar.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, amountWritten, audit, detailsOf, repeated, storeNow, unrepeated } from "./acts.ts";
+import { amountWritten, appendAuditEntry, detailsOf, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { adjust, setAnchor, setCalendar } from "./ledger.ts";
@@ -17,7 +17,7 @@ import { isFormer, orTaken, SlugTaken } from "./organization-life.ts";
 import { pageOf } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-/** A calendar as the audit log has it. */
+/** A calendar under the names of the audit log. */
 const calendarDetails = (calendar: Calendar | null) => calendar && detailsOf(calendar);
 
 const spanning = `
@@ -34,7 +34,7 @@ const spanning = `
     offset 0
   ) d`;
 
-/** Spans of one offset, looked at by the hour. */
+/** SQL for the spans of one offset of a time zone, which is looked at hour by hour. */
 const zoneRules = `
   select z.zone, min(z.at) as "from", max(z.at) + interval '1 hour' as "to", z.seconds
   from (
@@ -68,7 +68,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
   const stands = isServed ? planStands : (tx: Transaction, name: string | null) => planMayStand(db, tx, name);
   return {
     async createOrganization(input) {
-      const creating = act(db, async (tx) => {
+      const creating = transact(db, async (tx) => {
         const at = await storeNow(tx);
         const before = await repeated(tx, input.repeat, input.actor, input.id);
         if (before) return before;
@@ -82,11 +82,17 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
           .values({ id: bare(input.id, "org_"), slug, name, plan, anchorAt: at, createdAt: at })
           .onConflictDoNothing({ target: organization.slug })
           .returning();
-        // It is read after the insertion, which has waited for an organization that gives the slug up.
+        // Read after the insertion, which has waited for another organization that may be giving the slug up.
         if (!made || (await isFormer(tx, made))) throw new SlugTaken();
         if (calendar) await setCalendar(tx, input.id, calendar);
         const details = { slug, name, plan, ...(calendar && { calendar: calendarDetails(calendar) }) };
-        await audit(tx, at, { actor, action: "organization.create", owner: made.id, subject: input.id, details });
+        await appendAuditEntry(tx, at, {
+          actor,
+          action: "organization.create",
+          owner: made.id,
+          subject: input.id,
+          details,
+        });
         return (await readOrganization(tx, made.id))!;
       });
       return orTaken(creating);
@@ -94,7 +100,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
 
     listOrganizations: () => readOrganizations(db, undefined),
 
-    async pageOrganizations({ organizationId, after, limit, status, plan, over }) {
+    async pageOrganizations({ organizationId, after, limit, status, plan, overPercent: over }) {
       const beyond = after === undefined ? undefined : gt(organization.id, uuidOf(after, "org_") ?? uuid_max);
       const wanted = and(
         beyond,
@@ -186,7 +192,7 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
       }),
 
     adjustUsage: ({ organizationId, entries, nanos, reason, actor }) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const owner = bare(organizationId, "org_");
         const done = [];
         for (const { entryId, kind } of entries) {
@@ -195,7 +201,13 @@ export function organizations(db: Database, isServed: boolean): Pick<Administrat
         for (const { entryId, kind, added } of done) {
           if (added === null) continue;
           const details = { window: kind, amount: amountWritten(nanos), added: amountWritten(added), reason };
-          await audit(tx, await storeNow(tx), { actor, action: "usage.adjust", owner, subject: entryId, details });
+          await appendAuditEntry(tx, await storeNow(tx), {
+            actor,
+            action: "usage.adjust",
+            owner,
+            subject: entryId,
+            details,
+          });
         }
         return done;
       }),

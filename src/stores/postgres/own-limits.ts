@@ -1,18 +1,18 @@
 /**
- * Holds the acts of a person to the rule that none raises what counts for that person (docs/access.md, Limits of one's own).
- * The rule is here alone, around every transaction, so no verb can forget it.
+ * Enforces that no act of a person raises a limit that counts for that person (docs/access.md, Limits of one's own).
+ * The rule is enforced here, around every transaction, so that no verb can forget it.
  */
 
 import { type CountingLimits, isAnyRaised, type OwnLimits } from "../../admin/store/own-limits.ts";
 import { bare, uuidOf } from "../../core/store/ids.ts";
 import type { Transaction } from "./database.ts";
 
-/** The part of a database that the rule needs: its histories have one in memory. */
+/** The part of a database that the rule needs; tests have one in memory. */
 interface Held<Tx> {
   transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }): Promise<T>;
 }
 
-/** The same database, for the acts of this person; `other`: the ID of somebody whose row they lock. */
+/** The database for the acts of this person. `other`: the id of a person whose row the acts lock. */
 export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extends Held<Tx>>(
   db: Db & Held<Tx>,
   own: OwnLimits | null,
@@ -24,11 +24,11 @@ export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extend
   return {
     ...db,
     transaction<T>(work: (tx: Tx) => Promise<T>, options?: { statement_ms?: number }) {
-      // The sum of earlier use has a time of its own. It changes no limit, and others must not wait for it.
+      // The sum of earlier use takes long and changes no limit, so others must not wait for it.
       if (options) return db.transaction(work, options);
       return db.transaction(async (tx) => {
-        // Whatever changes limits locks the organization too: what counts is the same until the act's own changes. The
-        // rows of people come first, as at a sign-in, and in one order: nobody waits in a ring.
+        // Everything that changes limits locks the organization too, so they are the same until the act's own changes.
+        // The rows of people are locked first, as in a sign-in, and in one order, so that no deadlock is possible.
         await tx.query("select id from person where id = any ($1::uuid[]) order by id for no key update", [people]);
         await tx.query("select id from organization where id = $1 for update", [organization]);
         const before = await countingFor(tx, organization, person);
@@ -40,7 +40,7 @@ export function heldToOwnLimits<Tx extends Pick<Transaction, "query">, Db extend
   };
 }
 
-/** Everything that counts for a person in an organization, keys that are not revoked one by one. */
+/** All limits that count for a person in an organization, with each key that is not revoked by itself. */
 function countingFor(tx: Pick<Transaction, "query">, organization: string, person: string): Promise<CountingLimits[]> {
   return tx.query<CountingLimits>(counting, [organization, person]);
 }
@@ -55,7 +55,7 @@ const names = [
 ];
 const arrayOf = (limits: (name: string) => string) => `array[${names.map(limits).join(", ")}]`;
 
-/** The limits of a key to come are compared without raises: it has none. */
+/** The limits of a future key are compared without raises: it has none. */
 const counting = `
   with own_team as (
     select t.id from usage_team_of($1, $2) t (id) where t.id is not null

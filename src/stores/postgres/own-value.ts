@@ -1,31 +1,31 @@
-/** Writes a value of limits of a subject. What is in force then follows from `limits_refresh`. */
+/** Writes one value of a subject's limits. The SQL function `limits_refresh` then computes what is in force. */
 import type { NewRaise } from "../../admin/store/limits.ts";
 import { type Budget, budgetNames } from "../../core/store/budget.ts";
 import { saysAny } from "./budgets.ts";
 import type { Transaction } from "./database.ts";
 
-/** Whose it is, by its UUID in the ledger, and who sets it. */
-export interface Place {
+/** The subject of a limit, by its UUID in the ledger; the subject's organization; and who sets the limit when. */
+export interface LimitOwner {
   subject: string;
   owner: string;
   at: Date;
   actor: string;
 }
 
-export interface Value {
+export interface LimitValue {
   kind: "own" | "keys" | "members" | "raise";
   models: string;
-  /** Null: there is none any more. */
+  /** The new value; null: it is removed. */
   to: Budget | NewRaise | null;
 }
 
-/** The six limits in the order of `limit_array`. */
+/** The six limits in the order of the SQL type's arrays (`limit_array`). */
 export const arrayOf = (budget: Budget): (number | null)[] => budgetNames.map((name) => budget[name]);
 
 export async function writeValue(
   tx: Pick<Transaction, "query">,
-  { subject, owner, at, actor }: Place,
-  { kind, models, to }: Value,
+  { subject, owner, at, actor }: LimitOwner,
+  { kind, models, to }: LimitValue,
 ): Promise<void> {
   await tx.query("delete from limit_value where subject_id = $1 and kind = $2 and models = $3", [
     subject,
@@ -45,6 +45,6 @@ const inserting = `insert into limit_value (subject_id, organization_id, kind, m
 
 const raisingUntil = "update organization set raised_until = greatest(raised_until, $2::timestamptz) where id = $1";
 
-/** The own limits of a team or a key that is made in the same transaction. */
-export const writeOwn = (tx: Pick<Transaction, "query">, place: Place, own: Budget): Promise<void> =>
+/** Writes the own limits of a team or a key that is created in the same transaction. */
+export const writeOwn = (tx: Pick<Transaction, "query">, place: LimitOwner, own: Budget): Promise<void> =>
   writeValue(tx, place, { kind: "own", models: "", to: own });

@@ -1,5 +1,5 @@
 /**
- * The upkeep of the partitions of records: months are created ahead, and old ones dropped. One node of the fleet does
+ * Maintains the partitions of records: creates those of coming months, and drops old ones. One node of the fleet does
  * it at a time, in statements that are transactions of their own. None waits longer than `lock_ms` for a lock, because
  * later statements would wait behind it. A step that cannot be done now is put off until the next time
  * (docs/design/metering.md, Partitions).
@@ -13,9 +13,9 @@ import { forgetClosed } from "./organization-life.ts";
 const months_ahead = 6;
 const months_kept = 13;
 const lock_ms = 100;
-/** The most past windows and roll-ups that one statement deletes. */
+/** The most old windows and roll-ups that one statement deletes. */
 const rows_max = 5_000;
-/** The tables whose old rows are deleted, each with the column that dates a row. */
+/** The tables whose old rows are deleted, each with the column of a row's date. */
 const kept = [
   ["usage_past", "ends_at"],
   ["usage_seal", "ends_at"],
@@ -45,12 +45,12 @@ async function work(lane: Lane, kind: Database["kind"]): Promise<string[]> {
   return putOff;
 }
 
-/** Creates missing partitions for these ids: those of a node whose clock is far off. */
+/** Creates missing partitions for these ids, which come from a node whose clock is far off. */
 export async function makePartitions(db: Pick<Database, "query">, ids: readonly string[]): Promise<void> {
   for (const id of ids) await db.query("select usage_partition($1)", [id]);
 }
 
-/** Recognizes the failure of a statement whose record has no partition. */
+/** Whether a statement failed because there is no partition for its record. */
 export const lacksPartition = (error: unknown): boolean => error instanceof DatabaseError && error.code === "23514";
 
 async function makeMonths(lane: Lane): Promise<string[]> {
@@ -75,7 +75,7 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
   );
   const isConcurrent = kind === "postgres" && (await isOwner(lane));
   for (const [index, month] of old.entries()) {
-    // Only one partition can be detached at a time: the others wait behind it.
+    // Only one partition can be detached at a time: the others have to wait.
     if (!(await atOnce(() => dropMonth(lane, isConcurrent, month)))) return old.slice(index).map(({ name }) => name);
   }
   return [];
@@ -84,9 +84,9 @@ async function dropMonths(lane: Lane, kind: Database["kind"]): Promise<string[]>
 const keptSince = "store_now() at time zone 'UTC' - make_interval(months => $1)";
 
 /**
- * Each step can be the last for now. Once a partition is detached, nothing is written into it: its rows then decide whether it
- * is dropped. Only the owner of the table on a server can detach it without a lock; others call a function that may
- * (deploy/roles.sql).
+ * Drops a month's partition step by step; each step can be the last for now. Once the partition is detached, nothing is
+ * written into it: its rows then decide whether it is dropped. Only the owner of the table on a server can detach it
+ * without a lock; others call a function that may (deploy/roles.sql).
  */
 async function dropMonth(lane: Lane, isConcurrent: boolean, { name, is_attached, is_leaving }: Old): Promise<void> {
   if (!isConcurrent) {
@@ -109,7 +109,7 @@ async function isOwner(lane: Lane): Promise<boolean> {
   return row!.owns;
 }
 
-/** A node whose clock is a year slow has records of today in an old month. */
+/** Whether a partition has recent records: a node whose clock is a year slow writes today's into an old month. */
 async function hasYoung(lane: Lane, name: string): Promise<boolean> {
   const [row] = await lane.query<{ young: boolean }>(
     `select exists (select from ${name} where ended_at >= (select (${keptSince}) at time zone 'UTC')) as young`,
@@ -127,7 +127,7 @@ async function dropOld(lane: Lane, table: string, column: string): Promise<numbe
 }
 
 /**
- * Selects at most $2 rows that are older than $1 months. The clock is read once: its function is volatile, and would
+ * SQL for at most $2 rows that are older than $1 months. The clock is read once: its function is volatile, and would
  * keep the query off the index.
  */
 export const oldRows = (table: string, column: string) =>
@@ -143,7 +143,7 @@ async function monthsAhead(db: Pick<Database, "query">): Promise<number> {
   return row!.count;
 }
 
-/** Returns false if another session has a lock that `step` needs. */
+/** Runs a step. False if another session has a lock that the step needs. */
 async function atOnce(step: () => Promise<unknown>): Promise<boolean> {
   try {
     await step();

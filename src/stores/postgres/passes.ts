@@ -1,24 +1,26 @@
 /**
- * Entries of the audit log's chain that vouch for records: one entry for each pass of the audit, with a hash over all
- * of its records. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since
+ * Entries of the audit log's chain that attest records: one for each pass of the audit, with a hash over all records of
+ * the pass. Anybody who keeps a head of the chain elsewhere can find out whether records were changed since
  * (docs/design/metering.md, Passes in the chain).
  */
 
 import type { AuditEntry, AuditHead } from "../../admin/store/administration.ts";
 import { auditShown, chainBeginning, chainBreak } from "../../admin/store/audit-chain.ts";
 import type { LedgerDifference } from "../../core/store/ledger.ts";
-import { act, audit, listAudit, storeNow } from "./acts.ts";
+import { appendAuditEntry, listAudit, storeNow, transact } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
-import { inPieces, type Pace } from "./pieces.ts";
+import { inPieces, type PieceTimes } from "./pieces.ts";
 
 const action = "usage.seal";
-/** Records are kept for this many months. Those of later months must all be there. */
+/** How many months records are kept. Those of later months must all exist. */
 const months_kept = 13;
 const entries_max = 1_000;
-/** On the embedded database requests wait behind a statement. */
-const sealing: Pace = { quick_ms: 20, slow_ms: 80 };
+/**
+ * The times by which the sizes of statements are adapted. On the embedded database, requests wait behind a statement.
+ */
+const sealing: PieceTimes = { quick_ms: 20, slow_ms: 80 };
 
-/** The sums of an entry over the records whose ids are of one month. */
+/** The sums of an entry over the records of one month (by their ids). */
 interface Sum {
   records: number;
   nanos: number;
@@ -26,13 +28,13 @@ interface Sum {
   hash: string;
 }
 
-/** The details of an entry: the records of the transactions `[from, until)`. */
+/** The details of an entry, which attests the records of the transactions `[from, until)`. */
 interface Pass {
   from: number;
   until: number;
-  /** The end of the last record, by the store's clock, to the microsecond. */
+  /** When the last record ended, by the store's clock, to the microsecond. */
   ended_at: string | null;
-  /** Keyed by `YYYY-MM`. */
+  /** The sums by month, `YYYY-MM`. */
   months: Record<string, Sum>;
 }
 
@@ -41,28 +43,28 @@ interface Span {
   until: number;
 }
 
-/** Adds an entry for the records that were read since the last pass. One node does it at a time. */
+/** Adds an entry for the records since the last pass. One node does it at a time. */
 export async function sealRecords(db: Database): Promise<void> {
   const [span] = await db.query<Span>(spanOf);
   const pass = await passOver(db, span!, sealing);
   if (Object.keys(pass.months).length === 0) return;
-  await act(db, async (tx) => {
+  await transact(db, async (tx) => {
     const [now] = await tx.query<Span>(`${spanOf} for update`);
     if (now!.since !== span!.since) return;
     await tx.query("update usage_audit set sealed_until = $1", [span!.until]);
     const details = pass as unknown as Record<string, unknown>;
     const subject = `${pass.from}-${pass.until}`;
-    await audit(tx, await storeNow(tx), { actor: "service", action, owner: null, subject, details });
+    await appendAuditEntry(tx, await storeNow(tx), { actor: "service", action, owner: null, subject, details });
   });
 }
 
 const spanOf = "select sealed_until as since, read_until as until from usage_audit";
 
-/** `ended`: only passes that did not end later. */
+/** The pass over these transactions, read again. `ended`: only over records that ended by then. */
 async function passOver(
   db: Pick<Transaction, "query">,
   span: Span,
-  pace: Pace,
+  pace: PieceTimes,
   ended: string | null = null,
 ): Promise<Pass> {
   const sums = new Map<string, { records: number; nanos: number; hasher: Bun.CryptoHasher }>();
@@ -88,8 +90,8 @@ async function passOver(
   return { from: span.since, until: span.until, ended_at: last, months: Object.fromEntries(months) };
 }
 
-/** Compares the records with the entries of the chain that vouch for them, and finds where the chain itself is broken. */
-export async function passDifferences(db: Database, pace: Pace): Promise<LedgerDifference[]> {
+/** Compares the records with the entries of the chain that attest them, and finds where the chain itself is broken. */
+export async function passDifferences(db: Database, pace: PieceTimes): Promise<LedgerDifference[]> {
   const [now] = await db.query<{ sealed: number; kept: string }>(
     `select sealed_until as sealed, to_char(store_now() at time zone 'UTC' - interval '${months_kept + 1} months', 'YYYY-MM') as kept
      from usage_audit`,
@@ -116,12 +118,12 @@ export async function passDifferences(db: Database, pace: Pace): Promise<LedgerD
   return differences;
 }
 
-/** Transactions that no pass covers, by the entry after them: nothing vouches for their records. */
+/** Transactions that no pass covers, each with the entry after them: nothing attests their records. */
 function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named)[] {
   const gaps: (Span & Named)[] = [];
   let until = 0;
   let last: Named | null = null;
-  // In a database that was restored the numbers begin again, and passes overlap.
+  // In a restored database the numbers of transactions begin again, and passes overlap.
   for (const span of spans.toSorted((one, other) => one.since - other.since)) {
     const { number, at } = span;
     if (span.since > until) gaps.push({ since: until, until: span.since, number, at });
@@ -134,7 +136,10 @@ function gapsIn(spans: readonly (Span & Named)[], sealed: number): (Span & Named
 
 type Named = Pick<AuditEntry, "number" | "at">;
 
-/** A month that is old enough to have been dropped may be gone as a whole, but not in part. */
+/**
+ * The differences of a pass by month. A month that is old enough to have been dropped may be missing as a whole, but
+ * not in part.
+ */
 function monthDifferences(
   entry: Named,
   sealed: Pass["months"],

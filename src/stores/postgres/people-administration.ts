@@ -1,4 +1,7 @@
-/** Administration of people over SQL. Every act locks the person first, and is announced to all nodes under the person's ID. */
+/**
+ * Administration of people over SQL. Every act locks the person first, and is announced to all nodes under the person's
+ * id.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, exists, gt, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { membership, person } from "../../../db/schema.ts";
@@ -8,11 +11,11 @@ import type { KnownPerson } from "../../features/identity/store/people.ts";
 import { keepingAdministrator } from "./administrators.ts";
 import { type Changeable, change } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
-import { inForce, isIn, listed, resolved, revokeKeys } from "./memberships.ts";
+import { auditDetails, inForce, isIn, resolved, revokeKeys } from "./memberships.ts";
 import { people } from "./people.ts";
 import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
-import { pageOf, plainly } from "./rows.ts";
+import { pageOf, unwrapErrors } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
 export function peopleAdministration(db: Database): PeopleAdministration {
@@ -24,7 +27,7 @@ export function peopleAdministration(db: Database): PeopleAdministration {
         .where(wantedBy(db, query))
         .orderBy(person.id)
         .limit(query.limit + 1);
-      return pageOf(await plainly(page), query.limit);
+      return pageOf(await unwrapErrors(page), query.limit);
     },
 
     suspendPerson: (id, actor, version) =>
@@ -59,11 +62,11 @@ export function peopleAdministration(db: Database): PeopleAdministration {
           .select()
           .from(membership)
           .where(isIn(row.id, organizationId, "hand"));
-        if (before && isDeepStrictEqual(listed(before), listed(values))) return null;
+        if (before && isDeepStrictEqual(auditDetails(before), auditDetails(values))) return null;
         if (before) await tx.drizzle.delete(membership).where(eq(membership.id, before.id));
         const given = { personId: row.id, ...values, source: "hand" as const, createdAt: at, createdBy: actor };
         await tx.drizzle.insert(membership).values(given);
-        const details = { ...listed(values), ...(before ? { before: listed(before) } : {}) };
+        const details = { ...auditDetails(values), ...(before ? { before: auditDetails(before) } : {}) };
         const unsummed = await refreshPerson(tx, organizationId ? [organizationId] : [], row.id);
         return { action: "membership.give", details, owner: organizationId, unsummed };
       }),
@@ -77,14 +80,14 @@ export function peopleAdministration(db: Database): PeopleAdministration {
           .returning();
         if (!gone) return "no_membership";
         const unsummed = await refreshPerson(tx, owner ? [owner] : [], row.id);
-        return { action: "membership.take", details: listed(gone), owner, unsummed };
+        return { action: "membership.take", details: auditDetails(gone), owner, unsummed };
       }),
   };
 }
 
 function wantedBy(
   db: Database,
-  { after, organizationId, teamId, search, suspended, byHand, over }: PersonQuery,
+  { after, organizationId, teamId, search, suspended, byHand, overPercent: over }: PersonQuery,
 ): SQL | undefined {
   const within = organizationId === undefined ? undefined : bare(organizationId, "org_");
   const isMember = (owner: string) =>
@@ -112,7 +115,10 @@ function wantedBy(
 const isInTeam = (team: string) =>
   sql`${person.id} in (select f.person_id from (${sql.raw(inForce)}) f where f.team_id = ${team})`;
 
-/** `owner`: besides a suspension, only settings in this organization count. */
+/**
+ * SQL for people with a suspension, or a setting that was made by hand; with `owner`, only settings in this
+ * organization count.
+ */
 function setByHand(owner: string | undefined): SQL {
   const here = (column: string) => (owner === undefined ? sql`` : sql` and ${sql.raw(column)} = ${owner}`);
   return sql`(${person.suspendedAt} is not null
@@ -126,7 +132,7 @@ const isOver = (percent: number, owner: string | undefined) =>
   sql`${person.id} in (
     select m.person_id from usage_subject m where ${hasUsed("person", sql`m.subject_id`, percent, owner)})`;
 
-/** A person whose limits change: that takes no administrator away, and waits for nobody who makes one. */
+/** How a person's limits are changed. That removes no administrator, so it waits for nobody who changes one. */
 export const limitedPerson: Changeable<PersonRow, KnownPerson> = {
   lock: lockPerson,
   read: (tx, { id }) => readPerson(tx, eq(person.id, id)),
@@ -149,7 +155,10 @@ async function endSessions(tx: Transaction, id: string): Promise<void> {
   await tx.query("delete from device_request where person_id = $1", [id]);
 }
 
-/** Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a return. */
+/**
+ * Erases the identity of a person, and ends sessions and sign-ins. The hash of the subject stays, to recognise a
+ * return.
+ */
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
   await endSessions(tx, id);

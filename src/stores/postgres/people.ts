@@ -1,9 +1,9 @@
-/** People over SQL, and their memberships. */
+/** People and their memberships, over SQL. */
 import { and, eq, sql } from "drizzle-orm";
 import { person } from "../../../db/schema.ts";
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { Confirmation, KnownPerson, People } from "../../features/identity/store/people.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { lockAdministrators } from "./administrators.ts";
 import { batched } from "./batched.ts";
 import { sumAll } from "./budgets.ts";
@@ -12,11 +12,11 @@ import { applyRules } from "./memberships.ts";
 import { lockPerson, type PersonRow, peopleIn, readPerson } from "./person.ts";
 import { refreshPerson } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 import { tokenKey } from "./token-key.ts";
 
 export function people(db: Database): People {
-  // A fixed text: it runs for each request of a session, and twice a second for each stream that a session follows.
+  // A fixed text, because it runs for each request of a session, and twice a second for each stream in a session.
   const reading = peopleIn(db)
     .where(sql`${person.id} = any (${sql.placeholder("uuids")}::uuid[])`)
     .prepare("people");
@@ -27,10 +27,10 @@ export function people(db: Database): People {
   return {
     async findPerson(id) {
       const uuid = uuidOf(id, "per_");
-      return uuid === null ? null : plainly(find(uuid));
+      return uuid === null ? null : unwrapErrors(find(uuid));
     },
 
-    personOf: (issuer, subject) => plainly(readPerson(db, isSubject(issuer, subject))),
+    personOf: (issuer, subject) => unwrapErrors(readPerson(db, isSubject(issuer, subject))),
 
     async confirm(confirmation) {
       let unsummed: string[] = [];
@@ -51,13 +51,13 @@ export function people(db: Database): People {
             lost: changes?.lost ?? [],
           };
           const action = isNew ? "person.create" : "person.memberships";
-          await audit(tx, now, { actor: "service", action, owner: null, subject: found.id, details });
+          await appendAuditEntry(tx, now, { actor: "service", action, owner: null, subject: found.id, details });
         }
         return { ...found, isNew, missing: rules?.missing ?? [] };
       };
-      const answer = await act(db, (tx) => confirming(tx, false)).catch((thrown) => {
+      const answer = await transact(db, (tx) => confirming(tx, false)).catch((thrown) => {
         if (!(thrown instanceof AdministratorLost)) throw thrown;
-        return act(db, async (tx) => {
+        return transact(db, async (tx) => {
           await lockAdministrators(tx);
           return confirming(tx, true);
         });
@@ -67,26 +67,29 @@ export function people(db: Database): People {
     },
 
     endIssued: (id, actor) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const row = await lockPerson(tx, id);
         if (!row) return;
         const at = await storeNow(tx);
         await tx.drizzle.update(person).set({ notBefore: at }).where(eq(person.id, row.id));
         await announceChange(tx, id);
-        await audit(tx, at, { actor, action: "person.end_issued", owner: null, subject: id, details: {} });
+        await appendAuditEntry(tx, at, { actor, action: "person.end_issued", owner: null, subject: id, details: {} });
       }),
 
-    deleteVisitors: () => act(db, deleteVisitors),
+    deleteVisitors: () => transact(db, deleteVisitors),
 
     async tokenKey(input) {
-      const found = await act(db, (tx) => tokenKey(tx, input));
+      const found = await transact(db, (tx) => tokenKey(tx, input));
       await sumAll(db, found?.unsummed ?? []);
       return found && { id: found.id, secretHash: found.secretHash };
     },
   };
 }
 
-/** Rare, so it is begun again with the lock: an act beside it would take away an administrator who is not the last one any more. */
+/**
+ * Thrown if a confirmation takes the role of an administrator away, which is rare: it is begun again with the
+ * administrators' lock, so that a concurrent act cannot take the last one away.
+ */
 class AdministratorLost extends Error {}
 
 const isSubject = (issuer: string, subject: string) =>
@@ -96,7 +99,7 @@ function hashOf(text: string): Uint8Array {
   return Bun.SHA256.hash(text) as Uint8Array;
 }
 
-/** Finds or makes the row, locked until the commit, and stores the claims of the issuer. */
+/** Finds or creates the person's row, locked until the commit, and stores the claims of the issuer. */
 async function confirmed(
   tx: Transaction,
   confirmation: Confirmation,
@@ -125,7 +128,7 @@ async function confirmed(
   return { row: { ...found, ...changes }, isNew: made !== undefined };
 }
 
-/** The columns that change. A confirmation that is older than the last one changes none. */
+/** The columns to change. A confirmation that is older than the last one changes none. */
 function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Partial<PersonRow> {
   if (at < before.confirmedAt) return {};
   const { subject, kind, email, isEmailVerified, name, groups } = confirmation;
@@ -142,8 +145,8 @@ function changesOf(before: PersonRow, confirmation: Confirmation, at: Date): Par
 }
 
 /**
- * One statement locks the rows and the next checks them again: whatever gives a person something takes the same lock, so that
- * it is seen. Ended memberships count too, since a person who had one may have usage.
+ * Deletes visitors. One statement locks the rows and the next checks them again: whatever gives a person something
+ * takes the same lock. Ended memberships count too, since a person who had one may have usage.
  */
 async function deleteVisitors(tx: Transaction): Promise<number> {
   const old = await tx.query<{ id: string }>(
@@ -160,7 +163,7 @@ async function deleteVisitors(tx: Transaction): Promise<number> {
   const at = await storeNow(tx);
   for (const { id } of gone) {
     const subject = idOf(id, "per_");
-    await audit(tx, at, { actor: "service", action: "person.delete", owner: null, subject, details: {} });
+    await appendAuditEntry(tx, at, { actor: "service", action: "person.delete", owner: null, subject, details: {} });
   }
   return gone.length;
 }

@@ -1,4 +1,4 @@
-/** A person's row over SQL: read whole, as it is shown, and locked. */
+/** A person's row over SQL: read as a complete person, and locked. */
 import { eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { person } from "../../../db/schema.ts";
 import { uuidOf } from "../../core/store/ids.ts";
@@ -11,7 +11,7 @@ export type PersonRow = typeof person.$inferSelect;
 
 const { subjectHash: _, ...columns } = getTableColumns(person);
 
-/** People whole: the columns that are shown as they are, and what follows from others. */
+/** Selects complete people: the row's own columns, and what is derived from other tables. */
 export const peopleIn = (tx: Pick<Transaction, "drizzle">) =>
   tx.drizzle
     .select({
@@ -32,8 +32,8 @@ export async function readPerson(
 }
 
 /**
- * The person's row, locked until the commit. It is not locked for update: a new key of the person shares the row while its
- * organization is locked, and would wait.
+ * The person's row, locked until the commit. Not locked `for update`: creating a key of the person shares the row while
+ * the organization is locked, and would wait.
  */
 export async function lockPerson(tx: Transaction, id: string): Promise<PersonRow | null> {
   const uuid = uuidOf(id, "per_");

@@ -1,8 +1,8 @@
 /**
- * The Database over a PGlite on its thread. It has one session, so a transaction keeps everybody else waiting. It adds
- * two guards that a server has: a transaction that does nothing for too long is rolled back; and after a failure of the
- * engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted. Data
- * that was confirmed before is safe in the folder, and a new start reads it.
+ * The Database over a PGlite on its thread. It has one session, so during a transaction everybody else waits. Two
+ * guards are added that a server has: a transaction that is idle for too long is rolled back; and after a failure of
+ * the engine itself (a full disk, a trap of its code) every call fails, because its answers can no longer be trusted.
+ * Data that was confirmed before is safe in the folder, and a new start reads it.
  */
 import { nobody } from "../../core/store/watcher.ts";
 import {
@@ -20,13 +20,13 @@ import { parameter } from "./values.ts";
 
 export interface PgliteOptions {
   idle_transaction_ms: number;
-  /** Runs once the engine is closed, or could not be closed. */
+  /** Called once the engine is closed, or could not be closed. */
   closed(): void | Promise<void>;
-  /** Runs before it is closed. */
+  /** Called before the engine is closed. */
   closing(): Promise<void>;
 }
 
-/** Sends a statement and waits for the engine's answer; throws DatabaseError. */
+/** Sends a statement and waits for the engine's answer. Throws DatabaseError. */
 type Send = <T>(start: () => Promise<T>) => Promise<T>;
 type Listener = (payload: string) => void;
 
@@ -40,7 +40,7 @@ export function databaseOver(thread: DatabaseThread, options: PgliteOptions): Da
   const session = sessionOf(thread, send);
   let watcher = nobody;
   let waiting = 0;
-  /** The wait for its turn is part of a statement's time. */
+  /** The wait for the session counts as part of a statement's time. */
   const watched: Send = async (start) => {
     const began_ms = performance.now();
     const report = (failure: "connection" | "statement" | null) =>
@@ -125,10 +125,10 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
   let value: T;
   try {
     value = await inTransaction("pglite", own, (tx) => idle.unless(work(tx)));
-    // Postgres answers a commit after a failed statement by rolling back, without an error; any other statement fails.
+    // After a failed statement, Postgres answers a commit by rolling back, without an error; any other statement fails.
     if (hasFailed) await session.exec("select 1");
   } catch (error) {
-    // If this fails too, the engine has failed, and every later call says so.
+    // If this fails too, the engine has failed, and all later calls fail.
     await session.exec("rollback").catch(() => {});
     throw error;
   } finally {
@@ -138,7 +138,7 @@ async function transaction<T>(session: Session, idle_ms: number, work: (tx: Tran
   return value;
 }
 
-/** Rejects `unless` when nothing has been `busy` for so long. */
+/** Rejects `unless` when nothing has been `busy` for this long. */
 function idleGuard(idle_ms: number) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = Promise.withResolvers<never>();
@@ -165,7 +165,7 @@ function idleGuard(idle_ms: number) {
   };
 }
 
-/** Fails every call once the engine has failed. */
+/** Makes every call fail once the engine has failed. */
 function guarded(): Send {
   let broken: DatabaseError | undefined;
   return async (start) => {
@@ -183,7 +183,7 @@ function guarded(): Send {
   };
 }
 
-/** Internal errors and corruption, unlike errors that a statement may cause. */
+/** Whether the code is of an internal error or of corruption, which no statement can cause. */
 export function isEngineFailure(code: string): boolean {
   return code.startsWith("XX");
 }

@@ -1,10 +1,10 @@
 /**
- * Reads the records of transactions in many short statements: fewer transactions in one if it takes long, more if it is
- * quick.
+ * Reads the records of transactions in many short statements, and adapts the number of transactions in one to the time
+ * that it takes.
  */
 import { DatabaseError } from "./database-error.ts";
 
-export interface Pace {
+export interface PieceTimes {
   quick_ms: number;
   slow_ms: number;
 }
@@ -13,12 +13,12 @@ const transactions_min = 100;
 const transactions_max = 100_000;
 
 /**
- * `read` is called for each piece, in order. A piece whose statement the server has ended is read again, in smaller
- * ones.
+ * Calls `read` for each piece, in order. A piece whose statement the server has ended for its length is read again in
+ * smaller pieces.
  */
 export async function inPieces<Piece>(
   span: { since: number; until: number },
-  { quick_ms, slow_ms }: Pace,
+  { quick_ms, slow_ms }: PieceTimes,
   read: (since: number, until: number) => Promise<Piece>,
   take: (piece: Piece) => void = () => {},
 ): Promise<void> {

@@ -1,10 +1,10 @@
-/** Which plans organizations are on, and whether there are any organizations. */
+/** Reads which plans organizations have, and whether there are any organizations. */
 import type { PlanUse } from "../../core/store/plan.ts";
 import type { Database } from "./database.ts";
 
 const named_max = 20;
 
-/** Lists the plans that organizations have, whether or not the catalog knows them. */
+/** The plans that organizations have, whether the catalog knows them or not. */
 export async function planUse(db: Pick<Database, "query">): Promise<PlanUse[]> {
   return db.query<PlanUse>(
     `select plan, count(*)::int as organizations, (array_agg(slug order by slug))[1:${named_max}] as slugs

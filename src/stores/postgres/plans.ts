@@ -3,18 +3,18 @@ import { isDeepStrictEqual } from "node:util";
 import { and, eq, getTableColumns, inArray, notInArray, sql } from "drizzle-orm";
 import { plan } from "../../../db/schema.ts";
 import type { Plan, PlanStore } from "../../core/store/plan.ts";
-import { audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow } from "./acts.ts";
 import type { Database, Transaction } from "./database.ts";
 import { lockPlans, planLimitsWritten, plansChanged } from "./managed-plans.ts";
-import { plainly } from "./rows.ts";
+import { unwrapErrors } from "./rows.ts";
 
 const { source: _, version: __, changedAt: ___, ...limits } = getTableColumns(plan);
 
 export function plans(db: Database): PlanStore {
   return {
-    inForce: () => plainly(db.drizzle.select(limits).from(plan)),
-    publish: (of, fileAge_ms) => plainly(db.transaction((tx) => publish(tx, of, fileAge_ms))),
-    taken: (names) => plainly(takenOf(db, names)),
+    inForce: () => unwrapErrors(db.drizzle.select(limits).from(plan)),
+    publish: (of, fileAge_ms) => unwrapErrors(db.transaction((tx) => publish(tx, of, fileAge_ms))),
+    taken: (names) => unwrapErrors(takenOf(db, names)),
   };
 }
 
@@ -45,7 +45,7 @@ async function publish(tx: Transaction, file: readonly Plan[], fileAge_ms: numbe
       .onConflictDoUpdate({ target: plan.name, set: { ...row, version } });
   }
   await plansChanged(tx);
-  // The first file is not a change: there were no plans before it.
+  // The first file is not a change, because there were no plans before it.
   if (before.size > 0) await auditFile(tx, at, { before, changed, names });
   return "published";
 }
@@ -60,12 +60,17 @@ async function auditFile(
   for (const one of changed) {
     const was = before.get(one.name);
     const details = { source: "file", limits: planLimitsWritten(one), before: was ? planLimitsWritten(was) : null };
-    await audit(tx, at, { ...common, action: was ? "plan.update" : "plan.create", subject: one.name, details });
+    await appendAuditEntry(tx, at, {
+      ...common,
+      action: was ? "plan.update" : "plan.create",
+      subject: one.name,
+      details,
+    });
   }
   for (const [name, was] of before) {
     if (names.includes(name)) continue;
     const details = { source: "file", limits: null, before: planLimitsWritten(was) };
-    await audit(tx, at, { ...common, action: "plan.remove", subject: name, details });
+    await appendAuditEntry(tx, at, { ...common, action: "plan.remove", subject: name, details });
   }
 }
 
@@ -75,11 +80,11 @@ async function takenOf(db: Pick<Database, "drizzle">, names: readonly string[]):
   return rows.map(({ name }) => name);
 }
 
-/** When this file was changed, by the store's clock, read under the row's lock. */
+/** SQL for when this file was changed, by the store's clock, read under the row's lock. */
 const dating = `
   select mine.changed_at::text as "changedAt", mine.changed_at >= f.changed_at as newest
   from plan_file f,
     (select coalesce(store_now() - $1::double precision * interval '1 millisecond', '-infinity') as changed_at) mine`;
 
-/** The date only rises. That of a file that is refused doesn't count. */
+/** The date only rises. That of a refused file is not used. */
 const raising = "update plan_file set changed_at = greatest(changed_at, $1::timestamptz)";

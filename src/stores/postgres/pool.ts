@@ -1,18 +1,21 @@
 /**
  * A pool of a few connections. A statement is sent on the least busy one, behind others if none is idle; a transaction
- * has one for itself. A lost connection is dropped, and the next statement makes a new one.
+ * has a connection for itself. A lost connection is dropped, and the next statement makes a new one.
  */
-import type { Connection } from "./connection.ts";
+import type { DatabaseConnection } from "./connection.ts";
 import { answeredWithin } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
 export interface Pool {
-  /** `send` sends one statement, at once: a moment later the connection may be in another transaction. */
-  shared<T>(send: (connection: Connection) => Promise<T>): Promise<T>;
-  /** On a connection that nobody else uses until `work` has ended. */
-  alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
+  /**
+   * Calls `send` with a connection, on which it must send one statement at once: a moment later the connection may be
+   * in a transaction.
+   */
+  shared<T>(send: (connection: DatabaseConnection) => Promise<T>): Promise<T>;
+  /** Runs `work` on a connection that nobody else uses until `work` has ended. */
+  alone<T>(work: (connection: DatabaseConnection) => Promise<T>): Promise<T>;
   inUse(): { idle: number; busy: number; waiting: number };
-  /** Waits at most this long for the statements in flight, and accepts nothing more. */
+  /** Closes the pool. Waits at most this long for the statements in flight. */
   close(wait_ms: number): Promise<void>;
 }
 
@@ -20,13 +23,13 @@ export interface PoolOptions {
   connections_max: number;
   /** How long a statement or a transaction waits for a connection while transactions have them all. */
   wait_ms: number;
-  /** `lost` must be called when the connection is lost. */
-  make(lost: () => void): Connection;
+  /** Makes a connection. `lost` must be called when it is lost. */
+  make(lost: () => void): DatabaseConnection;
 }
 
 export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
-  const all = new Set<Connection>();
-  const taken = new Set<Connection>();
+  const all = new Set<DatabaseConnection>();
+  const taken = new Set<DatabaseConnection>();
   let waiting = 0;
   let change = Promise.withResolvers<void>();
   let isClosed = false;
@@ -36,7 +39,7 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
     change = Promise.withResolvers<void>();
   };
 
-  function add(): Connection {
+  function add(): DatabaseConnection {
     const connection = make(() => {
       all.delete(connection);
       taken.delete(connection);
@@ -46,17 +49,15 @@ export function poolOf({ connections_max, wait_ms, make }: PoolOptions): Pool {
     return connection;
   }
 
-  function idlest(): Connection | undefined {
+  function idlest(): DatabaseConnection | undefined {
     if (isClosed) throw new DatabaseError("the database is closed", "unavailable");
-    let best: Connection | undefined;
+    let best: DatabaseConnection | undefined;
     for (const one of all) if (!taken.has(one) && (!best || one.inFlight() < best.inFlight())) best = one;
     return best?.inFlight() === 0 || all.size >= connections_max ? best : add();
   }
 
-  /**
-   * Returns the result of `use` on a connection, which is called in the same turn in which the connection was found.
-   */
-  async function found<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+  /** Waits for a free connection and returns the result of `use`, which gets it before any other work can take it. */
+  async function found<T>(use: (connection: DatabaseConnection) => Promise<T>): Promise<T> {
     const started = performance.now();
     while (true) {
       const connection = idlest();

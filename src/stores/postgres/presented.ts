@@ -1,4 +1,4 @@
-/** The certificate of a Postgres server, signed by any authority, for `sluice doctor`. */
+/** Reads the certificate of a Postgres server, trusted or not, for `sluice doctor`. */
 import { TLSSocket } from "node:tls";
 import { addressOf } from "./address.ts";
 import { dialled } from "./dial.ts";
@@ -9,7 +9,7 @@ export interface Presented {
   certificate: Uint8Array;
 }
 
-/** Returns null if the address asks for no TLS, the server does not speak it, or does not answer. */
+/** The certificate; null if the address asks for no TLS, or the server has none or does not answer. */
 export async function presented(url: string, connect_ms: number): Promise<Presented | null> {
   const { places, security } = addressOf(url);
   const place = places[0];
@@ -25,7 +25,7 @@ export async function presented(url: string, connect_ms: number): Promise<Presen
   }
 }
 
-/** The file of our own certificate for this database, or null. */
+/** The file of the client's certificate for this database, or null. */
 export function clientCertificateFile(url: string): string | null {
   return addressOf(url).security.certificate?.file ?? null;
 }

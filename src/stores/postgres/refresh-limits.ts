@@ -1,10 +1,13 @@
-/** Gives the ledger the limits in force after a change of what they follow from (`limits_refresh`). */
+/**
+ * Gives the ledger the limits in force after something from which they follow has changed (the SQL function
+ * `limits_refresh`).
+ */
 import type { Transaction } from "./database.ts";
 
 type Statements = Pick<Transaction, "query">;
 
 /**
- * `only`: the UUIDs of the subjects that the change may concern; null: all of the organization. Returns those for which
+ * `only`: the UUIDs of the subjects that may be affected; null: all of the organization. Returns those for which
  * `sumEarlier` must follow the commit.
  */
 export async function refreshLimits(tx: Statements, owner: string, only: readonly string[] | null): Promise<string[]> {
@@ -12,10 +15,10 @@ export async function refreshLimits(tx: Statements, owner: string, only: readonl
   return rows.map(({ id }) => id);
 }
 
-/** The same for a person in each of these organizations, whose membership there has changed. */
+/** As `refreshLimits`, for a person whose membership in these organizations has changed. */
 export async function refreshPerson(tx: Statements, owners: readonly string[], person: string): Promise<string[]> {
   if (owners.length === 0) return [];
-  // All locks are taken before the first change is noted: the row that numbers changes is a lock as well.
+  // All locks are taken before the first change is recorded: the row that numbers changes is a lock as well.
   await lockOrganizations(tx, owners);
   await tx.query("select usage_lock(array(select id from unnest($1::uuid[]) id order by id))", [owners]);
   const rows = await tx.query<{ id: string }>(
@@ -25,7 +28,7 @@ export async function refreshPerson(tx: Statements, owners: readonly string[], p
   return rows.map(({ id }) => id);
 }
 
-/** Locks them until the commit, in one order, so that nobody waits in a ring. */
+/** Locks the organizations until the commit, in one order, so that no deadlock is possible. */
 export async function lockOrganizations(tx: Pick<Transaction, "query">, owners: readonly string[]): Promise<void> {
   await tx.query("select id from organization where id = any ($1::uuid[]) order by id for no key update", [owners]);
 }

@@ -22,9 +22,12 @@ interface Row {
 
 type Begun = Exclude<RefreshBegun, { is: "reused" }> | { is: "reused"; keyId: string };
 
-/** `keyId` of a token that is used again: the bare UUID of its sign-in, which the caller ends. */
+/**
+ * Begins the use of a token. `keyId`, if the token was used before: the bare UUID of its sign-in, which the caller has
+ * to end.
+ */
 export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Times): Promise<Begun> {
-  // The sign-in is locked before the token is read, so that a caller who waited sees what the one before has done.
+  // The sign-in is locked before the token is read, so that a caller who waited sees the effect of the one before.
   const [row] = await tx.query<Row>(
     `select s.key_id as "keyId", s.person_id as "personId", k.organization_id as "organizationId", s.issuer, s.tokens,
        s.ended_at is not null or k.revoked_at is not null or coalesce(s.ends_at <= store_now(), false)
@@ -67,7 +70,7 @@ export async function beginRefresh(tx: Transaction, hash: Uint8Array, times: Tim
 }
 
 /** Marks the token as used and adds its successor. False: it was used already. */
-export async function followed(
+export async function addSuccessor(
   tx: Transaction,
   id: string,
   { usedHash, nextHash, successor }: Pick<Refreshed, "usedHash" | "nextHash" | "successor">,

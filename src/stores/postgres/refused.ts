@@ -1,5 +1,6 @@
 /**
- * Refused requests over SQL. A unique key keeps an organization to its places in each second, whichever node writes.
+ * Refused requests over SQL. A unique key limits the number of an organization's rows in each second, whichever nodes
+ * write them.
  */
 import type { LimitMet } from "../../core/inference/fault.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
@@ -8,7 +9,7 @@ import { type RefusedRequests, refused_per_second_max } from "../../core/store/r
 import type { Database } from "./database.ts";
 import { personOfKey } from "./person-of-key.ts";
 
-/** The most rows that one statement deletes, so that it holds up nobody. */
+/** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 2_000;
 
 export function refusedRequests(db: Pick<Database, "query">): RefusedRequests {
@@ -73,7 +74,7 @@ interface RefusedRow {
   limit_met: KeptLimit | null;
 }
 
-/** A limit as its JSON has it. */
+/** A limit in the form of its JSON. */
 type KeptLimit = Omit<LimitMet, "resetAt"> & { resetAt?: string };
 
 const limitOf = ({ resetAt, ...limit }: KeptLimit): LimitMet =>
@@ -84,8 +85,8 @@ const personIdOf = (uuid: string | null): string | null => (uuid === null ? null
 const finding = `select r.*, ${personOfKey("r")} as person_id from usage_refusal r where r.request_id = $1`;
 
 /**
- * Each takes the next place of its second; if another node took that at the same moment, it is dropped. A refusal that
- * is stored already takes none.
+ * Each refusal takes the next place of its second; if another node takes that at the same moment, the refusal is
+ * dropped. One that is stored already takes none.
  */
 const keeping = `
   with refused as (
@@ -112,7 +113,9 @@ const keeping = `
   from placed where place <= $9
   on conflict do nothing`;
 
-/** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
+/**
+ * Selects expired rows by id, since ids sort by the clocks of the nodes. They are kept a day longer, for slow clocks.
+ */
 const forgetting = `
   delete from usage_refusal where request_id in (
     select request_id from usage_refusal where request_id < (select usage_record_id(store_now() - interval '31 days'))

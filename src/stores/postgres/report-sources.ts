@@ -1,10 +1,10 @@
 /**
- * Chooses the sums that a report is read from: totals, where one kind of them tells its groups apart and has whole periods
- * of its span, and for the rest the roll-ups of days or hours (docs/design/metering.md, Totals). Pure.
+ * Chooses the tables from which a report is summed: totals, if one kind of them distinguishes its groups and has whole
+ * periods of its span; for the rest the roll-ups of days or hours (docs/design/metering.md, Totals). Pure.
  */
 import type { ReportGroup, ReportQuery } from "../../core/store/report.ts";
 
-/** Half-open: `from` is in the range, and `to` is not. */
+/** A half-open range: `from` is in it, and `to` is not. */
 export interface Range {
   from: Date;
   to: Date;
@@ -16,16 +16,21 @@ export interface Rolled {
   isTotalled: boolean;
 }
 
-export interface Sources {
-  /** `others`: the ranges to subtract from the sum of all months of a key, if that is read in place of `ranges`; else null. */
+export interface ReportSources {
+  /**
+   * The totals to sum. `others`: if the sum of all months of a key is read instead of `ranges`, the ranges to subtract
+   * from it; else null.
+   */
   total: { kind: TotalKind; ranges: Range[]; others: Range[] | null };
   rollUps: RollUps;
 }
 
-/** Days are read whole, and hours where a day is not in the span as a whole, or the report is by them. */
+/** Days are read as a whole. Hours are read of days that are only partly in the span, or if the report is by hours. */
 type RollUps = Record<"usage_day" | "usage_hour", Range[]>;
 
-/** A total is of a day of all organizations, a month of one organization, or a month of a key in a team. */
+/**
+ * The kinds of totals: of a day of all organizations, of a month of one organization, or of a month of a key in a team.
+ */
 type TotalKind = "day" | "organization" | "key";
 
 const hour_ms = 3_600_000;
@@ -37,7 +42,7 @@ const groupsOf: Record<TotalKind, readonly ReportGroup[]> = {
   key: ["organization", "team", "person", "key", "month"],
 };
 
-/** The kind of total with the fewest rows that tells the groups of the query apart; null: none does. */
+/** The kind of total with the fewest rows that distinguishes the groups of the query; null: none does. */
 export function totalFor(query: ReportQuery): TotalKind | null {
   const { by, zone } = query;
   if (zone && isByDays(by)) return null;
@@ -46,25 +51,25 @@ export function totalFor(query: ReportQuery): TotalKind | null {
   return kinds.find((kind) => told.every((group) => groupsOf[kind].includes(group))) ?? null;
 }
 
-/** The groups of which the query has one alone. */
+/** The groups that the query limits to one value. */
 function filteredBy({ organizationId, teamId, personId, keyId, model }: ReportQuery): ReportGroup[] {
   const filters = { organization: organizationId, team: teamId, person: personId, key: keyId, model };
   return (Object.keys(filters) as (keyof typeof filters)[]).filter((group) => filters[group]);
 }
 
-/** Roll-ups of days, and totals, are of days in UTC. */
+/** Whether the report is by day or month. Roll-ups of days, and totals, are of days in UTC. */
 export const isByDays = (by: readonly ReportGroup[]) => by.includes("day") || by.includes("month");
 
-/** All totals lie between these instants, except the sums of all months. */
+/** All totals lie between these two instants, except the sums of all months. */
 const beginning = new Date(0);
 const end = new Date("9999-01-01T00:00:00Z");
 
 /**
- * `rolled`: the days with roll-ups of all months that the span touches, the earliest first; any other has no usage. A
- * total counts if all days that it has are in the span: so that of this month does, although the month goes on.
- * `months`: how many have roll-ups.
+ * The sources. `rolled`: the days with roll-ups, of all months that the span touches, the earliest first; other days
+ * have no usage. A total is used if all days that it has are in the span, so this month's may be, although the month
+ * goes on. `months`: the number of months with roll-ups.
  */
-export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): Sources {
+export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months: number): ReportSources {
   const { from, to, by } = query;
   const kind = totalFor(query);
   if (kind === null)
@@ -83,7 +88,7 @@ export function sourcesOf(query: ReportQuery, rolled: readonly Rolled[], months:
     if (!range) continue;
     if (isTotal) whole.add(period.from.getTime());
     const ranges = isTotal ? total : left;
-    // Nothing lies between two days that follow one another here.
+    // Nothing lies between two days that follow one another in this list.
     if (last === ranges) ranges.at(-1)!.to = range.to;
     else ranges.push(range);
     last = ranges;
@@ -98,7 +103,7 @@ function rollUpsOf({ by, zone }: ReportQuery, ranges: readonly Range[]): RollUps
   return { usage_day: parts.flatMap(({ days }) => days), usage_hour: parts.flatMap(({ hours }) => hours) };
 }
 
-/** Its whole days, and the hours before and after them. */
+/** The whole days of a range, and the hours before and after them. */
 function dividedByDays({ from, to }: Range): { days: Range[]; hours: Range[] } {
   const first = new Date(Math.ceil(from.getTime() / day_ms) * day_ms);
   const last = new Date(Math.floor(to.getTime() / day_ms) * day_ms);

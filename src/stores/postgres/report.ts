@@ -1,6 +1,6 @@
 /**
- * A report in one snapshot: totals where they suffice, else roll-ups by the day, or by the hour where the query needs hours,
- * and the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
+ * Reads a report in one snapshot: from totals where they suffice, else from roll-ups by day, or by hour where the query
+ * needs hours, and from the records that no pass of the audit has read yet (docs/design/metering.md, Totals).
  */
 import { bare, idOf } from "../../core/store/ids.ts";
 import {
@@ -15,29 +15,32 @@ import {
 } from "../../core/store/report.ts";
 import type { Database, Transaction } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
-import { isByDays, type Range, type Rolled, type Sources, sourcesOf, totalFor } from "./report-sources.ts";
+import { isByDays, type Range, type ReportSources, type Rolled, sourcesOf, totalFor } from "./report-sources.ts";
 
 const statement_ms = 60_000;
-/** 100,000 groups, without a temporary file. */
+/** Memory for 100,000 groups without a temporary file. */
 const memory_kB = 32 * 1024;
 
-/** The id that stands for no team, no person or no key. */
+/** The id that stands for "no team", "no person" or "no key". */
 const none = "00000000-0000-0000-0000-000000000000";
 
-/** Days that are older are read from the roll-ups alone: totals go with their month, and days one by one. */
+/**
+ * How many months totals are kept. Older days are read from the roll-ups alone: totals are deleted with their month,
+ * days one by one.
+ */
 const totalMonths = 13;
 const ofKind = {
   day: `and s.kind = 'day' and s.organization_id = '${none}'`,
   organization: "and s.kind = 'organization'",
   key: "and s.kind = 'key'",
 };
-/** The condition for the sums of all months of a key, which have no instant. */
+/** SQL for the sums of all months of a key, which have no instant. */
 const always = "s.starts_at = 'infinity' and s.kind = 'key_all'";
 
-/** A number is read several times as fast as an instant. */
+/** SQL for an instant as a number, which the driver reads several times as fast. */
 const second = (instant: string) => `date_part('epoch', ${instant})`;
 
-/** The name of each group in the result, and its expression. The person follows from the key. */
+/** For each group, the name of its column in the result, and its expression. The person is derived from the key. */
 const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, expression: string]> = {
   organization: ["organization_id", "s.organization_id"],
   team: ["team_id", "s.team_id"],
@@ -50,11 +53,11 @@ const columns: Record<Exclude<ReportGroup, "person">, readonly [name: string, ex
   month: ["period", second("date_trunc('month', s.starts_at at time zone 'UTC') at time zone 'UTC'")],
 };
 
-/** `cached_input_nanos` of `cachedInputNanos`. */
+/** The column of a measure: `cached_input_nanos` for `cachedInputNanos`. */
 const columnOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const sums = [...reportCounts, ...reportCosts].map((name) => [name, columnOf(name)] as const);
 
-/** Costs leave the database as text: a number would round what is above 2^53. */
+/** Costs are selected as text: as numbers, those above 2^53 would be rounded. */
 const sumsWritten = [
   ...reportCounts.map((name) => `usage_sum(u."${name}") as "${name}"`),
   ...reportCosts.map((name) => `usage_sum(u."${name}")::text as "${name}"`),
@@ -103,7 +106,7 @@ const personIn = ({ personId }: ReportQuery) => (personId ? bare(personId, "per_
 const teamIn = ({ teamId }: ReportQuery) => (teamId ? bare(teamId, "team_") : null);
 const keyIn = ({ keyId }: ReportQuery) => (keyId ? bare(keyId, "key_") : null);
 
-/** The days that have roll-ups, of all months that the span touches: none if no total would do. */
+/** The days that have roll-ups, of all months that the span touches; empty if no totals can be used. */
 async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly Rolled[]> {
   if (totalFor(query) === null) return [];
   return tx.query<Rolled>(
@@ -117,7 +120,7 @@ async function rolledDays(tx: Transaction, query: ReportQuery): Promise<readonly
   );
 }
 
-/** How many months have roll-ups. */
+/** The number of months that have roll-ups. */
 async function rolledMonths(tx: Transaction): Promise<number> {
   const [found] = await tx.query<{ months: number }>(
     "select count(distinct date_trunc('month', starts_at at time zone 'UTC')) as months from usage_rolled",
@@ -126,10 +129,10 @@ async function rolledMonths(tx: Transaction): Promise<number> {
 }
 
 /**
- * Each source is summed by itself, so that the server can read the larger one in parallel; by person, it is summed by
- * key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
+ * The statement. Each source is summed by itself, so that the server can read the larger one in parallel. By person, it
+ * is summed by key, and then each key's person is looked up. Names are looked up afterwards, each once. Pure.
  */
-function statementOf(query: ReportQuery, sources: Sources): { text: string; values: unknown[] } {
+function statementOf(query: ReportQuery, sources: ReportSources): { text: string; values: unknown[] } {
   const { from, to, by, rows_max, largest, groups_max } = query;
   const values: unknown[] = [];
   const value = (one: unknown) => `$${values.push(one)}`;
@@ -210,7 +213,7 @@ function statementOf(query: ReportQuery, sources: Sources): { text: string; valu
   const isFirst = () => `where (${names.map((name) => `u.${name}`).join(", ")}) in
     (select ${names.join(", ")} from ranked ${order} limit ${value(Math.min(largest, rows_max))})`;
   const largestRows = summedOf(names, sumsWritten, "parts", names.length > 0 ? isFirst() : "");
-  // Costs alone say which rows are the first, so the other sums are made of those only, and of all together.
+  // Only costs decide which rows come first, so the other sums are made only of those, and of all together.
   return {
     text: `with parts as materialized (${all}),
       ranked as materialized (${summedOf(names, ['usage_sum(u."nanos") as "nanos"'], "parts")})
@@ -225,15 +228,15 @@ function groupingOf(selected: readonly string[]): string {
   return selected.length === 0 ? "" : `group by ${selected.map((_, index) => index + 1).join(", ")}`;
 }
 
-/** A row of the database: its costs are text. */
+/** A row of the result, whose costs are text. */
 type Measured = { [Name in keyof ReportMeasures]: ReportMeasures[Name] extends bigint ? string : number };
 
 interface Row extends Measured {
-  /** In the row that is the sum of all: their number; in the others null. */
+  /** In the row that is the sum of all: the number of groups; in others null. */
   groups: number | null;
-  /** Null in the rows of the other groups; undefined where all groups have rows. */
+  /** Null in the rows of the other groups; undefined if all groups have rows. */
   is_first?: boolean | null;
-  /** In seconds since 1970. */
+  /** The start of the period in seconds since 1970. */
   period?: number;
   organization_id?: string;
   team_id?: string;
@@ -268,7 +271,7 @@ async function named(tx: Transaction, by: readonly ReportGroup[], rows: readonly
   });
 }
 
-/** Copies the measures one by one: a spread of so many rows takes several times as long. */
+/** Copies the measures one by one: a spread takes several times as long with so many rows. */
 function measuredAs<Groups extends object>(row: Measured, groups: Groups): Groups & ReportMeasures {
   const listed = groups as Groups & ReportMeasures;
   const measured: ReportMeasures = listed;
@@ -280,7 +283,7 @@ function measuredAs<Groups extends object>(row: Measured, groups: Groups): Group
 interface Naming<Thing extends { id: string }, Listed> {
   column: "organization_id" | "team_id" | "person_id" | "key_id";
   statement: string;
-  /** `thing` is undefined where it is gone. */
+  /** The reported form of a thing; `thing` is undefined if it no longer exists. */
   listed(id: string, thing: Thing | undefined): Listed;
 }
 
@@ -311,7 +314,7 @@ const namings = {
   } satisfies Naming<{ id: string; name: string; labels: Record<string, string> }, ReportRow["key"]>,
 } as const;
 
-/** The names of the things in the rows, by their ids. Rows of one thing share the value. */
+/** Reads the names of the things in the rows, by their ids. Rows of one thing share the value. */
 async function found<Thing extends { id: string }, Listed>(
   tx: Transaction,
   { column, statement, listed }: Naming<Thing, Listed>,

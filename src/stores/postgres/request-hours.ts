@@ -1,21 +1,24 @@
-/** The spans in which an organization has records that may match, by the roll-ups and the records that are in none yet. */
+/**
+ * Finds the spans in which an organization has records that may match, from the roll-ups and the records that are in
+ * none yet.
+ */
 
 import type { RequestQuery } from "../../admin/store/request-list.ts";
 import { bare } from "../../core/store/ids.ts";
 import type { Database } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
-import { common, joined, type Span, uuidAt } from "./request-spans.ts";
+import { common, joinedSpans, type Span, uuidAt } from "./request-spans.ts";
 
 const hour_ms = 3_600_000;
 /**
- * A roll-up counts a request in the hour of its admission, by the store's clock. Its id was made when it arrived, by the
- * clock of its node: before it waited for room, and perhaps with a clock that is off.
+ * How far the time in an id may be from the hour of its roll-up. A roll-up counts a request in the hour of its
+ * admission, by the store's clock; the id was made at its arrival, by the node's clock, which may be off.
  */
 const slack_ms = hour_ms;
 const hours_max = 48;
 
 /**
- * `reached`: no other span of the query has a record that matches, down to this id. At most `rows_max` roll-ups are read.
+ * The spans. `reached`: the id down to which no other span has matching records. At most `rows_max` roll-ups are read.
  */
 export async function hourSpans(
   db: Pick<Database, "query">,
@@ -42,7 +45,7 @@ export async function hourSpans(
     const start_ms = starts_at.getTime();
     return { since: uuidAt(start_ms - slack_ms), until: uuidAt(start_ms + hour_ms + slack_ms) };
   });
-  const spans = joined(around).flatMap((one) => common(one, span) ?? []);
+  const spans = joinedSpans(around).flatMap((one) => common(one, span) ?? []);
   const isWhole = rows.length < hours_max && (rows[0]?.is_whole ?? true);
   return { spans, reached: isWhole ? span.since : (spans.at(-1)?.since ?? span.since) };
 }
@@ -61,8 +64,8 @@ const reading = `
     select h.starts_at, ${matches} as matches from usage_hour h where ${isInTime}`;
 
 /**
- * Roll-ups are read until there are enough hours. If they do not reach the end of the span, the hour of the last one counts as
- * one that matches, and the next page begins there.
+ * SQL that reads roll-ups until enough hours match. If the limit of rows is reached first, the hour of the last row
+ * counts as matching, and the next page begins there.
  */
 const listing = `
   with rolled as materialized (

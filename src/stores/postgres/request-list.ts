@@ -1,7 +1,7 @@
 /**
- * Lists requests over SQL without an index of its own, so that a settlement costs nothing more. Ids begin with their time, so
- * each source is read along its primary key, a bounded number of rows at a time; of an organization's records, only around
- * the hours in which the roll-ups say that there are any (docs/operating.md, Listing requests).
+ * Lists requests over SQL without an index of its own, so that a settlement costs nothing more. Ids begin with their
+ * time, so each source is read along its primary key, a bounded number of rows at a time; an organization's records are
+ * read only around the hours in which the roll-ups have any (docs/operating.md, Listing requests).
  */
 
 import type { ListedRequest, RequestList, RequestPage, RequestQuery } from "../../admin/store/request-list.ts";
@@ -16,21 +16,24 @@ import { type Found, firstId, type Span, uuidAt } from "./request-spans.ts";
 export interface RequestListBounds {
   /** The most rows that one statement reads. */
   scanned_max: number;
-  /** No further statement is sent after this time. */
+  /** The time after which no further statement is sent. */
   page_ms: number;
 }
-/** How far the time in an id, from the node's clock at the arrival, may be from that of the admission, from the store's. */
+/**
+ * How far the time in an id, made by the node's clock at the arrival, may be from the admission's, by the store's
+ * clock.
+ */
 const slack_ms = 600_000;
 const usualBounds: RequestListBounds = { scanned_max: 5_000, page_ms: 75 };
 
 type Queries = Pick<Database, "query">;
 
-/** One page while it is read. */
+/** The state of one page while it is read. */
 interface Reading {
   db: Queries;
   query: RequestQuery;
   scanned_max: number;
-  /** The time by `now_ms` after which no further statement is sent. */
+  /** When, by `now_ms`, no further statement is sent. */
   until_ms: number;
   now_ms: () => number;
 }
@@ -44,7 +47,7 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
       };
       const { scanned_max, page_ms } = bounds;
       const page: Reading = { db, query, scanned_max, until_ms: now_ms() + page_ms, now_ms };
-      // Running requests are read first: one that ends in the meantime is in both, and its record counts.
+      // Running requests are read first: one that ends meanwhile is in both sources, and its record is used.
       const holds = await foundHolds(page, span);
       const refusals = await scanned(page, refusalsOf, [span]);
       const records = await foundRecords(page, span);
@@ -53,7 +56,10 @@ export function requestList(db: Queries, bounds = usualBounds, now_ms = () => pe
   };
 }
 
-/** The newest of all sources, as far down as each of them was read. Of a request in two sources, the first one counts. */
+/**
+ * The newest requests of all sources, down to where all of them were read. Of a request in two sources, the first one
+ * is used.
+ */
 function merged(limit: number, { since }: Span, sources: readonly Found[]): RequestPage {
   const reached = sources
     .map((source) => source.reached)
@@ -70,7 +76,7 @@ function merged(limit: number, { since }: Span, sources: readonly Found[]): Requ
   return { items, next: reached > since ? idOf(reached, "req_") : null };
 }
 
-/** A request that was recovered and then settled by its own node is shown with the sums of both. */
+/** The page, with the sums of both for a request that was recovered and then settled by its own node. */
 async function withLateSettlements(db: Queries, page: RequestPage): Promise<RequestPage> {
   const recovered = page.items.filter((item) => item.recovered).map(({ requestId }) => requestId);
   const entries = await lateEntries(db, recovered);
@@ -104,13 +110,13 @@ async function foundHolds({ db, query }: Reading, span: Span): Promise<Found> {
 interface Source {
   reading: string;
   listed(row: RequestRow): ListedRequest;
-  /** Whether the table can have rows that match. */
+  /** Whether the table can have matching rows. */
   canMatch(query: RequestQuery): boolean;
 }
 
 /**
- * Reads the spans from the newest down, more rows each time, until there are enough, or the time is over. No statement reads
- * so many rows that, at the pace of the last one, it would take longer than there is time left.
+ * Reads the spans from the newest down, more rows each time, until there are enough or the time is over. No statement
+ * reads more rows than the remaining time allows at the pace of the last one.
  */
 async function scanned(page: Reading, source: Source, spans: readonly Span[]): Promise<Found> {
   const { db, query, scanned_max, until_ms, now_ms } = page;
@@ -161,7 +167,7 @@ function valuesOf(query: RequestQuery, { since, until }: Span): unknown[] {
   ];
 }
 
-/** Both are bounds of the index, whatever plan the server has made. */
+/** Both conditions are bounds of the index, whatever plan the server chooses. */
 const isInSpan = `r.request_id >= $7::uuid and r.request_id < coalesce($8::uuid, '${uuid_max}')`;
 const matches = (at: "admitted_at" | "refused_at") => `($1::uuid is null or r.organization_id = $1)
   and ($2::uuid is null or r.key_id = $2) and ($4::text is null or r.model = $4) and ${isOfPerson("r", "$9")}
@@ -177,7 +183,7 @@ const holding = `
     and ($5::text is null or $5 = 'running') and $6::text is null
   order by r.request_id desc limit $13`;
 
-/** Selects the rows that match, or one empty row; `read_to` is how far down was read, null at the end of the span. */
+/** SQL for the matching rows, or one empty row. `read_to`: how far down was read; null at the end of the span. */
 function reading(table: string, at: "admitted_at" | "refused_at", team: string, condition: string): string {
   return `
   with scanned as materialized (
@@ -207,7 +213,7 @@ const recordsOf: Source = {
   canMatch: () => true,
 };
 
-/** A refusal has no team and no upstream. */
+/** Refusals, which have no team and no upstream. */
 const refusalsOf: Source = {
   reading: reading(
     "usage_refusal",

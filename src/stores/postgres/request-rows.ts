@@ -1,11 +1,11 @@
-/** Rows of holds, records and refusals as requests of a list. */
+/** Turns rows of holds, records and refusals into listed requests. */
 
 import type { ListedOutcome, ListedRequest } from "../../admin/store/request-list.ts";
 import { idOf } from "../../core/store/ids.ts";
 import type { Operation, StoppingLimit } from "../../core/store/ledger.ts";
 import { type LateEntry, tokensWithLate } from "./ledger-late.ts";
 
-/** The columns of the three tables, each of which has some of them, the person of the key, and the names. */
+/** The columns of the three tables, each of which has some of them, with the person of the key, and the names. */
 export interface RequestRow {
   request_id: string;
   organization_id: string;
@@ -69,7 +69,7 @@ export function withLate(request: ListedRequest, late: LateEntry): ListedRequest
   };
 }
 
-/** Its tokens are those of its last checkpoint. */
+/** A running request. Its tokens are those of its last checkpoint. */
 export function listedHold(row: RequestRow): ListedRequest {
   return {
     ...identity(row),

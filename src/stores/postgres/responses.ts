@@ -1,15 +1,12 @@
-/**
- * Stored responses over SQL. The migration's functions keep an organization's total, and make room by deleting the
- * oldest.
- */
+/** Stored responses over SQL. SQL functions keep an organization's total, and make room by deleting the oldest. */
 import { bare, idOf, uuidOf } from "../../core/store/ids.ts";
 import type { KeptResponse, KeptTurn, Reader, ResponseStore } from "../../features/responses/store/responses.ts";
 import type { Database } from "./database.ts";
 import { isOfPerson } from "./person-of-key.ts";
 
-/** The most rows that one statement deletes, so that it holds up nobody. */
+/** The most rows that one statement deletes, so that it blocks nobody. */
 const forgotten_max = 500;
-/** A conversation with more turns is too long, whatever its bytes. */
+/** The most turns of a conversation, whatever their bytes. */
 const turns_max = 10_000;
 
 export function keptResponses(db: Pick<Database, "query">, settings: { kept_days(): number }): ResponseStore {
@@ -67,7 +64,7 @@ export function keptResponses(db: Pick<Database, "query">, settings: { kept_days
   };
 }
 
-/** Deletes everything of an organization that keeps no content, and nothing of any other. */
+/** Deletes all stored responses of an organization that keeps no content. Does nothing for others. */
 export async function purge(db: Pick<Database, "query">, owner: string): Promise<void> {
   for (;;) {
     const [row] = await db.query<{ gone: number }>("select kept_response_purge($1, $2) as gone", [
@@ -78,12 +75,12 @@ export async function purge(db: Pick<Database, "query">, owner: string): Promise
   }
 }
 
-/** Organizations that keep no content and still have some, because a node ended while it deleted it. */
+/** SQL for organizations that keep no content and still have some, because a node ended while it deleted it. */
 const keepNothing = `
   select t.organization_id as id from kept_response_total t join organization o on o.id = t.organization_id
   where t.bytes > 0 and (not o.keeps_content or o.status = 'closed')`;
 
-/** The first two values of each query. */
+/** The reader, as the first two values of each query. */
 const readerOf = ({ organizationId, personId }: Reader) => [
   bare(organizationId, "org_"),
   personId === null ? null : bare(personId, "per_"),
@@ -131,6 +128,8 @@ const turns = `
     case when w.total <= $6::bigint then k.output else '[]' end as output
   from requested join kept_response k using (id) cross join whole w`;
 
-/** Selects by id, since ids sort by the clocks of the nodes. It keeps a day more, for a slow clock. */
+/**
+ * Selects expired rows by id, since ids sort by the clocks of the nodes. They are kept a day longer, for slow clocks.
+ */
 const forgetting = `
   select kept_response_forget(usage_record_id(store_now() - ($1::integer + 1) * interval '1 day'), $2) as gone`;

@@ -1,14 +1,14 @@
 /**
- * Informs every node at once that a key or an organization has changed. The message is sent by the commit of the change
- * itself, over LISTEN/NOTIFY. It can be lost with its connection, but cached answers expire within a second.
+ * Tells every node at once that a key, an organization or a person has changed. The message is sent by the commit of
+ * the change, with NOTIFY. It can be lost with its connection, but cached answers expire within a second.
  */
 import type { Database, Transaction } from "./database.ts";
 
 const channel = "key_changed";
 
 /**
- * `id`: of the key or the organization (`key_…`, `org_…`). `secretHash`: of a secret that the key got, so that every
- * node knows it. The message also has the instant of the change, by the store's clock.
+ * Announces a change. `id`: that of the changed thing (`key_…`, `org_…`). `secretHash`: the hash of a secret that the
+ * key got, which every node is to know. The message also has the instant of the change, by the store's clock.
  */
 export async function announceChange(tx: Transaction, id: string, secretHash?: Uint8Array): Promise<void> {
   const [row] = await tx.query<{ at: Date }>("select store_now() as at");
@@ -19,16 +19,16 @@ export async function announceChange(tx: Transaction, id: string, secretHash?: U
 interface RevocationListener {
   /** Called with the id of what changed, also on the node that changed it. */
   changed(keyOrOrganizationId: string, secretHash?: string): void;
-  /** Called after a lost connection is back: changes may have been missed. */
+  /** Called when a lost connection is back: changes may have been missed. */
   missed?(): void;
   /**
-   * Called with the time that one message took, from the change until a moment after its arrival, all by the store's
+   * Called with the seconds that a message took, from the change until a moment after its arrival, by the store's
    * clock.
    */
   took?(seconds: number): void;
 }
 
-/** Listens on every node, the one that makes the change included. Returns how to stop. */
+/** Listens for changes, including those of this node. Resolves with a function that stops this. */
 export function revocations(db: Database, listener: RevocationListener): Promise<() => Promise<void>> {
   let hasBegun = false;
   const received = (message: string) => {
@@ -42,12 +42,12 @@ export function revocations(db: Database, listener: RevocationListener): Promise
   });
 }
 
-/** Measures by the store's clock, because the clocks of nodes differ. */
+/** Measures how long a message took, by the store's clock, because the clocks of nodes differ. */
 async function measure(db: Database, at_ms: number, took: (seconds: number) => void): Promise<void> {
   try {
     const [row] = await db.query<{ now: Date }>("select store_now() as now");
     took(Math.max(0, row!.now.getTime() - at_ms) / 1000);
   } catch {
-    // The store is away; the message was received all the same.
+    // The store is away; the message itself was received.
   }
 }

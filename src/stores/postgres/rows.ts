@@ -1,4 +1,4 @@
-/** Rows as the store's records: IDs, pages, and the errors of a driver freed from Drizzle's wrapping. Pure. */
+/** Helpers for rows: ids, pages, and errors without Drizzle's wrapping. Pure. */
 import { type Column, type GetColumnData, type SQL, sql } from "drizzle-orm";
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type * as schema from "../../../db/schema.ts";
@@ -9,14 +9,14 @@ export type OrganizationRow = typeof schema.organization.$inferSelect;
 export type KeyRow = typeof schema.apiKey.$inferSelect;
 export type OperatorRow = typeof schema.operator.$inferSelect;
 
-/** The column of a UUID as the ID that is shown. */
+/** The column of a UUID, selected as a public id. */
 export const idIn = <Uuid extends Column>(column: Uuid, prefix: IdPrefix) =>
   sql`${column}`.mapWith((uuid: string) => idOf(uuid, prefix)) as SQL<GetColumnData<Uuid>>;
-/** The same within SQL that makes JSON. */
+/** As `idIn`, for SQL that makes JSON. */
 export const shownId = (column: string, prefix: IdPrefix) => `'${prefix}' || replace(${column}::text, '-', '')`;
 
-/** Drizzle puts every parameter into its error's message, which a log would show. The error inside says enough. */
-export async function plainly<T>(work: Promise<T>): Promise<T> {
+/** Throws the driver's error in place of Drizzle's, whose message contains every parameter, which a log would show. */
+export async function unwrapErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -24,7 +24,7 @@ export async function plainly<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** A page out of the rows, of which one more was read than it may have. */
+/** A page of the rows, of which one more was read than the page may have. */
 export const pageOf = <Item>(rows: Item[], limit: number): PageOf<Item> => ({
   items: rows.slice(0, limit),
   hasMore: rows.length > limit,

@@ -1,5 +1,6 @@
 /**
- * A search over names reads each table of names once. An ID is found by the primary key, of which its beginning is a range.
+ * Searches names, reading each table of names once. An id is found by the primary key, of which the beginning of an id
+ * is a range.
  */
 import type { FoundThing, SearchedKind, Searching } from "../../admin/store/search.ts";
 import { bare, type IdPrefix, idOf } from "../../core/store/ids.ts";
@@ -37,7 +38,7 @@ export function searching(db: Pick<Database, "query">): Searching {
   };
 }
 
-/** The IDs that begin with a text that is the beginning of one. */
+/** The range of ids that begin with this text; null if it is not the beginning of an id. */
 function rangeOf(text: string): { prefix: string; from: string; to: string } | null {
   const [, prefix, digits] = /^((?:org|team|per|key)_)([0-9a-f]{1,32})$/.exec(text) ?? [];
   if (prefix === undefined || digits === undefined) return null;
@@ -45,7 +46,7 @@ function rangeOf(text: string): { prefix: string; from: string; to: string } | n
 }
 
 interface Source {
-  /** Its columns: the ID as `id`, what is shown, and the texts in which is searched. */
+  /** The query of one kind. Its columns: the id as `id`, what is shown, and the texts that are searched. */
   name: string;
   organization: string;
   detail: string;
@@ -91,7 +92,9 @@ const sources: Record<SearchedKind, Source> = {
   },
 };
 
-/** 0: it is the text; 1: it begins with it; 2: it contains it; null: it does not. */
+/**
+ * SQL for the rank of a match: 0: the text is equal; 1: it begins with the words; 2: it contains them; null: no match.
+ */
 const rankOf = (text: string) => `case when lower(${text}) = $4 then 0 when starts_with(lower(${text}), $4) then 1
   when position($4 in lower(${text})) > 0 then 2 end`;
 
@@ -104,7 +107,7 @@ function statementOf(kinds: readonly SearchedKind[], isById: boolean): string {
         ${detail}::text as detail, ${rank} as rank, ${place} as place
       from ${from} where ${where} and ${matches} order by rank, name, x.id limit $3)`;
   });
-  // The first part only gives the parameters their types, some of which no kind may ask for.
+  // The first part only gives the parameters their types: perhaps no kind uses some of them.
   return `with asked as (select $1::uuid, $2::uuid) select f.kind, f.id, f.name, f.organization, f.detail from (${parts.join(" union all ")}) f
     order by f.rank, f.place, f.name, f.id limit $3`;
 }

@@ -1,4 +1,4 @@
-/** Secrets of keys and of operators. A caller that changes them has locked the row of their owner. */
+/** Secrets of keys and of operators. Before changing them, a caller must lock the row of their owner. */
 import { sql } from "drizzle-orm";
 import { secretOfRow } from "../../admin/store/credential.ts";
 import type { NewSecret } from "../../core/store/directory.ts";
@@ -10,7 +10,7 @@ type Statements = Pick<Transaction, "query">;
 export const keySecrets = secretsIn("key_secret", "key_id", "api_key.id");
 export const operatorSecrets = secretsIn("operator_secret", "operator_id", "operator.id");
 
-/** The hash of the newest secret of a key that works; null: there is none. */
+/** The hash of the newest working secret of a key; null: there is none. */
 export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8Array | null> {
   const [row] = await tx.query<{ hash: Uint8Array }>(
     `select hash from key_secret where key_id = $1 and revoked_at is null
@@ -23,10 +23,13 @@ export async function newestSecret(tx: Statements, keyId: string): Promise<Uint8
 
 export type Secrets = ReturnType<typeof secretsIn>;
 
-/** `of`: the ID of the owner, in a query that selects it. */
+/**
+ * The operations on one table of secrets. `owner`: its column with the owner's id. `of`: SQL for that id in a query of
+ * owners.
+ */
 function secretsIn(table: string, owner: string, of: string) {
   return {
-    /** Adds a secret with the next number. */
+    /** Adds a secret, with the next number. */
     async add(
       tx: Statements,
       id: string,
@@ -42,13 +45,13 @@ function secretsIn(table: string, owner: string, of: string) {
       );
     },
 
-    /** Ends the secrets at an instant. One that an earlier rotation ends sooner still ends then. */
+    /** Sets the end of the secrets. One that an earlier rotation ends sooner still ends then. */
     async endAt(tx: Statements, id: string, at: Date): Promise<void> {
       const ending = `update ${table} set expires_at = least(expires_at, $2::timestamptz)`;
       await tx.query(`${ending} where ${owner} = $1::uuid and revoked_at is null`, [id, at]);
     },
 
-    /** Revokes every secret but the newest, and returns how many it revoked. */
+    /** Revokes all secrets but the newest. Returns how many. */
     async revokeReplaced(tx: Statements, id: string, at: Date): Promise<number> {
       const rows = await tx.query(
         `update ${table} set revoked_at = $2::timestamptz where ${owner} = $1::uuid and revoked_at is null
@@ -58,7 +61,7 @@ function secretsIn(table: string, owner: string, of: string) {
       return rows.length;
     },
 
-    /** Those of the row that a query selects, the newest first. */
+    /** SQL for the secrets of the row that a query selects, the newest first. */
     listed: sql
       .raw(
         `(select coalesce(json_agg(json_build_object('prefix', s.prefix, 'suffix', s.suffix, 'created_at', s.created_at,

@@ -1,17 +1,17 @@
 /**
- * The seed: an archive of an empty, migrated database. Unpacking it takes a tenth of a second where initdb takes seconds.
- * `bun db/seed.ts` makes it at .cache/seed.tar.gz; it is not committed, and everything works without it.
+ * The seed: an archive of an empty, migrated database. Unpacking it takes a tenth of a second, where initdb takes
+ * seconds. `bun db/seed.ts` makes it at .cache/seed.tar.gz; it is not committed, and everything works without it.
  *
- * For the author of a build: run `bun db/seed.ts` before `bun build`, nothing more. The import below stands in a `try`, so
- * Bun embeds the file where it is there at build time, and lets the build pass where it is not; from source the same line
- * finds the file, or fails and is caught.
+ * For a build: run `bun db/seed.ts` before `bun build`. The import below is in a `try`, so Bun embeds the file if it
+ * exists at build time, and the build succeeds if it does not; from source the same line finds the file, or fails and
+ * is caught.
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checksumOf, migrations } from "../../../db/migrate.ts";
 import type { Engine } from "./engine.ts";
 
-/** The versions that a seed was made with. */
+/** The versions with which a seed was made. */
 export interface SeedRecord {
   engine: string;
   migrations: { name: string; checksum: string }[];
@@ -22,7 +22,7 @@ export interface SeedContents extends SeedRecord {
 }
 export const record_file = "seed.json";
 
-/** The record that a seed made now would have. */
+/** The versions with which a seed would be made now. */
 export function seedRecord(engine: Engine): SeedRecord {
   return {
     engine: engine.identity,
@@ -31,8 +31,8 @@ export function seedRecord(engine: Engine): SeedRecord {
 }
 
 /**
- * Unpacks the seed into an empty folder. Returns false, and leaves the folder in any state, if there is none that fits
- * this build.
+ * Unpacks the seed into an empty folder. False if there is none that fits this build; the folder is then in an
+ * undefined state.
  */
 export async function unpackSeed(engine: Engine, folder: string): Promise<boolean> {
   const archive = await seedArchive();
@@ -56,7 +56,9 @@ async function seedArchive(): Promise<Bun.BunFile | null> {
   }
 }
 
-/** Made by the same engine, with some or all of our migrations: the migrator adds the missing ones. */
+/**
+ * Whether a seed fits: made by the same engine, with some or all of our migrations. The migrator adds the missing ones.
+ */
 export function seedFits(seed: SeedRecord, ours: SeedRecord): boolean {
   return (
     seed.engine === ours.engine &&

@@ -1,34 +1,34 @@
 /**
- * The driver for a Postgres server: postgres.js, prepared statements, a pool of a few connections. The server ends a
- * statement that takes too long. If the server itself is silent (a cut network, a frozen machine), the connection is
- * given up, its waiting statements fail, and a new one is tried.
+ * The driver for a Postgres server: postgres.js with prepared statements and a pool of a few connections. The server
+ * ends a statement that takes too long. If the server itself is silent (a cut network, a frozen machine), the
+ * connection is given up, its waiting statements fail, and a new one is tried.
  */
 import { nobody, type StoreWatcher } from "../../core/store/watcher.ts";
 import { type Address, addressOf } from "./address.ts";
-import { type Connection, connectionTo, type Dialing } from "./connection.ts";
+import { connectionTo, type DatabaseConnection, type Dialing } from "./connection.ts";
 import { answeredWithin, type Database, inTransaction, statementsOn, type Transaction } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import { listenerOn } from "./listener.ts";
 import { poolOf } from "./pool.ts";
 
 const defaults = {
-  /** The connections of the pool; lanes and the listener have their own. */
+  /** The most connections of the pool. Lanes and the listener have their own. */
   connections_max: 6,
   connect_ms: 5_000,
   /**
-   * The server ends a statement that takes longer. After half as long again without an answer, the server counts as
+   * The server ends a statement that takes longer. If there is no answer after half as long again, the server counts as
    * gone.
    */
   statement_ms: 10_000,
-  /** The server ends a transaction that is idle for this long, so that a lost client holds no lock. */
+  /** The server ends a transaction that is idle for this long, so that a lost client holds no locks. */
   idle_transaction_ms: 30_000,
-  /** The wait between attempts to listen again. */
+  /** The wait between two attempts to listen again. */
   listen_retry_ms: 250,
   /** How long `close` waits for running statements. */
   close_ms: 5_000,
 };
 
-/** The connections of one of this many processes: at least one for a transaction, and one for queries meanwhile. */
+/** The connections of one of this many processes: at least one for a transaction, and another for queries meanwhile. */
 export function poolShare(processes: number): number {
   return Math.max(2, Math.ceil(defaults.connections_max / processes));
 }
@@ -36,7 +36,7 @@ export function poolShare(processes: number): number {
 export type ServerOptions = Partial<typeof defaults>;
 
 /**
- * Connects and sends one query, so that a wrong address fails here. Throws DatabaseError (`unavailable`, or the
+ * Connects and sends one query, so that a wrong address fails at once. Throws DatabaseError (`unavailable`, or the
  * server's SQLSTATE) with a message that names host, port and database, never the password.
  */
 export async function serverDatabase(url: string, options: ServerOptions = {}): Promise<Database> {
@@ -55,7 +55,7 @@ export async function serverDatabase(url: string, options: ServerOptions = {}): 
 
 function databaseAt(address: Address, limits: typeof defaults): Database {
   let watcher = nobody;
-  /** Passes reports on to the current watcher. */
+  /** A watcher that passes everything on to the current watcher. */
   const forwarding: StoreWatcher = {
     answered: (...answer) => watcher.answered(...answer),
     opened: (store) => watcher.opened(store),
@@ -76,7 +76,7 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
     make: (lost) => dial({ lost }),
   });
   const listener = listenerOn({ make: dial, retry_ms: limits.listen_retry_ms });
-  const lanes = new Set<Connection>();
+  const lanes = new Set<DatabaseConnection>();
   let closed: Promise<void> | undefined;
 
   const base = statementsOn("postgres", {
@@ -88,7 +88,7 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
     transaction: (work, { statement_ms } = {}) =>
       pool.alone((connection) => transaction(connection, work, statement_ms ?? null)),
     async lane(settings = {}) {
-      let own: Connection | undefined;
+      let own: DatabaseConnection | undefined;
       const current = () => {
         if (own && !own.isLost()) return own;
         if (own) lanes.delete(own);
@@ -126,7 +126,7 @@ function databaseAt(address: Address, limits: typeof defaults): Database {
 }
 
 async function transaction<T>(
-  connection: Connection,
+  connection: DatabaseConnection,
   work: (tx: Transaction) => Promise<T>,
   statement_ms: number | null,
 ): Promise<T> {
@@ -142,7 +142,7 @@ async function transaction<T>(
   } finally {
     connection.allow(null);
   }
-  // Postgres answers a commit after a failed statement by rolling back, without an error.
+  // After a failed statement, Postgres answers a commit by rolling back, without an error.
   const outcome = await connection.exec("commit");
   if (outcome !== "COMMIT") {
     throw new DatabaseError("the transaction was rolled back: a statement in it had failed", "25P02");

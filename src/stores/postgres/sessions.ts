@@ -1,24 +1,27 @@
 /**
  * Checks that a connection keeps its session: settings, locks and listeners must still be there for its next statement.
- * A pooler that gives each transaction any free session breaks that without an error. It is recognised by its
- * behaviour: a free session goes to the next connection that asks.
+ * A pooler that gives each transaction any free session breaks that without an error. Such a pooler is recognised by
+ * its behaviour: a free session goes to whichever connection asks next.
  */
 import type { Database, Lane } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 
-/** Under load another session may happen to be free: each try is another chance to see it. */
+/** The most tries. Under load another session may happen to be free, and each try is another chance to see it. */
 const tries_max = 4;
-/** A pool with a single session keeps a statement waiting while a transaction has it. */
+/**
+ * How long a statement may wait. Behind a pooler with a single session, it waits while another connection has a
+ * transaction open.
+ */
 const wait_ms = 500;
 
-/** Returns null, or why the database cannot be used. */
+/** The reason why the database cannot be used; null: it can. */
 export async function whyNoSessions(db: Database): Promise<string | null> {
   if (db.kind === "pglite") return null;
   if (await refusesTransactions(db)) return pooledByStatement;
   const lanes = await Promise.all([db.lane(), db.lane(), db.lane()]);
   try {
     let seen = 0;
-    // Twice, because after a lost connection the session is another one, too.
+    // The change must be seen twice, because after a lost connection the session is another one, too.
     for (let tries = 0; tries < tries_max && seen < 2; tries++) if (await changes(lanes)) seen += 1;
     return seen < 2 ? null : pooled;
   } finally {
@@ -35,8 +38,8 @@ const pooledByStatement =
   `sluice needs both; ${instead}`;
 
 /**
- * Such a pooler ends the connection each time, before anything can be learned about its sessions, and the driver does
- * not report its message. A single statement is answered.
+ * Whether the pooler refuses transactions: it then ends the connection each time, before its sessions can be examined,
+ * and the driver does not report its message. A single statement is answered.
  */
 async function refusesTransactions(db: Database): Promise<boolean> {
   for (let tries = 0; tries < 2; tries++) {
@@ -65,9 +68,9 @@ async function isLostBy(work: () => Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Returns true if the first connection changes its session, or any two share one. The second has a transaction open
- * while the others ask again: without it, a pool of two sessions that takes turns could give two connections the same
- * one every time.
+ * Whether the first connection changes its session, or any two share one. The second has a transaction open while the
+ * others ask again: without it, a pool of two sessions that takes turns could give two connections the same one every
+ * time.
  */
 async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<boolean> {
   try {
@@ -91,7 +94,7 @@ async function changes([first, second, third]: [Lane, Lane, Lane]): Promise<bool
   }
 }
 
-/** Recognizes an error that shows another session: a prepared statement is missing, or exists already. */
+/** Whether an error shows another session: a prepared statement is missing, or exists already. */
 const isAnother = (error: unknown): boolean =>
   error instanceof DatabaseError && ["26000", "42P05"].includes(error.code);
 

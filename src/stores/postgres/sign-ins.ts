@@ -1,5 +1,5 @@
 /**
- * Sign-ins of devices over SQL. Each act locks the row of its sign-in first, so that those of one family come one after
+ * Sign-ins of devices over SQL. Each act locks the row of its sign-in first, so that acts of one family run one after
  * another.
  */
 
@@ -8,28 +8,28 @@ import { apiKey, signIn } from "../../../db/schema.ts";
 import type { Scope } from "../../core/store/directory.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { NewAccessToken, NewSignIn, Refreshed, SignIns } from "../../features/identity/store/sign-ins.ts";
-import { act, audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow, transact } from "./acts.ts";
 import { endedBy } from "./browser-sessions.ts";
 import { sumAll } from "./budgets.ts";
 import type { Database, Transaction } from "./database.ts";
 import { followMembership, teamOfMember } from "./members.ts";
 import { lockPerson } from "./person.ts";
-import { addRefreshToken, beginRefresh, followed } from "./refresh-tokens.ts";
+import { addRefreshToken, addSuccessor, beginRefresh } from "./refresh-tokens.ts";
 import { announceChange } from "./revocations.ts";
 import { keySecrets } from "./secrets.ts";
 import { countNewKey } from "./teams.ts";
 
 export function signIns(db: Database): SignIns {
   return {
-    begin: (input) => act(db, (tx) => begin(tx, input)),
+    begin: (input) => transact(db, (tx) => begin(tx, input)),
     beginRefresh: (hash, times) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const begun = await beginRefresh(tx, hash, times);
         if (begun.is === "reused") await end(tx, begun.keyId, "refresh_token_reused");
         return begun.is === "reused" ? { is: "reused" as const } : begun;
       }),
     async completeRefresh(refreshed) {
-      const { isDone, unsummed } = await act(db, (tx) => complete(tx, refreshed));
+      const { isDone, unsummed } = await transact(db, (tx) => complete(tx, refreshed));
       await sumAll(db, unsummed);
       return isDone;
     },
@@ -40,7 +40,7 @@ export function signIns(db: Database): SignIns {
       );
     },
     addAccessToken: (keyId, access) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const id = bare(keyId, "key_");
         const [key] = await tx.query<{ scopes: Scope[] }>(
           "select scopes from api_key where id = $1 and revoked_at is null for no key update",
@@ -50,7 +50,7 @@ export function signIns(db: Database): SignIns {
         return key?.scopes ?? null;
       }),
     endAccessToken: (hash) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const [row] = await tx.query<{ id: string }>(
           `update key_secret s set revoked_at = store_now() from api_key k
            where s.hash = $1 and s.revoked_at is null and k.id = s.key_id and k.kind = 'jwt' returning k.id`,
@@ -59,7 +59,7 @@ export function signIns(db: Database): SignIns {
         if (row) await announceChange(tx, idOf(row.id, "key_"));
         return row !== undefined;
       }),
-    end: (keyId, why) => act(db, (tx) => end(tx, bare(keyId, "key_"), why)),
+    end: (keyId, why) => transact(db, (tx) => end(tx, bare(keyId, "key_"), why)),
     async ofToken(hash) {
       const [row] = await db.query<{ id: string }>(
         `select s.key_id as id from sign_in s where s.key_id in (
@@ -69,7 +69,7 @@ export function signIns(db: Database): SignIns {
       return row ? idOf(row.id, "key_") : null;
     },
     endAtIssuer: (ended, why) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const { condition, values } = endedBy(ended);
         const rows = await tx.query<{ id: string }>(
           `select key_id as id from sign_in where ${condition} and ended_at is null order by key_id for update`,
@@ -125,7 +125,7 @@ async function begin(tx: Transaction, input: NewSignIn): Promise<"begun" | "gone
   await countNewKey(tx, { id, owner, teamId, person: person.id, at });
   await addAccess(tx, id, input.access, at);
   const details = { person_id: input.personId, agent, address, ...(teamId === null ? {} : { team_id: teamId }) };
-  await audit(tx, at, {
+  await appendAuditEntry(tx, at, {
     actor: `person:${input.personId}`,
     action: "person.sign_in",
     owner,
@@ -151,7 +151,7 @@ async function complete(tx: Transaction, refreshed: Refreshed) {
   );
   if (!row) return notDone;
   const at = await storeNow(tx);
-  if (!(await followed(tx, id, refreshed, at))) return notDone;
+  if (!(await addSuccessor(tx, id, refreshed, at))) return notDone;
   const { tokens = row.tokens, rights } = refreshed;
   await tx.query("update sign_in set refreshing_by = null, refreshing_until = null, tokens = $2 where key_id = $1", [
     id,
@@ -166,7 +166,7 @@ async function complete(tx: Transaction, refreshed: Refreshed) {
   return { isDone: true, unsummed };
 }
 
-/** `id`: the bare UUID of its key. */
+/** Ends a sign-in. `id`: the bare UUID of its key. */
 async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   const at = await storeNow(tx);
   const row = await endRow(tx, id, at);
@@ -178,11 +178,17 @@ async function end(tx: Transaction, id: string, why: string): Promise<boolean> {
   ]);
   await announceChange(tx, keyId);
   const details = { person_id: idOf(row.personId, "per_"), why };
-  await audit(tx, at, { actor: "service", action: "person.sign_out", owner: row.owner, subject: keyId, details });
+  await appendAuditEntry(tx, at, {
+    actor: "service",
+    action: "person.sign_out",
+    owner: row.owner,
+    subject: keyId,
+    details,
+  });
   return true;
 }
 
-/** Ends a sign-in, whose key the caller then revokes. Null: the key is none of a sign-in that has not ended. */
+/** Ends a sign-in, whose key the caller then revokes. Null: the key has no sign-in that still runs. */
 export async function endRow(tx: Transaction, id: string, at: Date) {
   const [row] = await tx.query<{ owner: string; personId: string }>(
     `update sign_in s set ended_at = $2, tokens = null, refreshing_by = null from api_key k
@@ -193,7 +199,7 @@ export async function endRow(tx: Transaction, id: string, at: Date) {
   return row ?? null;
 }
 
-/** Ends the access tokens of a workload. Its identity tokens end by the person's `not_before`. */
+/** Ends the access tokens of a person's workloads. Identity tokens end by the person's `not_before`. */
 async function endWorkloads(tx: Transaction, personId: string): Promise<number> {
   const rows = await tx.query<{ id: string }>(
     `update key_secret s set revoked_at = store_now() from api_key k

@@ -1,8 +1,8 @@
-/** Figures of a server that an operator should watch: docs/databases.md, What to watch. */
+/** Reads the figures of a server that an operator should watch: docs/databases.md, What to watch. */
 import type { DatabaseSigns } from "../../core/store/signs.ts";
 import type { Database } from "./database.ts";
 
-/** One statement over views of the server; any role may read these columns. */
+/** Reads them in one statement over views of the server; any role may read these columns. */
 export async function signsOf(db: Pick<Database, "query">): Promise<DatabaseSigns> {
   const [row] = await db.query<DatabaseSigns>(`
     select

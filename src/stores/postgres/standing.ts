@@ -1,4 +1,4 @@
-/** How much organizations, teams, people and keys have used of their limits, over SQL functions. */
+/** Reads how much organizations, teams, people and keys have used of their limits, through SQL functions. */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { LimitedBy } from "../../core/store/budget.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
@@ -18,7 +18,7 @@ type Querying = Pick<Database, "query">;
 
 const limitColumns = ["session_nanos", "week_nanos", "month_nanos", "concurrent_requests"];
 
-/** The limits of the rows of `table` under the raise in force of each, `r`. */
+/** SQL for the limits of the rows of `table`, lifted by their raises in force, `r`. */
 const raisedLimits = (table: string) =>
   limitColumns.map((column) => `usage_raised(${table}.${column}, r.${column}) as ${column}`).join(", ");
 const hasLimit = (table: string) =>
@@ -27,14 +27,14 @@ const raiseOf = (id: string) =>
   `left join limit_value r on r.counted_id = ${id} and r.kind = 'raise' and r.until > (select store_now())`;
 
 /**
- * Teams, people, keys, and limits for models, with a limit that the ledger counts. `owner_id` has the limit: the subject itself,
- * or who has it for models.
+ * SQL for the teams, people, keys and limits for models that have a limit which the ledger counts. `owner_id`: the
+ * subject itself; for limits for models, the subject that has them.
  */
 const limited = `
   select s.subject_id, s.organization_id, coalesce(s.parent_id, s.subject_id) as owner_id, s.models, ${raisedLimits("s")}
   from usage_subject s ${raiseOf("s.subject_id")} where ${hasLimit("s")}`;
 
-/** Organizations that have a limit, their own or their plan's. */
+/** SQL for organizations that have a limit, their own or their plan's. */
 const organizations = `
   select o.id as subject_id, o.id as organization_id, o.id as owner_id, null::text as models, ${raisedLimits("l")}
   from organization o left join plan p on p.name = o.plan
@@ -42,14 +42,14 @@ const organizations = `
     select ${limitColumns.map((column, place) => `usage_own(p.${column}, o.own_limits[${place + 1}], null) as ${column}`).join(", ")}
   ) l ${raiseOf("o.id")} where ${hasLimit("l")}`;
 
-/** A limit of windows in force, of which one may be shorter than others. */
+/** SQL for a window's limit in force, in proportion if the window is shorter than others. */
 const inProportion = (limit: string, place: number) =>
   `usage_in_proportion(${limit}, f.starts_at[${place}], f.ends_at[${place}], f.wholes[${place}])`;
 
 /**
- * Rows of the subjects for which `condition` holds, which names `s.subject_id`. `percent` is the share of the tightest
- * limit that is used; null if no window is limited. The windows of an organization are calculated once for all of its
- * subjects.
+ * SQL for the standings of subjects for which `condition` holds, which may use `s.subject_id`. `percent`: the used
+ * share of the tightest limit; null if no window is limited. The windows of an organization are computed once for all
+ * of its subjects.
  */
 const standingRows = (subjects: string, condition: string): string => `
   with s as materialized (select * from (${subjects}) s where ${condition}),
@@ -69,7 +69,10 @@ const standingRows = (subjects: string, condition: string): string => `
   ) l
   cross join lateral (select * from usage_totals(s.subject_id, f.starts_at) offset 0) t`;
 
-/** Each subject with its own limits, and again for each of its limits for models. The plan is that of own limits. */
+/**
+ * SQL for each subject with its own limits, and again for each of its limits for models. The plan counts only for own
+ * limits.
+ */
 const subjectsOf: Record<StandingSubject, string> = {
   organization: `select u.*, 'organization' as subject, o.slug as name, case when u.models is null then o.plan end as plan,
       null::uuid as person_id
@@ -84,7 +87,7 @@ const subjectsOf: Record<StandingSubject, string> = {
 
 const allSubjects = Object.values(subjectsOf).join(" union all ");
 
-/** The rows of all subjects of organizations that have a webhook, with the subject's kind and name. */
+/** SQL for the standings of all subjects of organizations that have a webhook, with the subject's kind and name. */
 export const standingsWithHook = standingRows(
   allSubjects,
   "s.organization_id in (select h.organization_id from notice_hook h)",
@@ -93,7 +96,7 @@ export const standingsWithHook = standingRows(
 export interface StandingRow {
   subject_id: string;
   organization_id: string;
-  /** Who has the limits: the subject, or the one that has them for `models`. */
+  /** Who has the limits: the subject itself, or the one that has them for `models`. */
   owner_id: string;
   models: string | null;
   /** The limits of the three windows. */
@@ -129,7 +132,10 @@ export function standings(db: Querying): Standings {
   };
 }
 
-/** Reads the standing of a key, its person and its team, if they have limits, and of the limits for models that count for it. */
+/**
+ * The standings of a key, its person and its team, if they have limits, and of the limits for models that count for the
+ * key.
+ */
 export async function budgetsNow(db: Querying, organizationId: string, keyId: string): Promise<SubjectReading[]> {
   const rows = await db.query<StandingRow & { subject: LimitedBy }>(ofKey, [
     bare(organizationId, "org_"),
@@ -139,8 +145,8 @@ export async function budgetsNow(db: Querying, organizationId: string, keyId: st
 }
 
 /**
- * A condition on the ids of a list, perhaps of one organization: the subject has used this percentage of one of its
- * limits, or more.
+ * SQL for ids in a list, perhaps of one organization, whose subject has used at least this percentage of one of its
+ * limits.
  */
 export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: number, organization?: string): SQL {
   const whose = "s.organization_id = coalesce(<id>, s.organization_id)";
@@ -151,7 +157,7 @@ export function hasUsed(subject: StandingSubject, id: SQLWrapper, percent: numbe
 
 const ofIds = standingRows(`${organizations} union all ${limited}`, "s.subject_id = any($1::uuid[])");
 
-/** Whose limits count for a key, and each of them for models. */
+/** SQL for the subjects whose limits count for a key, with each of their limits for models. */
 const countingFor = `
   select l.place, l.subject, c.id
   from (select $2::uuid as key) k left join usage_subject s on s.subject_id = k.key

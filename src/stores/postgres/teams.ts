@@ -1,6 +1,6 @@
 /**
- * Administration of teams. Every act locks its organization's row first, so that acts come one after another, and then takes
- * the ledger's lock.
+ * Administration of teams. Every act locks its organization's row first, so that acts run one after another, and then
+ * takes the ledger's lock.
  */
 import { and, eq, getTableColumns, gt, isNull, type SQL, sql } from "drizzle-orm";
 import { organization, team, usageSubject } from "../../../db/schema.ts";
@@ -8,7 +8,7 @@ import type { TeamAdministration } from "../../admin/store/administration.ts";
 import type { StoredTeam } from "../../admin/store/team.ts";
 import { type Budget, noBudget } from "../../core/store/budget.ts";
 import { bare, uuid_max, uuidOf } from "../../core/store/ids.ts";
-import { act, audit, repeated, storeNow, unrepeated } from "./acts.ts";
+import { appendAuditEntry, repeated, storeNow, transact, unrepeated } from "./acts.ts";
 import { budgetShown, setTeam } from "./budgets.ts";
 import { type Changeable, change, changeAnyVersion } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
@@ -16,10 +16,10 @@ import { countInPerson } from "./members.ts";
 import { writeOwn } from "./own-value.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
-import { idIn, pageOf, plainly } from "./rows.ts";
+import { idIn, pageOf, unwrapErrors } from "./rows.ts";
 import { hasUsed } from "./standing.ts";
 
-/** Teams whole, with the slugs of their organizations and how many keys each has. */
+/** Selects complete teams, with the slugs of their organizations and the number of their keys. */
 const teamsIn = (db: Pick<Transaction, "drizzle">) =>
   db.drizzle
     .select({
@@ -35,7 +35,7 @@ const teamsIn = (db: Pick<Transaction, "drizzle">) =>
 export function teams(db: Database): TeamAdministration {
   return {
     createTeam: (input) =>
-      act(db, async (tx) => {
+      transact(db, async (tx) => {
         const owner = bare(input.organizationId, "org_");
         const id = bare(input.id, "team_");
         const before = await repeated(tx, input.repeat, input.actor, input.id);
@@ -51,17 +51,17 @@ export function teams(db: Database): TeamAdministration {
         await setTeam(tx, { id, owner, team: null });
         await limitNew(tx, { subject: id, owner, at, actor }, limits);
         const details = { name, limits: budgetShown(limits) };
-        await audit(tx, at, { actor, action: "team.create", owner, subject: input.id, details });
+        await appendAuditEntry(tx, at, { actor, action: "team.create", owner, subject: input.id, details });
         return (await readTeam(tx, id))!;
       }),
 
     async listTeams(organizationId) {
       const owner = uuidOf(organizationId, "org_");
       if (owner === null) return [];
-      return plainly(teamsIn(db).where(isThere(owner)).orderBy(team.id));
+      return unwrapErrors(teamsIn(db).where(isThere(owner)).orderBy(team.id));
     },
 
-    async pageTeams({ organizationId, after, limit, over }) {
+    async pageTeams({ organizationId, after, limit, overPercent: over }) {
       const owner = organizationId === undefined ? undefined : bare(organizationId, "org_");
       const wanted = and(
         isThere(owner),
@@ -72,12 +72,12 @@ export function teams(db: Database): TeamAdministration {
         .where(wanted)
         .orderBy(team.id)
         .limit(limit + 1);
-      return pageOf(await plainly(page), limit);
+      return pageOf(await unwrapErrors(page), limit);
     },
 
     async findTeam(id) {
       const uuid = uuidOf(id, "team_");
-      return uuid === null ? null : plainly(readTeam(db, uuid));
+      return uuid === null ? null : unwrapErrors(readTeam(db, uuid));
     },
 
     updateTeam: (input, patch) =>
@@ -105,7 +105,7 @@ export function teams(db: Database): TeamAdministration {
   };
 }
 
-/** A team, with the UUID of its organization, whose row is locked first. */
+/** How a team is changed. The row of its organization is locked first. */
 export const changeableTeam: Changeable<{ now: StoredTeam; owner: string; version: number }, StoredTeam> = {
   async lock(tx, id) {
     const uuid = uuidOf(id, "team_");
@@ -126,24 +126,21 @@ export const changeableTeam: Changeable<{ now: StoredTeam; owner: string; versio
   announce: (tx, { now }) => announceChange(tx, now.organizationId),
 };
 
-/**
- * Reports whether the organization has this team, which then stays until the commit. Null is no team, and always
- * allowed.
- */
+/** Whether the organization has this team, which then stays until the commit. Null is no team, and always allowed. */
 export async function mayJoin(tx: Transaction, owner: string, teamId: string | null): Promise<boolean> {
   if (teamId === null) return true;
   await lockOrganization(tx, owner);
   return hasTeam(tx, owner, eq(team.id, bare(teamId, "team_")));
 }
 
-/** A new key's team, person and own limits, in the transaction that creates it. */
+/** Counts a new key for its team and person and sets its own limits, in the transaction that creates it. */
 export async function countNewKey(
   tx: Transaction,
   key: { id: string; owner: string; teamId: string | null; person: string | null; at: Date; own?: NewOwn },
 ): Promise<void> {
   const { id, owner, teamId, person, at, own } = key;
   await lockOrganization(tx, owner);
-  // The ledger does not know a key that has none of them.
+  // A key without any of these is not in the ledger.
   if (teamId !== null || person !== null)
     await setTeam(tx, { id, owner, team: teamId === null ? null : bare(teamId, "team_") });
   if (person !== null) await countInPerson(tx, { id, owner, person });
@@ -155,7 +152,7 @@ interface NewOwn {
   actor: string;
 }
 
-/** The own limits of something new, which has no earlier use. */
+/** Sets the own limits of something new, which has no earlier use. */
 async function limitNew(
   tx: Transaction,
   { subject, owner, at, actor }: { subject: string; owner: string; at: Date; actor: string },
@@ -167,7 +164,7 @@ async function limitNew(
 }
 
 export async function lockOrganization(tx: Transaction, owner: string): Promise<void> {
-  // Not for update: a new key has shared the row, and two that did would wait for each other.
+  // Not locked `for update`: creating a key shares the row, and two that did so would wait for each other.
   await tx.drizzle
     .select({ id: organization.id })
     .from(organization)
@@ -175,7 +172,7 @@ export async function lockOrganization(tx: Transaction, owner: string): Promise<
     .for("no key update");
 }
 
-/** Teams that were not removed, of one organization or of all. */
+/** SQL for teams that were not removed, of one organization or of all. */
 const isThere = (owner: string | undefined): SQL | undefined =>
   and(owner === undefined ? undefined : eq(team.organizationId, owner), isNull(team.removedAt));
 

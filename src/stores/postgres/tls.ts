@@ -12,20 +12,21 @@ type Mode = (typeof modes)[number];
 
 export interface Security {
   mode: Mode;
-  /** The authorities: a file, those of the system, or null: then the server's identity is not checked. */
+  /** The trusted authorities: a file, the system's, or null: the server's identity is not checked. */
   authorities: { file: string } | "system" | null;
-  /** The client's certificate and key: files, in PEM. */
+  /** The files of the client's certificate and key, in PEM. */
   certificate: { file: string; keyFile: string } | null;
 }
 
-/** Options of libpq that this client does not have. Ignoring one would be less safe than the address asks for. */
+/** Options of libpq that this client does not support. Ignoring one would be less safe than the address asks for. */
 const unsupported = [
   ...["sslcrl", "sslcrldir", "sslpassword", "sslnegotiation", "sslcertmode", "requiressl", "sslsni"],
   ...["ssl_min_protocol_version", "ssl_max_protocol_version"],
 ];
 
 /**
- * `take` removes an option from the address and returns it; `refuse` throws. The files are read once, to find mistakes.
+ * The security that an address asks for. `take` removes an option from the address and returns it; `refuse` throws. The
+ * files are read once, to find mistakes.
  */
 export function securityOf(take: (option: string) => string | undefined, refuse: (why: string) => never): Security {
   for (const option of unsupported) {
@@ -54,7 +55,10 @@ function isMode(text: string): text is Mode {
   return (modes as readonly string[]).includes(text);
 }
 
-/** As in libpq, authorities turn `require` into `verify-ca`. Unlike in libpq, they do so where no mode is given too. */
+/**
+ * The mode in force. As in libpq, authorities turn `require` into `verify-ca`; unlike in libpq, also if no mode is
+ * given.
+ */
 function modeOf(sslmode: Mode | undefined, root: string | undefined): Mode {
   if (root === undefined) return sslmode ?? "prefer";
   if (sslmode === "require" && root !== "system") return "verify-ca";
@@ -81,7 +85,7 @@ const request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /**
  * The socket to continue on, encrypted if the server and the mode allow it. Throws an Error whose message begins with a
- * verb: the caller names the place.
+ * verb, to which the caller adds the server's name.
  */
 export async function secured(socket: Socket, host: string, security: Security): Promise<Socket> {
   if (security.mode === "disable") return socket;
@@ -90,7 +94,7 @@ export async function secured(socket: Socket, host: string, security: Security):
   });
   socket.write(request);
   const [answer] = (await Promise.race([once(socket, "data"), ended(socket)])) as [Buffer];
-  // Bytes after the first were not encrypted: somebody else may have inserted them (CVE-2021-23222).
+  // Further bytes were not encrypted: somebody else may have inserted them (CVE-2021-23222).
   if (answer.length !== 1) throw new Error("does not answer as Postgres does");
   if (answer[0] === 0x4e) {
     if (security.mode === "prefer" || security.mode === "allow") return socket;
@@ -98,7 +102,7 @@ export async function secured(socket: Socket, host: string, security: Security):
   }
   if (answer[0] !== 0x53) throw new Error("does not answer as Postgres does");
   const named = isIP(host) ? {} : { servername: host };
-  // The identity is checked below: not every mode requires the name, and a refusal can say why.
+  // The identity is checked below, because not every mode requires the name, and a refusal should say why.
   const mine = { rejectUnauthorized: false, checkServerIdentity: () => undefined };
   const secure = connect({ socket, ...mine, ...named, ...files });
   await Promise.race([once(secure, "secureConnect"), ended(secure)]);
@@ -110,8 +114,8 @@ export async function secured(socket: Socket, host: string, security: Security):
   return secure;
 }
 
-/** The connection was lost while TLS began, as that to a proxy is whose server does not run yet. */
-export class Lost extends Error {}
+/** Thrown if the connection was lost while TLS began, as happens with a proxy whose server does not run yet. */
+export class LostConnection extends Error {}
 
 async function ended(socket: Socket): Promise<never> {
   const code = await once(socket, "close").then(
@@ -119,10 +123,10 @@ async function ended(socket: Socket): Promise<never> {
     (error: NodeJS.ErrnoException) => error.code,
   );
   const why = `broke off while TLS began${code ? ` (${code})` : ""}`;
-  throw code?.startsWith("ERR_") ? new Error(why) : new Lost(why);
+  throw code?.startsWith("ERR_") ? new Error(why) : new LostConnection(why);
 }
 
-/** The reason not to trust the server, or null. */
+/** The reason not to trust the server; null: it is trusted. */
 function whyUntrusted(secure: TLSSocket, host: string, { mode, authorities }: Security): string | null {
   if (authorities === null) return null;
   if (!secure.authorized) {

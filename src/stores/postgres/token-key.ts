@@ -1,10 +1,10 @@
-/** The key of a person's identity tokens in an organization, over SQL. It has a secret that no text has. */
+/** The key of a person's identity tokens in an organization, over SQL. Its secret is not the hash of any key's text. */
 import { and, eq, isNull } from "drizzle-orm";
 import { apiKey } from "../../../db/schema.ts";
 import { scopes } from "../../core/store/directory.ts";
 import { bare, idOf } from "../../core/store/ids.ts";
 import type { People, TokenKey } from "../../features/identity/store/people.ts";
-import { audit, storeNow } from "./acts.ts";
+import { appendAuditEntry, storeNow } from "./acts.ts";
 import type { Transaction } from "./database.ts";
 import { followMembership, teamOfMember } from "./members.ts";
 import { organizationNamed } from "./memberships.ts";
@@ -15,7 +15,7 @@ import { countNewKey } from "./teams.ts";
 
 type TokenKeyInput = Parameters<People["tokenKey"]>[0];
 
-/** `unsummed`: the subjects for which `sumAll` must follow. */
+/** The key. `unsummed`: the subjects for which `sumAll` must follow. */
 export async function tokenKey(
   tx: Transaction,
   input: TokenKeyInput,
@@ -42,7 +42,7 @@ export async function tokenKey(
   return { id: idOf(id, "key_"), secretHash: secretHashOf(id), unsummed };
 }
 
-/** The hashed text does not have the form of a key, so no credential of a request has this hash. */
+/** The hashed text does not have the form of a key, so no credential in a request has this hash. */
 const secretHashOf = (keyId: string) => Bun.SHA256.hash(`identity tokens of ${idOf(keyId, "key_")}`) as Uint8Array;
 
 async function makeTokenKey(
@@ -69,6 +69,6 @@ async function makeTokenKey(
   await countNewKey(tx, { id, owner, teamId, person, at });
   await announceChange(tx, keyId, secret.hash);
   const details = { kind: "jwt", person_id: idOf(person, "per_"), ...(teamId === null ? {} : { team_id: teamId }) };
-  await audit(tx, at, { actor: "service", action: "key.create", owner, subject: keyId, details });
+  await appendAuditEntry(tx, at, { actor: "service", action: "key.create", owner, subject: keyId, details });
   return id;
 }

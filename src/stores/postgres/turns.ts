@@ -1,6 +1,6 @@
 /**
- * The order of work on the one session of the embedded database. Statements are sent at once and answered in order, so
- * many may be under way; a transaction has the session for itself until it ends. All are served in the order of their
+ * Orders the work on the single session of the embedded database. Statements are sent at once and answered in order, so
+ * many may be pending; a transaction has the session for itself until it ends. All are served in the order of their
  * arrival.
  */
 export interface Turns {

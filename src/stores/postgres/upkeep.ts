@@ -1,5 +1,5 @@
 /**
- * The work of a Postgres server's background processes, which PGlite does not have. Without checkpoints the log grows
+ * Does the work of a Postgres server's background processes, which PGlite lacks. Without checkpoints the log grows
  * until the next start, which must then read all of it. Without vacuuming, tables grow by every row version, and after
  * two thousand million transactions writes stop.
  */
@@ -8,9 +8,11 @@ import type { Database } from "./database.ts";
 
 export interface UpkeepLimits {
   every_ms: number;
-  /** The log since the last checkpoint. A start after a crash reads about 200 MB of it a second. */
+  /**
+   * The size of the log from which a checkpoint is written. A start after a crash reads about 200 MB of log a second.
+   */
   log_bytes_max: number;
-  /** The dead rows of a table. */
+  /** The number of dead rows from which a table is vacuumed. */
   dead_rows_max: number;
 }
 
@@ -18,7 +20,7 @@ export const upkeepLimits: UpkeepLimits = { every_ms: 5_000, log_bytes_max: 8_00
 
 type Statements = Pick<Database, "query" | "exec">;
 
-/** Works until it is stopped. It passes over failures, which the next query meets, too. */
+/** Works until it is stopped. Failures are ignored: the next query meets them, too. */
 export function keepUp(database: Statements, limits: UpkeepLimits): Repeating {
   return repeating(() => tidy(database, limits).catch(() => {}), { every: limits.every_ms });
 }
@@ -35,7 +37,7 @@ async function tidy({ query, exec }: Statements, limits: UpkeepLimits): Promise<
   await exec("checkpoint");
 }
 
-/** Full of dead rows, or so old that its transaction numbers must be frozen. */
+/** SQL for tables with many dead rows, or so old that their transaction numbers must be frozen. */
 const untidy = `
   select format('%I.%I', n.nspname, c.relname) as name
   from pg_class c

@@ -1,4 +1,4 @@
-/** A report of engines in one statement, from the records of a span that is short enough to be read whole. */
+/** Reads a report of engines in one statement, from the records of a span that is short enough to be read whole. */
 import type {
   UpstreamMeasures,
   UpstreamQuery,
@@ -9,7 +9,10 @@ import type { Database } from "./database.ts";
 import { uuidAt } from "./request-spans.ts";
 
 const statement_ms = 60_000;
-/** How far the time in an id, from the node's clock at the arrival, may be from that of the admission, from the store's. */
+/**
+ * How far the time in an id, made by the node's clock at the arrival, may be from the admission's, by the store's
+ * clock.
+ */
 const slack_ms = 3_600_000;
 
 export function upstreamReports(db: Pick<Database, "transaction">): UpstreamReports {
@@ -27,7 +30,7 @@ interface Row extends UpstreamMeasures {
   at: Date;
   startsAt: Date | null;
   upstream: string | null;
-  /** The code of a failure, or the outcome of an attempt. */
+  /** The code of a failure, or how an attempt ended. */
   what: string | null;
 }
 
@@ -55,8 +58,8 @@ function measuresOf({ of: _, at: _at, startsAt: _startsAt, upstream: _upstream, 
 const within = (share: number, time: string) => `percentile_disc(${share}) within group (order by a.${time})`;
 
 /**
- * Late settlements and entries of operators are no requests. Of an upstream alone: the requests that it was asked for last,
- * and all of its attempts.
+ * Late settlements and entries of operators are not requests. For a single upstream: the requests that it was asked for
+ * last, and all of its attempts.
  */
 const statement = `
   with spanned as materialized (

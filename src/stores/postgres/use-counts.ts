@@ -1,4 +1,4 @@
-/** Counted uses over SQL: one statement counts, so that of two at once only one is the first. */
+/** Counted uses over SQL. One statement counts, so that of two at once only one is the first. */
 import type { UseCounts } from "../../features/identity/store/use-counts.ts";
 import type { Database } from "./database.ts";
 
@@ -38,5 +38,5 @@ export function useCounts(db: Database): UseCounts {
   };
 }
 
-/** The hash is unambiguous, since no `about` has a line break. */
+/** The hash is unambiguous, since no `about` contains a line break. */
 const hashOf = (about: string, value: string) => Bun.SHA256.hash(`${about}\n${value}`) as Uint8Array;

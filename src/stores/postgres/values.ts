@@ -7,7 +7,7 @@
  */
 import { DatabaseError } from "./database-error.ts";
 
-/** A parameter as text. Objects become JSON; an array becomes an array literal (for jsonb, give the JSON text). */
+/** A parameter as text. Objects become JSON; an array becomes an array literal (for jsonb, pass the JSON text). */
 export function parameter(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value === "string") return value;
@@ -27,7 +27,7 @@ function element(value: unknown): string {
 
 export type Parse = (text: string) => unknown;
 
-/** SQLSTATE numeric_value_out_of_range. */
+/** The SQLSTATE numeric_value_out_of_range. */
 const out_of_range = "22003";
 
 const identity: Parse = (text) => text;
@@ -36,7 +36,7 @@ const integer64: Parse = (text) => {
   if (!Number.isSafeInteger(value)) throw new DatabaseError(`a 64-bit integer beyond 2^53: ${text}`, out_of_range);
   return value;
 };
-/** `2026-11-21 03:00:00.123456+00`; the session's zone is UTC. */
+/** Parses `2026-11-21 03:00:00.123456+00`; the session's zone is UTC. */
 const instant: Parse = (text) => {
   const value = new Date(`${text.replace(" ", "T").replace(/\+00$/, "Z")}`);
   if (Number.isNaN(value.getTime())) throw new DatabaseError(`not an instant: ${text}`, out_of_range);
@@ -44,7 +44,7 @@ const instant: Parse = (text) => {
 };
 const bytes: Parse = (text) => new Uint8Array(Buffer.from(text.slice(2), "hex"));
 
-/** Keyed by the type's number in pg_type, which never changes for built-in types. */
+/** The types by their numbers in pg_type, which never change for built-in types. */
 const scalars: readonly { type: number; array: number; parse: Parse }[] = [
   { type: 16, array: 1000, parse: (text) => text === "t" },
   { type: 17, array: 1001, parse: bytes },
@@ -65,7 +65,7 @@ const scalars: readonly { type: number; array: number; parse: Parse }[] = [
   { type: 3802, array: 3807, parse: (text) => JSON.parse(text) },
 ];
 
-/** A parser for each type that is not plain text. */
+/** The parsers of all types that are not plain text. */
 export const parsers: ReadonlyMap<number, Parse> = new Map(
   scalars.flatMap(({ type, array, parse }): [number, Parse][] => [
     [type, parse],
@@ -73,7 +73,7 @@ export const parsers: ReadonlyMap<number, Parse> = new Map(
   ]),
 );
 
-/** `{1,NULL,"a \"b\""}`, nested ones too. */
+/** Parses an array literal such as `{1,NULL,"a \"b\""}`, nested ones too. */
 function arrayOf(text: string, parse: Parse): unknown[] {
   let at = text.indexOf("{");
   const list = (): unknown[] => {

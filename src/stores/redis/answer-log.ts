@@ -50,7 +50,7 @@ export function redisLogs(redis: Pick<RedisConnection, "script">, options: Redis
       return entries.map(([, [, text, , end]]) => ({ text, isEnd: end === "1" }));
     },
     async remove(logs) {
-      // Those of a cluster are on different nodes, so each is a call of its own.
+      // The logs of a cluster are on different nodes, so each is removed by a call of its own.
       await Promise.all(logs.map((log) => remove(keysOf(log), [])));
     },
   };

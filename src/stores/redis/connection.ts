@@ -71,7 +71,7 @@ export function redisConnection(
       failed,
     );
 
-  /** It is null until the server has said whether it belongs to a cluster. */
+  /** Null until the server has said whether it belongs to a cluster. */
   let commands: Redis | Cluster | null = null;
   let closed = false;
   watched(single);

@@ -16,8 +16,8 @@ import {
   type RateSubject,
   type Rates,
   type RateTaken,
+  rateRefusal,
   readingsOf,
-  refusalOf,
   tightestOf,
 } from "../../core/store/rates.ts";
 import { within } from "../../core/time/deadline.ts";
@@ -99,7 +99,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
       const reply = await ask(organizationId, subjects, request);
       const [taken, , replies] = reply;
       const counts = replies.map(countOf);
-      if (taken !== 1) return refusalOf(counts, subjects);
+      if (taken !== 1) return rateRefusal(counts, subjects);
       return new Taken(waiting, request, reply, tightestOf(counts, subjects));
     },
     async read(organizationId, subjects) {
@@ -110,7 +110,7 @@ export function redisRates(redis: Pick<RedisConnection, "script">, options: Redi
   };
 }
 
-/** This is a class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each request (docs/design/runtime.md, Bun as a server). */
 class Taken implements RateTaken {
   readonly answer = "taken";
   readonly readings: RateReadings;

@@ -6,7 +6,7 @@ import type { ReceiptMemory } from "../../core/store/lost.ts";
 import type { RedisConnection } from "./connection.ts";
 
 const remembered_max = 1_000;
-/** After a week without a receipt. */
+/** The receipts are forgotten a week after the last one. */
 const forget_s = 7 * 24 * 3_600;
 
 const rememberScript = `

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Ample } from "../../../src/core/admission/ample.ts";
 import { limiterOf, stoppingLimit, tightestLimit } from "../../../src/core/admission/limited-by.ts";
-import { refusalOf } from "../../../src/core/admission/refusal.ts";
+import { admissionRefusal } from "../../../src/core/admission/refusal.ts";
 import { moneyOf, moneyWords } from "../../../src/core/inference/money.ts";
 import type {
   AdmitAnswer,
@@ -76,7 +76,7 @@ test("a limit for models is named with them, and of equals a model comes before 
 test("a refusal by a limit for models says so, in words and by its field, and that another model may do", () => {
   const limit = forModels("acme/*", own("organization", { week: [100, 100, 0] }));
   const extra = { enabled: true, capNanos: 1_000, used: 0, held: 0 };
-  const { message, details } = refusalOf(short("exhausted", [], {}, [limit], extra), 10, words);
+  const { message, details } = admissionRefusal(short("exhausted", [], {}, [limit], extra), 10, words);
   expect(message).toStartWith("The organization has used its $0.0000001 for acme/* for this week. It starts anew on ");
   expect(message).toContain("Choose another model, wait until then, or ");
   expect(message).toEndWith("or ask your administrator for a higher limit of the organization for acme/*.");
@@ -85,17 +85,17 @@ test("a refusal by a limit for models says so, in words and by its field, and th
     extra_usage: { enabled: false, available: moneyOf(0, "USD") },
   });
   const small = forModels("acme/large", own("team", { month: [9, 0, 0] }));
-  const whole = refusalOf(short("exhausted", [], {}, [small]), 10, words);
+  const whole = admissionRefusal(short("exhausted", [], {}, [small]), 10, words);
   expect(whole.message).toContain("more than the team's whole $0.000000009 for acme/large for this month.");
   expect(whole.details.body).toMatchObject({ limit: "month", limited_by: "team", limited_models: "acme/large" });
-  const reserved = refusalOf(
+  const reserved = admissionRefusal(
     short("reserved", [], {}, [forModels("acme/*", own("key", { week: [100, 0, 95] }))]),
     10,
     words,
   );
   expect(reserved.details.body).toEqual({ limited_by: "key", limited_models: "acme/*" });
   const crowded = { answer: "concurrency", windows: windows({}), at } as const;
-  const many = refusalOf({ ...crowded, subjects: [forModels("acme/*", own("key", {}, 2, 2))] }, 10, words);
+  const many = admissionRefusal({ ...crowded, subjects: [forModels("acme/*", own("key", {}, 2, 2))] }, 10, words);
   expect(many.message).toBe(
     "The key laptop's limit of 2 requests at a time for acme/* is reached. Try again when one of them ends.",
   );
@@ -118,7 +118,7 @@ const words = {
 test("what only others hold for the moment is no settled use", () => {
   const held = own("key", { week: [100, 50, 45] });
   expect(limiterOf(short("reserved", [], {}, [held]), 10)).toMatchObject({ limitedBy: "key", kinds: ["week"] });
-  const fault = refusalOf(short("reserved", [], {}, [held]), 10, words);
+  const fault = admissionRefusal(short("reserved", [], {}, [held]), 10, words);
   expect(fault).toMatchObject({
     code: "usage_reserved",
     message:
@@ -129,7 +129,7 @@ test("what only others hold for the moment is no settled use", () => {
 
 test("a refusal names the owner's window, reset and number, beside the organization's headers", () => {
   const team = own("team", { week: [10_000, 9_995, 0] });
-  const fault = refusalOf(short("exhausted", [], { week: [20_000, 5_000, 0] }, [team]), 10, words);
+  const fault = admissionRefusal(short("exhausted", [], { week: [20_000, 5_000, 0] }, [team]), 10, words);
   expect(fault).toMatchObject({
     code: "usage_limit_reached",
     message:
@@ -149,7 +149,7 @@ test("a refusal names the owner's window, reset and number, beside the organizat
 test("of requests at a time, too, the narrowest that is full is named", () => {
   const answer = { answer: "concurrency", windows: windows({}), at } as const;
   const limitedBy = (...subjects: SubjectReading[]) =>
-    refusalOf({ ...answer, subjects }, 10, words).details.body?.limited_by;
+    admissionRefusal({ ...answer, subjects }, 10, words).details.body?.limited_by;
   expect(limitedBy(own("key", {}, 2, 2), own("team", {}, 4, 4))).toBe("key");
   expect(limitedBy(own("key", {}, 1, 2), own("team", {}, 4, 4))).toBe("team");
   expect(limitedBy(own("key", {}, 1, 2))).toBe("organization");

@@ -1,7 +1,7 @@
 /** What a refusal says is so: every number in it is the ledger's, and the advice helps. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { refusalOf } from "../../../src/core/admission/refusal.ts";
+import { admissionRefusal } from "../../../src/core/admission/refusal.ts";
 import { percentOf } from "../../../src/core/inference/amounts.ts";
 import type { Fault } from "../../../src/core/inference/fault.ts";
 import { type Money, moneyInWords, moneyWords } from "../../../src/core/inference/money.ts";
@@ -128,7 +128,7 @@ function eachRefused(
       const answer = ledger.answerTo(ledger.admit());
       if (answer.answer !== kind) return;
       seen += 1;
-      holds(one, answer as Shortage, refusalOf(answer, leastOf(one), words), ledger);
+      holds(one, answer as Shortage, admissionRefusal(answer, leastOf(one), words), ledger);
     }),
     { numRuns: 3000 },
   );

@@ -1,6 +1,6 @@
 // A clock that moves only when a test says so, and a ledger that fails on cue.
 
-import type { Answer, ClockRange, Command, Ledger, Recovered } from "../../../src/core/store/ledger.ts";
+import type { ClockRange, Command, Ledger, LedgerAnswer, Recovered } from "../../../src/core/store/ledger.ts";
 import type { Clock } from "../../../src/core/time/clock.ts";
 import { LedgerModel, type ModelOrganization } from "../store/ledger-model.ts";
 
@@ -78,7 +78,7 @@ export class CutLedger implements Pick<Ledger, "run" | "recover"> {
     );
   }
 
-  async run(commands: readonly Command[]): Promise<Answer[]> {
+  async run(commands: readonly Command[]): Promise<LedgerAnswer[]> {
     const batch = [...commands];
     this.batches.push(batch);
     const wire = await this.wire(batch);

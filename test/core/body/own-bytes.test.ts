@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonPieces } from "../../../src/core/body/json-pieces.ts";
-import { joined, OwnBytes } from "../../../src/core/body/own-bytes.ts";
+import { joinedBody, OwnBytes } from "../../../src/core/body/own-bytes.ts";
 import { BodyScan } from "../../../src/core/body/scan.ts";
 import type { InferenceRequest } from "../../../src/core/inference/request.ts";
 import { anthropicMessagesUpstream } from "../../../src/core/protocol/anthropic-messages/codec.ts";
@@ -31,7 +31,7 @@ function ownOf(
 /** What goes to the engine, and how much of it is the caller's. */
 function sent(own: OwnBytes, asked: Fields, forms = singleForms, bytes_min = 0): { text: string; handed: string[] } {
   const { rest, handed } = own.handOn(asked, forms, bytes_min);
-  const text = Buffer.concat(joined([...jsonPieces(rest)], handed)).toString();
+  const text = Buffer.concat(joinedBody([...jsonPieces(rest)], handed)).toString();
   return { text, handed: handed.map((piece) => Buffer.from(piece).toString()) };
 }
 

@@ -27,7 +27,7 @@ const needed: Partial<Dependencies> = {
   unread: { discard: async () => true },
   traces: null,
   log: { request() {}, event() {}, flush() {} },
-  letsGo: () => false,
+  shedsConnection: () => false,
 };
 const serve = serveOperation(needed as Dependencies, {
   ...createChatCompletion,

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { agentBody } from "../../../bench/agent-body.ts";
 import { ItemCache } from "../../../src/core/body/item-cache.ts";
 import { jsonPieces } from "../../../src/core/body/json-pieces.ts";
-import { joined } from "../../../src/core/body/own-bytes.ts";
+import { joinedBody } from "../../../src/core/body/own-bytes.ts";
 import type { JsonBody } from "../../../src/core/body/read.ts";
 import { Call } from "../../../src/core/http/call.ts";
 import { asFault } from "../../../src/core/inference/fault.ts";
@@ -72,7 +72,7 @@ async function outcome(one: Spoken, dependencies: Dependencies, text: string): P
     const request = one.caller.request.decode(value);
     const asked = spoken.map(({ engine }) => refusedOr(() => engine.request.encode(request, all)));
     const { rest, handed } = own!.handOn(one.engine.request.encode(request, all), one.engine.request.forms, 64);
-    const sent = Buffer.concat(joined([...jsonPieces(rest)], handed)).toString();
+    const sent = Buffer.concat(joinedBody([...jsonPieces(rest)], handed)).toString();
     return JSON.stringify([value, asked, sent, handed.length, one.caller.request.remainder(value)]);
   } catch (thrown) {
     const { code, message, details } = asFault(thrown);

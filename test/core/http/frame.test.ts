@@ -19,7 +19,7 @@ function needing(seen: { logged: number[]; counted: number[] }, isRead = true): 
     unread: { discard: async () => isRead },
     metrics: { request: ({ status }: { status: number }) => void seen.counted.push(status) } as never,
     log: { request: (_, status) => void seen.logged.push(status), event() {}, flush() {} },
-    letsGo: () => false,
+    shedsConnection: () => false,
   };
   return needed as Dependencies;
 }

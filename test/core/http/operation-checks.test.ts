@@ -64,7 +64,7 @@ function dependencies(): NodeDependencies {
     lifecycle: lifecycle(),
     metrics: { decision() {}, unauthenticated() {}, request() {} } as never,
     log: { request() {}, event() {}, flush() {} },
-    letsGo: () => false,
+    shedsConnection: () => false,
     traces: null,
     newId: () => "0".repeat(32),
   };

@@ -113,7 +113,7 @@ function dependencies(): NodeDependencies {
     lifecycle: lifecycle(),
     metrics: { request() {} } as never,
     log: { request() {}, event() {}, flush() {} },
-    letsGo: () => false,
+    shedsConnection: () => false,
     newId: () => Bun.randomUUIDv7().replaceAll("-", ""),
   };
   return needed as NodeDependencies;

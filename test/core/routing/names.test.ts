@@ -8,7 +8,7 @@ import { pool } from "../../../src/core/routing/pool.ts";
 import { queues } from "../../../src/core/routing/queues.ts";
 import { forgetOthers, replicas } from "../../../src/core/routing/replicas.ts";
 import { tallies } from "../../../src/core/routing/tallies.ts";
-import type { Answer } from "../../../src/core/upstream/resolve.ts";
+import type { ResolvedAddresses } from "../../../src/core/upstream/resolve.ts";
 import { defaultTimeouts, type Resolving, type Upstream } from "../../../src/core/upstream/target.ts";
 import { busyness } from "../../harness/busyness.ts";
 import { VirtualClock } from "../admission/virtual-time.ts";
@@ -33,7 +33,10 @@ function rig(...first: Upstream[]) {
   const clock = new VirtualClock();
   const asked: { host: string; at_ms: number }[] = [];
   const told: Resolved[] = [];
-  const state = { upstreams: first, answer: (): Promise<Answer> => Promise.reject(new Error("nobody answers")) };
+  const state = {
+    upstreams: first,
+    answer: (): Promise<ResolvedAddresses> => Promise.reject(new Error("nobody answers")),
+  };
   const begun_ms = clock.now_ms();
   const naming = names({
     resolve(host) {
@@ -65,7 +68,7 @@ test("a name is asked at once, again after each interval, and never twice at a t
   expect(asked.map(({ host }) => host)).toEqual(["engines.test", "engines.test", "engines.test"]);
   expect(asked[2]!.at_ms).toBeGreaterThanOrEqual(10_000);
   expect(asked[2]!.at_ms).toBeLessThan(10_500);
-  const late = Promise.withResolvers<Answer>();
+  const late = Promise.withResolvers<ResolvedAddresses>();
   state.answer = () => late.promise;
   await clock.advance(600_000);
   expect(asked).toHaveLength(4);

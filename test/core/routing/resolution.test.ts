@@ -1,23 +1,24 @@
 /** Which addresses of a name are asked, answer by answer. */
 import { describe, expect, test } from "bun:test";
 import {
-  answered,
+  afterAnswer,
+  afterFailure,
   empty_kept_ms,
-  failed,
   type Resolution,
   type Rules,
   unresolved,
   wait_ms,
 } from "../../../src/core/routing/resolution.ts";
-import type { Answer } from "../../../src/core/upstream/resolve.ts";
+import type { ResolvedAddresses } from "../../../src/core/upstream/resolve.ts";
 
 const rules: Rules = { addresses_max: 4, isOwn: false };
-const answer = (addresses: string[], failedFamily: Answer["failedFamily"] = null): Answer => ({
+const answer = (addresses: string[], failedFamily: ResolvedAddresses["failedFamily"] = null): ResolvedAddresses => ({
   addresses,
   ttl_ms: null,
   failedFamily,
 });
-const at = (before: Resolution, addresses: string[], now_ms = 0) => answered(before, answer(addresses), rules, now_ms);
+const at = (before: Resolution, addresses: string[], now_ms = 0) =>
+  afterAnswer(before, answer(addresses), rules, now_ms);
 const two = at(unresolved, ["10.0.0.2", "10.0.0.1"]);
 
 describe("an answer", () => {
@@ -47,7 +48,7 @@ describe("an answer", () => {
     ]) {
       expect(at(two, ["10.0.0.2", own])).toMatchObject({ addresses: ["10.0.0.2"], problem: "own" });
       expect(at(unresolved, [own])).toMatchObject({ addresses: [], problem: "own" });
-      const said = answered(unresolved, answer([own]), { ...rules, isOwn: true }, 0);
+      const said = afterAnswer(unresolved, answer([own]), { ...rules, isOwn: true }, 0);
       expect(said).toMatchObject({ addresses: [own], problem: null });
     }
   });
@@ -56,19 +57,19 @@ describe("an answer", () => {
 describe("nothing is taken away", () => {
   test("by whoever cannot tell, however often", () => {
     let state = two;
-    for (let count = 0; count < 1000; count++) state = failed(state);
+    for (let count = 0; count < 1000; count++) state = afterFailure(state);
     expect(state).toMatchObject({ addresses: two.addresses, problem: "failed" });
     expect(at(state, ["10.0.0.2"])).toMatchObject({ addresses: ["10.0.0.2"], problem: null });
-    expect(failed(unresolved)).toMatchObject({ addresses: [], problem: "failed" });
+    expect(afterFailure(unresolved)).toMatchObject({ addresses: [], problem: "failed" });
   });
 
   test("of the family that could not be told", () => {
     const both = at(unresolved, ["10.0.0.1", "fd00::1"]);
-    const half = answered(both, answer(["10.0.0.2"], "ipv6"), rules, 0);
+    const half = afterAnswer(both, answer(["10.0.0.2"], "ipv6"), rules, 0);
     expect(half).toMatchObject({ addresses: ["10.0.0.2", "fd00::1"], problem: "failed" });
-    expect(answered(both, answer(["fd00::2"], "ipv4"), rules, 0).addresses).toEqual(["10.0.0.1", "fd00::2"]);
+    expect(afterAnswer(both, answer(["fd00::2"], "ipv4"), rules, 0).addresses).toEqual(["10.0.0.1", "fd00::2"]);
     for (const failedFamily of ["ipv4", "ipv6"] as const) {
-      const nothing = answered(two, answer([], failedFamily), rules, empty_kept_ms);
+      const nothing = afterAnswer(two, answer([], failedFamily), rules, empty_kept_ms);
       expect(nothing).toMatchObject({ addresses: two.addresses, problem: "failed" });
     }
   });

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, AdmitAnswer, Answer, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, GrowAnswer, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";
 import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { setSubject } from "../../harness/limits.ts";
@@ -16,7 +16,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`budgets on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const run = async <A extends Answer>(command: Parameters<Ledger["run"]>[0][number]) =>
+    const run = async <A extends LedgerAnswer>(command: Parameters<Ledger["run"]>[0][number]) =>
       (await book.run([command]))[0] as A;
     const admit = (command: Admit) => run<AdmitAnswer>(command);
     const newKey = () => `key_${newHex()}`;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import { noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, Answer, Ledger, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type { Admit, Ledger, LedgerAnswer, Settle, SettleAnswer, UsageLimits } from "../../../src/core/store/ledger.ts";
 import type { reportGroups } from "../../../src/core/store/report.ts";
 import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -21,7 +21,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`late settlements on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const run = async <A extends Answer>(command: Parameters<Ledger["run"]>[0][number]) =>
+    const run = async <A extends LedgerAnswer>(command: Parameters<Ledger["run"]>[0][number]) =>
       (await book.run([command]))[0] as A;
 
     beforeAll(async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { migrate } from "../../../db/migrate.ts";
-import type { Admit, Answer, Command } from "../../../src/core/store/ledger.ts";
+import type { Admit, Command, LedgerAnswer } from "../../../src/core/store/ledger.ts";
 import type { Database } from "../../../src/stores/postgres/database.ts";
 import { embeddedDatabase } from "../../../src/stores/postgres/embedded.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -72,7 +72,7 @@ test("no grant and no record that was confirmed is missing after Postgres was ki
   const granted = new Set<string>();
   const settled = new Set<string>();
 
-  const confirmed = (commands: Command[]): Promise<Answer[]> => insist(() => book.run(commands));
+  const confirmed = (commands: Command[]): Promise<LedgerAnswer[]> => insist(() => book.run(commands));
   for (let round = 0; round < 4; round++) {
     let running = true;
     const stream = async () => {

@@ -5,13 +5,13 @@ import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { type Limited, limitedOf } from "../../../src/core/store/budget.ts";
 import type {
   Admit,
-  Answer,
   BillingSource,
   Checkpoint,
   ClockRange,
   Command,
   FullLimit,
   Grow,
+  LedgerAnswer,
   RequestFacts,
   Settle,
   SettleAnswer,
@@ -127,9 +127,9 @@ export class LedgerModel {
    * As a batch is carried out: settles, grows, admits, organization by organization; then checkpoints. What is settled late
    * is booked behind it.
    */
-  run(commands: readonly Command[]): Answer[] {
+  run(commands: readonly Command[]): LedgerAnswer[] {
     const verbs = ["settle", "grow", "admit", "checkpoint"];
-    const answers: Answer[] = [];
+    const answers: LedgerAnswer[] = [];
     const order = [...commands.keys()].sort((a, b) => {
       const [one, other] = [commands[a]!, commands[b]!];
       return verbs.indexOf(one.verb) - verbs.indexOf(other.verb) || a - b;
@@ -195,7 +195,7 @@ export class LedgerModel {
     return [...this.#account(organizationId).windows.values()];
   }
 
-  #carryOut(command: Command): Answer {
+  #carryOut(command: Command): LedgerAnswer {
     switch (command.verb) {
       case "admit":
         return this.#admit(command);
@@ -213,7 +213,7 @@ export class LedgerModel {
     return underRaise(limits, this.organizations.get(organizationId)?.raise, this.now_ms());
   }
 
-  #admit(asked: Admit): Answer {
+  #admit(asked: Admit): LedgerAnswer {
     const admit = { ...asked, limits: this.#inForce(asked.organizationId, asked.limits) };
     const organization = this.organizations.get(admit.organizationId);
     if (this.records.has(admit.requestId)) return { answer: "over" };
@@ -301,7 +301,7 @@ export class LedgerModel {
     return { answer: "granted", nanos, outputTokens, source, windows: seen, ...subjects, ...teamOf(own), at };
   }
 
-  #grow(grow: Grow): Answer {
+  #grow(grow: Grow): LedgerAnswer {
     const hold = this.holds.get(grow.requestId);
     if (!hold) return { answer: "gone" };
     const room = Math.min(
@@ -333,7 +333,7 @@ export class LedgerModel {
       .map((window) => ({ ...whose.get(window)!, window: window.kind, resetAt: new Date(window.endsAt_ms) }));
   }
 
-  #checkpoint(checkpoint: Checkpoint): Answer {
+  #checkpoint(checkpoint: Checkpoint): LedgerAnswer {
     const hold = this.holds.get(checkpoint.requestId);
     if (!hold) return { answer: "gone" };
     hold.leaseUntil_ms = Math.max(hold.leaseUntil_ms, this.now_ms() + checkpoint.lease_ms);
@@ -347,7 +347,7 @@ export class LedgerModel {
     return { answer: "extended" };
   }
 
-  #settle(settle: Settle): Answer {
+  #settle(settle: Settle): LedgerAnswer {
     if (this.records.has(settle.requestId)) return { answer: "already" };
     const hold = this.holds.get(settle.requestId);
     if (hold) return this.#end(hold, settle.limits, settle.usage, settle.nanos, settle.outcome, false);
@@ -358,7 +358,7 @@ export class LedgerModel {
   }
 
   /** What a record lacks that another node had written, booked once, under the limits in force. */
-  protected settleLate(settle: Settle, record: ModelRecord): Answer {
+  protected settleLate(settle: Settle, record: ModelRecord): LedgerAnswer {
     const { requestId, organizationId, usage } = settle;
     const entryId = lateIdOf(requestId);
     const hold = this.#recovered.get(requestId);
@@ -463,7 +463,7 @@ export const lateIdOf = (requestId: string): string => `${requestId}_late`;
  * Answers as SQL and the model both give them: infinity and null alike mean no limit, a late entry has an id of its own, and
  * limits for models have no order.
  */
-export function comparable(answers: readonly Answer[]): unknown {
+export function comparable(answers: readonly LedgerAnswer[]): unknown {
   const nameOf = ({ subject, models = "" }: SubjectReading) => `${subject} ${models}`;
   return answers.map((answer) => {
     const subjects = "subjects" in answer && answer.subjects?.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));

@@ -6,8 +6,8 @@ import { uuidOf } from "../../../src/core/store/ids.ts";
 import {
   type Admit,
   type AdmitAnswer,
-  type Answer,
   type Ledger,
+  type LedgerAnswer,
   nanos_max,
   type Recovered,
   type UsageLimits,
@@ -26,7 +26,7 @@ for (const name of databaseKinds(import.meta.path)) {
   describe(`the ledger on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const run = async <A extends Answer>(command: Parameters<Ledger["run"]>[0][number]) =>
+    const run = async <A extends LedgerAnswer>(command: Parameters<Ledger["run"]>[0][number]) =>
       (await book.run([command]))[0] as A;
     const admit = (command: Admit) => run<AdmitAnswer>(command);
 

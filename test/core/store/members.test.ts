@@ -6,7 +6,7 @@ import type { StoredTeam } from "../../../src/admin/store/team.ts";
 import { newKey, secretOf } from "../../../src/core/auth/key.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
-import type { Admit, AdmitAnswer, Answer, Command, Ledger } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
@@ -28,7 +28,7 @@ for (const name of databaseKinds(import.meta.path))
   describe(`people on ${name}`, () => {
     let store: Store;
     let book: Ledger;
-    const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
+    const run = async <A extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as A;
     const admit = (command: Admit) => run<AdmitAnswer>(command);
     /** A thousand nanos each. */
     const asked = (organization: string, keyId: string) => ({ ...admitOf(organization), keyId });

@@ -3,7 +3,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { matchesModel } from "../../../src/core/store/budget.ts";
 import { idOf } from "../../../src/core/store/ids.ts";
-import type { Admit, AdmitAnswer, Answer, GrowAnswer, Ledger, UsageLimits } from "../../../src/core/store/ledger.ts";
+import type {
+  Admit,
+  AdmitAnswer,
+  GrowAnswer,
+  Ledger,
+  LedgerAnswer,
+  UsageLimits,
+} from "../../../src/core/store/ledger.ts";
 import { databaseKinds } from "../../harness/depth.ts";
 import { admitOf, expectBalanced, openLedger, type Store, settleOf, unlimited } from "./ledger-stores.ts";
 import { type House, house, limitModels, type Whose, whose } from "./model-limits.ts";
@@ -24,7 +31,7 @@ for (const name of databaseKinds(import.meta.path)) {
     }, 30_000);
     beforeEach(() => store.setClock(noon));
 
-    const run = async <A extends Answer>(command: Parameters<Ledger["run"]>[0][number]) =>
+    const run = async <A extends LedgerAnswer>(command: Parameters<Ledger["run"]>[0][number]) =>
       (await book.run([command]))[0] as A;
     const limit = ({ ids }: House, one: Whose, pattern: string, limits: Partial<UsageLimits>) =>
       limitModels(store.db, ids.organization, ids[one], pattern, limits);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
-import type { Admit, AdmitAnswer, Answer, Command, Ledger, WindowKind } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Command, Ledger, LedgerAnswer, WindowKind } from "../../../src/core/store/ledger.ts";
 import { not_limited } from "../../../src/core/store/over-plan.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -25,7 +25,7 @@ for (const name of databaseKinds(import.meta.path))
     let store: Store;
     let book: Ledger;
     let organization: string;
-    const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
+    const run = async <A extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as A;
     const admit = (command: Admit) => run<AdmitAnswer>(command);
     /** A thousand nanos each, under the plan that the node knows. */
     const asked = (of = organization) => ({ ...admitOf(of, { limits: plan }), keyId: `key_${newHex()}` });

@@ -6,7 +6,7 @@ import { newKey as newSecret, secretOf } from "../../../src/core/auth/key.ts";
 import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { scopes } from "../../../src/core/store/directory.ts";
 import { bare } from "../../../src/core/store/ids.ts";
-import type { Admit, AdmitAnswer, Answer, Command, GrowAnswer, Ledger } from "../../../src/core/store/ledger.ts";
+import type { Admit, AdmitAnswer, Command, GrowAnswer, Ledger, LedgerAnswer } from "../../../src/core/store/ledger.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { sumEarlier } from "../../../src/stores/postgres/budgets.ts";
 import { directory } from "../../../src/stores/postgres/directory.ts";
@@ -32,7 +32,7 @@ for (const name of databaseKinds(import.meta.path))
     let store: Store;
     let book: Ledger;
     let organization: string;
-    const run = async <A extends Answer>(command: Command) => (await book.run([command]))[0] as A;
+    const run = async <A extends LedgerAnswer>(command: Command) => (await book.run([command]))[0] as A;
     const admit = (command: Admit) => run<AdmitAnswer>(command);
     const answersOf = async (commands: Command[]) => (await book.run(commands)).map(({ answer }) => answer as string);
     const newKey = () => `key_${newHex()}`;

@@ -13,7 +13,7 @@ import { idOf } from "../../../src/core/store/ids.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { refusedRequests } from "../../../src/stores/postgres/refused.ts";
 import { requestList } from "../../../src/stores/postgres/request-list.ts";
-import { common, joined, type Span, uuidAt } from "../../../src/stores/postgres/request-spans.ts";
+import { common, joinedSpans, type Span, uuidAt } from "../../../src/stores/postgres/request-spans.ts";
 import { databaseKinds, times } from "../../harness/depth.ts";
 import { admitOf, openLedger, type Store, settleOf } from "./ledger-stores.ts";
 
@@ -271,7 +271,7 @@ test("asks for no more than the time of a page is enough for, however slow the d
 
 test("spans are joined where they touch, and cut to what is asked", () => {
   const hour = (from: number, to: number): Span => ({ since: uuidAt(from), until: uuidAt(to) });
-  expect(joined([hour(50, 80), hour(30, 60), hour(5, 20)])).toEqual([hour(30, 80), hour(5, 20)]);
+  expect(joinedSpans([hour(50, 80), hour(30, 60), hour(5, 20)])).toEqual([hour(30, 80), hour(5, 20)]);
   expect(common(hour(5, 20), hour(10, 30))).toEqual(hour(10, 20));
   expect(common(hour(5, 20), { since: uuidAt(7), until: null })).toEqual(hour(7, 20));
   expect(common(hour(5, 10), hour(10, 30))).toBeNull();

@@ -4,7 +4,7 @@ import { type Budget, noBudget } from "../../../src/core/store/budget.ts";
 import { bare } from "../../../src/core/store/ids.ts";
 import type { Ledger } from "../../../src/core/store/ledger.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
-import { tightest } from "../../../src/core/store/standing.ts";
+import { tightestWindow } from "../../../src/core/store/standing.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
@@ -96,8 +96,8 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect(found.get(team)!.windows.week).toMatchObject({ used: charged[0]! + charged[1]!, held: 50, limit: 1_000 });
     expect(found.get(key)!.windows.session).toMatchObject({ used: charged[0]!, held: 50, limit: 2_000 });
     expect(found.get(team)).toMatchObject({ running: 1, concurrentRequests: 4 });
-    expect(tightest(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
-    expect(tightest(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
+    expect(tightestWindow(found.get(team)!)).toEqual({ kind: "week", percent: 80 });
+    expect(tightestWindow(found.get(key)!)).toEqual({ kind: "month", percent: 50 });
 
     // A session that is over is used no more, and its week is.
     await store.setClock(new Date(noon.getTime() + 6 * 3_600_000));
@@ -117,7 +117,7 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     }
     await (await use(organization, await newKey(organization, {}, team), 999)).settle();
     const over = (percent: number, page: { limit: number; after?: string } = { limit: 100 }) =>
-      acts.pageKeys({ ...page, over: percent, organizationId: organization });
+      acts.pageKeys({ ...page, overPercent: percent, organizationId: organization });
     const ids = async (percent: number) => (await over(percent)).items.map(({ id }) => id);
     expect(await ids(80)).toEqual(keys.slice(1));
     expect(await ids(81)).toEqual(keys.slice(3));
@@ -126,20 +126,21 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     expect([first.items.map(({ id }) => id), first.hasMore]).toEqual([keys.slice(1, 3), true]);
     const rest = await over(80, { limit: 2, after: keys[2]! });
     expect([rest.items.map(({ id }) => id), rest.hasMore]).toEqual([keys.slice(3), false]);
-    const teams = (percent: number) => acts.pageTeams({ limit: 100, over: percent, organizationId: organization });
+    const teams = (percent: number) =>
+      acts.pageTeams({ limit: 100, overPercent: percent, organizationId: organization });
     expect((await teams(99)).items.map(({ id }) => id)).toEqual([team]);
     expect((await teams(100)).items).toEqual([]);
     // 4,399 of 10,000.
     const owners = async (percent: number) =>
-      (await acts.pageOrganizations({ limit: 100, over: percent })).items.map(({ id }) => id);
+      (await acts.pageOrganizations({ limit: 100, overPercent: percent })).items.map(({ id }) => id);
     expect(await owners(43)).toEqual([organization]);
     expect(await owners(44)).toEqual([]);
   });
 
   test("are listed the nearest to a limit first", async () => {
     const nearest = await acts.nearest("organization", 2);
-    expect(nearest.map((one) => tightest(one)!.percent)).toEqual([43.99, 8.07]);
-    expect((await acts.nearest("key", 1)).map((one) => tightest(one))).toEqual([{ kind: "week", percent: 100 }]);
+    expect(nearest.map((one) => tightestWindow(one)!.percent)).toEqual([43.99, 8.07]);
+    expect((await acts.nearest("key", 1)).map((one) => tightestWindow(one))).toEqual([{ kind: "week", percent: 100 }]);
     expect(await acts.nearest("team", 9)).toHaveLength(2);
     const near = await acts.nearLimits();
     expect(near.map(({ subject, percent, count }): unknown => [subject, percent, count])).toEqual([
@@ -159,13 +160,13 @@ describe.each(databaseKinds(import.meta.path))("standings on %s", (name) => {
     await limitModels(store.db, owner, owner, pattern, { month: 2_000 });
     await (await use(organization, near, 960)).settle();
     await (await use(organization, key, 850)).settle();
-    const { items } = await acts.pageKeys({ limit: 100, over: 80, organizationId: organization });
+    const { items } = await acts.pageKeys({ limit: 100, overPercent: 80, organizationId: organization });
     expect(items.map(({ id }) => id)).toEqual([key, near]);
-    const { items: owners } = await acts.pageOrganizations({ limit: 100, over: 90 });
+    const { items: owners } = await acts.pageOrganizations({ limit: 100, overPercent: 90 });
     expect(owners.map(({ id }) => id)).toEqual([organization]);
     const [first] = await acts.nearest("organization", 1);
     expect(first).toMatchObject({ id: organization, models: pattern });
-    expect(tightest(first!)).toEqual({ kind: "month", percent: 90.5 });
+    expect(tightestWindow(first!)).toEqual({ kind: "month", percent: 90.5 });
     const after = await acts.nearLimits();
     const more = after.map(({ subject, percent, count }, place): unknown => [
       subject,

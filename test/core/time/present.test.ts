@@ -1,12 +1,12 @@
 /** Who is there now is known exactly, and nothing keeps who has left. Rule: docs/design/runtime.md, Bun as a server. */
 import { edenGC, fullGC, heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { type Place, Present } from "../../../src/core/time/present.ts";
+import { Present, type PresentEntry } from "../../../src/core/time/present.ts";
 
 test("whoever came and has not left is there, in whatever order they leave", () => {
   for (let seed = 1; seed <= 50; seed++) {
     const present = new Present<number>();
-    const places = new Map<number, Place<number>>();
+    const places = new Map<number, PresentEntry<number>>();
     let state = seed;
     for (let step = 0; step < 200; step++) {
       state = (state * 48_271) % 2_147_483_647;
@@ -29,7 +29,7 @@ test("who has left is gone with the next quick collection", () => {
   const there_max = 64;
   const count = 3_000;
   const present = new Present<Headers>();
-  const places: Place<Headers>[] = [];
+  const places: PresentEntry<Headers>[] = [];
   const left = () => heapStats().objectTypeCounts.Headers ?? 0;
   fullGC();
   const before = left();

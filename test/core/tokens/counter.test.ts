@@ -1,11 +1,11 @@
 /** The crew of workers: bodies are counted side by side, and a worker that is lost costs nobody an answer. */
 import { describe, expect, test } from "bun:test";
 import {
-  type Answer,
   counterSettings,
-  type Question,
   type Thread,
   tokenCounter,
+  type WorkerAnswer,
+  type WorkerQuestion,
 } from "../../../src/core/tokens/counter.ts";
 import { startThread } from "../../../src/core/tokens/thread.ts";
 import { until } from "../../harness/until.ts";
@@ -20,19 +20,19 @@ const examined = { model: "a/b", textTokens: 7, media: { bytes: 0, tokens: 0 } }
 
 /** Threads that do as they are told. */
 function threads() {
-  const all: (Thread & { questions: Question[]; ended: boolean; answer(): void })[] = [];
+  const all: (Thread & { questions: WorkerQuestion[]; ended: boolean; answer(): void })[] = [];
   const start = (): Thread => {
-    const questions: Question[] = [];
+    const questions: WorkerQuestion[] = [];
     const thread = {
       questions,
       ended: false,
       onmessage: null as Thread["onmessage"],
       onerror: null as Thread["onerror"],
-      postMessage: (question: Question) => void questions.push(question),
+      postMessage: (question: WorkerQuestion) => void questions.push(question),
       terminate: () => {
         thread.ended = true;
       },
-      answer: () => thread.onmessage?.({ data: { number: questions.at(-1)!.number, examined } satisfies Answer }),
+      answer: () => thread.onmessage?.({ data: { number: questions.at(-1)!.number, examined } satisfies WorkerAnswer }),
     };
     all.push(thread);
     return thread;

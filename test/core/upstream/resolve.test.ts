@@ -1,6 +1,6 @@
 /** What DNS servers say of a name, over real sockets: addresses, that there is none, or that nobody can tell. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Answer, resolve } from "../../../src/core/upstream/resolve.ts";
+import { type ResolvedAddresses, resolve } from "../../../src/core/upstream/resolve.ts";
 import type { AddressFamily } from "../../../src/core/upstream/target.ts";
 import { type NameServer, type Records, startNameServer } from "../../harness/name-server.ts";
 
@@ -10,11 +10,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function asked(records: Records, family: AddressFamily = "all"): Promise<Answer> {
+function asked(records: Records, family: AddressFamily = "all"): Promise<ResolvedAddresses> {
   server.names.set("engines.test", records);
   return resolve("engines.test", { family, servers: [server.at] });
 }
-const none: Answer = { addresses: [], ttl_ms: null, failedFamily: null };
+const none: ResolvedAddresses = { addresses: [], ttl_ms: null, failedFamily: null };
 
 test("addresses of both families, and how long the shortest of them holds", async () => {
   const both = { ipv4: ["10.0.0.1", "10.0.0.2"], ipv6: ["fd00::1"], ttl_s: 7 };

@@ -1,7 +1,7 @@
 /** An engine that is asked ahead of the grant: it works at once, what it says waits, and whoever does not read it ends it. */
 import { expect, test } from "bun:test";
 import type { InferenceEvent } from "../../../src/core/inference/event.ts";
-import { type EngineAnswer, nowhereYet, started } from "../../../src/core/usage/engine-answer.ts";
+import { type EngineAnswer, initialProgress, startedAnswer } from "../../../src/core/usage/engine-answer.ts";
 
 function opened() {
   const seen: string[] = [];
@@ -18,7 +18,7 @@ function opened() {
   return {
     seen,
     opened: {
-      progress: nowhereYet(),
+      progress: initialProgress(),
       events: events(),
     } satisfies EngineAnswer,
   };
@@ -26,7 +26,7 @@ function opened() {
 
 test("it is asked at once, and read from the beginning", async () => {
   const { seen, opened: before } = opened();
-  const early = started(before);
+  const early = startedAnswer(before);
   expect(seen).toEqual(["asked"]);
   const types: string[] = [];
   for await (const batch of early.events) types.push(...batch.map((event) => event.type));
@@ -36,12 +36,12 @@ test("it is asked at once, and read from the beginning", async () => {
 
 test("one that is never read is ended all the same", async () => {
   const { seen, opened: before } = opened();
-  await started(before).events.return();
+  await startedAnswer(before).events.return();
   expect(seen).toEqual(["asked", "ended"]);
 });
 
 test("one that is left in the middle is ended", async () => {
   const { seen, opened: before } = opened();
-  for await (const _ of started(before).events) break;
+  for await (const _ of startedAnswer(before).events) break;
   expect(seen).toEqual(["asked", "ended"]);
 });

@@ -9,7 +9,7 @@ import { defaultTimeouts } from "../../../src/core/upstream/target.ts";
 import type { AttemptRequest } from "../../../src/core/usage/attempt-request.ts";
 import { Attempts } from "../../../src/core/usage/attempts.ts";
 import { Compacting, type Open } from "../../../src/core/usage/compacting.ts";
-import { type EngineAnswer, nowhereYet } from "../../../src/core/usage/engine-answer.ts";
+import { type EngineAnswer, initialProgress } from "../../../src/core/usage/engine-answer.ts";
 import { attemptsParts } from "../../harness/patience.ts";
 import { saying } from "../../harness/request.ts";
 import { until } from "../../harness/until.ts";
@@ -28,7 +28,7 @@ async function shown(batches: Batch[], leftOutTurns = 0): Promise<Batch[]> {
   async function* told() {
     yield* batches;
   }
-  const opened: EngineAnswer = { events: told(), progress: nowhereYet() };
+  const opened: EngineAnswer = { events: told(), progress: initialProgress() };
   const compaction = { summary: null, leftOutTurns, notice: null };
   const attemptRequest = {
     asked: { request: { turns: [], compaction } },
@@ -69,7 +69,7 @@ test("a failure after the first word is told as it is", async () => {
 test("when the caller has left, no engine is asked with less of the conversation", async () => {
   const isTooLong = Promise.withResolvers<void>();
   let opened = 0;
-  const open: Open = (_request, progress = nowhereYet()) => {
+  const open: Open = (_request, progress = initialProgress()) => {
     opened += 1;
     async function* tooLong(): AsyncGenerator<Batch, void, void> {
       await isTooLong.promise;
@@ -124,7 +124,7 @@ test("one that is asked again keeps its last engine on record while it waits, un
     outputTokens_max: 100,
     routes: [large],
   } as unknown as CatalogModel;
-  const open: Open = (request, progress = nowhereYet()) => {
+  const open: Open = (request, progress = initialProgress()) => {
     if (progress.attempts > 0) return new Attempts(attemptsParts({ queues: slots }), request, progress);
     async function* tooLong(): AsyncGenerator<Batch, void, void> {
       Object.assign(progress, { route: small, attempts: 1 });

@@ -6,7 +6,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import type { Usage } from "../../../src/core/inference/usage.ts";
 import type { StoppingLimit } from "../../../src/core/store/ledger.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
-import { type Ending, type Hold, Meter } from "../../../src/core/usage/meter.ts";
+import { type Ending, Meter, type MeteredHold } from "../../../src/core/usage/meter.ts";
 import { outputCalibration, type RouteCalibration } from "../../../src/core/usage/output-calibration.ts";
 import type { Counting } from "../../../src/core/usage/tally.ts";
 import { grammarProblem } from "../protocol/grammar.ts";
@@ -34,7 +34,7 @@ const weekly: StoppingLimit = { limitedBy: "team", models: "acme/*", window: "we
 async function run(
   batches: InferenceEvent[][],
   options: {
-    hold?: Partial<Hold>;
+    hold?: Partial<MeteredHold>;
     leaveAfter?: number;
     callerLeft?: boolean;
     windowTokens?: number;
@@ -292,7 +292,7 @@ describe("an engine that lies", () => {
       [[start, text, ...words, close, lie(5_000_000), end]],
       [[start, text], words, [close, lie(5_000_000)], [end]],
     ]) {
-      const { settled, out, progress } = await run(batches, { hold: hold as Partial<Hold> });
+      const { settled, out, progress } = await run(batches, { hold: hold as Partial<MeteredHold> });
       expect(settled[0]).toMatchObject({
         usage: { inputTokens: 12, outputTokens: 20, source: "counted" },
         outcome: "completed",

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { noUsage } from "../../../src/core/inference/usage.ts";
 import type { Command } from "../../../src/core/store/ledger.ts";
-import type { Confirmed, Place } from "../../../src/core/store/lost.ts";
+import type { Confirmed, StoreServer } from "../../../src/core/store/lost.ts";
 import { type Moved, type ReceiptWatchParts, receiptWatch } from "../../../src/core/usage/receipt-watch.ts";
 import { until } from "../../harness/until.ts";
 import { admitOf, settleOf } from "../store/ledger-stores.ts";
@@ -13,8 +13,8 @@ const organization = "org_00000000000070008000000000000001";
 function world(memory: ReceiptWatchParts["memory"] = null) {
   const has = new Map<string, Confirmed>();
   const noted = new Set<string>();
-  const state = { place: { server: "1", timeline: 1 } as Place | null, isAway: false, looks: 0, compared: 0 };
-  let seenAt: Place | null = null;
+  const state = { place: { server: "1", timeline: 1 } as StoreServer | null, isAway: false, looks: 0, compared: 0 };
+  let seenAt: StoreServer | null = null;
   const moves: Moved[] = [];
   const lost: string[] = [];
   const failures: unknown[] = [];

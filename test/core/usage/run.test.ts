@@ -7,7 +7,7 @@ import { Fault } from "../../../src/core/inference/fault.ts";
 import { noUsage, type Usage } from "../../../src/core/inference/usage.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import { Cancellation } from "../../../src/core/time/cancellation.ts";
-import { nowhereYet, type Tried } from "../../../src/core/usage/engine-answer.ts";
+import { initialProgress, type Tried } from "../../../src/core/usage/engine-answer.ts";
 import { outputCalibration } from "../../../src/core/usage/output-calibration.ts";
 import { type Caller, type Ended, type RunParts, type RunRequest, runs } from "../../../src/core/usage/run.ts";
 
@@ -121,7 +121,7 @@ function bench(
     open: () => ({
       events: events(),
       progress: {
-        ...nowhereYet(),
+        ...initialProgress(),
         route: { upstream: { name: "main" } },
         tried: options.tried ?? [],
         attempts: options.tried?.length ?? 1,

@@ -6,7 +6,7 @@ import type { Format } from "../../../src/core/http/observer.ts";
 import type { MetricRow } from "../../../src/features/telemetry/metric.ts";
 import { instruments } from "../../../src/features/telemetry/registry.ts";
 import { type MetricName, table } from "../../../src/features/telemetry/table.ts";
-import { contentTypes, textOf } from "../../../src/features/telemetry/text.ts";
+import { contentTypes, metricsText } from "../../../src/features/telemetry/text.ts";
 
 const counted = ["http_requests_total", "usage_recovered_total"] as const;
 const observed = ["http_request_duration_seconds", "upstream_queue_wait_seconds", "admission_batch_commands"] as const;
@@ -55,7 +55,7 @@ test.each(["prometheus", "openmetrics"] as const)("as %s, line for line", async 
         if ("by" in one) ours.inc(one.metric, one.labels as never, one.by);
         else ours.observe(one.metric, one.labels as never, one.value, one.traceId);
       const ofThese = ours.values().filter(({ name }) => told.includes(name as (typeof told)[number]));
-      expect(await textOf(ofThese, format)).toBe(await theirs(all, format));
+      expect(await metricsText(ofThese, format)).toBe(await theirs(all, format));
     }),
     { numRuns: 300 },
   );

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Share } from "../../../src/core/routing/share.ts";
-import type { EngineSlots, Parts } from "../../../src/core/store/engine-slots.ts";
+import type { EngineSlots, SlotCounts } from "../../../src/core/store/engine-slots.ts";
 import { type RedisConnection, redisConnection } from "../../../src/stores/redis/connection.ts";
 import { redisEngineSlots } from "../../../src/stores/redis/engine-slots.ts";
 import { chanceOf } from "../../faults/chance.ts";
@@ -25,7 +25,7 @@ const step_ms = 25;
 const answer_ms_max = 1_500;
 
 interface Asked {
-  part: keyof Parts;
+  part: keyof SlotCounts;
   /** When its answer ends at the engine. */
   ends_ms: number;
 }
@@ -34,13 +34,13 @@ interface Asked {
 class Process {
   readonly share: Share;
   running: Asked[] = [];
-  waiting: Parts = { common: 0, reserved: 0 };
+  waiting: SlotCounts = { common: 0, reserved: 0 };
   frozenUntil_ms = 0;
-  constructor(name: string, limits: Parts) {
+  constructor(name: string, limits: SlotCounts) {
     this.share = new Share(name, limits);
   }
   get use() {
-    const count = (part: keyof Parts) => this.running.filter((one) => one.part === part).length;
+    const count = (part: keyof SlotCounts) => this.running.filter((one) => one.part === part).length;
     return { running: { common: count("common"), reserved: count("reserved") }, waiting: this.waiting, weight: 1 };
   }
 }
@@ -49,13 +49,13 @@ class Fleet {
   now_ms = 1_000_000;
   processes: Process[] = [];
   isSilent = false;
-  readonly limits: Parts;
+  readonly limits: SlotCounts;
   readonly store: EngineSlots;
   readonly engine = crypto.randomUUID();
   #epoch = 0;
   #names = 0;
 
-  constructor(limits: Parts) {
+  constructor(limits: SlotCounts) {
     this.limits = limits;
     this.store = redisEngineSlots(connection, {
       prefix: `test:${crypto.randomUUID()}:`,
@@ -78,7 +78,7 @@ class Fleet {
   async exchange(one: Process, isLost = false): Promise<void> {
     const asked = one.share.ask(one.use, this.now_ms);
     const granted = this.isSilent ? null : await this.store.exchange(`${this.engine} ${this.#epoch}`, asked);
-    if (granted && !isLost) one.share.answered(granted, one.use);
+    if (granted && !isLost) one.share.granted(granted, one.use);
     else one.share.failed(this.now_ms);
   }
 
@@ -116,7 +116,7 @@ class Fleet {
   }
 }
 
-const whole = ({ common, reserved }: Parts) => common + reserved;
+const whole = ({ common, reserved }: SlotCounts) => common + reserved;
 
 test("the engine never has more than its limit, whatever happens to processes and to Redis", async () => {
   for (let round = 0; round < times(3, 60); round++) {

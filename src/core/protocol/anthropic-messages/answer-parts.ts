@@ -1,7 +1,7 @@
 /**
- * Turns the blocks of an engine's answer into parts. Blocks have an `index`, but engines leave it out, begin a block twice,
- * forget to begin or to end one, and put all of a block into its beginning. Blocks of an unknown type are skipped. Some engines
- * end all their blocks only with the answer, so a text or reasoning part ends when another part begins.
+ * Turns the blocks of an engine's answer into parts. Blocks have an `index`, but engines leave it out, begin a block
+ * twice, forget to begin or to end one, or put all of a block into its beginning. Blocks of an unknown type are
+ * skipped. Some engines end all blocks only with the answer, so a text or reasoning part ends when another part begins.
  */
 import type { InferenceEvent, PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
@@ -13,19 +13,22 @@ import { signatureOf } from "./signature.ts";
 
 interface Part {
   kind: PartHead["kind"];
-  /** The index of the part; null while none is open. An empty text never begins, and an overtaken one begins again. */
+  /**
+   * The index of the part; null until it begins, which is with its first text, and again after another part has ended
+   * it.
+   */
   index: number | null;
   written: boolean;
-  /** A tool's arguments from the beginning of the block, for engines that send no fragments. */
+  /** The arguments of a tool call in the beginning of its block, for engines that send no fragments. */
   input: JsonObject;
   signature: string | undefined;
   citations: Native[];
 }
 
 export class AnswerParts {
-  /** The number of calls. */
+  /** The number of tool calls so far. */
   calls = 0;
-  /** By the engine's index. A block that is skipped is null. */
+  /** The open parts by the engine's index; null for a block that is skipped. */
   readonly #open = new Map<number, Part | null>();
   readonly #ids: CallIds;
   #latest = 0;
@@ -36,7 +39,7 @@ export class AnswerParts {
     this.#ids = new CallIds(`toolu_${responseId.slice(-32)}`);
   }
 
-  /** Whether the answer has something and no calls, of which one might be cut. */
+  /** Whether the answer has content and no tool calls: a call could have been cut. */
   get areSaid(): boolean {
     return this.#count > 0 && this.calls === 0;
   }
@@ -60,7 +63,7 @@ export class AnswerParts {
     if (!isObject(value) || !kind || this.#open.get(index) === null) return [];
     const part = this.#open.get(index);
     if (part?.kind === kind) return this.#grown(part, value);
-    // A text that was never begun, or is in a block of another kind, becomes a block of its own.
+    // Text that belongs to no block, or to one of another kind, becomes a block of its own.
     if (kind === "tool-call") return [];
     const head = this.open(index, { type: kind === "text" ? "text" : "thinking" });
     return [...head, ...this.delta(index, value)];
@@ -79,12 +82,12 @@ export class AnswerParts {
     return [...this.#open.keys()].flatMap((index) => this.close(index));
   }
 
-  /** Without an index, the latest block is meant. */
+  /** The index, or that of the latest block if the engine left it out. */
   #at(index: unknown): number {
     return Number.isInteger(index) ? Number(index) : this.#latest;
   }
 
-  /** The events of the content that a block's beginning has already. */
+  /** The events of the content in the beginning of a block. */
   #begun(part: Part, block: JsonObject): InferenceEvent[] {
     switch (part.kind) {
       case "reasoning": {
@@ -136,7 +139,7 @@ export class AnswerParts {
     const { index, citations } = part;
     if (index === null) return [];
     const signature = part.kind === "reasoning" ? signatureOf(part.signature) : undefined;
-    // If the block goes on, it gets a part with a signature and citations of its own.
+    // If the block continues, it gets a new part, with its own signature and citations.
     Object.assign(part, { index: null, signature: undefined, citations: [] });
     return [
       {

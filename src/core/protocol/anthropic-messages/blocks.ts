@@ -1,4 +1,4 @@
-/** Writes a part of an answer as a block, while it arrives. */
+/** Writes a part of an answer as a content block, while the part arrives. */
 import type { PartHead } from "../../inference/event.ts";
 import type { Native } from "../../inference/request.ts";
 import { ToolInput } from "../tool-input.ts";
@@ -8,7 +8,7 @@ import { unsigned } from "./signature.ts";
 
 export interface Block {
   add(delta: string): void;
-  /** The frame that `add` would write. Returns null, and takes nothing, if `add` might write more than one delta. */
+  /** The frame that `add` would write. Null, and nothing is taken, if `add` might write more than one delta. */
   frame(delta: string): string | null;
   end(signature?: string, citations?: readonly Native[]): void;
 }
@@ -64,7 +64,10 @@ function redactedBlock(writer: MessageWriter, data: string): Block {
   return { add() {}, frame: () => "", end: () => writer.close() };
 }
 
-/** Ends with its arguments, before the engine ends it, so that clients need not wait for the rest of the answer. */
+/**
+ * The block ends with the call's complete arguments, before the engine ends it, so that clients need not wait for the
+ * rest of the answer.
+ */
 function toolBlock(writer: MessageWriter, id: string, name: string): Block {
   const input = new ToolInput();
   writer.open({ type: "tool_use", id, name, input: {} }, { type: "input_json_delta", partial_json: "" });

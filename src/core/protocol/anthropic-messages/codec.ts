@@ -1,4 +1,4 @@
-/** Anthropic Messages, both ways. */
+/** The codec of Anthropic Messages, for callers and for engines. */
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { endsBy } from "../frame-writer.ts";
 import type { Message, MessagesRequest } from "./contract.ts";
@@ -9,7 +9,7 @@ import { encodeResponse } from "./encode-response.ts";
 import { failure, streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { messagesForms } from "./forms.ts";
-import { refusalOf } from "./request-refusal.ts";
+import { unsupportedByMessages } from "./request-refusal.ts";
 
 export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCodec<MessagesRequest, Message> {
   return {
@@ -27,7 +27,7 @@ export function anthropicMessagesCaller(options: MessagesOptions = {}): CallerCo
 export const anthropicMessagesUpstream: UpstreamCodec = {
   path: "/messages",
   headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key !== null && { "x-api-key": key }) }),
-  request: { encode: encodeRequest, refusal: refusalOf, forms: messagesForms },
+  request: { encode: encodeRequest, refusal: unsupportedByMessages, forms: messagesForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

@@ -131,7 +131,7 @@ const ThinkingBlockParam = tagged(
 
 const RedactedThinkingBlockParam = tagged("redacted_thinking", { data: text }, { $id: "RedactedThinkingBlockParam" });
 
-/** Blocks of features that only Anthropic's own service has. */
+/** Content blocks that only Anthropic's own service understands. */
 const hostedBlocks = refusedKinds({
   containers: ["container_upload"],
   "tools that run at the service": ["server_tool_use"],
@@ -149,7 +149,7 @@ const hostedBlocks = refusedKinds({
   "fallback models": ["fallback"],
   "browser use": ["browser_state"],
 });
-/** The blocks that change the tools, and so have no content themselves. They stand in system messages. */
+/** The types of blocks in system messages that change the tools, and have no content. */
 const toolChangeTypes = ["tool_addition", "tool_removal"];
 const misplacedChanges = refusedKinds({
   "changes of the tools in this role (send them in a system message)": toolChangeTypes,
@@ -310,7 +310,7 @@ const emptyBlock = {
     { properties: { type: { enum: toolChangeTypes } } },
   ],
 };
-/** A message with content. One of the user counts even if its content is empty. */
+/** The schema of a message with content. A user's message counts as such even if its content is empty. */
 const messageWithContent = {
   anyOf: [
     { properties: { role: { const: "user" } } },
@@ -319,7 +319,10 @@ const messageWithContent = {
   ],
 };
 
-/** A message that the model sees until the next one of the user has text alone, and changes nothing that holds longer. */
+/**
+ * The schema of a system message that holds only until the user's next message: it may have text alone, and change no
+ * setting that holds longer.
+ */
 const passingMessage = when(
   {
     properties: { role: { const: "system" }, clear_at: { const: "next_user_message" } },

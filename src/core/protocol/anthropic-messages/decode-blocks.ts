@@ -23,7 +23,10 @@ import { imageKindOf } from "./images.ts";
 import { withNative } from "./native.ts";
 import { signatureOf } from "./signature.ts";
 
-/** Also collects features that only engines that speak Messages have: for each, the first field that asks for it. */
+/**
+ * The capabilities that a request needs, and the features that only engines of Messages have: for each, the first field
+ * that asks for it.
+ */
 export class MessagesNeeds extends Needs {
   readonly native: NativeNeed[] = [];
 
@@ -46,14 +49,14 @@ export function textParts(content: string | readonly TextBlockParam[]): TextPart
   return typeof content === "string" ? [{ kind: "text", text: content }] : content.map(textPart);
 }
 
-/** A path is made only if it is needed: most parts are texts, which need none. */
-export type Path = () => string;
+/** Makes a field's path. Called only when the path is needed: most parts are texts, which need none. */
+export type MakePath = () => string;
 
 /** Appends a block of a user's message or of a tool result to `parts`. */
 export function addInput(
   parts: InputPart[],
   block: Exclude<UserContentBlock, { type: "tool_result" }> | ToolResultContent,
-  path: Path,
+  path: MakePath,
   needs: MessagesNeeds,
 ): void {
   switch (block.type) {
@@ -78,13 +81,13 @@ export function addInput(
 export function addInputs(
   parts: InputPart[],
   blocks: readonly ToolResultContent[],
-  path: Path,
+  path: MakePath,
   needs: MessagesNeeds,
 ): void {
   for (let at = 0; at < blocks.length; at++) addInput(parts, blocks[at]!, () => `${path()}[${at}]`, needs);
 }
 
-function imagePart(block: ImageBlockParam, path: Path, needs: MessagesNeeds): InputPart {
+function imagePart(block: ImageBlockParam, path: MakePath, needs: MessagesNeeds): InputPart {
   needs.add("image", path);
   const { source } = block;
   const url =
@@ -92,7 +95,7 @@ function imagePart(block: ImageBlockParam, path: Path, needs: MessagesNeeds): In
   return withNative<ImagePart>({ kind: "image", url }, block, ["type", "source"], ["cache_control", "transformations"]);
 }
 
-function documentParts(block: DocumentBlockParam, path: Path, needs: MessagesNeeds): InputPart[] {
+function documentParts(block: DocumentBlockParam, path: MakePath, needs: MessagesNeeds): InputPart[] {
   const { source } = block;
   if (block.citations?.enabled) needs.addNative("citations", `${path()}.citations`);
   // The parts of a document share one wire object, so that engines that speak Messages get the block as it was written.
@@ -113,7 +116,7 @@ function documentParts(block: DocumentBlockParam, path: Path, needs: MessagesNee
   return headed.map((part) => ({ ...part, ...whole }));
 }
 
-function searchResultPart(block: SearchResultBlockParam, path: Path, needs: MessagesNeeds): InputPart {
+function searchResultPart(block: SearchResultBlockParam, path: MakePath, needs: MessagesNeeds): InputPart {
   if (block.citations?.enabled) needs.addNative("citations", `${path()}.citations`);
   const part: TextPart = { kind: "text", text: searchResultText(block) };
   return withNative(part, block, ["type", "title", "content"], ["source", "cache_control", "citations"]);

@@ -25,13 +25,13 @@ import type {
   ToolResultBlockParam,
   UserContentBlock,
 } from "./contract.ts";
-import { addInput, addInputs, assistantParts, MessagesNeeds, type Path, textParts } from "./decode-blocks.ts";
+import { addInput, addInputs, assistantParts, type MakePath, MessagesNeeds, textParts } from "./decode-blocks.ts";
 import { withNative } from "./native.ts";
 import { changesIn, definedBy, toolsInForce } from "./tool-changes.ts";
 import { asFunction, callableTools } from "./tools.ts";
 
 export interface MessagesOptions {
-  /** Keeps the line that Claude Code puts at the head of its system text (billing-line.ts). */
+  /** Whether to keep the line that Claude Code puts at the head of its system text (billing-line.ts). */
   keep_billing_line?: boolean;
 }
 
@@ -78,7 +78,8 @@ export function* decodingSteps(
       outputTokens_max: wire.max_tokens,
       format: format?.value,
       reasoning: decodeReasoning(wire),
-      // Agents put their session here, and the requests of a session share a prefix. It only helps to choose a route.
+      // Agents put their session id here, and the requests of a session share a prefix. The key only helps to choose a
+      // route.
       cacheKey: textOf(wire.metadata?.user_id) || undefined,
     }),
   };
@@ -116,7 +117,7 @@ function* decodeMessages(
     const message = messages[at]!;
     if (message.role === "user") {
       const { results, parts } = userTurns(message.content, at, needs);
-      // Results that follow a text of the same turn still go before it.
+      // Results go before the other content of their message, even where they stand after it.
       if (results.length > 0) insertResults(turns, results);
       if (parts.length > 0) append(turns, { role: "user", parts });
     } else if (message.role === "assistant") {
@@ -160,7 +161,7 @@ function userTurns(content: string | readonly UserContentBlock[], messageAt: num
   return { results, parts };
 }
 
-function resultTurn(block: ToolResultBlockParam, path: Path, needs: MessagesNeeds): ToolTurn {
+function resultTurn(block: ToolResultBlockParam, path: MakePath, needs: MessagesNeeds): ToolTurn {
   needs.add("call or result", path);
   const { content } = block;
   const turn: ToolTurn = { role: "tool", callId: block.tool_use_id, parts: [] };
@@ -170,7 +171,7 @@ function resultTurn(block: ToolResultBlockParam, path: Path, needs: MessagesNeed
   return withNative(turn, block, [], ["cache_control"]);
 }
 
-/** Reports whether the last message begins the answer: it is the assistant's, and does not end in a call. */
+/** Whether the last message begins the answer: it is the assistant's, and does not end in a call. */
 function isPrefilled(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
   return last?.role === "assistant" && last.parts.at(-1)?.kind === "text";
@@ -186,7 +187,7 @@ function decodeTool(tool: MessagesTool): Tool {
   return withNative(decoded, tool, modelledOfTool, ["cache_control", "input_examples", "eager_input_streaming"]);
 }
 
-/** Ignores a choice if there are no tools. */
+/** The choice of tools; none if there are no tools. */
 function decodeChoice(choice: MessagesToolChoice | null | undefined, tools: readonly Tool[]) {
   if (!choice || tools.length === 0) return {};
   const parallel = choice.type !== "none" && choice.disable_parallel_tool_use === true ? false : undefined;

@@ -3,7 +3,7 @@
  * and one with a reason is whole, even without `message_stop`. Pings, and unknown events and blocks, are skipped.
  */
 import type { InferenceEvent } from "../../inference/event.ts";
-import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
+import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { dialects } from "../dialects.ts";
@@ -47,8 +47,8 @@ function isNamelessCall(block: unknown): boolean {
   return isObject(block) && block.type === "tool_use" && textOf(block.name) === "";
 }
 
-/** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder extends Answer {
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
+class AnswerDecoder extends BaseAnswerDecoder {
   readonly #parts: AnswerParts;
   #values: ReportedValues | undefined;
   #stopSequence: string | undefined;
@@ -110,7 +110,7 @@ class AnswerDecoder extends Answer {
     return usageEvents(early);
   }
 
-  /** `isWhole`: the answer has ended, even if the engine gave no reason. */
+  /** Ends the answer. `isWhole`: the answer is complete even if the engine gave no reason for its end. */
   #stop(isWhole = false): InferenceEvent[] {
     const { known, unknown } = this.reason;
     if (known === null && unknown === undefined && !isWhole) return this.fail(answerCutShort("stop_reason"));

@@ -1,7 +1,7 @@
 /**
- * Writes a request for an engine that speaks Messages. A feature that would change the answer, and that the protocol cannot
- * express, is refused by name. One that only tunes the answer (`seed`) is left out. There are no nulls, and equal requests
- * have equal bytes.
+ * Writes a request for an engine that speaks Messages. A feature that would change the answer and that the protocol
+ * cannot express is refused with its name; one that only tunes the answer (`seed`) is left out. The body has no nulls,
+ * and equal requests have equal bytes.
  */
 import type { InferenceRequest, OutputFormat, Reasoning, Tool, ToolChoice, Turn } from "../../inference/request.ts";
 import { headInstructions } from "../../inference/turns.ts";
@@ -10,12 +10,12 @@ import { dialects } from "../dialects.ts";
 import type { JsonObject } from "../json.ts";
 import { encodeTurns, textBlocks } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
-import { refusalOf } from "./request-refusal.ts";
+import { unsupportedByMessages } from "./request-refusal.ts";
 import { stripped } from "./strips.ts";
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const { dialect = dialects.generic } = ask;
-  const refusal = refusalOf(request, dialect);
+  const refusal = unsupportedByMessages(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);
@@ -86,7 +86,10 @@ function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefi
 
 const budget_min = 1024;
 
-/** Thinking as the caller wrote it, with a budget below the cap. If the cap is too low for a budget, thinking is disabled. */
+/**
+ * `thinking` as the caller wrote it, with a budget below the cap on output. If the cap is too low for any budget,
+ * thinking is disabled.
+ */
 function encodeThinking({ effort, native }: Reasoning, max_tokens: number): JsonObject | undefined {
   const wire = wireOf(native);
   if (!wire) {
@@ -103,7 +106,7 @@ function encodeConfig({ reasoning, format }: InferenceRequest): JsonObject | und
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** `thinking` expresses `none`. */
+/** The words for each effort. `none` is expressed by `thinking` instead. */
 const levels = {
   none: undefined,
   minimal: "low",

@@ -24,7 +24,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
   function take(event: InferenceEvent): void {
     switch (event.type) {
       case "response-start":
-        // The message starts with its first block. By then the engine may have counted the input.
+        // The message starts with its first block: by then the engine may have counted the input.
         return;
       case "usage":
         usage = event.usage;
@@ -58,7 +58,7 @@ export function streamEncoder(wire: MessagesRequest, context: StreamContext): St
   };
 }
 
-/** The end of a stream that was cut off. */
+/** The events that end a stream with a fault. */
 export function failure(fault: Fault, requestId: string): SseMessage[] {
   const error = encodeFault(fault, requestId);
   return [{ event: error.type, data: JSON.stringify(error) }];

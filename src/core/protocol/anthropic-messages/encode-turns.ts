@@ -36,7 +36,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
     const last = messages.at(-1);
     const message = last?.role === role ? last : { role, content: [] };
     addBlocks(message.content, turn, ids, ask);
-    // A user's message is sent even if it is empty. Other empty messages are left out.
+    // An empty message is left out, unless it is the user's.
     if (message !== last && (message.content.length > 0 || role === "user")) messages.push(message);
   }
   const { dialect = dialects.generic, lost } = ask;
@@ -47,7 +47,7 @@ export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): JsonObjec
   });
 }
 
-/** Calls behind everything else: engines refuse a text behind a call. */
+/** Moves calls behind all other blocks: engines refuse a text that follows a call. */
 function textFirst(content: Block[], lost: UpstreamAsk["lost"]): Block[] {
   const firstCall = content.findIndex(isCallBlock);
   if (firstCall < 0 || !content.slice(firstCall).some(({ type }) => type === "text")) return content;
@@ -75,7 +75,7 @@ export function textBlocks(parts: readonly TextPart[]): Block[] {
   return blocks(parts, inputBlock);
 }
 
-/** Parts that cannot be expressed were refused before (request-refusal.ts). */
+/** The block of a part. Parts that cannot be expressed were refused before (request-refusal.ts). */
 function inputBlock(part: InputPart): JsonObject | null {
   switch (part.kind) {
     case "text":
@@ -94,8 +94,8 @@ function inputBlock(part: InputPart): JsonObject | null {
 }
 
 /**
- * The blocks of parts: the wire object of a part if it has one, or else the block of `encode`. Parts that share a wire object
- * become one block. Empty texts are left out, because engines refuse them.
+ * The blocks of parts: a part's own wire object if it has one, or else the block that `encode` makes. Parts that share
+ * a wire object become one block. Empty texts are left out, because engines refuse them.
  */
 function blocks<Part extends object>(
   parts: readonly Part[],
@@ -142,7 +142,9 @@ function assistantBlock(part: AssistantPart, ids: WireIds, ask: UpstreamAsk): Js
   }
 }
 
-/** Engines that sign their thoughts refuse one without a signature. */
+/**
+ * The block of a thought; null if it has no signature and the engine signs thoughts: such an engine refuses it.
+ */
 function thinkingBlock(
   { text, signature, encrypted }: ReasoningPart,
   { dialect = dialects.generic, lost }: UpstreamAsk,

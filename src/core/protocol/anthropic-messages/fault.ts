@@ -21,7 +21,10 @@ export function encodeFault(fault: Fault, requestId: string): MessagesError {
   };
 }
 
-/** The message of a fault. Claude Code recognises an input that is too long by this whole text, and reads both numbers. */
+/**
+ * The message of a fault. Claude Code recognises an input that is too long by this exact text, and reads both numbers
+ * in it.
+ */
 function messageOf(fault: Fault): string {
   const { inputTokens, contextTokens } = fault.details.overflow ?? {};
   if (inputTokens !== undefined && contextTokens !== undefined)
@@ -37,7 +40,7 @@ function pathFirst(message: string, param: string | undefined): string {
   return `${param}: ${message.startsWith(named) ? message.slice(named.length) : message}`;
 }
 
-/** Turns an engine's refusal into a fault (refusal.ts). */
+/** The fault that stands for an engine's refusal (refusal.ts). */
 export function decodeFault(status: number, body: unknown, { refusals }: Dialect = dialects.generic): Fault {
   const error = errorOf(body);
   return refusalFault(status, error, refusals, refusedField(error), named);
@@ -47,13 +50,13 @@ function named(path: string) {
   return namedField("anthropic-messages", contract, path);
 }
 
-/** The field that the engine blames. Its message may begin with a path, or with a field in backticks. */
+/** The field that the engine blames: the path at the beginning of its message, or a field in backticks. */
 function refusedField(error: JsonObject): NamedField | undefined {
   const [, path, field] = /^(?:([a-z_][a-z0-9_.[\]]{0,127}):|`([a-z_]+)`) /.exec(textOf(error.message)) ?? [];
   return namedField("anthropic-messages", contract, error.param ?? path ?? field);
 }
 
-/** Turns an error inside an answer into a fault. It has no status, which is derived from its type. */
+/** The fault that stands for an error inside an answer. Such an error has no status; one is derived from its type. */
 export function decodeErrorEvent(body: unknown, dialect: Dialect): Fault {
   return decodeFault(entryOf(statuses, textOf(errorOf(body).type)) ?? 500, body, dialect);
 }

@@ -1,4 +1,4 @@
-/** Forms that mean the same in Messages: a text, and a list of one text block. */
+/** Whether two values mean the same in Messages, where a text and a list of one text block do. */
 import { isObject } from "../json.ts";
 import type { WireForms } from "../wire-forms.ts";
 

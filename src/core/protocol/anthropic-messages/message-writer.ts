@@ -20,7 +20,7 @@ export class MessageWriter extends FrameWriter {
 
   constructor(
     readonly identity: ResponseIdentity,
-    /** The usage that is known when the message starts. */
+    /** The usage to report when the message starts. */
     readonly usageAtStart: () => MessagesUsage,
   ) {
     super();

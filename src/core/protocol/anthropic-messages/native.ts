@@ -1,11 +1,11 @@
-/** Keeps the keys of a wire object that the centre does not model, for engines that speak Messages. */
+/** Keeps the fields of a wire object that the centre does not model, for engines that speak Messages. */
 import type { Native } from "../../inference/request.ts";
 import { isGiven, isObject } from "../json.ts";
 
 /**
- * Adds `native` to the part if the wire object has any of the keys `beyond` the centre. It holds the `modelled` keys too, as
- * they were written. Nulls are left out: they mean the same as absent, and strict engines refuse them. So is a `cache_control`
- * that is no object.
+ * Adds the wire object to the part as `native`, if it has any of the keys `beyond` the centre. It keeps the `modelled`
+ * keys too, as they were written. Nulls are left out: they mean the same as absent, and strict engines refuse them. So
+ * is a `cache_control` that is no object.
  */
 export function withNative<Part extends { native?: Native }>(
   part: Part,

@@ -1,6 +1,6 @@
 /**
- * Tools that a caller lists only by their type. Anthropic publishes the form of their calls, which its own models know. Every
- * model here gets them as functions, under the names that callers expect.
+ * Tools that a caller lists only by their type. Anthropic publishes the form of their calls, which its own models know.
+ * All models of this service get them as functions, under the names that callers expect.
  */
 
 interface PublishedTool {
@@ -27,7 +27,7 @@ const bash: PublishedTool = {
   ),
 };
 
-/** The fields of commands on files. `inserted` is the field with the text that `insert` adds. */
+/** The fields of a command that edits files. `inserted`: the field with the text that `insert` adds. */
 const fileFields = (inserted: "new_str" | "insert_text") => ({
   path: text("The absolute path of the file or directory."),
   view_range: {

@@ -7,7 +7,7 @@ import { beyondBounds } from "../engine-bounds.ts";
 import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../unsupported.ts";
 import { documentSource, imageSource } from "./media.ts";
 
-export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
+export function unsupportedByMessages(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   const { sampling, logprobs, format, needs } = request;
   const tuning = refusedTuning(sampling);
   if (tuning) return tuning;

@@ -1,9 +1,12 @@
-/** Leaves out the fields that an engine refuses. They tune caching and effort; the answer stays the same without them. */
+/**
+ * Leaves out the fields that the engine's dialect refuses. They tune caching and effort; the answer is the same without
+ * them.
+ */
 import type { Loss } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { isObject, type JsonObject } from "../json.ts";
 
-/** The body itself if nothing is left out of it. */
+/** The body without those fields; the same object if it has none of them. */
 export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Loss) => void): JsonObject {
   if (strips.length === 0) return body;
   const isMarkLeftOut = strips.includes("cache_control");
@@ -14,7 +17,7 @@ export function stripped(body: JsonObject, { strips }: Dialect, lost?: (loss: Lo
   return left;
 }
 
-/** The value without marks of caches, or without the times in them. It is the same value if there are none. */
+/** The value without cache marks, or without the times in them (`whole`: false); the same value if there are none. */
 function withoutMarks(value: unknown, whole: boolean): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => withoutMarks(item, whole));
@@ -32,7 +35,7 @@ function withoutMarks(value: unknown, whole: boolean): unknown {
   return changed ?? value;
 }
 
-/** The caller's own JSON, in which a field of this name is the caller's. */
+/** Fields that hold the caller's own JSON, in which a field named like a cache mark is none. */
 const holdsNoMarks: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "source", "output_config"]);
 
 function markWithout(mark: unknown, whole: boolean): unknown {

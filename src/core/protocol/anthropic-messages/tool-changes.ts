@@ -40,7 +40,10 @@ export function definedBy(changes: readonly ToolChange[]): ListedTool[] {
   );
 }
 
-/** Skips changes that cannot be made. A request for an answer is refused for them; a request for a count is not. */
+/**
+ * The tools in force at the end. Changes that cannot be made are skipped: a request for an answer is refused for them
+ * elsewhere, a request for a count is not.
+ */
 export function toolsInForce(
   { tools, messages }: Conversation,
   changes: readonly ToolChange[] = changesIn({ messages }),
@@ -52,7 +55,7 @@ export function toolsInForce(
   return table.inForce;
 }
 
-/** The first change that cannot be made. */
+/** The violation of the first change that cannot be made; null if all can. */
 export function brokenChange({ tools }: Conversation, changes: readonly ToolChange[]): Violation | null {
   const table = new ToolTable(tools ?? []);
   for (const change of changes) {
@@ -79,7 +82,7 @@ class ToolTable {
     return this.#all.filter(({ isOffered }) => isOffered).map(({ tool }) => tool);
   }
 
-  /** Replaces a known tool in its place. Only tools of servers lack a name, and nothing refers to those. */
+  /** Adds a tool, or replaces the one of its name. Only tools of servers lack a name, and nothing refers to those. */
   #offer(tool: MessagesTool): void {
     const earlier = this.#byName.get(tool.name ?? "");
     if (earlier) {

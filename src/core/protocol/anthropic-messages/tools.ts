@@ -1,19 +1,19 @@
 /**
  * Tells who runs a listed tool. The caller's own tools reach the model, including those of a published type. Tools that
- * Anthropic's service runs are left out, because agents list them on every request. It is `unsupported_feature` to choose one,
- * to list nothing else, or to list a tool that only Anthropic's models can call.
+ * Anthropic's service runs are left out, because agents list them on every request. A request is refused with
+ * `unsupported_feature` if it chooses one, lists nothing else, or lists a tool that only Anthropic's models can call.
  */
 import { callerToolType, type MessagesTool, toolPlaceholder } from "./contract.ts";
 import { publishedTool } from "./published-tools.ts";
 
-/** `family` is the kind of tool without its version. `feature` is its name in a refusal. */
+/** `family` is the kind of tool without its version. `feature` is the tool's name in a refusal. */
 type ToolOwner =
   | { kind: "caller"; family: string }
   | { kind: "service"; family: string; feature: string }
   | { kind: "schemaless"; family: string; feature: string }
   | { kind: "unknown"; family: string };
 
-/** Types end in a date (`web_search_20250305`). The part before it is the kind. */
+/** The kinds of tools that Anthropic's service runs. A tool's type is its kind and a date (`web_search_20250305`). */
 const serviceTools: readonly [kind: string, feature: string][] = [
   ["web_search", "web search"],
   ["web_fetch", "web fetch"],
@@ -48,7 +48,7 @@ function found(list: readonly [kind: string, feature: string][], type: string) {
   return undefined;
 }
 
-/** `_20250305`, and the names of variants before it: `_bm25_20251119`. */
+/** Whether the text is a date, with or without a variant before it: `_20250305`, `_bm25_20251119`. */
 function dated(rest: string): boolean {
   return /^(_[a-z0-9]{1,16})?(_\d{8})?$/.test(rest);
 }

@@ -38,12 +38,12 @@ const noValues: ReportedValues = {
   reasoning: undefined,
 };
 
-/** Null if the engine gave neither input nor output. */
+/** The engine's report of its counts; null if it gave neither input nor output. */
 export function decodeUsage(values: ReportedValues): Report | null {
   return reportOf(values, { inclusive: false });
 }
 
-/** The usage at the start of an answer. An input of 0 is no report yet; the output is not known then. */
+/** The report at the start of an answer, which has no output yet. An input of 0 is no report. */
 export function decodeEarlyUsage(values: ReportedValues): Report | null {
   const report = reportOf({ ...values, output: values.output ?? 0 }, { inclusive: false });
   return report && (report.rejected || promptTokens(report.usage) > 0) ? report : null;

@@ -10,9 +10,9 @@ import { obeying, type Rules } from "../rules.ts";
 import {
   choiceWithoutTools,
   describe,
+  featureNamed,
   invalid,
   missing,
-  named,
   notSupported,
   unlistedTool,
   type Violation,
@@ -31,14 +31,14 @@ import { publishedTool } from "./published-tools.ts";
 import { brokenChange, changesIn, definedBy, type ListedTool, toolsInForce } from "./tool-changes.ts";
 import { callableTools, isPlaceholder, ownerOf } from "./tools.ts";
 
-/** The fields that agents send again with every turn: lists, and texts. */
+/** The lists and texts that agents send again with every turn. */
 export const messagesRepeats = ["system", "messages", "tools"] as const;
 const request = contract(MessagesRequest, { repeated: messagesRepeats });
 const engineRequest = contract(EngineBoundMessages, { repeated: messagesRepeats });
 const count = contract(CountTokensRequest);
 
 /**
- * The body as a request; `unchecked` as in Contract; `bounds` are those of the model. Throws a Fault: `missing_field`,
+ * The body as a request. `unchecked`: see Contract. `bounds`: those of the model. Throws a Fault: `missing_field`,
  * `invalid_value` or `unsupported_feature`.
  */
 export function validateMessagesRequest(
@@ -49,11 +49,14 @@ export function validateMessagesRequest(
   if (isObject(body) && isGiven(body.thread)) throw threadRefused();
   const shape = bounds === "engine" ? engineRequest : request;
   if (!shape.satisfied(body, [], unchecked)) throw violationFault(warmingOnly(body) ?? shape.violation(body));
-  // The shapes have the same types.
+  // The static types of both shapes are the same.
   return obeying(body as MessagesRequest, bounds === "engine" ? rules : plainRules);
 }
 
-/** The body of a count. It is checked for its shape only, and counted as far as it is understood. */
+/**
+ * The body of a request to count tokens. Only its shape is checked: fields that would be refused in a request for an
+ * answer are ignored.
+ */
 export function validateCountTokens(body: unknown): CountTokensRequest {
   if (!count.satisfied(body)) throw violationFault(count.violation(body));
   return body;
@@ -81,7 +84,10 @@ const rules: Rules<MessagesRequest> = [
   ["tool_choice", choosableTool],
 ];
 
-/** Tools that were valid in an earlier request may have been so within the bounds of an engine. */
+/**
+ * The rules without an engine's bounds. Names of tools are checked again: an item that was found valid in an earlier
+ * request may have been so only within the bounds of an engine.
+ */
 const plainRules: Rules<MessagesRequest> = [["tools", plainNames], ...rules];
 
 // ---- tools -----------------------------------------------------------------------------------------------------------
@@ -114,7 +120,7 @@ function changedTools(body: MessagesRequest): Violation | null {
 function uncallable({ tool, param }: ListedTool): Violation | null {
   const owner = ownerOf(tool);
   const published = publishedTool(tool.type);
-  if (owner.kind === "schemaless") return notSupported(`${param}.type`, named(owner.feature, String(tool.type)));
+  if (owner.kind === "schemaless") return notSupported(`${param}.type`, featureNamed(owner.feature, String(tool.type)));
   if (owner.kind === "unknown") return notSupported(`${param}.type`, `a tool whose type is ${describe(tool.type)}`);
   if (owner.kind === "service") return null;
   if (!isGiven(tool.name))
@@ -133,7 +139,9 @@ function nothingButHosted(listed: readonly ListedTool[]): Violation | null {
   if (callableTools(listed.map(({ tool }) => tool)).length > 0) return null;
   return firstOf(listed, ({ tool, param }) => {
     const owner = ownerOf(tool);
-    return owner.kind === "service" ? notSupported(`${param}.type`, named(owner.feature, String(tool.type))) : null;
+    return owner.kind === "service"
+      ? notSupported(`${param}.type`, featureNamed(owner.feature, String(tool.type)))
+      : null;
   });
 }
 
@@ -152,7 +160,10 @@ function choosableTool(body: MessagesRequest): Violation | null {
 
 // ---- messages --------------------------------------------------------------------------------------------------------
 
-/** Tool results answer an earlier tool use, images and PDFs have such content, and some message has content. */
+/**
+ * The violation of the conversation's rules: tool results answer an earlier tool use, images and PDFs hold what they
+ * claim, and some message has content.
+ */
 function conversation({ messages }: MessagesRequest): Violation | null {
   const calls = new Set<string>();
   for (let at = 0; at < messages.length; at++) {
@@ -174,13 +185,13 @@ function conversation({ messages }: MessagesRequest): Violation | null {
   return messages.some(hasContent) ? null : invalid("messages", "must have at least one message with content.");
 }
 
-/** Reports whether a message counts as content. A user's message always does, even if it is empty. */
+/** Whether a message counts as content. A user's message always does, even if it is empty. */
 function hasContent({ role, content }: MessagesRequest["messages"][number]): boolean {
   if (role === "user" || !Array.isArray(content)) return role === "user" || Boolean(content);
   return content.some((block) => (block.type === "text" ? block.text !== "" : !("tool" in block)));
 }
 
-/** A message that ends with the user's next one cannot change settings that hold longer. */
+/** The violation of a system message that holds until the user's next message but changes settings that hold longer. */
 function outlastsItsTurn({ clear_at, content, output_config }: SystemMessageParam, at: number): Violation | null {
   if (clear_at !== "next_user_message") return null;
   const change = Array.isArray(content) ? content.findIndex(({ type }) => type !== "text") : -1;
@@ -205,7 +216,7 @@ function mediaAt(found: { type: string }, at: number, block: number): Violation 
   return mediaOf(found, () => `messages[${at}].content[${block}]`);
 }
 
-/** The violation of an image or PDF, in this block or inside it, whose content is not one. */
+/** The violation of an image or PDF in this block, or nested in it, whose bytes are of another type. */
 function mediaOf(block: { type: string }, path: () => string): Violation | null {
   if (block.type === "image") return image(block as ImageBlockParam, path);
   if (block.type === "document") return document(block as DocumentBlockParam, path);

@@ -1,8 +1,8 @@
-/** Decides which opaque values come back to an engine: those that its own dialect made for the same model. Pure. */
+/** Decides which opaque values are sent back to an engine: those that its own dialect made for the same model. Pure. */
 import type { Carried } from "../carried.ts";
 import type { CarriedField, Dialect } from "../dialect.ts";
 
-/** The field in which the value comes back; undefined if the engine does not get it. */
+/** The field in which the value is sent back; undefined if this engine must not get it. */
 export function fieldFor(carried: Carried, model: string, { mark, carries }: Dialect): CarriedField | undefined {
   if (carried.by !== mark || carried.model !== model) return undefined;
   return carries.find(

@@ -1,4 +1,4 @@
-/** The words for the end of an answer, as far as engines are known to use them: docs/engines.md, How answers end. */
+/** The words by which engines are known to name the end of an answer: docs/engines.md, How answers end. */
 import type { Dialect, FinishReason } from "../dialect.ts";
 
 function meaning<Meaning extends FinishReason>(of: Meaning, words: string): Record<string, Meaning> {

@@ -1,9 +1,9 @@
-/** Knows the dialect of an engine by the signs that the rows of dialects.ts have for it. Pure. */
+/** Recognises the dialect of an engine by the signs in dialects.ts. Pure. */
 import { type DialectName, dialectNames, dialects } from "../dialects.ts";
 
 const all = dialectNames.map((name) => [name, dialects[name].signs] as const);
 
-/** The dialect of the first of these owners that one has, else that of the host; null if nothing tells. */
+/** The dialect of the first owner in the list that has one, or else that of the host; null if neither tells. */
 export function dialectBySigns(host: string, owners: readonly unknown[]): DialectName | null {
   const isOf = (name: string) => host === name || host.endsWith(`.${name}`);
   return (
@@ -13,10 +13,10 @@ export function dialectBySigns(host: string, owners: readonly unknown[]): Dialec
   );
 }
 
-/** The pages by which engines are known whose models name no owner of theirs. */
+/** The pages by which engines are recognised whose lists of models name no owner. */
 export const signPages = all.flatMap(([name, { page }]) => (page ? [{ ...page, name }] : []));
 
-/** Whether the signs of an engine name another dialect than the one that it was given. */
+/** Whether the signs of an engine name another dialect than its configured one. */
 export function isContradicted(given: DialectName | undefined, signs: DialectName | null): boolean {
   return given !== undefined && signs !== null && given !== signs;
 }

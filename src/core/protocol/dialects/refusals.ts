@@ -1,4 +1,4 @@
-/** The texts of refusals, as far as engines are known to use them: docs/engines.md, What engines say. */
+/** Patterns of error messages that engines are known to send: docs/engines.md, What engines say. */
 import type { Refusals } from "../dialect.ts";
 
 export const anyRefusals: Refusals = {
@@ -9,7 +9,7 @@ export const anyRefusals: Refusals = {
     // LiteLLM, Bedrock, z.ai, DashScope, Moonshot, Copilot.
     /ContextWindowExceeded|input is too long|prompt exceeds max length|range of input length should be/i,
     /exceeded model token limit|prompt token count of \d+ exceeds/i,
-    // llama.cpp, of an embedding, with 500.
+    // llama.cpp sends this for an embedding, with status 500.
     /input \(\d+ tokens\) is too large to proc/i,
   ],
   inputTokens: [
@@ -76,12 +76,12 @@ export const anyRefusals: Refusals = {
     { words: /logprobs|log probabilit/i, thing: "log probabilities" },
   ],
   sentences: [
-    // vLLM, run: 0.32.0.
+    // From runs of vLLM 0.32.0.
     "{field} must be in [{number}, {number}], got {number}",
     "{field} must be at least {number}, got {number}",
     "{field} must be non-negative, got {number}",
     "The tool specified in `tool_choice` does not match any of the specified `tools`",
-    // OpenAI, recorded.
+    // From recorded answers of OpenAI.
     "Invalid '{field}': decimal above maximum value. Expected a value <= {number}, but got {number} instead",
     "Invalid '{field}': decimal below minimum value. Expected a value >= {number}, but got {number} instead",
     "Invalid '{field}': integer above maximum value. Expected a value <= {number}, but got {number} instead",
@@ -90,7 +90,7 @@ export const anyRefusals: Refusals = {
     "Invalid '{field}': string too long. Expected a string with maximum length {number}, but got a string with length {number} instead",
     "Unsupported value: '{field}' does not support {number} with this model",
     "Unsupported parameter: '{field}' is not supported with this model",
-    // Anthropic, recorded.
+    // From recorded answers of Anthropic.
     "{field}: {number} > {number}, which is the maximum allowed number of output tokens for {model}",
   ],
 };

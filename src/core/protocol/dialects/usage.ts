@@ -1,10 +1,10 @@
-/** The places of counts, as far as engines are known to use them: docs/engines.md, What engines report. */
-import type { CountPlaces, Path, UsageRow } from "../dialect.ts";
+/** The places of token counts in the answers of engines: docs/engines.md, What engines report. */
+import type { CountPlaces, FieldPath, UsageRow } from "../dialect.ts";
 
-const at = (path: string): Path => path.split(".");
+const at = (path: string): FieldPath => path.split(".");
 const one = (...paths: string[]) => paths.map((path) => [at(path)]);
 
-/** The places under the protocol's own names of input and output: `prompt` of `prompt_tokens`. */
+/** The places named by the protocol's words for input and output, such as `prompt` in `prompt_tokens`. */
 function places(input: string, output: string): CountPlaces {
   return {
     // llama.cpp's timings stand beside the usage, and on every chunk if they are requested.
@@ -18,7 +18,7 @@ function places(input: string, output: string): CountPlaces {
     written: one(
       `usage.${input}_tokens_details.cache_write_tokens`,
       `usage.${input}_tokens_details.cache_creation_input_tokens`,
-      // vLLM's name, and LiteLLM's place.
+      // vLLM's name of the field, in LiteLLM's place.
       `usage.${input}_tokens_details.created_cache_tokens`,
       "usage.cache_creation_input_tokens",
     ),

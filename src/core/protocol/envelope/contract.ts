@@ -1,11 +1,11 @@
-/** The error envelope of OpenAI's protocols. Responses has one type more than the others. */
+/** The error envelope of OpenAI's protocols. Responses has one type more than chat completions. */
 import Type from "typebox";
 import { clientFaultCodes, faultCatalogue } from "../../inference/fault.ts";
 import { count, Money, nullable, oneOf } from "../shapes/contract.ts";
 
 const faultTypes = Object.values(faultCatalogue).map((entry) => entry.type);
 
-/** Who gave the numbers of `context_length_exceeded`. Messages has them in its details. */
+/** The members that tell the lengths of a `context_length_exceeded`. In Messages they are in the error's details. */
 export const tooLong = {
   context_tokens_by: Type.Optional(
     oneOf(["engine", "catalog"], {
@@ -17,7 +17,7 @@ export const tooLong = {
   ),
 };
 
-/** `types` are the protocol's own, beside those of the catalogue. `param` is an example of a path. */
+/** The schema. `types`: the protocol's own, in addition to the catalogue's. `param`: an example of a path. */
 export function openaiError($id: string, { types = [], param }: { types?: string[]; param: string }) {
   return Type.Object(
     {

@@ -1,4 +1,6 @@
-/** Puts opaque values into the fields of a chat message, for an engine as its own, and for a client as signatures. */
+/**
+ * Writes opaque values into the fields of a chat message: for an engine as its own fields, for a client as signatures.
+ */
 import type { ReasoningPart, ToolCallPart } from "../../inference/request.ts";
 import { type Carried, carriedIn, carriedTotal_max, isCarried, valueAt, withValue } from "../carried.ts";
 import type { UpstreamAsk } from "../codec.ts";
@@ -7,7 +9,7 @@ import { fieldFor } from "../dialects/coming-back.ts";
 import { carriedFields } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
 
-/** The values of one request that may come back to its engine. */
+/** The opaque values in a request that may be sent back to its engine. */
 export class CarriedBack {
   #characters = 0;
 
@@ -17,7 +19,7 @@ export class CarriedBack {
     readonly lost: UpstreamAsk["lost"],
   ) {}
 
-  /** The message with the values of these parts in its fields, and in those of its calls. */
+  /** The message with the opaque values of these parts in its fields, and in those of its calls. */
   in(message: JsonObject, reasoning: readonly ReasoningPart[], calls: readonly ToolCallPart[]): JsonObject {
     return reasoning.reduce((with_, { signature }) => {
       if (!isCarried(signature)) return with_;
@@ -31,7 +33,7 @@ export class CarriedBack {
   }
 }
 
-/** Null if the call is not there. */
+/** The message with a value in its field or in that of its call; null if the call is not in the message. */
 function placed(
   message: JsonObject,
   { callId, value }: Carried,
@@ -50,7 +52,7 @@ function placed(
   return { ...message, tool_calls: written };
 }
 
-/** The fields for a client, in which the value stands as its signature. */
+/** The fields in which a client gets the value, as a signature. */
 export function clientFields({ field, callId }: Carried, signature: string): JsonObject {
   const value = callId === undefined ? [{ type: "reasoning.encrypted", data: signature, index: 0 }] : signature;
   return withValue({}, field.split("."), value);

@@ -1,6 +1,6 @@
 /**
- * Collects the opaque values of an engine's answer while it comes, and makes reasoning parts of them: those of a message go
- * with its thoughts, and that of a call goes before it.
+ * Collects the opaque values of an engine's answer while it arrives, and makes reasoning parts of them. Those of a
+ * message go with its reasoning, and that of a call goes before the call.
  */
 import { type Carried, carriedCharacters_max, signatureFor, valueAt } from "../carried.ts";
 import type { Dialect } from "../dialect.ts";
@@ -16,7 +16,7 @@ export class CarriedOut {
     this.#model = model;
   }
 
-  /** Takes what a message or a delta has. */
+  /** Takes the opaque values in a message or a delta. */
   take(message: JsonObject): void {
     for (const { kind, path } of this.#dialect.carries) {
       if (kind !== "message") continue;
@@ -27,7 +27,7 @@ export class CarriedOut {
     }
   }
 
-  /** The signature for the message's values until now; undefined if there are none, or too much. */
+  /** The signature for the values of the message so far; undefined if there are none, or if they are too large. */
   ofMessage(): string | undefined {
     const list = this.#list;
     this.#list = null;
@@ -36,7 +36,7 @@ export class CarriedOut {
       : this.#sign({ field: list.field, value: list.pieces });
   }
 
-  /** The signatures of calls whose values came behind their first fragments. */
+  /** The signatures of calls whose values came after their first fragments. */
   readonly late: string[] = [];
   readonly #signed = new Set<string>();
 
@@ -63,10 +63,10 @@ export class CarriedOut {
   }
 }
 
-/** Texts that grow from chunk to chunk. */
+/** The texts of a value that arrive piece by piece. */
 const growing = ["text", "summary", "data"];
 
-/** Joins a piece to the last one if it is more of the same. */
+/** Joins a piece to the last one if it continues it, and appends it otherwise. */
 function joinTo(pieces: JsonObject[], piece: JsonObject): void {
   const last = pieces.at(-1);
   const isMore = last !== undefined && last.type === piece.type && isIndexOf(last, piece) && !isWhole(last, piece);
@@ -85,7 +85,7 @@ function isIndexOf({ index }: JsonObject, piece: JsonObject): boolean {
   return index !== undefined && index === piece.index;
 }
 
-/** Pieces with ids of their own are whole. */
+/** Whether a piece is complete, because the next one has another id. */
 function isWhole({ id }: JsonObject, piece: JsonObject): boolean {
   return typeof piece.id === "string" && typeof id === "string" && piece.id !== id;
 }

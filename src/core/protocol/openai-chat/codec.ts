@@ -1,4 +1,4 @@
-/** OpenAI chat completions, both ways. */
+/** The codec of OpenAI chat completions, for callers and for engines. */
 import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { endsBy } from "../frame-writer.ts";
@@ -6,7 +6,7 @@ import { singleForms } from "../wire-forms.ts";
 import type { ChatCompletion, ChatCompletionRequest } from "./contract.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
-import { encodeRequest, refusalOf } from "./encode-request.ts";
+import { encodeRequest, unsupportedByChat } from "./encode-request.ts";
 import { encodeResponse, failure, streamEncoder } from "./encode-response.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
 import { isCustom } from "./tools.ts";
@@ -18,7 +18,7 @@ export const openaiChatCaller: CallerCodec<ChatCompletionRequest, ChatCompletion
   fault: { encode: encodeFault },
 };
 
-/** The answer needs the names of the custom tools, to write their calls. */
+/** The part that the answer needs: the names of the custom tools, whose calls are written differently. */
 function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
   return { ...wire, messages: [], tools: (wire.tools ?? []).filter(isCustom) };
 }
@@ -26,7 +26,7 @@ function remainder(wire: ChatCompletionRequest): ChatCompletionRequest {
 export const openaiChatUpstream: UpstreamCodec = {
   path: "/chat/completions",
   headers: bearer,
-  request: { encode: encodeRequest, refusal: refusalOf, forms: singleForms },
+  request: { encode: encodeRequest, refusal: unsupportedByChat, forms: singleForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

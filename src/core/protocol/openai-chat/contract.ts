@@ -80,7 +80,7 @@ const textParts = (options: { minItems?: number } = {}) =>
 
 // ---- request: messages -----------------------------------------------------------------------------------------------
 
-/** Opaque values of engines that want them back. */
+/** Opaque values of engines, which clients send back. */
 const opaque = {
   extra_content: Type.Optional(
     Type.Unsafe<unknown>({ description: "An opaque value of the engine. Send it back with the call, unchanged." }),
@@ -138,7 +138,10 @@ const UserMessage = Type.Object(
   { $id: "UserMessage" },
 );
 
-/** Engines answer with `tool_calls: []` and clients replay it, so an empty array equals absent; so does empty content. */
+/**
+ * Engines answer with `tool_calls: []`, which clients send back, so an empty array equals absent; so does empty
+ * content.
+ */
 export const AssistantMessage = Type.Object(
   {
     role: Type.Literal("assistant"),
@@ -268,7 +271,7 @@ const tokens_max = (description: string) => optional(Type.Integer({ minimum: 1, 
 const ignored = (schema: TSchema) =>
   optional(Type.Unsafe<unknown>({ ...schema, description: "Accepted without effect." }));
 
-/** The fields with content of an assistant message. An empty array is no content. */
+/** The fields of an assistant message that are content. An empty array is no content. */
 export const assistantWords = ["content", "refusal", "tool_calls", "reasoning_content", "reasoning"] as const;
 const silent = Object.fromEntries(assistantWords.map((field) => [field, { type: ["array", "null"], maxItems: 0 }]));
 
@@ -329,7 +332,7 @@ export const ChatCompletionRequest = Type.Object(
         description: "Positive values discourage tokens that have already appeared.",
       }),
     ),
-    // Beyond this range a number of JSON is no longer exact, and a rounded seed is another seed.
+    // Outside this range a JSON number is not exact, and a rounded seed is another seed.
     seed: optional(
       Type.Integer({
         minimum: Number.MIN_SAFE_INTEGER,

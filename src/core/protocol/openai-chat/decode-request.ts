@@ -67,7 +67,10 @@ export function decodeRequest(wire: ChatCompletionRequest): InferenceRequest {
   };
 }
 
-/** `max` passes the validator only within the bounds of an engine, which then decides about it. */
+/**
+ * The reasoning of this effort. `max` passes the validator only with `bounds: engine`, and the engine then decides
+ * about it.
+ */
 function decodeEffort(effort: ReasoningEffort | null | undefined): Reasoning | undefined {
   if (!effort) return undefined;
   return effort === "max" ? { effort, exactEffort: effort } : { effort };

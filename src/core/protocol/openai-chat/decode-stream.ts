@@ -1,10 +1,10 @@
 /**
- * Turns an engine's chunks into grammatical events. Engines bend the protocol (docs/design/protocols.md, Engine quirks). An
- * answer ends with a finish_reason or with [DONE]; any other was cut.
+ * Turns an engine's chunks into grammatical events. Engines deviate from the protocol (docs/design/protocols.md, Engine
+ * quirks). An answer ends with a finish_reason or with [DONE]; any other was cut.
  */
 import type { InferenceEvent, PartHead, StopReason, TokenLogprob } from "../../inference/event.ts";
 import type { Fault } from "../../inference/fault.ts";
-import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
+import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import type { Dialect } from "../dialect.ts";
 import { statusWithin } from "../error-status.ts";
@@ -30,17 +30,20 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, context:
 
 type TextKind = "text" | "refusal" | "reasoning";
 
-/** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder extends Answer {
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
+class AnswerDecoder extends BaseAnswerDecoder {
   readonly #carried: CarriedOut;
-  /** Made for the first call. */
+  /** Null until the first call. */
   #tools: ToolCallAssembly | null = null;
   #partCount = 0;
   /** The open part, if it is no call. Calls stay open beside it, because their fragments interleave. */
   #open: { index: number; kind: TextKind } | null = null;
   #stopSequence: string | undefined;
   #toolCalls = 0;
-  /** Log probabilities of tokens whose text has not come yet: a character's first bytes, a tag that may open reasoning. */
+  /**
+   * Log probabilities of tokens whose text has not come yet: the first bytes of a character, or a tag that may begin
+   * reasoning.
+   */
   #early: TokenLogprob[] = [];
 
   constructor(identity: ResponseIdentity, { dialect, model = identity.model }: AnswerContext) {
@@ -74,17 +77,17 @@ class AnswerDecoder extends Answer {
     return this.#end(this.#isNamed || (this.#partCount > 0 && !this.#tools?.unfinished));
   }
 
-  /** The end of a whole reply. */
+  /** Ends a reply that was not streamed. */
   replied(): InferenceEvent[] {
     return this.#end(this.#isNamed);
   }
 
-  /** Whether the engine named a reason for the end that nobody knows. It ends no answer by itself. */
+  /** Whether the engine gave a reason that is unknown. Such a reason does not end an answer by itself. */
   get #isNamed(): boolean {
     return this.reason.unknown !== undefined;
   }
 
-  /** `isWhole`: the answer has ended, whatever its reason. */
+  /** Ends the answer. `isWhole`: the answer is complete, whatever its reason. */
   #end(isWhole: boolean): InferenceEvent[] {
     if (this.over) return [];
     if (this.#tools?.unnamed) return this.fail(malformedAnswer(new Error("a tool call without a name")));
@@ -107,7 +110,10 @@ class AnswerDecoder extends Answer {
     events.push({ type: "part-delta", index: this.#open.index, delta, ...(logprobs ? { logprobs } : {}) });
   }
 
-  /** Ignores the log probabilities of reasoning, of calls and of markers, which some engines send: they begin no text. */
+  /**
+   * Writes text. Log probabilities of reasoning, calls and markers, which some engines send, are ignored: they belong
+   * to no text.
+   */
   #writeText(events: InferenceEvent[], text: string, logprobs: TokenLogprob[], isText: boolean): void {
     if (!isText) this.#early = [];
     else if (logprobs.length > 0) this.#early.push(...logprobs);
@@ -129,7 +135,7 @@ class AnswerDecoder extends Answer {
     events.push({ type: "part-end", index: open.index, ...(signature === undefined ? {} : { signature }) });
   }
 
-  /** A thought without a text, which holds what the engine wants back. */
+  /** Adds a reasoning part without text, whose signature holds the engine's opaque value. */
   #sign(events: InferenceEvent[], signature: string | undefined): void {
     if (signature === undefined) return;
     const index = this.#newIndex();
@@ -190,7 +196,7 @@ class AnswerDecoder extends Answer {
     }
   }
 
-  /** Corrects engines that give `stop` after tool calls, and `tool_calls` without any. */
+  /** The reason, corrected for engines that give `stop` after tool calls, or `tool_calls` without any. */
   #corrected(reason: StopReason): StopReason {
     if (reason === "stop" && this.#toolCalls > 0) return "tool_calls";
     if (reason === "tool_calls" && this.#toolCalls === 0) return "stop";
@@ -200,7 +206,7 @@ class AnswerDecoder extends Answer {
 
 const none: TokenLogprob[] = [];
 
-/** The texts of `content`. It is a string, but some engines send parts, and reasoning among them. */
+/** The texts in `content`, which is a string, or for some engines a list of parts, reasoning among them. */
 function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string }[] {
   if (!Array.isArray(content)) return [{ kind: "text", text: textOf(content) }];
   return content.filter(isObject).map((part) => {
@@ -210,7 +216,7 @@ function contentOf(content: unknown): { kind: "text" | "reasoning"; text: string
   });
 }
 
-/** The fault of a chunk that is an error. Engines write errors in several forms. */
+/** The fault of a chunk that is an error; null for other chunks. Engines write errors in several forms. */
 function failureOf(chunk: JsonObject, dialect: Dialect): Fault | null {
   const error =
     chunk.error ?? (chunk.object === "error" ? chunk : undefined) ?? (chunk.choices ? undefined : chunk.detail);

@@ -1,6 +1,6 @@
 /**
- * Writes a chat completion request for an engine, with the names of its dialect and else those that all engines know, without
- * nulls, and without fields that only OpenAI's own service reads. Equal requests have equal bytes.
+ * Writes a chat completion request for an engine, with the field names of its dialect, without nulls, and without
+ * fields that only OpenAI's own service reads. Equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, OutputFormat, Tool } from "../../inference/request.ts";
@@ -13,13 +13,13 @@ import { mended } from "../tool-schema.ts";
 import { foreignNeed } from "../unsupported.ts";
 import { encodeTurns } from "./encode-turns.ts";
 
-export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
+export function unsupportedByChat(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   return foreignNeed(request, "openai-chat") ?? beyondBounds(request, dialect);
 }
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Record<string, unknown> {
   const { dialect = dialects.generic } = ask;
-  const refusal = refusalOf(request, dialect);
+  const refusal = unsupportedByChat(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { tools, choice, named, parallel } = allowedTools(request, dialect);
@@ -45,7 +45,7 @@ export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): Reco
     reasoning_effort: request.reasoning && effortOf(request.reasoning, dialect),
     logprobs: request.logprobs ? true : undefined,
     top_logprobs: request.logprobs?.top || undefined,
-    // The names of vLLM and SGLang. The first refuses the one without the other.
+    // These are the names in vLLM and SGLang. vLLM refuses one of these fields without the other.
     continue_final_message: request.continues || undefined,
     add_generation_prompt: request.continues ? false : undefined,
     ...request.extra,

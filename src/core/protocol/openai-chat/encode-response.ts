@@ -28,7 +28,7 @@ export function streamEncoder(wire: ChatCompletionRequest, { requestId }: Stream
   return new ChatEncoder(wire, requestId);
 }
 
-/** A class: docs/design/runtime.md, Bun as a server. */
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
 class ChatEncoder implements StreamEncoder {
   readonly #wire: ChatCompletionRequest;
   readonly #requestId: string;
@@ -36,16 +36,16 @@ class ChatEncoder implements StreamEncoder {
   /** The bytes before `choices`, which are the same in every chunk of the stream. */
   #head = "";
   #usage: Usage = noUsage;
-  /** The kind of the open part. Calls are counted in order of appearance. */
+  /** The kind of the open part. Calls are numbered in order of appearance. */
   #kind: PartHead["kind"] = "text";
   #calls = 0;
-  /** Set for a call of a custom tool; `#input` extracts its plain text if the engine wraps it in JSON. */
+  /** Whether the open call is of a custom tool; `#input` extracts its plain text if the engine wraps it in JSON. */
   #isCustom = false;
   #input: CustomInput | null = null;
   readonly #custom: ReadonlySet<string>;
   #around: AroundDelta = { before: "", after: "" };
   readonly #parts = new PartQueue();
-  /** Opaque fields of calls that have not begun, by the ids of those. */
+  /** Opaque fields of calls that have not begun, by the id of the call. */
   readonly #ofCalls = new Map<string, JsonObject>();
   /** The ids of the calls that have begun, in order. */
   readonly #begun: string[] = [];
@@ -128,7 +128,7 @@ class ChatEncoder implements StreamEncoder {
     return [this.#chunk({ tool_calls: [{ ...call, ...this.#ofCalls.get(id) }] })];
   }
 
-  /** A value of a call waits for the call, unless that has begun. */
+  /** Writes an opaque value. That of a call waits until the call begins. */
   #signed(signature: string | undefined): SseMessage[] {
     const carried = carriedIn(signature);
     if (carried === null) return [];
@@ -177,7 +177,10 @@ export function failure(fault: Fault, requestId: string): SseMessage[] {
 
 const waiting = comment("waiting for the model");
 
-/** The stop string that ended the answer, in a field of vLLM. Engines also stop at strings of their own, which do not count. */
+/**
+ * The caller's stop text that ended the answer, for a field of vLLM. Engines also stop at texts of their own, which are
+ * not reported.
+ */
 function matchedStop(
   { reason, stopSequence }: Pick<Result, "reason" | "stopSequence">,
   { stop }: Pick<ChatCompletionRequest, "stop">,
@@ -187,7 +190,10 @@ function matchedStop(
   return { stop_reason: stopSequence };
 }
 
-/** The log probabilities that the caller asked for. Some engines send them unasked, or more alternatives (llama.cpp: 20). */
+/**
+ * The log probabilities as the caller asked for them. Some engines send them unasked, or more alternatives (llama.cpp:
+ * 20).
+ */
 function asRequested(logprobs: TokenLogprob[], wire: ChatCompletionRequest): TokenLogprob[] | undefined {
   if (!wire.logprobs) return undefined;
   const most = wire.top_logprobs ?? 0;
@@ -222,7 +228,7 @@ export function encodeResponse(result: Result, wire: ChatCompletionRequest): Cha
   };
 }
 
-/** The parts of an answer by kind. A text is null if there is no part of its kind. */
+/** The parts of an answer by kind. A text is null if there is no part of that kind. */
 interface Content {
   text: string | null;
   refusal: string | null;

@@ -1,6 +1,6 @@
 /**
- * Turns the conversation into messages. Results come directly after their calls. Images and files of a result, which
- * `role: tool` cannot hold, go into a user message that follows.
+ * Turns the conversation into messages. A tool's results come directly after the calls. Images and files of a result,
+ * which `role: tool` cannot hold, go into a user message that follows.
  */
 import type {
   AssistantTurn,
@@ -16,7 +16,7 @@ import type { UpstreamAsk } from "../codec.ts";
 import { dialects } from "../dialects.ts";
 import { CarriedBack } from "./carried-back.ts";
 
-/** `model` is the public id. */
+/** The messages. `model`: the public id. */
 export function encodeTurns(turns: Turn[], ask: UpstreamAsk, model: string): Record<string, unknown>[] {
   const messages: Record<string, unknown>[] = [];
   const back = new CarriedBack(model, ask.dialect ?? dialects.generic, ask.lost);

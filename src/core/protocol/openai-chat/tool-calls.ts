@@ -1,10 +1,11 @@
 /**
- * Assembles tool calls from their fragments. In the protocol, `index` distinguishes calls, and the first fragment has id and
- * name. Engines often break this: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
+ * Assembles tool calls from their fragments. In the protocol, `index` distinguishes calls, and the first fragment has
+ * id and name. Engines often deviate: docs/design/protocols.md, Call fragments without order; docs/design/protocols.md,
  * Repeated and missing call ids.
  *
- * A name begins a call, unless it repeats that of a call whose arguments are not complete. A fragment without a name belongs to
- * the call of its index or its id, or else to the latest call: engines change both between the name and the arguments.
+ * A name begins a call, unless it repeats that of a call whose arguments are not complete. A fragment without a name
+ * belongs to the call of its index or its id, or else to the latest call: engines change both between the name and the
+ * arguments.
  */
 import { CallIds } from "../call-ids.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -16,7 +17,7 @@ interface AssembledCall {
   toolName: string;
   /** Set for a custom tool, whose arguments are plain text. */
   custom: boolean;
-  /** Set by the owner of part numbers when the call starts. */
+  /** The number of the part of the answer, set when the call starts by the code that numbers parts. */
   partIndex: number;
 }
 
@@ -25,11 +26,11 @@ type AssemblyStep = { type: "start"; call: AssembledCall } | { type: "text"; cal
 interface Assembly extends AssembledCall {
   /** The engine's id; null while there is none. */
   wireId: string | null;
-  /** The arguments that came before the name. */
+  /** The arguments that came before the name did. */
   written: string;
   /** Whether any arguments have come. */
   isWritten: boolean;
-  /** Detects the end of the arguments. It reads the `unseen` pieces only when that is needed. */
+  /** Detects the end of the arguments. The pieces in `unseen` are read only when that is needed. */
   input: ToolInput;
   unseen: string[];
   started: boolean;
@@ -88,7 +89,9 @@ export function toolCallAssembly(responseId: string) {
     return isComplete(here) ? undefined : here;
   }
 
-  /** The call with which a fragment without a name goes on. With a new id after complete arguments, a call begins. */
+  /**
+   * The call that a fragment without a name continues; a new call if it has a new id and the arguments were complete.
+   */
   function continued({ index, id, written }: Fragment, here: Assembly | undefined): Assembly | undefined {
     // The usual case, which needs no look at the arguments.
     if (here && here === latest && !id) return here;
@@ -115,17 +118,17 @@ export function toolCallAssembly(responseId: string) {
     get started(): Assembly[] {
       return calls.filter((call) => call.started);
     },
-    /** Reports whether a call has begun that has arguments and no name. */
+    /** Whether a call has arguments but no name. */
     get unnamed(): boolean {
       return calls.some((call) => !call.started && call.written !== "");
     },
-    /** Reports whether the arguments of a call were cut. */
+    /** Whether the arguments of a call are incomplete. */
     get unfinished(): boolean {
       return calls.some((call) => call.started && !call.custom && call.isWritten && !isComplete(call));
     },
     /**
-     * `position`, in the chunk's array, replaces a missing index; `isAlone`: the chunk has no other fragment, so that it may
-     * belong to the latest call.
+     * Takes the calls in a chunk. `position` in the chunk's array stands for a missing index. `isAlone`: the chunk has
+     * a single fragment, which may belong to the latest call.
      */
     push(wire: JsonObject, position: number, isAlone: boolean): AssemblyStep[] {
       const { isCustom, name, written } = contentOf(wire);
@@ -150,7 +153,7 @@ export function toolCallAssembly(responseId: string) {
   };
 }
 
-/** Engines write blanks, and braces too many, behind complete arguments. */
+/** The blanks and surplus braces that engines write behind complete arguments. */
 const rest = /^[\s}\]]*$/;
 
 function contentOf(fragment: JsonObject): { isCustom: boolean; name: string; written: string } {

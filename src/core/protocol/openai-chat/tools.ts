@@ -1,4 +1,4 @@
-/** Functions and custom tools, as a chat caller lists and names them. */
+/** The functions and custom tools that a chat caller lists, and their names. */
 import type { ChatCompletionRequest, CustomTool, NamedTool, ToolDefinition } from "./contract.ts";
 
 export function nameOf(tool: ToolDefinition | NamedTool): string {

@@ -20,15 +20,15 @@ import { type AssistantMessage, assistantWords, ChatCompletionRequest, chatRelat
 import { EngineBoundRequest } from "./engine-bounds/contract.ts";
 import { nameOf } from "./tools.ts";
 
-/** The fields that agents send again with every turn: lists, and texts. */
+/** The lists and texts that agents send again with every turn. */
 export const chatRepeats = ["messages", "tools"] as const;
 const request = contract(ChatCompletionRequest, { topLevel: "closed", repeated: chatRepeats });
 const engineRequest = contract(EngineBoundRequest, { topLevel: "closed", repeated: chatRepeats });
 
 /**
- * The body as a request. `extraParams` are the fields beyond the contract that the model named in the body accepts;
- * `unchecked` as in Contract; `bounds` are those of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`, `mutually_exclusive` or
- * `unsupported_feature`.
+ * The body as a request. `extraParams`: the fields beyond the contract that the model accepts. `unchecked`: see
+ * Contract. `bounds`: those of the model. Throws a Fault: `missing_field`, `invalid_value`, `unknown_field`,
+ * `mutually_exclusive` or `unsupported_feature`.
  */
 export function validateChatRequest(
   body: unknown,
@@ -48,7 +48,7 @@ export function validateChatRequest(
   }
 }
 
-/** Its types are those of the published shape, which has narrower values. */
+/** The body as a request of a model with `bounds: engine`, whose shape takes more values than the static type. */
 function withinEngineBounds(
   body: unknown,
   extraParams: readonly string[],
@@ -61,7 +61,7 @@ function withinEngineBounds(
 
 const settingNamed = "(Whoever runs this service can allow this with 'bounds: engine' of the model.)";
 
-/** The violation, with the setting that would allow the request if there is nothing else wrong with it. */
+/** The violation, with the setting that would allow the request if nothing else is wrong with it. */
 function told(violation: Violation, body: unknown, extraParams: readonly string[]): Violation {
   if (!isTakenByEngines(body, extraParams)) return violation;
   return { ...violation, message: `${violation.message} ${settingNamed}` };
@@ -83,7 +83,7 @@ const rules: Rules<ChatCompletionRequest> = [
   ["tool_choice", chosenToolExists],
 ];
 
-/** Without tools, `auto`, `none` and a wish about parallel calls ask for nothing. */
+/** Without tools, `auto`, `none` and a request for parallel calls have no effect, and are accepted. */
 const engineRules: Rules<ChatCompletionRequest> = [
   ["messages", conversation],
   ...rulesOf(chatRelations.filter(({ field }) => field !== "tool_choice" && field !== "parallel_tool_calls")),
@@ -95,7 +95,10 @@ function hasToolsToChoose({ tools, tool_choice: choice }: ChatCompletionRequest)
   return tools?.length || choice === "auto" || choice === "none" ? null : choiceWithoutTools;
 }
 
-/** Tools that were valid in an earlier request may have been so within the bounds of an engine. */
+/**
+ * The violation of a tool's name. Checked again without an engine's bounds: an item that was found valid in an earlier
+ * request may have been so only within them.
+ */
 function plainNames({ tools }: ChatCompletionRequest): Violation | null {
   const at = (tools ?? []).findIndex((tool) => !plainName.test(nameOf(tool)));
   if (at < 0) return null;

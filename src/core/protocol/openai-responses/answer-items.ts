@@ -1,4 +1,7 @@
-/** Writes the parts of an answer as items, which are the same in the stream, in its final object and without a stream. */
+/**
+ * Writes the parts of an answer as items, in the same form in the stream, in its final object and in an answer that is
+ * not streamed.
+ */
 import { compact } from "../../inference/compact.ts";
 import type { TokenLogprob } from "../../inference/event.ts";
 import type { ResultPart } from "../../inference/result.ts";
@@ -11,7 +14,7 @@ import { listedTools, namespaceOf, ToolBook } from "./tools.ts";
 
 type ItemKind = AnswerItem["type"];
 
-/** A call with the names that the caller gave its tools. */
+/** A call under the names that the caller gave its tools. */
 export interface CallerCall {
   call_id: string;
   name: string;
@@ -23,11 +26,11 @@ export interface CallerCall {
 
 export class AnswerItems {
   readonly #wire: ResponsesRequest;
-  /** Made for the first call: most answers have none, and it costs more than the rest of a short one. */
+  /** Made at the first call: most answers have none, and making it costs more than the rest of a short answer. */
   #made: ToolBook | null = null;
   readonly #logprobs: { top: number } | undefined;
   readonly #keepsText: boolean;
-  /** Set if reasoning is written as a summary: clients that ask for one show nothing else. */
+  /** Whether reasoning is written as a summary: clients that ask for one show nothing else. */
   readonly writesSummary: boolean;
 
   constructor(
@@ -62,7 +65,7 @@ export class AnswerItems {
     return itemIdOf(this.responseId, this.kindOf(head), index);
   }
 
-  /** The call for the caller. An engine that knows namespaces has named it itself. */
+  /** The call under the caller's names. An engine that knows namespaces uses those already. */
   callOf(head: Extract<ResultPart["head"], { kind: "tool-call" }>): CallerCall {
     const listed = head.namespace === undefined ? this.#book.toolOf(head.toolName) : undefined;
     const namespace = listed ? namespaceOf(listed) : head.namespace;
@@ -76,7 +79,7 @@ export class AnswerItems {
     };
   }
 
-  /** The log probabilities that the caller asked for. Some engines send them unasked, or more alternatives. */
+  /** The log probabilities as the caller asked for them. Some engines send them unasked, or more alternatives. */
   logprobsOf(logprobs: readonly TokenLogprob[] | undefined): ResponsesLogprob[] {
     const requested = this.#logprobs;
     if (!requested || !logprobs) return [];

@@ -15,16 +15,16 @@ interface Part {
   kind: PartHead["kind"];
   written: boolean;
   ended: boolean;
-  /** Another part ended it. If the engine sends more of it, that becomes a part of its own. */
+  /** Set if another part has ended this one. If the engine sends more of it, that becomes a new part. */
   overtaken?: true;
 }
 
 interface Item {
   type: string;
   id: string;
-  /** By content index. A call or a reasoning item has one part, at 0. */
+  /** The parts by content index. A call or a reasoning item has one part, at 0. */
   parts: Map<number, Part>;
-  /** The form of the reasoning that is used: text or summary. Some engines send both. */
+  /** The form in which the engine's reasoning is read: its text or its summary. Some engines send both. */
   source: "content" | "summary" | null;
   summaries: number;
   done: boolean;
@@ -32,7 +32,7 @@ interface Item {
 
 export class AnswerParts {
   calls = 0;
-  /** Set if a call has no name, so that nobody could run it. */
+  /** Whether a call has no name, so that nobody could run it. */
   unnamed = false;
   readonly #items: Item[] = [];
   /** The open text or reasoning part. There is at most one. */
@@ -45,7 +45,7 @@ export class AnswerParts {
     this.#ids = new CallIds(`call_${responseId.slice(-32)}`);
   }
 
-  /** Whether the answer has something and no calls, of which one might be cut. */
+  /** Whether the answer has content and no tool calls: a call could have been cut. */
   get areSaid(): boolean {
     return this.#count > 0 && this.calls === 0;
   }
@@ -68,7 +68,7 @@ export class AnswerParts {
     return this.#write(item, isCall(item) ? 0 : countAt(event.content_index), kind, delta, logprobs);
   }
 
-  /** The whole content at the end of a part, which is used if no pieces came. */
+  /** The whole content of a part at its end, which is used if no pieces came. */
   whole(event: JsonObject, kind: PartHead["kind"], text: unknown): InferenceEvent[] {
     const item = this.#find(event);
     const part = item?.parts.get(isCall(item) || kind === "reasoning" ? 0 : countAt(event.content_index));
@@ -88,7 +88,10 @@ export class AnswerParts {
     return this.#finish(item, event.item);
   }
 
-  /** The final object: adds items that were never sent, and ends the open ones. Its ids may be new; its order is the same. */
+  /**
+   * The output of the final object: adds items that were never sent, and ends the open ones. Its ids may be new; its
+   * order is the same.
+   */
   final(output: unknown): InferenceEvent[] {
     const events: InferenceEvent[] = [];
     const unmatched = [...this.#items];
@@ -121,7 +124,7 @@ export class AnswerParts {
     return item;
   }
 
-  /** The item of an event. If several have its number or its id, the latest one is meant. */
+  /** The item of an event: the latest one with its number or its id. */
   #find(event: JsonObject): Item | undefined {
     if (Number.isInteger(event.output_index)) return this.#byIndex.get(Number(event.output_index));
     return this.#byId(textOf(event.item_id)) ?? this.#items.at(-1);
@@ -172,7 +175,10 @@ export class AnswerParts {
     });
   }
 
-  /** A proof with a text is its signature. A proof without a text is encrypted reasoning. */
+  /**
+   * The end of a reasoning item. A proof with a text is the text's signature; one without a text is encrypted
+   * reasoning.
+   */
   #finishReasoning(item: Item, value: JsonObject): InferenceEvent[] {
     const proof = textOf(value.encrypted_content) || undefined;
     const text = item.parts.has(0) ? "" : joinedText(value.content, "") || joinedText(value.summary, "\n\n");

@@ -1,6 +1,6 @@
 /**
- * Reads a stream as it was written, so that it can be ended if its encoder is gone: the numbers go on, and no item is left
- * out. The same reading says what a background response has delivered.
+ * Reads a stream that was already written, so that it can be ended if its encoder was lost, with the right numbers and
+ * all items. It also tells what a background response has delivered.
  */
 import type { Fault } from "../../inference/fault.ts";
 import { encodeSse } from "../../sse/encode.ts";
@@ -10,7 +10,7 @@ import type { OutputItem, ResponseObject } from "./contract.ts";
 import { encodeFailure } from "./fault.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
-/** The fields of the events that matter here. */
+/** The fields of the events that are read here. */
 interface WrittenEvent extends JsonObject {
   type: string;
   sequence_number: number;
@@ -28,12 +28,12 @@ export class WrittenStream implements StreamEnding {
   #events = 0;
   readonly #items: JsonObject[] = [];
 
-  /** `begun` begins the stream if nothing of it was written. */
+  /** `begun`: the response with which to begin if nothing of the stream was written. */
   constructor(begun: ResponseObject) {
     this.#response = begun;
   }
 
-  /** The items as far as they were written. */
+  /** The items, as far as they were written. */
   get output(): OutputItem[] {
     return this.#items as unknown as OutputItem[];
   }
@@ -54,7 +54,7 @@ export class WrittenStream implements StreamEnding {
   }
 }
 
-/** Events that this service wrote: each is one line of JSON. */
+/** The events in frames that this service wrote: each has one line of JSON. */
 function eventsIn(frames: string): WrittenEvent[] {
   return [...frames.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => JSON.parse(data!));
 }

@@ -1,5 +1,5 @@
 /**
- * The events of a client on a WebSocket. `response.create` has the fields of a request, and beside them those of the
+ * The events that a client sends on a WebSocket. `response.create` has the fields of a request, and those of the
  * connection.
  */
 import { Fault } from "../../inference/fault.ts";
@@ -9,14 +9,14 @@ import type { ResponsesRequest } from "./contract.ts";
 import { validateResponsesRequest } from "./validate.ts";
 
 export interface CreateEvent {
-  /** The lane, in which responses follow one another; null: the one without a name. */
+  /** The lane, in which responses run one after another; null: the lane without a name. */
   streamId: string | null;
-  /** False: the conversation is only taken, so that the next response can continue it. */
+  /** False: no answer is wanted. The conversation is only taken, so that the next response can continue it. */
   isGenerated: boolean;
   request: ResponsesRequest;
 }
 
-/** A client tried to steer a response, which is refused in words of its own. */
+/** A client's attempt to steer a running response, which is refused with a message of its own. */
 export class SteeringRefused extends Fault {
   constructor(readonly event: unknown) {
     super("unsupported_feature", "This service does not support steering. Wait for the response, then continue it.", {
@@ -25,7 +25,7 @@ export class SteeringRefused extends Fault {
   }
 }
 
-/** Throws a Fault for any event but `response.create`, and for one with a wrong request. */
+/** Reads the event. Throws a Fault if it is not a valid `response.create`. */
 export function validateClientEvent(event: unknown): CreateEvent {
   if (!isObject(event)) return { ...alone, request: validateResponsesRequest(event) };
   const { type, stream_id, generate, stream: _, ...request } = event;

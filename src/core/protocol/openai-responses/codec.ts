@@ -1,4 +1,4 @@
-/** OpenAI Responses, both ways. */
+/** The codec of OpenAI Responses, for callers and for engines. */
 import { bearer } from "../bearer.ts";
 import type { CallerCodec, UpstreamCodec } from "../codec.ts";
 import { WrittenStream } from "./broken-stream.ts";
@@ -7,7 +7,7 @@ import { decodeRequest } from "./decode-request.ts";
 import { decodeReply, streamDecoder } from "./decode-stream.ts";
 import { compactRemainder, encodeCompacted, encodeCompaction } from "./encode-compaction.ts";
 import { compactionEncoder } from "./encode-compaction-stream.ts";
-import { encodeRequest, refusalOf } from "./encode-request.ts";
+import { encodeRequest, unsupportedByResponses } from "./encode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { streamEncoder } from "./encode-stream.ts";
 import { decodeFault, encodeFault } from "./fault.ts";
@@ -28,7 +28,7 @@ export const openaiResponsesCaller: CallerCodec<ResponsesRequest, ResponseObject
   fault: { encode: encodeFault },
 };
 
-/** The codec of `/v1/responses/compact`: a compaction with an answer in a form of its own. It is never streamed. */
+/** The codec of `/v1/responses/compact`: a compaction, whose answer has a form of its own and is never streamed. */
 export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedResponse> = {
   ...openaiResponsesCaller,
   request: { decode: decodeRequest, remainder: compactRemainder },
@@ -38,7 +38,7 @@ export const openaiCompactCaller: CallerCodec<ResponsesRequest, CompactedRespons
 export const openaiResponsesUpstream: UpstreamCodec = {
   path: "/responses",
   headers: bearer,
-  request: { encode: encodeRequest, refusal: refusalOf, forms: responsesForms },
+  request: { encode: encodeRequest, refusal: unsupportedByResponses, forms: responsesForms },
   response: { decode: decodeReply },
   stream: { decoder: streamDecoder },
   fault: { decode: decodeFault },

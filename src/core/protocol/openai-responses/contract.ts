@@ -31,7 +31,7 @@ import {
   unsupported,
 } from "../shapes/contract.ts";
 
-/** Options of objects that the answer repeats as they were sent, with all their keys. */
+/** Options of objects that the answer returns with all keys that the request had. */
 const open = { additionalProperties: true };
 
 // ---- request: content parts ------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ const message = <Kind extends TSchema>(type: Kind, $id: string) =>
   );
 const typed = message(Type.Literal("message"), "ResponsesTypedMessage");
 export type MessageItem = Type.Static<typeof typed>;
-/** The message as callers write it: `type` may be left out. */
+/** A message as callers may write it: without its `type`. */
 export const MessageItem = message(Type.Optional(Type.Literal("message")), "ResponsesMessage");
 
 const FunctionCallItem = tagged(
@@ -343,7 +343,7 @@ export const InputItem = Type.Union([MessageItem, ...otherItems], {
 const summaries = ["auto", "concise", "detailed"] as const;
 export type SummaryWish = (typeof summaries)[number];
 
-/** Parts that only the user's messages may have: instructions and answers are text. */
+/** The parts that only a user's message may have. Instructions and answers are text. */
 export const userParts: readonly string[] = ["input_image", "input_file"];
 const textOfOthers = when(
   { properties: { type: { const: "message" }, role: { not: { const: "user" } } }, required: ["role"] },
@@ -612,7 +612,7 @@ export const ResponseFailure = Type.Object(
 );
 export type ResponseFailure = Type.Static<typeof ResponseFailure>;
 
-/** A message of the user, unchanged. */
+/** A message of the user that is returned unchanged. */
 const RetainedMessage = Type.Object(
   {
     id: itemId("msg"),
@@ -680,7 +680,9 @@ export type CompactedResponse = Type.Static<typeof CompactedResponse>;
 
 // ---- what is kept ----------------------------------------------------------------------------------------------------
 
-/** References are not kept: the items that they refer to take their place. */
+/**
+ * Whether items of this type are stored. References are not: the items that they refer to are stored in their place.
+ */
 const isKept = (type: string) => type !== "item_reference";
 const KeptItem = openObject(
   {

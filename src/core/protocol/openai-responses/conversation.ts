@@ -2,7 +2,7 @@
 import { describe, invalid, type Violation } from "../violation.ts";
 import { type InputItem, userParts } from "./contract.ts";
 
-/** The first output of a tool without an earlier call. */
+/** The violation of the first tool output that has no earlier call. */
 export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) => string): Violation | null {
   const calls = new Set<string>();
   for (let at = 0; at < items.length; at++) {
@@ -17,7 +17,7 @@ export function firstOrphan(items: readonly InputItem[], pathOf: (at: number) =>
   return null;
 }
 
-/** The item that asks for a summary of the conversation, if it is not the last one. */
+/** The violation of an item that asks for a summary of the conversation and is not the last one. */
 export function firstEarlyTrigger(items: readonly InputItem[], pathOf: (at: number) => string): Violation | null {
   const at = items.findIndex(({ type }) => type === "compaction_trigger");
   if (at === -1 || at === items.length - 1) return null;
@@ -27,7 +27,7 @@ export function firstEarlyTrigger(items: readonly InputItem[], pathOf: (at: numb
   );
 }
 
-/** The first image or file in a message that is not the user's. No protocol has a place for it. */
+/** The violation of the first image or file in a message that is not the user's: no protocol has a place for it. */
 export function misplacedPart(item: InputItem, path: () => string): Violation | null {
   if (item.type !== "message" || item.role === "user" || typeof item.content === "string") return null;
   const at = item.content.findIndex(({ type }) => userParts.includes(type));

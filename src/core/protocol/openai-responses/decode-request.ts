@@ -55,7 +55,7 @@ function isSetting({ item }: PlacedItem): boolean {
   return item.type === "additional_tools" || item.type === "configuration_update";
 }
 
-/** The item without a format of the answer. */
+/** The item without the format that it wants for the answer. */
 function withoutFormat(placed: PlacedItem): PlacedItem {
   const { item, place } = placed;
   return item.type === "configuration_update" ? new PlacedItem({ ...item, text: null }, place) : placed;
@@ -96,7 +96,10 @@ function decodeConversation(wire: ResponsesRequest, items: readonly PlacedItem[]
   };
 }
 
-/** Lists of tools, and reasoning that another service encrypted, are no content. Engines refuse an empty conversation. */
+/**
+ * The violation of a conversation without content, which engines refuse. Lists of tools, and reasoning that another
+ * service encrypted, are no content.
+ */
 const emptyConversation = invalid("input", "must have content for the model.");
 
 function toolsParam(items: readonly PlacedItem[]): string {
@@ -196,7 +199,10 @@ function answerParts({ content }: MessageItem): AssistantPart[] {
   });
 }
 
-/** Reasoning that was sealed here is complete. Otherwise only its text is used: content that another service encrypted is not. */
+/**
+ * The parts of a reasoning item. Reasoning that this service sealed is complete. Otherwise only its text is used:
+ * content that another service encrypted is not.
+ */
 function reasoningParts(
   { content, summary, encrypted_content: sealed }: ReasoningItem,
   model: string,
@@ -208,7 +214,7 @@ function reasoningParts(
   return part.text === "" && part.signature === undefined && part.encrypted === undefined ? [] : [part];
 }
 
-/** A path is made only if it is needed. */
+/** Makes a field's path. Called only when the path is needed. */
 type Path = () => string;
 
 function contentParts(content: string | readonly (WirePart | OutputPart)[], path: Path, needs: Needs): InputPart[] {
@@ -285,7 +291,10 @@ function decodeReasoning(request: ResponsesRequest, updated: ReasoningEffort | u
   return Object.keys(wire).length > 0 ? { ...reasoning, native: native(wire) } : undefined;
 }
 
-/** The requested summary of reasoning, by its name or the old one; null if the model's own text is wanted. */
+/**
+ * The kind of summary of reasoning that the caller asks for, by the field's new or old name; null: the model's own text
+ * is wanted.
+ */
 export function summaryWish({ reasoning }: Pick<ResponsesRequest, "reasoning">): SummaryWish | null {
   return reasoning?.summary ?? reasoning?.generate_summary ?? null;
 }

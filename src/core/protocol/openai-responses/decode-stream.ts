@@ -3,7 +3,7 @@
  * `response.incomplete` was cut. Unknown events are skipped.
  */
 import type { InferenceEvent, StopReason } from "../../inference/event.ts";
-import { Answer, StreamDecoder, wholeReply } from "../answer.ts";
+import { BaseAnswerDecoder, StreamDecoder, wholeReply } from "../answer.ts";
 import type { AnswerContext, ResponseIdentity } from "../codec.ts";
 import { dialects } from "../dialects.ts";
 import { isObject, type JsonObject, textOf } from "../json.ts";
@@ -27,11 +27,14 @@ export function decodeReply(reply: unknown, identity: ResponseIdentity, context:
   return wholeReply([...events, ...answer.fail(answerCutShort("an end"))]);
 }
 
-/** They say that the answer has begun. OpenAI and vLLM repeat the tools and instructions of the request in each of them. */
+/**
+ * Events that only say that the answer has begun. OpenAI and vLLM repeat the tools and instructions of the request in
+ * each of them.
+ */
 const beginnings: readonly string[] = ["response.created", "response.in_progress", "response.queued"];
 
-/** A class: docs/design/runtime.md, Bun as a server. */
-class AnswerDecoder extends Answer {
+/** A class, because closures would be made again for each answer (docs/design/runtime.md, Bun as a server). */
+class AnswerDecoder extends BaseAnswerDecoder {
   readonly #outputTokens_max: number;
   readonly #parts: AnswerParts;
 
@@ -77,7 +80,7 @@ class AnswerDecoder extends Answer {
     }
   }
 
-  /** Cut by its cap, unless the engine says otherwise. */
+  /** The end of an incomplete answer: its cap cut it, unless the engine says otherwise. */
   #incomplete(response: JsonObject): InferenceEvent[] {
     const { incomplete_details: details } = response;
     this.reason.take(isObject(details) ? details.reason : null);
@@ -91,7 +94,7 @@ class AnswerDecoder extends Answer {
     const report = decodeUsage(response, this.dialect);
     if (report) events.push({ type: "usage", ...report });
     if (parts.unnamed) return [...events, ...this.fail(malformedAnswer(new Error("a tool call without a name")))];
-    // llama.cpp and transformers send `completed` for an answer that its cap ended.
+    // llama.cpp and transformers send `completed` also for an answer that its cap cut.
     const isFull = report !== null && report.usage.outputTokens >= this.#outputTokens_max;
     const reason = cut ?? (isFull ? "length" : parts.calls > 0 ? "tool_calls" : "stop");
     events.push(this.ends(reason));
@@ -122,7 +125,7 @@ class AnswerDecoder extends Answer {
         return parts.whole(event, "tool-call", event.arguments);
       case "response.custom_tool_call_input.done":
         return parts.whole(event, "tool-call", event.input);
-      // The name in Open Responses for the text of reasoning.
+      // The event's name in Open Responses.
       case "response.reasoning.delta":
       case "response.reasoning_text.delta":
       case "response.reasoning_summary_text.delta":

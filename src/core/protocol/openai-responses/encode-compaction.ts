@@ -54,10 +54,13 @@ export function encodeCompacted(result: Result, { input }: ResponsesRequest): Co
   };
 }
 
-/** The retained messages must leave room in the smallest contexts. */
+/** The most characters of retained messages, so that they leave room in the smallest contexts. */
 const retained_chars_max = 32_768;
 
-/** The part of the request that its answer needs: the newest messages of the user, and the item that makes it a compaction. */
+/**
+ * The part of the request that its answer needs: the newest messages of the user, and the item that asks for the
+ * compaction.
+ */
 export function compactRemainder(wire: ResponsesRequest): ResponsesRequest {
   const retained: InputItem[] = [{ type: "compaction_trigger" }];
   let chars = 0;

@@ -1,7 +1,7 @@
 /**
- * Writes a request for an engine that speaks Responses. A feature that would change the answer, and that the protocol cannot
- * express, is refused by name. One that only tunes the answer (`seed`) is left out. There are no nulls, the engine stores
- * nothing, and equal requests have equal bytes.
+ * Writes a request for an engine that speaks Responses. A feature that would change the answer and that the protocol
+ * cannot express is refused with its name; one that only tunes the answer (`seed`) is left out. The body has no nulls,
+ * the engine is told to store nothing, and equal requests have equal bytes.
  */
 import type { Fault } from "../../inference/fault.ts";
 import type { InferenceRequest, InputPart, OutputFormat, Reasoning, Tool, Turn } from "../../inference/request.ts";
@@ -17,7 +17,7 @@ import { foreignNeed, paramOf, refusedTuning, unsupportedByEngine } from "../uns
 import { encodeTurns } from "./encode-turns.ts";
 import { wireOf } from "./native.ts";
 
-export function refusalOf(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
+export function unsupportedByResponses(request: InferenceRequest, dialect: Dialect = dialects.generic): Fault | null {
   const { sampling, stop, stopParam = "stop", turns } = request;
   if (stop.length > 0) return unsupportedByEngine("stop sequences", stopParam);
   if (sampling.topK !== undefined) return unsupportedByEngine("top_k", "top_k");
@@ -32,7 +32,7 @@ const hasAudio = (turn: Turn) => turn.role === "user" && turn.parts.some(isAudio
 
 export function encodeRequest(request: InferenceRequest, ask: UpstreamAsk): JsonObject {
   const { dialect = dialects.generic } = ask;
-  const refusal = refusalOf(request, dialect);
+  const refusal = unsupportedByResponses(request, dialect);
   if (refusal) throw refusal;
   const { sampling } = request;
   const { parts, rest } = headInstructions(request.turns);
@@ -85,7 +85,7 @@ function encodeTools(tools: readonly Tool[], dialect: Dialect): Readonly<JsonObj
   return out;
 }
 
-/** A custom tool, and one of a namespace, cannot be chosen by a plain name. */
+/** Whether the tool is a plain function: a custom tool or one of a namespace cannot be chosen by a plain name. */
 function isFunction({ native }: Tool): boolean {
   return (wireOf(native)?.type ?? "function") === "function";
 }
@@ -117,7 +117,7 @@ function encodeFormat(format: OutputFormat): JsonObject {
   return { type: "json_schema", name, description, schema: schema ?? {}, strict: strict ?? false };
 }
 
-/** The object of a Responses caller, or else a level that all engines know. */
+/** The `reasoning` object of a Responses caller, or else an effort that all engines know. */
 function encodeReasoning(reasoning: Reasoning, dialect: Dialect): JsonObject | undefined {
   const wire = wireOf(reasoning.native);
   if (wire) return { ...wire };

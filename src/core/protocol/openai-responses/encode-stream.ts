@@ -24,7 +24,7 @@ export function streamEncoder(
   const begun = begunResponse(wire, identity);
   const writer = new ResponseWriter(begun);
   const parts = new PartQueue();
-  /** The items that were added. Those that still wait are not written, not even in the object of a failure. */
+  /** The items that the final object lists. Those that still wait are not written, not even if the answer fails. */
   const all: StreamItem[] = [];
   let reported: Usage | null = null;
 
@@ -61,7 +61,10 @@ export function streamEncoder(
     writer.finish(endedResponse(begun, { output, usage: reported ?? noUsage, outcome, atSeconds: endedAtSeconds?.() }));
   }
 
-  /** Leaves open items open: a client that acts on whole items must not act on one that will be requested again. */
+  /**
+   * Ends the stream with a failure, and leaves open items open: a client that acts on complete items must not act on
+   * one that it will request again.
+   */
   function fail(fault: Fault): void {
     const output = all.map((item) => item.snapshot(item.ended ? "completed" : "incomplete"));
     const outcome: Outcome = { status: "failed", error: encodeFailure(fault, requestId) };

@@ -20,7 +20,7 @@ type Item = Readonly<JsonObject>;
 /** The items of a conversation without the instructions at its head, which are in `instructions`. */
 export function encodeTurns(turns: readonly Turn[], ask: UpstreamAsk): Item[] {
   const items: Item[] = [];
-  /** The ids of calls that the engine gets as custom ones. Their results must be custom, too. */
+  /** The ids of calls that the engine gets as custom calls. Their results must be custom, too. */
   const custom = new Set<string>();
   let reasonings = 0;
   for (const turn of inEngineOrder(turns, ask.instructionsInside)) {
@@ -68,11 +68,13 @@ function textPart(part: AssistantPart): JsonObject | null {
 function callItem({ callId, toolName, arguments: written, native }: ToolCallPart): Item {
   const wire = wireOf(native);
   if (wire) return wire;
-  // Engines parse the arguments as JSON, and empty ones are none.
+  // Engines parse the arguments as JSON, which an empty text is not.
   return { type: "function_call", call_id: callId, name: toolName, arguments: written.trim() === "" ? "{}" : written };
 }
 
-/** Reasoning with the engine's proof, or else its text with an id, which some engines require. */
+/**
+ * The items of a reasoning part: with the engine's proof, or else with its text and an id, which some engines require.
+ */
 function reasoningItems(
   part: ReasoningPart,
   nextId: () => number,
@@ -89,7 +91,7 @@ function reasoningItems(
   ];
 }
 
-/** An empty signature is none: engines that sign nothing give it. */
+/** The engine's proof. An empty signature is none: engines that sign nothing give it. */
 function proofOf({ signature, encrypted }: ReasoningPart): string | undefined {
   return signature && !isCarried(signature) ? signature : encrypted;
 }
@@ -109,7 +111,7 @@ function resultItem({ callId, parts, failed }: ToolTurn, custom: boolean): JsonO
   };
 }
 
-/** The protocol has no audio; it was refused before (encode-request.ts). */
+/** The wire form of a part. Audio, which the protocol lacks, was refused before (encode-request.ts). */
 function inputPart(part: InputPart): JsonObject {
   switch (part.kind) {
     case "image":

@@ -11,12 +11,12 @@ import { ResponsesRequest as contract, type ResponseFailure, type ResponsesError
 
 export function encodeFault(fault: Fault, requestId: string): ResponsesError {
   const { error } = envelopeOf(fault, requestId, "openai-responses");
-  // By this type, Codex stops at once and shows the limit.
+  // At this type, Codex stops at once and shows the limit.
   const type = fault.code === "usage_limit_reached" ? fault.code : error.type;
   return { error: { ...error, type, param: paramOf(error) } };
 }
 
-/** Faults of the whole conversation have its name in chat completions. */
+/** The field of a fault. One of the whole conversation is called by its name in chat completions. */
 function paramOf({ param }: ResponsesError["error"]): string | null {
   return param === "messages" ? "input" : param;
 }
@@ -40,12 +40,12 @@ const failureCodes: Partial<Record<FaultCode, ResponseFailure["code"]>> = {
   capacity_exceeded: "rate_limit_exceeded",
 };
 
-/** Turns an engine's refusal into a fault (refusal.ts). */
+/** The fault that stands for an engine's refusal (refusal.ts). */
 export function decodeFault(status: number, body: unknown, dialect: Dialect = dialects.generic): Fault {
   return refusalOf(status, errorOf(body), dialect);
 }
 
-/** Turns an error inside an answer into a fault. */
+/** The fault that stands for an error inside an answer. */
 export function decodeFailure(value: unknown, dialect: Dialect): Fault {
   const error = errorOf(value);
   return refusalOf(statusWithin(error), error, dialect);

@@ -1,4 +1,7 @@
-/** Forms that mean the same in Responses: a text, and a list of one text part; a message with its type, and without. */
+/**
+ * Whether two values mean the same in Responses: a text and a list of one text part do, and a message with and without
+ * its type.
+ */
 import { isObject } from "../json.ts";
 import type { WireForms } from "../wire-forms.ts";
 

@@ -1,4 +1,4 @@
-/** Wire objects of callers of this protocol, for engines that speak it (inference/request.ts, Native). */
+/** Keeps the wire objects of callers of this protocol, for engines that speak it (inference/request.ts, Native). */
 import type { Native } from "../../inference/request.ts";
 import type { JsonObject } from "../json.ts";
 

@@ -1,20 +1,22 @@
 /**
- * The pure part of stored responses: the references in a request, the request with its references resolved, and the part of a
- * response to store. The id of an item contains the id of its response, so items need no index.
+ * The pure part of stored responses: finds the references in a request, puts stored items in their place, and selects
+ * the part of a response to store. The id of an item contains the id of its response, so items need no index.
  */
 import { Fault } from "../../inference/fault.ts";
 import { violationFault } from "../violation.ts";
 import type { InputItem, ItemReference, OutputItem, ResponseObject, ResponsesRequest } from "./contract.ts";
 import { firstEarlyTrigger, firstOrphan } from "./conversation.ts";
 
-/** The key of what was read from the store. It is a symbol, which no body can have. */
+/**
+ * The key under which a request keeps the items that were read from the store. A symbol, because no body can have one.
+ */
 const resolved = Symbol("resolved");
 type Resolved = { [resolved]?: { history: readonly InputItem[]; items: ReadonlyMap<string, InputItem> } };
 
 export interface References {
-  /** `previous_response_id`, which refers to its whole conversation. */
+  /** The previous response, whose whole conversation is referred to; null: none. */
   previousResponseId: string | null;
-  /** The items of `item_reference`. `responseId` is null if the id cannot be one of ours. */
+  /** The items that `item_reference` names. `responseId`: null if the id cannot be one of this service. */
   items: { id: string; responseId: string | null; param: string }[];
 }
 
@@ -41,9 +43,9 @@ export interface Found {
 }
 
 /**
- * The request with stored items in place of references. `history` is the conversation of the previous response, oldest first:
- * for each response its own input, then its output. Throws `previous_response_not_found` for a reference that was not found,
- * and `invalid_value` for an output of a tool without its call.
+ * The request with stored items in place of references. `history`: the conversation of the previous response, oldest
+ * first, for each response its own input and then its output. Throws `previous_response_not_found` for a reference that
+ * was not found, and `invalid_value` for a tool's output without its call.
  */
 export function withResolved(wire: ResponsesRequest, found: Found): ResponsesRequest {
   const { previousResponseId, items } = referencesOf(wire);
@@ -68,14 +70,14 @@ export function notFound(param: string): Fault {
   return new Fault("previous_response_not_found", message, { param });
 }
 
-/** An item with its place in the request. There may be a hundred thousand of them, so it holds nothing else. */
+/** An item with its position in the request. There may be a hundred thousand of them, so it has no further fields. */
 export class PlacedItem {
   constructor(
     readonly item: Exclude<InputItem, ItemReference>,
     readonly place: number | "input" | "previous_response_id",
   ) {}
 
-  /** Its path in the body. A stored item has the path of its reference. */
+  /** The path of the item in the body; for a stored item, the path of its reference. */
   get param(): string {
     return typeof this.place === "number" ? `input[${this.place}]` : this.place;
   }
@@ -101,7 +103,7 @@ export function conversationOf(wire: ResponsesRequest): PlacedItem[] {
   return items;
 }
 
-/** The part of the request that its answer needs: all of it if it is stored, and else the items with names of tools. */
+/** The part of the request that its answer needs: all of it if it is to be stored, else the items that name tools. */
 export function remainder(wire: ResponsesRequest): ResponsesRequest {
   if (wire.store !== false) return wire;
   return withInput(
@@ -132,7 +134,9 @@ export type StoredItem = (InputItem | OutputItem) & { id: string };
 
 /** The items that a response adds to its conversation. */
 export interface StoredTurn {
-  /** The items of its own request, with references resolved. Earlier items belong to the previous response. */
+  /**
+   * The items of the response's own request, with references resolved. Earlier items belong to the previous response.
+   */
   input: readonly StoredItem[];
   output: readonly OutputItem[];
 }
@@ -150,7 +154,7 @@ export function storable(wire: ResponsesRequest, response: ResponseObject): Stor
   const own = conversationOf(wire).filter(({ place }) => place !== "previous_response_id");
   const input = own.map(({ item }, at): StoredItem => ({ ...item, id: itemIdOf(response.id, item.type, at, "input") }));
   const { output, ...rest } = response;
-  // A summary replaces all items before it.
+  // The answer of a compaction begins a new conversation: its summary replaces all earlier items.
   const previousResponseId = isCompaction(wire) ? null : (wire.previous_response_id ?? null);
   return { id: response.id, previousResponseId, input, output, response: rest };
 }
@@ -167,14 +171,17 @@ export function itemOf(turn: StoredTurn, id: string): InputItem | null {
   return itemsOf(turn).find((item) => item.id === id) ?? null;
 }
 
-/** The items that have an id: those of clients may lack one. */
+/** The items by their ids. Items of clients may lack one. */
 export function itemsById(items: readonly InputItem[]): Map<string, InputItem> {
   const found = new Map<string, InputItem>();
   for (const item of items) if ("id" in item && typeof item.id === "string") found.set(item.id, item);
   return found;
 }
 
-/** Output items may be sent as input items: their status and annotations are ignored. */
+/**
+ * The items of a turn in the form of input. Output items can be sent as input: their status and annotations are
+ * ignored.
+ */
 function itemsOf({ input, output }: StoredTurn): (InputItem & { id: string })[] {
   return [...input, ...output] as unknown as (InputItem & { id: string })[];
 }
@@ -203,10 +210,10 @@ const prefixes: Partial<Record<string, string>> = {
   compaction: "cmp",
   compaction_trigger: "cmpt",
 };
-/** Input items are numbered from here, so that no output item has the id of an input item. */
+/** The first number of an input item, above those of output items, so that their ids differ. */
 const inputsFrom = 0x1000000;
 
-/** The id of an item by its place: the same in every event, in the final object, and in the store. */
+/** The id of an item, made from its number: the same in every event, in the final object, and in the store. */
 export function itemIdOf(responseId: string, type: string, index: number, side: "input" | "output" = "output"): string {
   const place = side === "input" ? inputsFrom + index : index;
   return `${prefixes[type] ?? "item"}_${responseId.slice(-32)}${place.toString(16).padStart(4, "0")}`;
@@ -219,7 +226,7 @@ export function isInputId(itemId: string): boolean {
   return Number.parseInt(itemIdForm.exec(itemId)?.[2] ?? "", 16) >= inputsFrom;
 }
 
-/** The response that an item belongs to. */
+/** The id of the response to which an item belongs; null if the item's id has another form. */
 function responseIdOf(itemId: string): string | null {
   const hex = itemIdForm.exec(itemId)?.[1];
   return hex ? `resp_${hex}` : null;

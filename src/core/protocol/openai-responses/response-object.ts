@@ -1,6 +1,6 @@
 /**
- * Makes Response objects. They always have every key that OpenAI and Open Responses require, because SDKs let the last object
- * of a stream replace all that came before.
+ * Makes Response objects. They always have every key that OpenAI and Open Responses require, because in SDKs the last
+ * object of a stream replaces all earlier ones.
  */
 import type { StopReason } from "../../inference/event.ts";
 import type { Usage } from "../../inference/usage.ts";
@@ -11,9 +11,9 @@ import { summaryWish } from "./decode-request.ts";
 import { isHosted } from "./tools.ts";
 import { encodeUsage } from "./usage.ts";
 
-/** The response before there is an answer: the parameters of the request, with their defaults. */
+/** The response before it has any output: the parameters of the request, with their defaults. */
 export function begunResponse(wire: ResponsesRequest, identity: ResponseIdentity): ResponseObject {
-  // Keys that are accepted without effect are not typed. They are repeated if they have the right type.
+  // Keys that are accepted but have no effect are not in the type. They are returned if they have the right type.
   const { metadata, safety_identifier: safety, max_tool_calls: calls } = wire as JsonObject;
   return {
     id: identity.responseId,
@@ -73,14 +73,14 @@ export interface Ended {
   output: OutputItem[];
   usage: Usage | null;
   outcome: Outcome;
-  /** Unix seconds; undefined if they are not known. */
+  /** When the answer ended, in Unix seconds; undefined if unknown. */
   atSeconds: number | undefined;
 }
 
 export function endedResponse(begun: ResponseObject, { output, usage, outcome, atSeconds }: Ended): ResponseObject {
   return {
     ...begun,
-    // It is null if the answer was cut short or failed, as at OpenAI.
+    // Null if the answer was cut short or failed, as at OpenAI.
     completed_at: outcome.status === "completed" ? (atSeconds ?? null) : null,
     status: outcome.status,
     error: outcome.status === "failed" ? outcome.error : null,

@@ -15,10 +15,12 @@ export type UnnumberedEvent = Unnumbered<ResponsesStreamEvent>;
 export class ResponseWriter extends FrameWriter {
   #state: "before" | "begun" | "over";
   #sequence: number;
-  /** The members of the object that stay as they are, as text: with the tools, they are most of a long request's. */
+  /**
+   * The members of the object that stay the same, as text: they include the tools, which are most of a long request.
+   */
   #lasting: string | null = null;
 
-  /** `written`: the events of this stream that another writer has written. */
+  /** `written`: the number of events that another writer has written of this stream. */
   constructor(
     readonly begun: ResponseObject,
     written = 0,
@@ -35,7 +37,7 @@ export class ResponseWriter extends FrameWriter {
     this.#putWhole("response.in_progress", this.begun);
   }
 
-  /** The first heartbeat begins the response, and the others say that it is still in progress. */
+  /** The first heartbeat begins the response, and further ones say that it is still in progress. */
   heartbeat(): void {
     if (this.#state === "begun") this.#putWhole("response.in_progress", this.begun);
     else this.start();
@@ -62,7 +64,10 @@ export class ResponseWriter extends FrameWriter {
     this.put({ data: "[DONE]" });
   }
 
-  /** Every object of a response begins with the members that differ from one to the other (response-object.ts). */
+  /**
+   * Writes an event with a whole response object. Every such object begins with the members that change
+   * (response-object.ts).
+   */
   #putWhole(type: ResponsesStreamEvent["type"], response: ResponseObject): void {
     const {
       id,
@@ -85,7 +90,7 @@ export class ResponseWriter extends FrameWriter {
   }
 }
 
-/** The frame around the delta of such an event, up to its number. */
+/** The frame around the delta of such an event, up to its sequence number. */
 export function aroundNumbered(event: UnnumberedEvent): AroundDelta {
   const { before, after } = aroundDelta({ event: event.type, data: numberless(event) });
   return { before, after: after.trimEnd() };

@@ -1,6 +1,6 @@
 /**
- * Joins the results of each call. Codex sends several for a script that reports its progress (`notify`), and later ones may
- * come much later. Engines accept one result, directly after its call. So later results are appended to the first.
+ * Joins the results of each call. Codex sends several for a script that reports its progress (`notify`), and later ones
+ * may come much later. Engines accept one result, directly after its call, so later results are appended to the first.
  */
 import type { AssistantPart, ToolTurn } from "../../inference/request.ts";
 
@@ -15,7 +15,7 @@ export class Results {
     }
   }
 
-  /** Reports whether the result was appended to an earlier one, so that it is no turn of its own. */
+  /** Appends the result to an earlier one of the same call. False if there is none: the result is a turn of its own. */
   joins(turn: ToolTurn): boolean {
     const { callId, parts } = turn;
     const waiting = this.#waiting(callId);

@@ -1,7 +1,7 @@
 /**
- * The `encrypted_content` of reasoning, which clients keep and send back unread. The AI SDK drops the text of reasoning and keeps
- * only this, so it contains the text, the engine's proof and the model. It is not secret. If the next request is for another
- * model, the proof is left out, because engines refuse the signatures of others.
+ * The `encrypted_content` of reasoning, which clients keep and send back unread. The AI SDK drops the text of reasoning
+ * and keeps only this, so it contains the text, the engine's proof and the model. It is not secret. If the next request
+ * is for another model, the proof is left out, because engines refuse signatures of other models.
  */
 import type { ReasoningPart } from "../../inference/request.ts";
 import { textOf } from "../json.ts";
@@ -14,7 +14,7 @@ export function seal(model: string, text: string, { signature, encrypted }: Proo
   return mark + JSON.stringify({ model, text, signature, encrypted });
 }
 
-/** The sealed reasoning; null if another service encrypted it, which no engine here could read. */
+/** The reasoning in `encrypted_content`; null if another service encrypted it, which no engine here could read. */
 export function unseal(sealed: string, model: string): ReasoningPart | null {
   if (!sealed.startsWith(mark)) return null;
   let value: Record<string, unknown>;

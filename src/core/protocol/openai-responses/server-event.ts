@@ -1,13 +1,13 @@
-/** The events of a WebSocket: those of a stream, without its frames, and errors beside them. */
+/** The events that a client gets on a WebSocket: those of a stream, without SSE frames, and errors. */
 
 import type { JsonObject } from "../json.ts";
 import type { SteeringRefused } from "./client-event.ts";
 
-/** The end of a stream, which a WebSocket does not have: it goes on. */
+/** The end of a stream, which is not sent: a WebSocket stays open. */
 const done = "[DONE]";
 const head = "data: ";
 
-/** The events in whole frames of a stream, as JSON, each cut out when it is its turn: there may be thousands. */
+/** The JSON of the events in whole frames of a stream, extracted one by one: there may be thousands. */
 export function* eventsIn(frames: string): Generator<string, void, void> {
   for (let from = 0; from < frames.length; ) {
     const end = frames.indexOf("\n\n", from);
@@ -17,14 +17,14 @@ export function* eventsIn(frames: string): Generator<string, void, void> {
   }
 }
 
-/** The event in its lane. */
+/** The event with the id of its lane (`stream_id`). */
 export function inLane(event: string, streamId: string | null): string {
   return streamId === null ? event : withField(event, "stream_id", streamId);
 }
 
 /**
- * The event with what stands in the head of an answer over HTTP: the id of its request, and the headers that tell of its
- * model's retirement.
+ * The event with what an answer over HTTP has in its headers: the request's id, and the headers about the retirement of
+ * its model.
  */
 export function ofRequest(event: string, requestId: string, headers: Record<string, string> = {}): string {
   const identified = withField(event, "request_id", requestId);
@@ -35,7 +35,7 @@ function withField(event: string, name: string, value: string | Record<string, s
   return `${event.slice(0, -1)},"${name}":${JSON.stringify(value)}}`;
 }
 
-export interface Refusal {
+export interface RefusalEvent {
   status: number;
   /** The body of the same refusal over HTTP. */
   error: JsonObject;
@@ -43,14 +43,20 @@ export interface Refusal {
   headers?: Record<string, string>;
 }
 
-/** Codex reads `status`, `error` and `headers`; the type of OpenAI's SDK has the code, the message and the field beside. */
-export function errorEvent({ status, error, headers }: Refusal, streamId: string | null = null): string {
+/**
+ * The event of an error. Codex reads `status`, `error` and `headers`; the type of OpenAI's SDK also has the code, the
+ * message and the field.
+ */
+export function errorEvent({ status, error, headers }: RefusalEvent, streamId: string | null = null): string {
   const { code = null, message = "", param = null } = error;
   const event = { type: "error", status, error, headers, code, message, param, sequence_number: 0 };
   return inLane(JSON.stringify(event), streamId);
 }
 
-/** The input comes back, as OpenAI's does: nothing of it was used. */
+/**
+ * The event that refuses to steer a response. It returns the client's input, as OpenAI's does, because none of it was
+ * used.
+ */
 export function steerFailed({ event, message }: SteeringRefused): string {
   const { previous_response_id, input } = event as JsonObject;
   return JSON.stringify({

@@ -1,4 +1,6 @@
-/** Writes one item of a stream: its beginning, its parts with their deltas, and its end; each once, and in this order. */
+/**
+ * Writes one item of a stream: its beginning, its parts with their deltas, and its end, each once and in this order.
+ */
 import { compact } from "../../inference/compact.ts";
 import type { PartHead, TokenLogprob } from "../../inference/event.ts";
 import { CustomInput } from "../custom-tool.ts";
@@ -9,7 +11,10 @@ import { aroundNumbered, type ResponseWriter, type UnnumberedEvent } from "./res
 
 export class StreamItem {
   ended = false;
-  /** The frame around deltas. Null before the first delta, which may open a part, and if deltas are not written as they come. */
+  /**
+   * The frame around the deltas of the open part. Null before the first delta, which may open a part, and if deltas are
+   * not written as they come.
+   */
   around: AroundDelta | null = null;
   #pieces: string[] = [];
   #logprobs: TokenLogprob[] = [];
@@ -74,7 +79,7 @@ export class StreamItem {
     return this.#final ?? this.items.itemOf(part, this.index, status);
   }
 
-  /** The item at its beginning, without content. */
+  /** The item as its first event shows it, without content. */
   #added(): AnswerItem {
     const head: PartHead = this.head.kind === "reasoning" ? { kind: "reasoning" } : this.head;
     const item = this.items.itemOf({ head, text: "" }, this.index, "in_progress");
@@ -159,7 +164,7 @@ export class StreamItem {
     return { item_id: this.#id, output_index: this.index, content_index: 0 };
   }
 
-  /** A summary is always one part. */
+  /** The position of the summary's part: there is always exactly one. */
   #summaryPlace() {
     return { item_id: this.#id, output_index: this.index, summary_index: 0 };
   }

@@ -28,10 +28,12 @@ export class ToolBook {
   readonly tools: EngineTool[];
   readonly #byName = new Map<string, EngineTool>();
   readonly #byCaller = new Map<string, string>();
-  /** The next number to try for a name: a hostile list may give one name to a hundred thousand tools. */
+  /**
+   * The next number to append to a name that is taken: a hostile list may give one name to a hundred thousand tools.
+   */
   readonly #ordinals = new Map<string, number>();
 
-  /** The last entry of a tool that is listed repeatedly counts. */
+  /** The last of several entries with one name counts. */
   constructor(listed: readonly ResponsesTool[]) {
     const latest = new Map<string, Omit<EngineTool, "name">>();
     for (const tool of listed) {
@@ -47,7 +49,7 @@ export class ToolBook {
     });
   }
 
-  /** The engine's name of a tool. A tool that is not listed gets the name that it would have. */
+  /** The name under which engines know a tool. An unlisted tool gets the name that it would have. */
   nameOf(name: string, namespace?: string | null): string {
     return this.#byCaller.get(keyOf(name, namespace)) ?? flat(name, namespace);
   }
@@ -83,7 +85,10 @@ function flat(name: string, namespace?: string | null): string {
   return flatNames.test(whole) ? whole : whole.replace(invalidCharacters, "_").slice(0, nameChars_max);
 }
 
-/** A key without collisions: the length marks the end of the namespace. */
+/**
+ * The key of a tool by name and namespace. The namespace's length is part of it, so that no two tools have the same
+ * key.
+ */
 function keyOf(name: string, namespace?: string | null): string {
   const within = namespace && namespace !== bareNamespace ? namespace : "";
   return `${within.length} ${within}${name}`;
@@ -98,7 +103,7 @@ export function isHosted(tool: ResponsesTool): tool is { type: HostedKind } {
   return Object.hasOwn(hostedTools, tool.type);
 }
 
-/** The tools of `tools`, then those of items. */
+/** The tools in the request's `tools`, then those in its items. */
 export function listedTools(
   wire: Pick<ResponsesRequest, "tools">,
   items: readonly { item: InputItem }[],

@@ -1,4 +1,6 @@
-/** Translates `usage` of Responses in both directions. Its input tokens include cached ones, unlike the centre's. */
+/**
+ * Translates `usage` of Responses in both directions. Its input tokens include cached ones; those of the centre do not.
+ */
 import { promptTokens, type Usage } from "../../inference/usage.ts";
 import type { Dialect } from "../dialect.ts";
 import type { JsonObject } from "../json.ts";

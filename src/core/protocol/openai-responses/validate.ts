@@ -6,7 +6,14 @@ import { compact } from "../../inference/compact.ts";
 import { type Contract, contract, type UncheckedItems } from "../contract.ts";
 import { isGiven, isObject, type JsonObject } from "../json.ts";
 import { obeying, type Rules } from "../rules.ts";
-import { choiceWithoutTools, named, notSupported, unlistedTool, type Violation, violationFault } from "../violation.ts";
+import {
+  choiceWithoutTools,
+  featureNamed,
+  notSupported,
+  unlistedTool,
+  type Violation,
+  violationFault,
+} from "../violation.ts";
 import {
   hostedTools,
   type InputItem,
@@ -19,14 +26,14 @@ import { firstEarlyTrigger, firstOrphan, misplacedPart } from "./conversation.ts
 import { isCompaction, referencesOf, refersTo } from "./references.ts";
 import { isHosted, listedTools, ToolBook } from "./tools.ts";
 
-/** The fields that agents send again with every turn: lists, and texts. */
+/** The lists and texts that agents send again with every turn. */
 export const responsesRepeats = ["instructions", "input", "tools"] as const;
 const request = contract(TypedResponsesRequest, { repeated: responsesRepeats });
 const compacted = contract(TypedCompactRequest);
 const count = contract(TypedInputTokensRequest);
 
 /**
- * The body as a request; `unchecked` as in Contract. Throws a Fault: `missing_field`, `invalid_value` or
+ * The body as a request. `unchecked`: see Contract. Throws a Fault: `missing_field`, `invalid_value` or
  * `unsupported_feature`.
  */
 export function validateResponsesRequest(body: unknown, unchecked: UncheckedItems | null = null): ResponsesRequest {
@@ -44,7 +51,7 @@ export function validateCompactRequest(body: unknown): ResponsesRequest {
   return obeying<ResponsesRequest>({ model, input, store: false, ...more }, conversationRules);
 }
 
-/** The body of a count. It is checked less than a request for an answer, and counted as far as it is understood. */
+/** The body of a request to count tokens. Fewer rules are checked than for an answer, and other fields are ignored. */
 export function validateInputTokens(body: unknown): ResponsesRequest {
   const typed = shaped(body, count);
   const { model, instructions, previous_response_id, tools, text, reasoning } = typed;
@@ -52,7 +59,7 @@ export function validateInputTokens(body: unknown): ResponsesRequest {
   return obeying<ResponsesRequest>({ model, input: inputItems(typed), ...more }, conversationRules);
 }
 
-/** The body in the shape of `by`. Throws the fault of the first field that has another. */
+/** The body, if it satisfies the contract. Throws the fault of the first violation. */
 function shaped<Value>(body: unknown, by: Contract<Value>, unchecked: UncheckedItems | null = null): Value {
   const typed = withTypes(body);
   if (by.satisfied(typed, [], unchecked)) return typed;
@@ -61,7 +68,7 @@ function shaped<Value>(body: unknown, by: Contract<Value>, unchecked: UncheckedI
 
 type Input = Pick<Partial<ResponsesRequest>, "previous_response_id"> & { input?: ResponsesRequest["input"] | null };
 
-/** The input items of the body itself. Throws a Fault if it has neither an input nor a previous response. */
+/** The input items in the body. Throws a Fault if it has neither an input nor a previous response. */
 function inputItems({ input, previous_response_id: previous }: Input): InputItem[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (input) return input;
@@ -91,7 +98,10 @@ function impliedType(item: unknown): "message" | "item_reference" | null {
   return typeof item.id === "string" && item.content === undefined ? "item_reference" : null;
 }
 
-/** A file or image by id or URL lacks its data, too. The refusal names the id or URL and not the missing data. */
+/**
+ * The violation of a file or image that is named by id or URL: the message is about the id or URL, and not about the
+ * missing data.
+ */
 function withoutSource(body: unknown, by: Contract<unknown>): Violation | null {
   const found = by.violation(body);
   const path = /^(input\[(\d+)\]\.(content|output)\[(\d+)\])\.(image_url|file_data)$/.exec(found.param);
@@ -111,7 +121,10 @@ function itemsOf({ input }: ResponsesRequest): InputItem[] {
   return typeof input === "string" ? [] : input;
 }
 
-/** Outputs may answer calls in stored items. If there are references, outputs are checked when those are resolved. */
+/**
+ * The violation of the conversation's rules. If there are references, outputs are checked after those are resolved,
+ * because they may answer calls in stored items.
+ */
 function conversation(body: ResponsesRequest): Violation | null {
   const items = itemsOf(body);
   const pathOf = (at: number) => `input[${at}]`;
@@ -137,7 +150,7 @@ function callableTools(body: ResponsesRequest): Violation | null {
   const at = (body.tools ?? []).findIndex(isHosted);
   const hosted = body.tools?.[at];
   if (!hosted || !isHosted(hosted) || bookOf(body).book.tools.length > 0) return null;
-  return notSupported(`tools[${at}].type`, named(hostedTools[hosted.type], hosted.type));
+  return notSupported(`tools[${at}].type`, featureNamed(hostedTools[hosted.type], hosted.type));
 }
 
 function choosableTool(body: ResponsesRequest): Violation | null {

@@ -14,12 +14,12 @@ export const text = Type.String();
 export const nonEmpty = Type.String({ minLength: 1 });
 export const flag = Type.Boolean();
 
-/** A field that may be left out. A null means the same. */
+/** The schema of a field that may be absent or null, which mean the same. */
 export function optional<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
-/** A field of the protocol that this service does not support. It accepts only null, which means the same as absent. */
+/** The schema of a field that this service does not support. Only null is valid, which means the same as absent. */
 export function unsupported(name: string) {
   return Type.Optional(Type.Null({ description: `Not supported: ${name}.`, "x-unsupported": { "*": name } }));
 }
@@ -28,7 +28,7 @@ export function oneOf<Values extends string[]>(values: readonly [...Values], opt
   return Type.Enum(values, { type: "string", ...options });
 }
 
-/** The features that are refused, as `x-unsupported` names them: by the values of `type` that ask for each. */
+/** The `x-unsupported` of features: for each, the values of `type` that ask for it. */
 export function refusedKinds(features: Readonly<Record<string, readonly string[]>>): Record<string, string> {
   const pairs = Object.entries(features).flatMap(([feature, kinds]) => kinds.map((kind) => [kind, feature]));
   return Object.fromEntries(pairs);
@@ -40,22 +40,22 @@ export const properties_max = 4_096;
 /** The most messages of a conversation, or items of an input. */
 export const turns_max = 100_000;
 
-/** A list in a request. */
+/** The schema of a list in a request, of at most `items_max` items unless `options` says otherwise. */
 export function list<Item extends TSchema>(item: Item, options: Record<string, unknown> = {}): TArray<Item> {
   return Type.Array(item, { maxItems: items_max, ...options });
 }
 
-/** An object in a request that may have any keys. `properties` are the ones that matter. */
+/** The schema of an object in a request that may have any keys. `properties` are those that have an effect. */
 export function anyObject(options: Record<string, unknown> = {}, properties: TProperties = {}) {
   return openObject({ maxProperties: properties_max, ...options }, properties);
 }
 
-/** An object that may have any keys. `properties` are the ones that matter. */
+/** The schema of an object that may have any keys. `properties` are those that have an effect. */
 export function openObject(options: Record<string, unknown> = {}, properties: TProperties = {}) {
   return Type.Unsafe<Record<string, unknown>>(Type.Object(properties, { additionalProperties: true, ...options }));
 }
 
-/** An object of a union whose members are distinguished by `type`. */
+/** The schema of one member of a union of objects that are distinguished by `type`. */
 export function tagged<const Kind extends string, Keys extends TProperties>(
   type: Kind,
   keys: Keys,
@@ -64,12 +64,12 @@ export function tagged<const Kind extends string, Keys extends TProperties>(
   return Type.Object({ type: Type.Literal(type), ...keys }, options);
 }
 
-/** A value that may be null. */
+/** The schema of a value that may be null. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, Type.TNull]> {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** An instant as answers write it. */
+/** The schema of an instant in answers. */
 export const instant = (description: string) =>
   Type.String({
     format: "date-time",
@@ -84,7 +84,7 @@ export const imageUrl = Type.String({
 
 export const unixSeconds = Type.Integer({ minimum: 0, description: "Unix timestamp, seconds." });
 
-/** A whole number that is not negative. */
+/** The schema of a whole number that is not negative. */
 export function count() {
   return Type.Integer({ minimum: 0 });
 }
@@ -97,7 +97,7 @@ export const Money = Type.Object(
   { $id: "Money", description: "An amount of the service's currency." },
 );
 
-/** The published document adds an enumeration of the models in the catalog. */
+/** A model's id. The published document adds an enumeration of the catalog's models. */
 export const ModelId = Type.String({
   $id: "ModelId",
   minLength: 1,
@@ -106,7 +106,7 @@ export const ModelId = Type.String({
 });
 export type ModelId = Type.Static<typeof ModelId>;
 
-/** The name of a tool as engines take it, within the absolute bounds (`bounds: engine` of a model). */
+/** The name of a tool as engines accept it, within the absolute bounds (for models with `bounds: engine`). */
 export const engineName = Type.String({
   pattern: `^[\\x21-\\x7e]{1,${absoluteBounds.name_characters_max}}$`,
   "x-must-be": `1 to ${absoluteBounds.name_characters_max} printable ASCII characters without a blank`,

@@ -1,6 +1,6 @@
 /** Addresses of this machine and of its link, to which a name must not resolve. Pure. */
 
-/** Reports whether an IPv4 or IPv6 address is loopback, link-local or unspecified. */
+/** Whether an IPv4 or IPv6 address is loopback, link-local or unspecified. */
 export function isOwnAddress(address: string): boolean {
   const bytes = address.includes(":") ? bytesOf6(address) : bytesOf4(address);
   if (!bytes) return true;
@@ -11,7 +11,7 @@ export function isOwnAddress(address: string): boolean {
   return isLinkLocal || (bytes.slice(0, 15).every((byte) => byte === 0) && bytes[15]! <= 1);
 }
 
-/** Reports whether the name itself stands for this machine. */
+/** Whether the name itself stands for this machine, such as `localhost`. */
 export function isOwnName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost");
 }

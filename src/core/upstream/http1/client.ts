@@ -6,43 +6,43 @@
 import type { Signal } from "../../time/cancellation.ts";
 import { repeating } from "../../time/repeating.ts";
 import { turns } from "../../time/turns.ts";
-import type { Connection, Owner, RequestBody } from "./connection.ts";
+import type { EngineConnection, Owner, RequestBody } from "./connection.ts";
 import { dial, type Origin, type TlsSettings } from "./dial.ts";
 import type { Reply } from "./exchange.ts";
 import { IdleConnections } from "./idle.ts";
 import { ReadPauses } from "./read-pauses.ts";
 import { socketCalls } from "./socket-calls.ts";
 
-/** The requests that a connection may carry after its first one: those of the same organization, all, or none. */
+/** Whose requests may follow the first one on a connection: those of the same organization, of all, or of nobody. */
 export const reuses = ["organization", "any", "none"] as const;
 export type Reuse = (typeof reuses)[number];
 
 /** The destination of requests, and the settings that apply to all of them. */
 export interface Where {
-  /** Absolute, http or https. */
+  /** An absolute URL, http or https. */
   url: string;
-  /** The address of the URL's host, if it is resolved already. Null: the name has no address. */
+  /** The address of the URL's host, if it was resolved before. Null: the name has no address. */
   address?: string | null | undefined;
   headers: Readonly<Record<string, string>>;
   /** The TLS settings; null: the system's authorities and no client certificate. */
   tls: TlsSettings | null;
-  /** `any` by default. */
+  /** How connections are reused; `any` by default. */
   reuse?: Reuse;
-  /** The operator's name of the engine, by which a stray answer is reported. */
+  /** The operator's name of the engine, which is reported with a stray answer. */
   upstream?: string;
 }
 
-/** The time that the request may take. */
+/** The time and the signal that bound a request. */
 interface Patience {
   connect_ms: number;
   signal: Signal;
 }
 
 export interface Post extends Patience {
-  /** The headers of this request, beside those that every request gets. */
+  /** The headers of this request, added to those that every request gets. */
   headers: Readonly<Record<string, string>>;
   body: RequestBody;
-  /** The id of the organization whose request it is; null or absent if it is nobody's. */
+  /** The id of the organization whose request it is; null or absent: it is nobody's. */
   organization?: string | null;
   /** Whether the request gets a new connection. */
   isFresh: boolean;
@@ -62,13 +62,13 @@ export interface Endpoint {
 }
 
 export interface Client {
-  /** The endpoint of an owner with this path. `where` is called the first time. */
+  /** The endpoint of an owner and a path. It is made once: `where` is called the first time only. */
   at(whose: object, where: () => Where, path?: string): Endpoint;
-  /** Sends on a new connection, to find out whether one can be made. Throws as `post` does. */
+  /** Sends a GET on a new connection, which shows that connections can be made. Throws as `post` does. */
   get(get: Get): Promise<Reply>;
-  /** Connections that lie idle. */
+  /** The number of idle connections. */
   idle(): number;
-  /** Origins that are kept in memory. */
+  /** The number of origins that are kept in memory. */
   origins(): number;
   close(): void;
 }
@@ -77,24 +77,24 @@ export interface Client {
  * An idle connection is closed before most engines would close it, because a request that meets the closing is lost.
  */
 const idle_ms_default = 30_000;
-/** The idle connections of one engine, those of all organizations together. The oldest is closed for one more. */
+/** The most idle connections to one engine, over all organizations. Beyond it, the oldest is closed. */
 const idle_max_default = 4096;
 
 /** How long the connections of an engine that has sent a stray answer are not reused. */
 const distrust_ms_default = 3_600_000;
 
-/** The interval at which idle connections are looked for. */
+/** How often idle connections that are too old are looked for. */
 const sweep_ms = 1000;
 
 const noPauses = { shortest_ms: 0, longest_ms: 0 };
 
-/** An engine sent more than the answer to a request. */
+/** A stray answer: an engine sent more than the answer to a request. */
 export interface Stray {
   /** The operator's name of the engine. */
   upstream: string;
-  /** Its address, if it is one of several. */
+  /** The engine's address, if the upstream has several. */
   replica: string | null;
-  /** Whether its connections were reused until now. */
+  /** Whether this is the engine's first stray answer, so that its connections were reused until now. */
   isFirst: boolean;
 }
 
@@ -106,17 +106,17 @@ export interface ClientSettings {
   strayed?(stray: Stray): void;
 }
 
-/** The idle connections to one origin that may be shared. */
+/** The idle connections to one origin, and what they have in common. */
 interface Pool {
   key: string;
   origin: Origin;
   reuse: Reuse;
   upstream: string;
   idle: IdleConnections;
-  /** When a connection became idle last, or else when the pool was made. */
+  /** When a connection last became idle, or the pool was made. */
   used_ms: number;
   isKnown: boolean;
-  /** The connections, each on a line of its own. */
+  /** The owner of the pool's connections. */
   line: Owner;
 }
 
@@ -128,7 +128,7 @@ export function client({
   strayed,
 }: ClientSettings = {}): Client {
   const pools = new Map<string, Pool>();
-  /** The engines whose connections are not reused, and until when, on the clock of `performance`. */
+  /** The engines whose connections are not reused, with the end of that time on the clock of `performance`. */
   const distrusted = new Map<string, number>();
   const endpoints = new WeakMap<object, Map<string, Endpoint>>();
   const calls = socketCalls();
@@ -145,7 +145,10 @@ export function client({
     for (const [engine, until_ms] of distrusted) if (until_ms <= now) distrusted.delete(engine);
   }
 
-  /** The engine may do it again, and nothing tells a stray answer from one to the next request. */
+  /**
+   * Stops the reuse of an engine's connections: it may send a stray answer again, which cannot be told from the answer
+   * to the next request.
+   */
   function distrust({ origin, upstream }: Pool): void {
     const engine = engineAt(origin);
     const isFirst = !distrusted.has(engine);
@@ -158,14 +161,17 @@ export function client({
     return distrusted.size > 0 && distrusted.has(engineAt(origin));
   }
 
-  /** The callers that share connections with this organization; null: the connection carries no other request. */
+  /**
+   * The key of the callers that share connections with this organization; null: the connection carries no other
+   * request.
+   */
   function sharerOf(pool: Pool, organization: string | null): string | null {
     if (pool.reuse === "none" || isDistrusted(pool)) return null;
     return pool.reuse === "any" ? anybody : organization;
   }
 
   /**
-   * Names change their addresses day after day, so a pool that nobody uses is dropped. It is made again when it is
+   * Drops a pool that nobody uses, because host names change their addresses day after day. It is made again when it is
    * needed.
    */
   function forgetPool(pool: Pool): void {
@@ -173,7 +179,7 @@ export function client({
     pool.isKnown = false;
   }
 
-  /** Returns the pool in use. An earlier one may have been dropped while one of its connections was busy. */
+  /** The current pool of the origin. An earlier one may have been dropped while one of its connections was busy. */
   function inForce(pool: Pool): Pool {
     if (pool.isKnown) return pool;
     const known = pools.get(pool.key) ?? pool;
@@ -216,7 +222,7 @@ export function client({
   function endpointAt(where: Where): Endpoint {
     const url = new URL(where.url);
     const origin = originOf({ ...where, url });
-    // Joined here, each is one string; a concatenation would be flattened again for each request.
+    // Joined here once, so that it is a flat string: a concatenation would be flattened again for each request.
     const opening = ["POST ", openingOf(url), linesOf(where.headers)].join("");
     const openingOfLast = `${opening}connection: close\r\n`;
     let pool = poolOf(origin, where);
@@ -236,10 +242,10 @@ export function client({
     };
   }
 
-  function put(of: Pool, connection: Connection): void {
+  function put(of: Pool, connection: EngineConnection): void {
     const pool = inForce(of);
     const { sharer } = connection;
-    // A second before the engine closes it.
+    // The time until the connection is closed here, a second before the engine would.
     const kept_ms = Math.min(idle_ms, (connection.kept_ms ?? Number.POSITIVE_INFINITY) - 1000);
     if (isClosed || kept_ms <= 0 || sharer === null || isDistrusted(pool)) {
       connection.close();
@@ -280,15 +286,15 @@ export function client({
   };
 }
 
-/** The name for all callers, who share connections. */
+/** The key of all callers, if all share connections. */
 const anybody = "";
 
-/** One engine listens there, by whichever authorities it is trusted. */
+/** The engine's identity in `distrusted`: whichever authorities are trusted, it is the same engine. */
 function engineAt({ host, port, address }: Origin): string {
   return `${host} ${port} ${address ?? ""}`;
 }
 
-/** Connections are shared only by endpoints with the same authorities and client certificate. */
+/** The key of TLS settings: only endpoints with the same authorities and client certificate share connections. */
 function trustOf({ ca, certificate }: TlsSettings): string {
   return String(Bun.hash(JSON.stringify([ca, certificate])));
 }

@@ -9,12 +9,12 @@ import type { ResponseHead } from "./head.ts";
 import type { Pause, PausedLine, ReadPauses } from "./read-pauses.ts";
 import type { SocketCalls } from "./socket-calls.ts";
 
-/** The reason why an exchange has no answer, or only a part of one. */
+/** Thrown if an exchange has no answer, or only a part of one. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
   /**
-   * Whether the connection had served before and closed before the first byte of this answer. The engine may not have
-   * read the request.
+   * Whether the connection had been used before and closed before the first byte of this answer. The engine may not
+   * have read the request.
    */
   readonly isStale: boolean;
 
@@ -24,14 +24,14 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** The whole body, or its pieces, which are consumed. */
+/** The body: a text, or pieces, which are consumed. */
 export type RequestBody = string | Uint8Array[];
 
-/** The owner of the connections. */
+/** The owner of connections, which is told when one may be reused. */
 export interface Owner {
   /** Called when the connection may serve again. */
-  freed(connection: Connection): void;
-  closed(connection: Connection): void;
+  freed(connection: EngineConnection): void;
+  closed(connection: EngineConnection): void;
   /** Called when the engine has sent more than the answer to a request. None of its connections may serve again. */
   strayed(): void;
   turns: Turns;
@@ -39,29 +39,29 @@ export interface Owner {
   calls: SocketCalls;
 }
 
-/** The turns of the event loop in which a resumed socket is read. */
+/** The turns of the event loop that it takes to read a resumed socket. */
 const readOut_turns = 2;
 
-export class Connection implements Line, PausedLine {
+export class EngineConnection implements Line, PausedLine {
   readonly #socket: Socket<object>;
   readonly #owner: Owner;
   #exchange: Exchange | null = null;
   #listening: Listening | null = null;
-  /** Bytes that wait for the socket to drain. */
+  /** Bytes that the socket has not accepted yet. */
   #unsent: Uint8Array[] = [];
   #served = 0;
   #isClosed = false;
-  /** The exchange holds the engine back. */
+  /** Whether the exchange holds the engine back. */
   #isHeld = false;
   /** The pause after the last read. It lasts until the reader has taken what was read. */
   #pause: Pause | null = null;
-  /** The time of the pause is over, but the reader has not had its turn. */
+  /** Whether the pause should have ended, but the reader has not had its turn. */
   #isOverdue = false;
-  /** How long the engine says that it keeps the connection open, in milliseconds; null if it doesn't say. */
+  /** How long the engine promises to keep the connection open, in milliseconds; null if it does not say. */
   kept_ms: number | null = null;
-  /** The instant at which an idle connection is closed, on the clock of `performance`. */
+  /** When the connection is closed if it stays idle, on the clock of `performance`. */
   idleUntil_ms = 0;
-  /** The callers whose requests it may carry after its first one; null: it carries no other request. */
+  /** The key of the callers whose requests the connection may carry after its first one; null: it carries no other. */
   sharer: string | null = null;
 
   constructor(socket: Socket<object>, owner: Owner) {
@@ -70,7 +70,9 @@ export class Connection implements Line, PausedLine {
     socket.data = this;
   }
 
-  /** Whether a request may be sent on it. What the engine has sent before would be read as the answer. */
+  /**
+   * Whether a request may be sent on it. False if the engine has sent bytes before, which would be read as the answer.
+   */
   get isUsable(): boolean {
     return !this.#isClosed && this.#exchange === null && !this.#owner.calls.hasUnread(this.#socket);
   }
@@ -93,7 +95,7 @@ export class Connection implements Line, PausedLine {
     this.#end(new Error("the connection is not needed any more"));
   }
 
-  // The calls of the exchange.
+  // Methods that the exchange calls.
 
   get pause_ms(): number {
     return this.#owner.pauses.window_ms;
@@ -130,7 +132,7 @@ export class Connection implements Line, PausedLine {
     this.#leave();
     if (this.#pause) this.#endPause();
     this.#served += 1;
-    // An engine that answers before it has read the request would read the rest of it as the next request.
+    // An engine that answers before it has read the whole request would read the rest of it as the next request.
     if (!keepsOpen || this.#unsent.length > 0 || this.#isClosed) {
       this.#end(null);
       return;
@@ -139,7 +141,7 @@ export class Connection implements Line, PausedLine {
     this.#owner.freed(this);
   }
 
-  // The events of the socket.
+  // Events of the socket.
 
   received(bytes: Uint8Array): void {
     if (!this.#exchange) {
@@ -156,7 +158,7 @@ export class Connection implements Line, PausedLine {
 
   pauseOver(pause: Pause): void {
     if (pause !== this.#pause) return;
-    // The process is behind: what it would read now could only wait, and it costs less to read more of it later.
+    // The process is behind: bytes that are read now could only wait, and reading more of them later costs less.
     if (this.#exchange?.isDue) this.#isOverdue = true;
     else this.#endPause();
   }
@@ -173,7 +175,7 @@ export class Connection implements Line, PausedLine {
     }
   }
 
-  /** The engine has closed its side in order. */
+  /** The engine has closed its side without an error. */
   ended(): void {
     try {
       this.#exchange?.closed();
@@ -192,14 +194,17 @@ export class Connection implements Line, PausedLine {
     this.#end(new ConnectionLost(cause, this.#served > 0 && this.#exchange?.isBegun === false));
   }
 
-  /** Bytes arrived while no request was outstanding. Whatever they are, they would be taken for the next answer. */
+  /**
+   * Handles bytes that arrive while no request is outstanding: they would be taken for the next answer, so the
+   * connection ends.
+   */
   #receivedUnasked(bytes: Uint8Array): void {
     if (this.#isClosed) return;
     this.#end(null);
     if (!saysThatItCloses(bytes)) this.#owner.strayed();
   }
 
-  /** Writes head and body at once, because nearly every request is small. */
+  /** Writes head and body in one call, because nearly every request is small. */
   #write(request: string): void {
     const sent = this.#socket.write(request);
     if (sent < 0) this.#deaf();
@@ -212,7 +217,7 @@ export class Connection implements Line, PausedLine {
   }
 
   #pauseAfterRead(): void {
-    // A TLS socket reports several records of one read.
+    // `??=` because a TLS socket reports several records of one read.
     this.#pause ??= this.#owner.pauses.begin(this);
     if (this.#pause) this.#socket.pause();
   }
@@ -224,8 +229,8 @@ export class Connection implements Line, PausedLine {
   }
 
   /**
-   * Nobody waits for the rest. What the system has received of a stream was sent before that, so it is read first: it
-   * received that during a pause, or while this process was late.
+   * Ends the exchange for this reason. Bytes of a stream that the system has received by now, during a pause or while
+   * this process was late, are read first, because they were sent before.
    */
   #stop(reason: unknown): void {
     const exchange = this.#exchange;
@@ -240,11 +245,11 @@ export class Connection implements Line, PausedLine {
 
   async #endAfterReading(exchange: Exchange, reason: unknown): Promise<void> {
     for (let turn = 0; turn < readOut_turns; turn++) await yieldToEventLoop();
-    // It may have come to its end meanwhile, and the connection serves again.
+    // The answer may have ended meanwhile, so that the connection serves again.
     if (this.#exchange === exchange) this.#end(reason);
   }
 
-  /** Detaches the exchange: its end no longer concerns this connection. */
+  /** Detaches the exchange from the connection, and returns it. */
   #leave(): Exchange | null {
     const exchange = this.#exchange;
     this.#exchange = null;
@@ -264,10 +269,10 @@ export class Connection implements Line, PausedLine {
   }
 }
 
-/** Larger pieces are not copied behind the head. */
+/** Larger pieces are not copied to be sent with the head. */
 const copied_bytes_max = 16 * 1024;
 
-/** The pieces with the head before them. Each piece is a call of the system, so a small first one goes with the head. */
+/** The pieces with the head in front. Writing a piece is a system call, so a small first one is joined to the head. */
 function headed(head: string, pieces: Uint8Array[]): Uint8Array[] {
   const bytes = new TextEncoder().encode(head);
   const [first, ...others] = pieces;
@@ -278,7 +283,10 @@ function headed(head: string, pieces: Uint8Array[]): Uint8Array[] {
   return [both, ...others];
 }
 
-/** A server may say 408 before it closes an idle connection (RFC 9110, 15.5.9): that is no answer to anybody. */
+/**
+ * Whether the bytes are a 408, with which a server may close an idle connection (RFC 9110, 15.5.9): that is nobody's
+ * answer.
+ */
 function saysThatItCloses(bytes: Uint8Array): boolean {
   return /^HTTP\/1\.[01] 408 /.test(Buffer.prototype.toString.call(bytes, "latin1", 0, 13));
 }

@@ -5,12 +5,12 @@ import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { Signal } from "../../time/cancellation.ts";
 import { Countdown } from "../../time/deadline.ts";
 import { isOwnAddress, isOwnName } from "./address.ts";
-import { Connection, type Owner } from "./connection.ts";
+import { EngineConnection, type Owner } from "./connection.ts";
 
 export interface Origin {
   host: string;
   port: number;
-  /** The address of the host, if it is resolved already. Null: the name has no address. */
+  /** The address of the host, if it was resolved before. Null: the name has no address. */
   address?: string | null;
   /** Null if the connection has no TLS. */
   tls: TlsSettings | null;
@@ -22,7 +22,7 @@ export interface TlsSettings {
   certificate: { cert: string; key: string } | null;
 }
 
-/** The connection could not be made, so nothing was sent. */
+/** Thrown if the connection could not be made. Nothing was sent. */
 export class ConnectFailed extends Error {
   override readonly name = "ConnectFailed";
   readonly isTimeout: boolean;
@@ -35,14 +35,14 @@ export class ConnectFailed extends Error {
 
 export interface Dialing {
   origin: Origin;
-  /** The time for the name, TCP and TLS together. */
+  /** The time for name resolution, TCP and TLS together. */
   connect_ms: number;
   signal: Signal;
   line: Owner;
 }
 
-/** Throws ConnectFailed, or the signal's reason. */
-export async function dial({ origin, connect_ms, signal, line }: Dialing): Promise<Connection> {
+/** Opens a connection. Throws ConnectFailed, or the signal's reason. */
+export async function dial({ origin, connect_ms, signal, line }: Dialing): Promise<EngineConnection> {
   signal.throwIfAborted();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
@@ -54,7 +54,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   try {
     return await Promise.race([opening, over.promise]);
   } catch (cause) {
-    // If the connection is still made later, it is closed at once.
+    // If the connection is made after that, it is closed at once.
     isGivenUp = true;
     opening.then((late) => late.close()).catch(() => {});
     if (signal.aborted || cause instanceof ConnectFailed) throw cause;
@@ -65,7 +65,7 @@ export async function dial({ origin, connect_ms, signal, line }: Dialing): Promi
   }
 }
 
-async function opened(origin: Origin, line: Owner, isGivenUp: () => boolean): Promise<Connection> {
+async function opened(origin: Origin, line: Owner, isGivenUp: () => boolean): Promise<EngineConnection> {
   const failures: unknown[] = [];
   for (const address of await addressesAt(origin)) {
     if (isGivenUp()) break;
@@ -88,8 +88,8 @@ type Resolve = (host: string) => Promise<string[]>;
 const resolved: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /**
- * A name may not resolve to this machine unless it stands for it: otherwise the owner of the name would decide what is
- * called here.
+ * The addresses of a host. A name that does not stand for this machine must not resolve to it: otherwise the owner of
+ * the name would decide which local service is called.
  */
 export async function addressesOf(host: string, resolve: Resolve = resolved): Promise<string[]> {
   if (isIP(host)) return [host];
@@ -100,8 +100,8 @@ export async function addressesOf(host: string, resolve: Resolve = resolved): Pr
   return elsewhere;
 }
 
-function connected(address: string, origin: Origin, line: Owner): Promise<Connection> {
-  const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+function connected(address: string, origin: Origin, line: Owner): Promise<EngineConnection> {
+  const { promise, resolve, reject } = Promise.withResolvers<EngineConnection>();
   Bun.connect<Peer>({
     hostname: address,
     port: origin.port,
@@ -112,8 +112,8 @@ function connected(address: string, origin: Origin, line: Owner): Promise<Connec
   return promise;
 }
 
-/** The receiver of a socket's events: its connection, or before that the code that waits for one. */
-type Peer = Connection | Greeting;
+/** The receiver of a socket's events: its connection, or the code that still waits for one. */
+type Peer = EngineConnection | Greeting;
 
 /** All sockets share these handlers, and differ in their data. */
 const handlers: SocketHandler<Peer> = {
@@ -132,14 +132,19 @@ const handlers: SocketHandler<Peer> = {
   connectError: ({ data }, cause) => data.closed(cause),
 };
 
-/** A socket on its way to a connection. */
+/** A socket whose connection is being made. */
 class Greeting {
   readonly #origin: Origin;
   readonly #line: Owner;
-  readonly #ready: (connection: Connection) => void;
+  readonly #ready: (connection: EngineConnection) => void;
   readonly #failed: (cause: unknown) => void;
 
-  constructor(origin: Origin, line: Owner, ready: (connection: Connection) => void, failed: (cause: unknown) => void) {
+  constructor(
+    origin: Origin,
+    line: Owner,
+    ready: (connection: EngineConnection) => void,
+    failed: (cause: unknown) => void,
+  ) {
     this.#origin = origin;
     this.#line = line;
     this.#ready = ready;
@@ -148,14 +153,14 @@ class Greeting {
 
   opened(socket: Socket<Peer>): void {
     socket.setNoDelay(true);
-    if (!this.#origin.tls) this.#ready(new Connection(socket, this.#line));
+    if (!this.#origin.tls) this.#ready(new EngineConnection(socket, this.#line));
   }
 
-  /** Bun has compared the name, too. */
+  /** The TLS handshake is done. Bun has compared the name, too. */
   shaken(socket: Socket<Peer>, failure: unknown): void {
     if (!this.#origin.tls) return;
     if (failure === null) {
-      this.#ready(new Connection(socket, this.#line));
+      this.#ready(new EngineConnection(socket, this.#line));
       return;
     }
     this.#failed(failure);
@@ -166,7 +171,7 @@ class Greeting {
     this.#failed(cause ?? new Error("the connection closed before it was ready"));
   }
 
-  // No request is waiting yet.
+  // No request has been sent, so nothing waits for bytes.
   received(): void {}
   drained(): void {}
   ended(): void {}

@@ -1,6 +1,6 @@
 /**
- * One request and its answer on a connection. Bytes that arrive wait here until they are read, and meanwhile hold the
- * engine back.
+ * One request and its answer on a connection. Arriving bytes wait here until they are read, and hold the engine back if
+ * there are many.
  */
 import { release } from "../../body/release.ts";
 import { yieldToEventLoop } from "../../time/turns.ts";
@@ -11,20 +11,20 @@ import { ResponseParser, type ResponseSink } from "./parser.ts";
 export interface Line {
   pause(): void;
   resume(): void;
-  /** Runs work after all sockets of this poll were read: urgent work before the other. */
+  /** Runs work after all sockets of this poll were read: urgent work first. */
   soon(work: () => void, isUrgent: boolean): void;
-  /** The reader has had its turn: more may be read. */
+  /** Tells that the reader has had its turn, so that more may be read. */
   taken(): void;
   /** How long the socket may be paused after a read; 0 if it is not. */
   readonly pause_ms: number;
-  /** The answer has been received whole. */
+  /** Tells that the answer has been received whole. */
   over(head: ResponseHead): void;
   /**
-   * Bytes have been received behind the end of the answer. Returns whether the answer is certain to be this request's:
-   * no other request was sent before on this connection.
+   * Tells that bytes have arrived after the end of the answer. Returns whether the answer is certainly this request's:
+   * true if no other request was sent on the connection before.
    */
   exceeded(): boolean;
-  /** The reader has stopped. */
+  /** Tells that the reader has stopped. */
   drop(): void;
 }
 
@@ -32,19 +32,22 @@ export interface Reply {
   status: number;
   headers: HeaderFields;
   /**
-   * Returns the bytes that have arrived since the last read, or waits for the first of them; null at the end. Throws if
-   * the answer broke off. The bytes may be reused once the next read is called. `bytes_max` is for a reader that does not
-   * make events of them at once: 4 KiB, if it does not say.
+   * The bytes that have arrived since the last read, or the first that arrive; null at the end. Throws if the answer
+   * broke off. The memory of the bytes may be reused once the next read is called. `bytes_max`: more for a reader that
+   * does not make events of the bytes at once; 4 KiB by default.
    */
   read(bytes_max?: number): Promise<Uint8Array[] | null>;
   /**
-   * From now on, bytes are gathered for this many milliseconds before a read returns them: a reader that is in no hurry
+   * From now on, a read returns only after bytes were gathered for this many milliseconds, so that a reader in no hurry
    * is not woken for each token. The end, and bytes before a failure, are returned at once.
    */
   gather(ms: number): void;
-  /** The first part of the answer was read: what follows is not urgent, and may be delayed while the process is busy. */
+  /**
+   * Call it when the first part of the answer was read: the rest is less urgent, and may be delayed while the process
+   * is busy.
+   */
   flow(): void;
-  /** By how much what follows may be delayed; 0 at present, if the process is not busy. */
+  /** The current delay of the rest; 0 if the process is not busy. */
   readonly delay_ms: number;
   /** Closes the connection, for a reader that stops before the end. */
   drop(): void;
@@ -71,34 +74,34 @@ export class Exchange implements ResponseSink, Reply {
   readonly replied: Promise<Reply>;
   readonly #line: Line;
   readonly #parser = new ResponseParser(this);
-  /** Null once it is answered, because it would be kept for as long as the answer lasts. */
+  /** Null after the answer has come, because it would be kept for as long as the answer lasts. */
   #answer: PromiseWithResolvers<Reply> | null = Promise.withResolvers<Reply>();
   #head: ResponseHead | null = null;
   #unread: Uint8Array[] = [];
   #unread_bytes = 0;
-  /** The buffers of the last read, if one read could not return all of them. */
+  /** The buffers of the last read that it could not return whole. */
   #lent: Uint8Array[] = [];
   #isLarge = false;
   #isHeld = false;
   #reader: Waiting | null = null;
-  /** The most bytes of the read under way. */
+  /** The most bytes of the running read. */
   #read_bytes_max = read_bytes_max;
   #gather_ms = 0;
   #gathering: ReturnType<typeof setTimeout> | null = null;
-  /** The gathering time of the waiting bytes is over. */
+  /** Whether the gathering time of the waiting bytes is over. */
   #isGathered = false;
-  /** The waiting bytes have been gathered already, and some of them were read. */
+  /** Whether the waiting bytes are the rest of bytes that were gathered and partly read. */
   #isRest = false;
   #failure: { cause: unknown } | null = null;
   /** Whether the first byte of an answer has arrived. */
   isBegun = false;
-  /** Whether its first part was read. */
+  /** Whether the answer's first part was read. */
   isFlowing = false;
-  /** Whether bytes have arrived for which the reader has not had its turn. */
+  /** Whether bytes have arrived for which the reader has not had its turn yet. */
   isDue = false;
-  /** Whether what arrives is read together with the failure that follows. */
+  /** Whether further bytes are read together with the failure that follows. */
   #isLast = false;
-  /** Whether it may be the answer to another request, because more than one came. */
+  /** Whether the answer may belong to another request, because the engine sent more than one. */
   #isDoubtful = false;
 
   constructor(line: Line) {
@@ -118,7 +121,7 @@ export class Exchange implements ResponseSink, Reply {
     return this.#parser.isOver;
   }
 
-  /** Throws MalformedResponse. */
+  /** Takes bytes of the answer. Throws MalformedResponse. */
   received(bytes: Uint8Array): void {
     this.isBegun = true;
     if (bytes.length > read_bytes_max) this.#isLarge = true;
@@ -128,7 +131,7 @@ export class Exchange implements ResponseSink, Reply {
     if (this.#parser.isOver) this.#line.over(this.#head!);
   }
 
-  /** Throws MalformedResponse. */
+  /** Parses bytes. Throws MalformedResponse. */
   #parse(bytes: Uint8Array): void {
     try {
       this.#parser.push(bytes);
@@ -141,7 +144,7 @@ export class Exchange implements ResponseSink, Reply {
     }
   }
 
-  /** The engine has closed in order. Throws if its answer was not complete. */
+  /** The engine has closed without an error. Throws if its answer was not complete. */
   closed(): void {
     this.#parser.close();
     this.#wake();
@@ -150,12 +153,12 @@ export class Exchange implements ResponseSink, Reply {
   fail(cause: unknown): void {
     if (this.#failure || (this.#parser.isOver && !this.#isDoubtful)) return;
     this.#failure = { cause };
-    // The reader may have left before.
+    // The reader may have left before, and an unhandled rejection would end the process.
     this.replied.catch(() => {});
     if (this.#head) this.#answered();
     else this.#answer?.reject(cause);
     this.#endGathering();
-    // Gathered bytes are read before the failure.
+    // The gathered bytes are read before the failure.
     if (this.#unread.length > 0) this.#wake();
     else this.#reader?.reject(cause);
     this.#reader = null;
@@ -198,7 +201,7 @@ export class Exchange implements ResponseSink, Reply {
   }
 
   /**
-   * From now on bytes are read as they arrive, with all that wait, when the exchange fails: nobody may read again after
+   * From now on bytes are read as they arrive, and all that wait when the exchange fails: nobody may read again after
    * that.
    */
   last(): void {
@@ -217,7 +220,10 @@ export class Exchange implements ResponseSink, Reply {
     this.#unread_bytes = 0;
   }
 
-  /** A connection that goes on serving no longer belongs to the old answer. */
+  /**
+   * Holds the engine back, or lets it go on. Does nothing if that is so already: after the answer's end, the connection
+   * may serve another.
+   */
   #holdBack(isHeld: boolean): void {
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
@@ -225,7 +231,7 @@ export class Exchange implements ResponseSink, Reply {
     else this.#line.resume();
   }
 
-  /** Whether the bytes wait for more, from the first of them until the gathering time is over. */
+  /** Whether the waiting bytes are kept for more, until the gathering time is over. */
   #isGathering(): boolean {
     const isDue = this.#failure !== null || this.#parser.isOver || this.#unread_bytes > gathered_bytes_max;
     if (this.#isLast) return !isDue;
@@ -245,7 +251,7 @@ export class Exchange implements ResponseSink, Reply {
 
   #take(): Uint8Array[] {
     this.#endGathering();
-    // A reader that gathers collects the whole answer, and no caller waits for its parts.
+    // A reader that gathers takes everything: it collects the whole answer, and no caller waits for its parts.
     if (this.#unread_bytes > this.#read_bytes_max && this.#gather_ms === 0 && !this.#isLast) return this.#takeSome();
     const pieces = this.#unread;
     this.#holdBack(false);
@@ -256,7 +262,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** All pieces share one receive buffer. If it is small, it is left to the garbage collector. */
+  /** Releases the receive buffer that all pieces share. A small one is left to the garbage collector. */
   #giveBack(): void {
     if (this.#lent.length === 0) return;
     const kept = this.#unread[0]?.buffer;
@@ -264,7 +270,7 @@ export class Exchange implements ResponseSink, Reply {
     this.#lent = [];
   }
 
-  /** Returns a large receipt in parts, so that other requests run in between. */
+  /** Returns a part of many received bytes, so that other requests can run before the next part. */
   async #inTurn(): Promise<Uint8Array[]> {
     await yieldToEventLoop();
     return this.#take();
@@ -286,7 +292,7 @@ export class Exchange implements ResponseSink, Reply {
     return pieces;
   }
 
-  /** The end does not wait, nor does a failure, which is preceded by the gathered bytes. */
+  /** Wakes the reader: soon for bytes, and at once for the end or a failure. */
   #wakeSoon(): void {
     if (this.#parser.isOver) this.#wake();
     else if (this.#reader && !this.isDue) {

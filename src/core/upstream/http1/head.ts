@@ -4,14 +4,14 @@ export interface ResponseHead {
   status: number;
   headers: HeaderFields;
   framing: Framing;
-  /** Whether another request may follow on the connection. */
+  /** Whether another request may be sent on the connection after this response. */
   keepsOpen: boolean;
 }
 
 /** How the end of a body is recognised. */
 export type Framing = { by: "length"; bytes: number } | { by: "chunks" } | { by: "close" };
 
-/** The bytes are not an HTTP/1.1 response, or it is larger than the limits. */
+/** Thrown for bytes that are no HTTP/1.1 response, or one that is larger than the limits. */
 export class MalformedResponse extends Error {
   override readonly name = "MalformedResponse";
 }
@@ -21,7 +21,7 @@ const fieldLines = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n
 const wholeNumber = /^\d{1,15}$/;
 const lineEnd = "\r\n";
 
-/** The lines up to and with the empty one, each with its line end. Throws MalformedResponse. */
+/** The head in these lines, which end with the empty one, each with its line end. Throws MalformedResponse. */
 export function headOf(lines: string): ResponseHead {
   if (!statusLine.test(lines)) throw new MalformedResponse("the status line is not HTTP/1.1's");
   const status = Number(lines.slice(9, 12));
@@ -31,13 +31,16 @@ export function headOf(lines: string): ResponseHead {
   return { status, headers, framing, keepsOpen };
 }
 
-/** Smuggled requests are made of folded lines, spaces before a colon, and control characters. */
+/**
+ * The header fields. Folded lines, spaces before a colon and control characters are refused: requests are smuggled with
+ * them.
+ */
 export function fieldsOf(lines: string): HeaderFields {
   if (!fieldLines.test(lines)) throw new MalformedResponse("a header field is malformed");
   return new HeaderFields(lines);
 }
 
-/** The raw fields. Few of them are ever read. */
+/** The raw fields, parsed only when they are read: few ever are. */
 export class HeaderFields {
   readonly #lines: string;
 
@@ -45,7 +48,7 @@ export class HeaderFields {
     this.#lines = lines;
   }
 
-  /** `name` in lower case. Repeated fields are joined by a comma. */
+  /** The value of a field; `name` in lower case. Repeated fields are joined by a comma. */
   get(name: string): string | undefined {
     const lines = this.#lines;
     let value: string | undefined;
@@ -85,8 +88,8 @@ function isBlank(code: number): boolean {
 }
 
 /**
- * Two ways to know the end contradict each other: a peer that is wrong about it would read one answer as the next
- * one's.
+ * How the body ends. Throws if the headers name two ways that contradict each other: a peer that is wrong about the end
+ * would read one answer as the next one's.
  */
 function framingOf(status: number, headers: HeaderFields): Framing {
   const length = headers.get("content-length");

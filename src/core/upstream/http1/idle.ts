@@ -1,13 +1,13 @@
 /**
- * The idle connections to one engine: a stack for each caller that shares them, and the age of all of them, so that
- * however many callers there are, their number is bounded.
+ * The idle connections to one engine: a stack for each group of callers that shares them, and all of them by age, so
+ * that their number is bounded however many callers there are.
  */
-import type { Connection } from "./connection.ts";
+import type { EngineConnection } from "./connection.ts";
 
 export class IdleConnections {
-  readonly #stacks = new Map<string, Connection[]>();
-  /** All of them, the oldest first. Those that were found with unread bytes are in no stack. */
-  readonly #byAge = new Set<Connection>();
+  readonly #stacks = new Map<string, EngineConnection[]>();
+  /** All idle connections, the oldest first. Those that have unread bytes are in no stack. */
+  readonly #byAge = new Set<EngineConnection>();
   readonly #max: number;
 
   constructor(max: number) {
@@ -18,8 +18,8 @@ export class IdleConnections {
     return this.#byAge.size;
   }
 
-  /** `sharer`: the callers whose requests the connection may carry. */
-  add(sharer: string, connection: Connection): void {
+  /** Adds a connection. `sharer`: the key of the callers whose requests it may carry. */
+  add(sharer: string, connection: EngineConnection): void {
     const stack = this.#stacks.get(sharer);
     if (stack) stack.push(connection);
     else this.#stacks.set(sharer, [connection]);
@@ -32,9 +32,9 @@ export class IdleConnections {
 
   /**
    * Takes the connection that became idle last, so that the others grow old and are closed. One for which the system
-   * has received bytes is not taken, since they would be read as an answer: it is closed when they are read.
+   * has received bytes is skipped, because they would be read as an answer; it is closed when they are read.
    */
-  take(sharer: string): Connection | undefined {
+  take(sharer: string): EngineConnection | undefined {
     const stack = this.#stacks.get(sharer);
     if (!stack) return undefined;
     for (let last = stack.pop(); last; last = stack.pop()) {
@@ -46,7 +46,7 @@ export class IdleConnections {
     return undefined;
   }
 
-  remove(connection: Connection): void {
+  remove(connection: EngineConnection): void {
     if (!this.#byAge.delete(connection)) return;
     const { sharer } = connection;
     const stack = sharer === null ? undefined : this.#stacks.get(sharer);
@@ -56,7 +56,10 @@ export class IdleConnections {
     if (stack!.length === 0) this.#stacks.delete(sharer!);
   }
 
-  /** Closes those whose time is over at this instant, on the clock of `performance`; all of them without one. */
+  /**
+   * Closes the connections whose time is over at this instant, on the clock of `performance`; all of them without an
+   * argument.
+   */
   close(now_ms = Number.POSITIVE_INFINITY): void {
     for (const each of this.#byAge) {
       if (each.idleUntil_ms > now_ms) continue;

@@ -8,7 +8,7 @@ export interface ResponseSink {
   /** The final head. Interim ones (1xx) are skipped. */
   head(head: ResponseHead): void;
   body(bytes: Uint8Array): void;
-  /** The body has come to its end. */
+  /** Called at the end of the body. */
   end(): void;
 }
 
@@ -17,7 +17,7 @@ const head_bytes_max = 64 * 1024;
 const lines_max = 256;
 const interims_max = 8;
 const chunk_bytes_max = 2 ** 40;
-/** The longest extensions of a chunk. Their values are not used, but their grammar is checked. */
+/** The most bytes of a chunk's extensions. Their values are not used, but their grammar is checked. */
 const extension_bytes_max = 1024;
 const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+/.source;
 const quoted = /"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"/.source;
@@ -52,7 +52,7 @@ export class ResponseParser {
   /** The received part of a chunk's extensions. */
   #extensions = "";
   #interims = 0;
-  /** The bytes that remain of the body or the chunk. While a chunk's size is read, the size so far. */
+  /** The bytes that are left of the body or the chunk; while the size of a chunk is read, the size so far. */
   #left = 0;
   #digits = 0;
 
@@ -89,7 +89,7 @@ export class ResponseParser {
     }
   }
 
-  /** The peer has closed in order. Throws if the answer was not complete. */
+  /** The peer has closed without an error. Throws if the answer was not complete. */
   close(): void {
     if (this.#state === "close") this.#finish();
     else if (this.#state !== "over") throw new MalformedResponse("the connection closed in the middle of the answer");
@@ -100,7 +100,7 @@ export class ResponseParser {
     this.#sink.end();
   }
 
-  /** Lines up to the empty one. They are parsed together when all of them have arrived. */
+  /** Collects lines up to the empty one, and then parses them together. */
   #textual(bytes: Uint8Array, from: number): number {
     let at = from;
     let isWhole = false;
@@ -114,7 +114,7 @@ export class ResponseParser {
       at = to;
     }
     this.#last = bytes[at - 1]!;
-    // Another protocol shows in its first bytes, and may never end a line.
+    // Another protocol is recognised by its first bytes: it may never end a line.
     const isBeginning = this.#state === "head" && this.#text.length < opening.length;
     this.#text += latin1(bytes, from, at);
     if (isBeginning && !this.#text.startsWith(opening.slice(0, this.#text.length))) {
@@ -124,7 +124,7 @@ export class ResponseParser {
     return at;
   }
 
-  /** Returns whether it was the empty line. */
+  /** Ends a line. Returns whether it was the empty one. */
   #endsLine(before: number): boolean {
     if (before !== cr) throw new MalformedResponse("a line does not end in CR LF");
     const isEmpty = this.#line_bytes === 2;
@@ -140,7 +140,7 @@ export class ResponseParser {
     this.#lines = 0;
     this.#last = 0;
     if (this.#state === "head") this.#begin(headOf(text));
-    // A trailer is not used, but it still has to consist of header fields.
+    // The trailer is not used, but must consist of header fields.
     else {
       fieldsOf(text);
       this.#finish();
@@ -175,7 +175,7 @@ export class ResponseParser {
     return to;
   }
 
-  /** One byte between two chunks. */
+  /** Takes one byte of the framing between two chunks. */
   #frame(byte: number): void {
     switch (this.#state) {
       case "size":
@@ -241,8 +241,8 @@ function hexadecimal(byte: number): number {
 }
 
 /**
- * A part of a small buffer is copied: a view would make the whole a shared buffer, which costs more. All parts of one
- * buffer are of one kind, so that their memory can be given back.
+ * A part of the bytes. Of a small buffer, a copy: a view would make the whole a shared buffer, which costs more. All
+ * parts of one buffer are either copies or views, so that their memory can be released.
  */
 function partOf(bytes: Uint8Array, from: number, to: number): Uint8Array {
   if (bytes.length > copied_bytes_max) return bytes.subarray(from, to);

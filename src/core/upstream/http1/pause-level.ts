@@ -1,6 +1,6 @@
 /**
- * How long the sockets of engines are paused after a read. There are few levels, and they change slowly: what follows
- * the load in proportion changes the load that it follows, and goes up and down without end. Pure.
+ * Decides how long the sockets of engines are paused after a read. There are few levels, which change slowly: a pause
+ * that followed the load in proportion would change the load that it follows, and oscillate. Pure.
  */
 
 const levels_ms = [25, 50, 100];
@@ -11,10 +11,10 @@ export interface PauseBounds {
   longest_ms: number;
 }
 
-/** The share of a core above which, after this time, the next level is in force. */
+/** Above this share of a core, after this time, the next longer pause is used. */
 const high = 0.8;
 const up_ms = 500;
-/** The share of a core below which, after this time, the level before is in force. */
+/** Below this share of a core, after this time, the next shorter pause is used. */
 const low = 0.4;
 const down_ms = 3000;
 
@@ -33,7 +33,7 @@ export class PauseLevel {
     return this.#steps_ms[this.#at]!;
   }
 
-  /** For this long, the process wanted so much of a core. */
+  /** Records that the process wanted a core for `busy_ms` of the last `elapsed_ms`. */
   observed(elapsed_ms: number, busy_ms: number): void {
     const share = busy_ms / elapsed_ms;
     this.#high_ms = share > high ? this.#high_ms + elapsed_ms : 0;

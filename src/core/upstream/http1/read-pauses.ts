@@ -8,18 +8,18 @@ import { type Clock, idleClock } from "../../time/clock.ts";
 import { type PauseBounds, PauseLevel } from "./pause-level.ts";
 
 export interface PausedLine {
-  /** This pause is over. It may have been ended before by other means. */
+  /** The pause has ended. The line may have ended it before. */
   pauseOver(pause: Pause): void;
 }
 
-/** A pause, which all sockets share that were paused for it. */
+/** A pause that the sockets that were paused at about the same time share. */
 export interface Pause {
   readonly lines: PausedLine[];
 }
 
-/** The load is looked at this often. */
+/** How often the load is measured. */
 const look_ms = 250;
-/** A window has so many timers, none of which waits less than this. A shorter pause is not worth its system calls. */
+/** The number of timers at a time, and the shortest that is worth its system calls. */
 const timers = 8;
 const wait_ms_min = 5;
 
@@ -28,7 +28,7 @@ export class ReadPauses {
   readonly #clock: Clock;
   readonly #busy_ms: () => number;
   readonly #pauses = new Map<number, Pause>();
-  /** By how much the last timer was late. What a socket receives has waited as long already. */
+  /** How late the last timer was. Received bytes have waited that long already. */
   #late_ms = 0;
   #cancel: () => void = () => {};
 
@@ -39,12 +39,12 @@ export class ReadPauses {
     if (bounds.longest_ms > 0) this.#look();
   }
 
-  /** How long a socket is paused after a read; 0 if it is not. */
+  /** How long a socket is paused after a read; 0: it is not paused. */
   get window_ms(): number {
     return this.#level.window_ms;
   }
 
-  /** Returns the pause that a socket begins which has just been read; null if it goes on. */
+  /** The pause of a socket that has just been read; null if it goes on reading. */
   begin(line: PausedLine): Pause | null {
     const { window_ms } = this;
     const wait_ms = window_ms - this.#late_ms;
@@ -89,16 +89,16 @@ export class ReadPauses {
 }
 
 /**
- * How much of a core this main thread wants: the time that it ran and that it waited for a core to run on, in
- * milliseconds since some instant. The waiting counts, because a node that shares its core, or is throttled, is at its
- * limit before it has used a whole one.
+ * How much of a core this main thread has wanted: the milliseconds since some instant in which it ran or waited for a
+ * core. The waiting counts, because a node that shares its core, or is throttled, reaches its limit before it has used
+ * a whole core.
  */
 function busy_ms(): number {
   try {
     const [ran_ns = "", waited_ns = ""] = readFileSync("/proc/self/schedstat", "latin1").split(" ");
     return (Number(ran_ns) + Number(waited_ns)) / 1e6;
   } catch {
-    // Not Linux: all threads of the process, and only while they run.
+    // On other systems than Linux: all threads of the process, and only while they run.
     const { user, system } = process.cpuUsage();
     return (user + system) / 1000;
   }

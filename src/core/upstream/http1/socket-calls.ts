@@ -1,4 +1,4 @@
-/** A call of the system for what the runtime does not do with a socket, on Linux. */
+/** System calls on a socket that the runtime does not offer, on Linux. */
 import { dlopen, ptr } from "bun:ffi";
 
 /** The constants of Linux on the processors that the runtime supports. */
@@ -8,14 +8,14 @@ const MSG_DONTWAIT = 64;
 const library = { recv: { args: ["int", "ptr", "u64", "int"], returns: "int" } } as const;
 
 export interface SocketCalls {
-  /** Reports whether the system has received bytes, or the peer's end, that the runtime has not yet read. */
+  /** Whether the system has received bytes, or the peer's end, that the runtime has not read yet. */
   hasUnread(socket: object): boolean;
 }
 
-/** Tells nothing. */
+/** For systems without these calls: nothing is known. */
 const absent: SocketCalls = { hasUnread: () => false };
 
-/** It is absent on a system other than Linux, or one whose C library has another name. */
+/** The calls; `absent` on a system other than Linux, or one whose C library has another name. */
 export function socketCalls(): SocketCalls {
   if (process.platform !== "linux") return absent;
   try {
@@ -33,7 +33,7 @@ export function socketCalls(): SocketCalls {
   }
 }
 
-/** The runtime's types do not declare the descriptor of a socket. */
+/** The file descriptor of a socket, which the runtime's types do not declare. */
 function descriptorOf(socket: object): number {
   const { fd } = socket as { fd?: unknown };
   return typeof fd === "number" ? fd : -1;

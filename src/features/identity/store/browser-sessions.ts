@@ -1,7 +1,6 @@
 /**
- * Sessions of browsers, each of one person at one issuer. The cookie of a browser has a secret, and the store has its hash.
- * A session that has ended, by its age, by the issuer or by hand, is not found. Implemented by `postgres`; docs/identity.md,
- * Sessions.
+ * Sessions of browsers, each of one person at one issuer. The browser's cookie has a secret, of which the store has the
+ * hash. A session that was ended, or is too old, is not found. Implemented by `postgres`; docs/identity.md, Sessions.
  */
 
 /** `console`: for the console. `device`: for the page on which devices are approved. */
@@ -14,36 +13,39 @@ export interface BrowserSession {
   issuer: string;
   /** The session at the issuer (`sid`), if the issuer names it. */
   issuerSession: string | null;
-  /** The issuer's tokens, sealed. */
+  /** The issuer's tokens, encrypted. */
   tokens: Uint8Array | null;
-  /** The hash of a code for which the page gets its secret once; null or absent: it gets none. */
+  /** The hash of the code with which the page gets its secret once; null or absent: it gets none. */
   codeHash?: Uint8Array | null;
 }
 
 export interface KnownSession extends BrowserSession {
   createdAt: Date;
   usedAt: Date;
-  /** When the issuer last confirmed it. */
+  /** When the issuer last confirmed the person. */
   confirmedAt: Date;
-  /** The hash of the secret that the pages of the console send besides the cookie. */
+  /** The hash of the secret that the pages of the console send in addition to the cookie. */
   secretHash: Uint8Array | null;
-  /** The store's clock at the reading. */
+  /** The store's clock at the look-up. */
   readAt: Date;
 }
 
-/** How long a session lasts: without use, and in all. */
+/** The longest time of a session without use, and in all. */
 export interface SessionLife {
   idle_ms: number;
   whole_ms: number;
 }
 
-/** The sessions that end: those of one session at the issuer, or all of a person. */
+/** Which sessions end: those of one session at the issuer, or all of a person. */
 export type EndedAtIssuer = { issuer: string; issuerSession: string } | { personId: string };
 
 export interface BrowserSessions {
-  /** False: the person was suspended or forgotten meanwhile, and there is no session. */
+  /** Creates a session. False: the person was suspended or forgotten meanwhile, and there is no session. */
   begin(session: BrowserSession): Promise<boolean>;
-  /** Counts as a use. A session is not found if its person is suspended, or if it began before the person's `notBefore`. */
+  /**
+   * Finds a session, and records that it was used. It is not found if its person is suspended, or if it began before
+   * the person's `notBefore`.
+   */
   find(hash: Uint8Array, kind: SessionKind, life: SessionLife): Promise<KnownSession | null>;
   /**
    * Exchanges the code of a session for the secret of its page, once, and within `young_ms` of its beginning. False: there is
@@ -56,15 +58,15 @@ export interface BrowserSessions {
     young_ms: number;
   }): Promise<boolean>;
   /**
-   * Gives one caller the right to call the issuer, for this long. False: another caller has it, or the session was confirmed
-   * since it was read.
+   * Gives one caller the right to ask the issuer, for this long. False: another caller has it, or the session was
+   * confirmed since it was read.
    */
   claim(hash: Uint8Array, confirmedAt: Date, claim_ms: number): Promise<boolean>;
-  /** Records that the issuer has confirmed the session. `tokens` undefined: they stay. */
+  /** Records that the issuer has confirmed the person. `tokens` undefined: the kept ones stay. */
   confirmed(hash: Uint8Array, tokens?: Uint8Array | null): Promise<void>;
-  /** Returns the session that has ended; null if there was none. */
+  /** Ends a session, and returns it; null if there was none. */
   end(hash: Uint8Array): Promise<BrowserSession | null>;
   endAtIssuer(ended: EndedAtIssuer): Promise<number>;
-  /** Deletes some sessions that have ended by their age. Returns how many. */
+  /** Deletes a number of sessions that are too old. Returns how many. */
   forget(life: SessionLife): Promise<number>;
 }

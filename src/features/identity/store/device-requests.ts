@@ -1,13 +1,13 @@
-/** Devices that wait until somebody approves them (RFC 8628). Implemented by `postgres`; docs/identity.md, Devices. */
+/** Requests of devices that wait for approval (RFC 8628). Implemented by `postgres`; docs/identity.md, Devices. */
 
 export interface NewDeviceRequest {
   deviceHash: Uint8Array;
   userHash: Uint8Array;
-  /** The name that the program gives itself, and the address that the request came from. */
+  /** The name by which the program calls itself, and the address of the request. */
   agent: string;
   address: string;
   lasts_ms: number;
-  /** How long the device has to wait between two polls. */
+  /** The least time between two polls of the device. */
   interval_s: number;
 }
 
@@ -16,7 +16,7 @@ export interface DeviceRequestLimits {
   all_max: number;
 }
 
-/** A request that waits, as the page of approval shows it. */
+/** A request that waits, as the approval page shows it. */
 export interface PendingDevice {
   agent: string;
   address: string;
@@ -27,12 +27,12 @@ export interface DeviceApproval {
   personId: string;
   organizationId: string;
   issuerSession: string | null;
-  /** The issuer's tokens, sealed. */
+  /** The issuer's tokens, encrypted. */
   tokens: Uint8Array | null;
 }
 
 export type DeviceAnswer =
-  /** `interval_s`: how long the device has to wait between polls from now on. */
+  /** `interval_s`: the least time between polls from now on. */
   | { is: "pending" }
   | { is: "too_soon"; interval_s: number }
   | { is: "denied" }
@@ -40,13 +40,13 @@ export type DeviceAnswer =
   | ({ is: "approved" } & DeviceApproval & Pick<PendingDevice, "agent" | "address">);
 
 export interface DeviceRequests {
-  /** "full": too many requests wait, of this address or in all. */
+  /** Stores a request. "full": too many requests wait, from this address or in all. */
   add(request: NewDeviceRequest, limits: DeviceRequestLimits): Promise<"added" | "full">;
   find(userHash: Uint8Array): Promise<PendingDevice | null>;
-  /** False: no such request waits. A decision is final. */
+  /** Approves a request. False: none waits under this code. A decision is final. */
   approve(userHash: Uint8Array, approval: DeviceApproval): Promise<boolean>;
   deny(userHash: Uint8Array): Promise<boolean>;
-  /** The device polls. An approval or a denial is answered once; then the request is unknown. */
+  /** Answers a poll of the device. An approval or a denial is returned once; then the request is unknown. */
   poll(deviceHash: Uint8Array): Promise<DeviceAnswer>;
   forget(): Promise<number>;
 }

@@ -1,7 +1,7 @@
 /**
- * OPERATORS: who may administer over HTTP. An operator has a role and a token. A token is like a key with a form of its
- * own, and no more of it is stored. Implemented by `postgres`. An operator has one schema: the store returns it, and verbs
- * answer it.
+ * OPERATORS: who may administer over HTTP. An operator has a role and a token. A token is a secret like a key, with a
+ * form of its own, and only its hash is stored. Implemented by `postgres`. There is one schema of an operator, for the
+ * store and for the answers of verbs.
  */
 import Type from "typebox";
 import { credentialFields, id, type Secret } from "../../../core/operations/fields.ts";
@@ -30,11 +30,11 @@ export type Operator = Value<typeof Operator>;
 export interface FoundOperator {
   operator: Operator;
   secret: Pick<Secret, "expiresAt" | "revokedAt">;
-  /** The store's clock at the look-up. It decides about expiry. */
+  /** The store's clock at the look-up, which decides about expiry. */
   readAt: Date;
 }
 
 export interface Operators {
-  /** Finds an operator by the hash of a token, and records `address` as where the token was last used. */
+  /** Finds an operator by the hash of a token, and records `address` as the one from which the token was last used. */
   operatorOf(tokenHash: Uint8Array, address: string | null): Promise<FoundOperator | null>;
 }

@@ -1,12 +1,12 @@
 /**
- * PEOPLE: those who sign in through an issuer, and their rights. A person is one subject of one issuer; a membership is a
- * role in an organization, or for the service. Rules give memberships anew each time the issuer confirms the person;
- * those given by hand stay. Implemented by `postgres`; docs/identity.md describes it for operators.
+ * PEOPLE: those who sign in through an issuer, and their rights. A person is one subject of one issuer; a membership is
+ * a role in an organization, or for the service. Rules give memberships anew each time the issuer confirms the person;
+ * those that were given by hand stay. Implemented by `postgres`; docs/identity.md describes it for operators.
  *
- * A person has one schema: the store returns it, sign-ins and sessions work with it, and verbs answer it.
+ * There is one schema of a person, for the store, for sign-ins and sessions, and for the answers of verbs.
  *
- * To let somebody in, call `confirmPerson` of src/features/identity/confirm.ts, which asks the rules in force and then
- * `confirm` here.
+ * To admit a person, call `confirmPerson` of src/features/identity/confirm.ts, which applies the rules in force and
+ * then calls `confirm` here.
  */
 import Type from "typebox";
 import { id, instant, version } from "../../../core/operations/fields.ts";
@@ -46,7 +46,7 @@ export const Membership = Type.Object(
   { $id: "Membership" },
 );
 export type Membership = Value<typeof Membership>;
-/** A membership out of the JSON that SQL makes of it. */
+/** The membership in a row, from the JSON that SQL makes of it. */
 export const membershipOfRow = (json: unknown): Membership => decode(Membership, json);
 
 export const Person = Type.Object(
@@ -79,19 +79,19 @@ export const Person = Type.Object(
 );
 export type Person = Value<typeof Person>;
 
-/** A person as the store knows one: with what is for the service alone. */
+/** A person with the facts that only the service needs. */
 export type KnownPerson = Person & {
-  /** The instant of the last answer that had groups; null: there was none. */
+  /** When the issuer last sent groups; null: never. */
   groupsAt: Date | null;
-  /** Sign-ins, sessions and tokens that were issued before this instant no longer count; null: all do. */
+  /** Sign-ins, sessions and tokens that were issued before this instant are invalid; null: none is. */
   notBefore: Date | null;
-  /** The store's clock at the reading. It decides about ages, never a node's. */
+  /** The store's clock at the reading, which decides about ages. */
   readAt: Date;
 };
 
-/** The claims of an issuer about somebody. Undefined fields stay as they were. */
+/** The claims of an issuer about a person. Undefined fields stay as they were. */
 export interface Confirmation {
-  /** `per_` + UUIDv7 hex, for somebody who is new. */
+  /** `per_` + UUIDv7 hex: the id if the person is new. */
   id: string;
   issuer: string;
   subject: string;
@@ -100,39 +100,42 @@ export interface Confirmation {
   isEmailVerified?: boolean | undefined;
   name?: string | null | undefined;
   groups?: readonly string[] | undefined;
-  /** The instant of the claims; absent: now. Older claims do not replace newer ones. */
+  /** When the claims were made; absent: now. Older claims do not replace newer ones. */
   at?: Date | undefined;
-  /** The memberships by rules, of which the first in an organization counts. Null: the memberships stay. */
+  /** The memberships by rules; in each organization the first counts. Null: the memberships stay. */
   memberships: readonly NamedMembership[] | null;
-  /** If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work again. */
+  /**
+   * If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work
+   * again.
+   */
   keysEndAfter_ms?: number | null | undefined;
 }
 
 export type Confirmed = KnownPerson & {
   isNew: boolean;
-  /** Memberships whose organization or team does not exist; they were passed over. */
+  /** Memberships whose organization or team does not exist, and which were ignored. */
   missing: NamedMembership[];
 };
 
-/** People, as sign-ins, sessions and tokens need them. */
+/** The store of people, for sign-ins, sessions and tokens. */
 export interface People {
   findPerson(id: string): Promise<KnownPerson | null>;
   personOf(issuer: string, subject: string): Promise<KnownPerson | null>;
   /**
-   * Finds or creates the person, and stores the claims. Memberships by rules become those that are named; one
-   * that is lost ends what runs by it, on every node. A suspended person is confirmed and stays suspended.
+   * Finds or creates the person, and stores the claims. The memberships by rules are replaced by those given; what runs
+   * with a lost one ends, on every node. A suspended person is confirmed and stays suspended.
    */
   confirm(confirmation: Confirmation): Promise<Confirmed>;
-  /** Ends everything that was issued to the person until now. */
+  /** Makes everything invalid that was issued to the person until now. */
   endIssued(id: string, actor: Actor): Promise<void>;
   /**
-   * Deletes some of the people who never had a membership, a key, a limit or a suspension, and whom their issuer has not
-   * confirmed for 30 days. Returns how many.
+   * Deletes a number of people who never had a membership, a key, a limit or a suspension, and whom their issuer has
+   * not confirmed for 30 days. Returns how many.
    */
   deleteVisitors(): Promise<number>;
   /**
-   * The key of a person's identity tokens in this organization, made at first use; as all keys of the person, it follows the
-   * membership to its team. Null: the membership, the person or the organization is gone.
+   * The key of a person's identity tokens in this organization, made at first use. Like all keys of the person, it
+   * follows the membership to its team. Null: the membership, the person or the organization is gone.
    */
   tokenKey(input: { id: string; personId: string; organization: string }): Promise<TokenKey | null>;
 }
@@ -140,6 +143,6 @@ export interface People {
 /** A key of kind `jwt`. */
 export interface TokenKey {
   id: string;
-  /** The hash by which the directory finds the key. No text that a client can send has it. */
+  /** The hash by which the directory finds the key. It is not the hash of any text that a client could send. */
   secretHash: Uint8Array;
 }

@@ -6,14 +6,15 @@
 import type { NewSecret, Scope } from "../../../core/store/directory.ts";
 import type { EndedAtIssuer } from "./browser-sessions.ts";
 
-/** An access token, and how long it lasts. */
+/** An access token, with the time that it is valid. */
 export interface NewAccessToken {
   secret: NewSecret;
   lasts_ms: number;
 }
 
 /**
- * The rights of its access tokens when they were issued. The membership in force decides what they may do, at each look-up.
+ * The rights of a sign-in's access tokens when they were issued. The current membership decides at each look-up what
+ * they may do.
  */
 export interface SignInRights {
   organizationId: string;
@@ -27,9 +28,9 @@ export interface NewSignIn extends SignInRights {
   personId: string;
   issuer: string;
   issuerSession: string | null;
-  /** The issuer's tokens, sealed. */
+  /** The issuer's tokens, encrypted. */
   tokens: Uint8Array | null;
-  /** Null: for as long as the issuer confirms the person. */
+  /** How long the sign-in lasts; null: as long as the issuer confirms the person. */
   lasts_ms: number | null;
   agent: string;
   address: string;
@@ -38,7 +39,7 @@ export interface NewSignIn extends SignInRights {
   refreshHash: Uint8Array;
 }
 
-/** A sign-in whose refresh token is being used, by one caller at a time. */
+/** A sign-in whose refresh token is being used, which one caller at a time may do. */
 export interface Refreshing {
   /** Identifies the caller that may use it. */
   claim: string;
@@ -51,43 +52,46 @@ export interface Refreshing {
 
 export type RefreshBegun =
   | ({ is: "begun" } & Refreshing)
-  /** Used a moment ago: the answer is the same successor, since the first answer may have been lost. */
+  /** The token was used a moment ago: the same successor is returned, because the first answer may have been lost. */
   | { is: "repeated"; keyId: string; successor: Uint8Array }
   /** Another caller is using it. */
   | { is: "busy" }
-  /** Used before: the family has ended, now at the latest. */
+  /** The token was used before: its family has ended, by now at the latest. */
   | { is: "reused" }
   | { is: "unknown" };
 
 export interface Refreshed {
   claim: string;
   keyId: string;
-  /** The token that was used, and its successor, by hash and sealed. */
+  /** The hash of the used refresh token; the hash of its successor; and the successor, encrypted. */
   usedHash: Uint8Array;
   nextHash: Uint8Array;
   successor: Uint8Array;
   access: NewAccessToken;
-  /** Undefined: they stay. */
+  /** The issuer's tokens; undefined: the stored ones stay. */
   tokens: Uint8Array | null | undefined;
   rights: Omit<SignInRights, "organizationId">;
 }
 
 export interface SignIns {
-  /** "gone": the person, the organization or the membership does not exist. */
+  /** Creates a sign-in. "gone": the person, the organization or the membership does not exist. */
   begin(signIn: NewSignIn): Promise<"begun" | "gone">;
-  /** `claim`: a new UUID. `repeat_ms`: how long the answer to a token that was used can be had again. */
+  /**
+   * Begins the use of a refresh token. `claim`: a new UUID. `repeat_ms`: how long the answer to a used token is
+   * returned again.
+   */
   beginRefresh(hash: Uint8Array, times: { claim: string; claim_ms: number; repeat_ms: number }): Promise<RefreshBegun>;
-  /** False: the claim was lost meanwhile, or the sign-in has ended. */
+  /** Stores the successor. False: the claim was lost meanwhile, or the sign-in has ended. */
   completeRefresh(refreshed: Refreshed): Promise<boolean>;
-  /** Gives the claim back, and uses no token. */
+  /** Gives up the claim, without using the token. */
   releaseRefresh(keyId: string, claim: string): Promise<void>;
-  /** One more access token of a key. Returns the key's scopes; null if the key has ended. */
+  /** Adds an access token to a key. Returns the key's scopes; null if the key has ended. */
   addAccessToken(keyId: string, access: NewAccessToken): Promise<readonly Scope[] | null>;
-  /** Ends one access token of a workload. False: there is none. */
+  /** Ends one access token of a workload. False: there is none with this hash. */
   endAccessToken(hash: Uint8Array): Promise<boolean>;
-  /** Ends it with all of its tokens, on every node within a second. */
+  /** Ends a sign-in with all of its tokens, on every node within a second. False: it had ended. */
   end(keyId: string, why: string): Promise<boolean>;
-  /** The sign-in to which a token belongs, by the hash of an access or a refresh token. */
+  /** The id of the sign-in to which an access or refresh token with this hash belongs; null: none. */
   ofToken(hash: Uint8Array): Promise<string | null>;
   endAtIssuer(ended: EndedAtIssuer, why: string): Promise<number>;
   /** Deletes access tokens that ended a day ago, and used refresh tokens of a month ago. */

@@ -1,10 +1,13 @@
-/** Counts how often something was used in a span that begins with its first use. Only a hash of it is stored. */
+/** Counts how often a value was used in a span that begins with its first use. Only a hash of the value is stored. */
 export interface UseCounts {
-  /** Counts a use, and returns the number of uses with it. `about` names the kind, so that equal values of two kinds differ. */
+  /**
+   * Counts a use, and returns the number of uses with it. `about`: the kind of value, so that equal values of two kinds
+   * differ.
+   */
   count(about: string, value: string, lasts_ms: number): Promise<number>;
   /** Takes a use back. */
   uncount(about: string, value: string): Promise<void>;
-  /** How many uses there are, without a further one. */
+  /** The number of uses so far. */
   counted(about: string, value: string): Promise<number>;
   forget(): Promise<number>;
 }

@@ -1,17 +1,15 @@
 /**
- * The logs of answers: what was sent of an answer, in order, so that it can be read again from any position by any node,
- * while it is written and for a while after. A log is a copy, and no part of the book: it may be lost.
+ * The logs of answers: the text of an answer in order, so that any node can read it again from any position, while it
+ * is written and for some time after. A log is only a copy, with no effect on charges: it may be lost.
  */
 
-/** The name of a log: its request, and the organization of that. */
+/** The name of a log: its request and the request's organization. */
 export interface LogName {
   requestId: string;
   organizationId: string;
 }
 
-/**
- * `ended`: the log had its end before, and takes nothing more. `lost`: an entry before this one is missing.
- */
+/** `ended`: the log had an end already, and takes nothing more. `lost`: an earlier entry is missing. */
 export type Appended = "appended" | "ended" | "lost";
 
 export interface LogEntry {
@@ -21,15 +19,15 @@ export interface LogEntry {
 
 export interface AnswerLogs {
   /**
-   * Writes the entry with this number; numbers begin at 0 and have no gaps. An entry that is sent twice is stored once.
-   * Of two that are sent for the same place, the first counts.
+   * Writes the entry with this number; numbers begin at 0 and have no gaps. An entry that is sent twice is stored once;
+   * of two with the same number, the first counts.
    */
   append(log: LogName, number: number, entry: LogEntry): Promise<Appended>;
   /**
-   * Reads some of the entries from this number on, in order; none if there are none yet. The last one of a complete log
-   * `isEnd`. `lost` if the entry with this number, or one before it, is missing while later ones exist.
+   * A number of entries from this number on, in order; none if there are none yet. The last entry of a complete log has
+   * `isEnd`. `lost` if this entry or an earlier one is missing while later ones exist.
    */
   read(log: LogName, from: number): Promise<LogEntry[] | "lost">;
-  /** Deletes logs; one that does not exist is passed over. */
+  /** Deletes logs, if they exist. */
   remove(logs: readonly LogName[]): Promise<void>;
 }

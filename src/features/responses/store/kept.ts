@@ -1,6 +1,6 @@
 /**
- * Answers that are kept, so that they can be read again: those of requests with an idempotency key, and background
- * responses. A claim says which run answers a key, and the database alone decides it. The text of an answer is in its log
+ * Answers that are kept to be read again: those of requests with an idempotency key, and background responses. A claim
+ * says which run answers a key, and only the database decides about it. The text of an answer is in its log
  * (answer-log.ts).
  */
 
@@ -15,35 +15,40 @@ export interface Claim {
 }
 
 export interface NewKept extends LogName {
-  /** Null: the request came without an idempotency key. */
+  /** Null: the request had no idempotency key. */
   claim: Claim | null;
 }
 
-/** `open`: it runs, or its node is gone. `ended`: its log is whole. `lost`: its log is gone, or was never whole. */
+/**
+ * `open`: it runs, or its node is gone. `ended`: its log is complete. `lost`: its log is gone, or was never complete.
+ */
 export type KeptState = "open" | "ended" | "lost";
 
 export interface Kept extends LogName {
   state: KeptState;
-  /** The digest of the body that came with the claim. Null: it has no claim, or has given it up. */
+  /** The digest of the body that came with the claim. Null: there is no claim, or it was given up. */
   body: string | null;
   responseId: string | null;
   /** The response object of a background response, as JSON text. */
   response: string | null;
-  /** How long ago it began, by the store's clock. */
+  /** The milliseconds since the answer began, by the store's clock. */
   age_ms: number;
 }
 
 export interface KeptEnd {
   state: Exclude<KeptState, "open">;
-  /** The size of the log. */
+  /** The size of the log in bytes. */
   bytes: number;
-  /** Replaces the response object of a background response. */
+  /** The new response object of a background response. */
   response?: string;
-  /** The answer gives up its claim, so that its key is free. */
+  /** Whether the answer gives up its claim, so that its key becomes free. */
   freesClaim?: boolean;
 }
 
-/** The part of a receipt that the ledger doesn't have: the answer went on without its client, or repeated another. */
+/**
+ * A fact for a receipt that the ledger lacks: that the answer continued without its client, or that it repeated
+ * another.
+ */
 export type AnswerNote = { kind: "detached" } | ReplayNote;
 
 export interface ReplayNote {
@@ -56,32 +61,35 @@ export interface ReplayNote {
 }
 
 export interface KeptAnswers {
-  /** Keeps a new answer, unless another one holds its claim: then returns that one. Of two at once, one wins. */
+  /** Keeps a new answer, unless another one holds its claim; then returns that one. Of two at once, one wins. */
   begin(kept: NewKept): Promise<"begun" | Kept>;
   find(requestId: string): Promise<Kept | null>;
   /** A background response of the organization. */
   response(organizationId: string, responseId: string): Promise<Kept | null>;
-  /** Ends an open one. Returns whether it was open. */
+  /** Ends an open answer. Returns whether it was open. */
   end(requestId: string, end: KeptEnd): Promise<boolean>;
-  /** Makes an open answer a background response, as it stands at its start. Returns whether it was open. */
+  /** Makes an open answer a background response with this object. Returns whether it was open. */
   respond(requestId: string, responseId: string, response: string): Promise<boolean>;
   /** Forgets an answer, so that its claim is free. Returns whether it existed. */
   free(requestId: string): Promise<boolean>;
   /**
-   * Ends an answer whose node is gone, so that its claim is free; not one that has a grant by now, was charged, or is a
-   * background response by now, which would seem to run for ever: this may arrive late. Returns whether its claim is free.
-   * Its log stays for those who read it.
+   * Ends the answer of a node that is gone, so that its claim becomes free. Refuses if the answer has a grant by now,
+   * was charged, or became a background response, which would seem to run for ever: this call may arrive late. Returns
+   * whether the claim is free. The log stays for its readers.
    */
   abandon(requestId: string): Promise<boolean>;
-  /** The ids among these whose answers are not open any more. */
+  /** The ids among these whose answers are no longer open. */
   ended(requestIds: readonly string[]): Promise<string[]>;
   /**
-   * Gives up the logs of the organization's oldest ended answers until the rest is within this size. Returns the names
-   * of logs to remove.
+   * Gives up the logs of the organization's oldest ended answers until the others are within this size. Returns the
+   * names of logs to remove.
    */
   makeRoom(organizationId: string, bytes_max: number): Promise<LogName[]>;
-  /** Forgets some that have expired, and all of organizations that keep no content. Returns the names of logs to remove. */
+  /**
+   * Forgets a number of expired answers, and all of organizations that keep no content. Returns the names of logs to
+   * remove.
+   */
   forget(): Promise<LogName[]>;
-  /** Stores the note that the receipt of a request shows. */
+  /** Stores a note, which the receipt of its request shows. */
   writeNote(log: LogName, note: AnswerNote): Promise<void>;
 }

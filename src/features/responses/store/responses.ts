@@ -5,26 +5,26 @@
  */
 import type { Maker } from "../../../core/store/maker.ts";
 
-/** The turn that a response adds to its conversation. */
+/** The turn that a response adds to its conversation, as it is stored. */
 export interface KeptTurn {
   /** `resp_` + UUIDv7 hex. */
   id: string;
-  /** The response that it continues. */
+  /** The id of the response that this one continues; null: none. */
   previousId: string | null;
-  /** An array of items, each with its id. */
+  /** A JSON array of items, each with its id. */
   input: string;
-  /** An array of items. */
+  /** A JSON array of items. */
   output: string;
 }
 
 export interface KeptResponse extends KeptTurn {
-  /** The response without its output. */
+  /** The response object without its output. */
   response: string;
 }
 
 /**
- * Whose responses a caller reads, continues and deletes: a person the person's own, and a caller without a person all of the
- * organization.
+ * Which responses a caller may read, continue and delete: a person only the person's own; a caller without a person all
+ * of the organization.
  */
 export interface Reader {
   organizationId: string;
@@ -33,17 +33,19 @@ export interface Reader {
 
 export interface ResponseStore {
   /**
-   * Stores a response that was made by this key; sent twice, it counts once. The oldest of the organization make room within `bytes_max`; false
-   * if this one alone is larger. It may be lost if the database's machine fails at the same moment.
+   * Stores a response that was made with this key; one that is sent twice is stored once. The oldest responses of the
+   * organization are removed to stay within `bytes_max`; false if this one alone is larger. It may be lost if the
+   * database's machine fails at the same moment.
    */
   keep(maker: Maker, kept: KeptResponse, bytes_max: number): Promise<boolean>;
   /**
-   * The turns that lead to a response, the oldest first and itself last. `not_found` if it, or one that it continues,
-   * is unknown, not one of the reader's, or expired; `too_long` if they are more than `bytes_max` together.
+   * The turns up to a response, the oldest first and the response last. `not_found` if the response, or one that it
+   * continues, is unknown, not one of the reader's, or expired; `too_long` if all together exceed `bytes_max`.
    */
   conversation(reader: Reader, id: string, bytes_max: number): Promise<KeptTurn[] | "not_found" | "too_long">;
   /**
-   * Reads the responses that exist, in any order. Their inputs are "[]" unless they are requested. `too_long` as above.
+   * The responses with these ids that exist, in any order. Their inputs are "[]" unless they are requested. `too_long`:
+   * as in `conversation`.
    */
   turns(
     reader: Reader,
@@ -51,8 +53,8 @@ export interface ResponseStore {
     options: { inputs: boolean; bytes_max: number },
   ): Promise<KeptTurn[] | "too_long">;
   find(reader: Reader, id: string): Promise<KeptResponse | null>;
-  /** Returns whether it existed. */
+  /** Deletes a response. Returns whether it existed. */
   remove(reader: Reader, id: string): Promise<boolean>;
-  /** Deletes some that have expired. Returns whether there may be more. */
+  /** Deletes a number of expired responses. Returns whether there may be more. */
   forget(): Promise<boolean>;
 }

@@ -1,10 +1,10 @@
 /**
  * A client's WebSocket on /v1/responses. Each message is served as a request of its own, by the frame that serves all
- * requests; its answer, a stream or a refusal, goes out as messages.
+ * requests; its answer, a stream or a refusal, is sent as messages.
  */
 import type { Standing } from "../../../core/auth/standing.ts";
 import type { Principal } from "../../../core/auth/verdict.ts";
-import type { Call, Connection } from "../../../core/http/call.ts";
+import type { Call, ClientConnection } from "../../../core/http/call.ts";
 import { type CloseReason, closeReasons, type Socket, type SocketOwner } from "../../../core/http/socket.ts";
 import type { Retiring } from "../../../core/http/sockets.ts";
 import { Fault } from "../../../core/inference/fault.ts";
@@ -19,16 +19,16 @@ import { Recent } from "./recent.ts";
 import { relay } from "./relay.ts";
 
 interface ConnectionLimits {
-  /** Lanes that run side by side. */
+  /** The most lanes, which run side by side. */
   lanes_max: number;
-  /** Messages without their whole answer. A client that sends more is cut off. */
+  /** The most messages without their complete answer. A client that sends more is cut off. */
   unanswered_max: number;
   age_ms: number;
 }
 
 export const connectionLimits: ConnectionLimits = { lanes_max: 16, unanswered_max: 64, age_ms: 60 * 60_000 };
 
-/** The reason why a connection takes no further message, as an error and as the reason of its close. */
+/** Why a connection takes no further message: the error, and the reason for its close. */
 interface Retirement {
   fault: Fault;
   reason: CloseReason;
@@ -39,9 +39,9 @@ export class ResponsesConnection implements SocketOwner, Retiring {
   readonly #principal: Principal;
   readonly #limits: ConnectionLimits;
   readonly #state: SocketState;
-  /** The headers of each request, which are those of the upgrade. */
+  /** The headers of each request: those of the upgrade, without some. */
   readonly #headers: Headers;
-  readonly #connection: Connection;
+  readonly #connection: ClientConnection;
   readonly #running = new Set<AbortController>();
   #socket: Socket | null = null;
   #place: Disposable | null = null;
@@ -64,7 +64,7 @@ export class ResponsesConnection implements SocketOwner, Retiring {
     this.#connection = { address: () => call.client, isLocal: () => isLocal, keepOpen() {} };
   }
 
-  /** Takes a place for the socket. False if there is none. */
+  /** Counts the socket. False if there are too many. */
   enter(): boolean {
     this.#place = this.#dependencies.bounds.sockets.enter(this.#principal.key.id, this);
     return this.#place !== null;
@@ -147,7 +147,10 @@ function restarting(): Fault {
   });
 }
 
-/** The headers that concern the connection and not its requests. An idempotency key could not be that of each request. */
+/**
+ * Headers that concern the connection and not its requests; and the idempotency key, because several requests cannot
+ * have one key.
+ */
 const ofConnection = /^(connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|expect|idempotency-key)$/;
 
 function headOf(upgrade: Headers): Headers {

@@ -1,10 +1,10 @@
 /**
- * One `response.create` as an operation. It has the checks, metering and record of `POST /v1/responses`. It differs in the
- * envelope of its body, in waiting for its lane, and in the conversations that it can continue.
+ * One `response.create` as an operation, with the checks, metering and record of `POST /v1/responses`. The differences:
+ * the envelope of its body, the wait for its lane, and the conversations that it can continue.
  */
 import type { JsonBody } from "../../../core/body/read.ts";
 import type { Call } from "../../../core/http/call.ts";
-import type { Answer } from "../../../core/http/frame.ts";
+import type { HttpAnswer } from "../../../core/http/frame.ts";
 import type { InferenceEvent } from "../../../core/inference/event.ts";
 import { Fault } from "../../../core/inference/fault.ts";
 import type { Adapter } from "../../../core/operations/adapter.ts";
@@ -38,12 +38,12 @@ export class Create implements Disposable {
   #event: Omit<CreateEvent, "request"> = { streamId: null, isGenerated: true };
   #place: LanePlace | null = null;
   #continued: string | null = null;
-  /** The items of the request and of what it continues, as JSON. */
+  /** The items of the request and of the conversation that it continues, as JSON. */
   #conversation = "";
   #isAnswered = false;
   #steering: SteeringRefused | null = null;
 
-  /** `before` resolves when the message before this one has joined its lane. */
+  /** `before`: resolves when the previous message has joined its lane. */
   constructor(state: SocketState, before: Promise<void>) {
     this.#state = state;
     this.#before = before;
@@ -58,7 +58,7 @@ export class Create implements Disposable {
     return this.#event.streamId;
   }
 
-  /** The refusal, if its client tried to steer. */
+  /** The refusal, if the client tried to steer a running response. */
   get steering(): SteeringRefused | null {
     return this.#steering;
   }
@@ -79,7 +79,7 @@ export class Create implements Disposable {
     if (!this.#isAnswered && this.#continued !== null) this.#state.recent.evict(this.#continued);
   }
 
-  /** The bytes of the message are not those of a request, so they are not handed on. */
+  /** The bytes of the message are not those of a request, so they cannot be sent to an engine. */
   async #read(...reading: Parameters<typeof body.read>): Promise<JsonBody<ResponsesRequest>> {
     await this.#before;
     try {
@@ -101,7 +101,7 @@ export class Create implements Disposable {
     dependencies: ResponsesDependencies,
     call: Call,
     input: InferenceInput<ResponsesRequest>,
-  ): Promise<Answer> {
+  ): Promise<HttpAnswer> {
     call.watchClient();
     await this.#turn(call);
     const adapter = this.#adapter(dependencies);
@@ -110,7 +110,7 @@ export class Create implements Disposable {
       : unanswered(dependencies, call, input, adapter);
   }
 
-  /** Waits until its lane is free. Throws if the call ends before. */
+  /** Waits until the message's lane is free. Throws if the call ends before. */
   async #turn({ signal }: Call): Promise<void> {
     const ended = Promise.withResolvers<void>();
     const listening = signal.listen(() => ended.resolve());
@@ -163,13 +163,13 @@ const body = inferenceBody<CreateEvent>(createResponse.request!.schema, {
   isStreamed: () => true,
 });
 
-/** Keeps the conversation, and answers with nothing: no engine is asked, and nothing is charged. */
+/** Keeps the conversation without an answer: no engine is asked, and nothing is charged. */
 async function unanswered(
   dependencies: ResponsesDependencies,
   call: Call,
   input: InferenceInput<ResponsesRequest>,
   adapter: Adapter<ResponsesRequest, ResponseObject>,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const prepared = await prepare(dependencies, call, input, adapter, null);
   const { limits } = dependencies;
   return streamed({ call, adapter, prepared, events: emptyAnswer(prepared.identity), headers: {}, limits });

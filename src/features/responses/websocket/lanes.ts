@@ -1,22 +1,22 @@
-/** The lanes of a WebSocket: the responses of one lane follow one another, and lanes run side by side. */
+/** The lanes of a WebSocket: the responses of one lane run one after another, and lanes run side by side. */
 import { Fault } from "../../../core/inference/fault.ts";
 
 /** A place in a lane, from `join` to its disposal. */
 export interface LanePlace extends Disposable {
-  /** Resolves when all places before it have been left. */
+  /** Resolves when all places before it in the lane have been left. */
   readonly turn: Promise<void>;
 }
 
 export class Lanes {
   readonly #lanes_max: number;
-  /** By lane: resolves when the last place has been left. */
+  /** For each lane, resolves when its last place has been left. */
   readonly #last = new Map<string, Promise<void>>();
 
   constructor(lanes_max: number) {
     this.#lanes_max = lanes_max;
   }
 
-  /** Throws Fault `concurrency_limit_exceeded` if it would be a lane too many. */
+  /** Takes a place. Throws Fault `concurrency_limit_exceeded` if there are too many lanes. */
   join(lane: string): LanePlace {
     const before = this.#last.get(lane);
     if (!before && this.#last.size >= this.#lanes_max) throw tooMany(this.#lanes_max);

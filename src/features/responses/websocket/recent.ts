@@ -1,12 +1,12 @@
 /**
- * Keeps the newest conversation of each lane in memory as long as its WebSocket is open, so that the next response can
- * continue it though it is not stored. The memory is bounded; a conversation that does not fit is not kept.
+ * Keeps the newest conversation of each lane in memory while the WebSocket is open, so that the next response can
+ * continue it even if it is not stored. The memory is bounded; a conversation that does not fit is not kept.
  */
 import type { Reservation } from "../../../core/body/memory.ts";
 
 interface Conversation {
   responseId: string;
-  /** Its items as JSON. */
+  /** The items of the conversation as JSON. */
   items: string;
   bytes: number;
 }
@@ -15,7 +15,7 @@ export class Recent implements Disposable {
   readonly #memory: Reservation;
   readonly #bytes_max: number;
   readonly #lanes_max: number;
-  /** By lane, the oldest first. */
+  /** The conversations by lane, the oldest first. */
   readonly #kept = new Map<string, Conversation>();
   #bytes = 0;
 
@@ -31,7 +31,7 @@ export class Recent implements Disposable {
     return null;
   }
 
-  /** Keeps the conversation in place of the one before in its lane. */
+  /** Keeps the conversation, in place of its lane's earlier one. */
   keep(lane: string, responseId: string, items: string): void {
     this.#remove(lane);
     const bytes = Buffer.byteLength(items);
@@ -45,7 +45,7 @@ export class Recent implements Disposable {
     this.#kept.set(lane, { responseId, items, bytes });
   }
 
-  /** After a response that continued it has failed, its client sends the whole conversation again. */
+  /** Forgets a conversation after a response that continued it has failed: its client then sends all of it again. */
   evict(responseId: string): void {
     for (const [lane, kept] of this.#kept) if (kept.responseId === responseId) this.#remove(lane);
   }

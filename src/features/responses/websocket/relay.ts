@@ -1,4 +1,4 @@
-/** Sends an answer over HTTP as the messages of a WebSocket, as fast as the client reads. */
+/** Sends an HTTP answer as messages of a WebSocket, as fast as the client reads. */
 import type { Socket } from "../../../core/http/socket.ts";
 import { retirementHeaderNames } from "../../../core/operations/headers.ts";
 import type { JsonObject } from "../../../core/protocol/json.ts";
@@ -11,7 +11,7 @@ import {
 } from "../../../core/protocol/openai-responses/server-event.ts";
 import type { Create } from "./create.ts";
 
-/** Resolves when all was sent. If the client has left, the rest of the stream is cancelled. */
+/** Sends the answer, and resolves when all was sent. If the client has left, the rest of the stream is cancelled. */
 export async function relay(response: Response, { streamId, steering }: Create, socket: Socket): Promise<void> {
   if (steering) return socket.send(steerFailed(steering));
   if (response.status !== 200) return socket.send(await refusalIn(response, streamId));
@@ -28,7 +28,7 @@ export async function relay(response: Response, { streamId, steering }: Create, 
   }
 }
 
-/** The headers that tell clients whether and when to ask again, and by which id to complain. */
+/** The headers that tell clients whether and when to ask again, and which id to quote in a complaint. */
 const refusalHeaders = ["retry-after", "x-should-retry", "x-request-id", "x-codex-promo-message"] as const;
 
 async function refusalIn(response: Response, streamId: string | null): Promise<string> {

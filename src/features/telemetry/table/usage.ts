@@ -2,7 +2,7 @@
 import { nearShares, standingSubjects } from "../../../core/store/standing.ts";
 import { bounds, type MetricTable } from "../metric.ts";
 
-/** The highest value of `metrics.organizations_max`, and `other`. */
+/** The highest allowed value of the setting `metrics.organizations_max`, and one for `other`. */
 export const organizations_max = 1000;
 
 export const usageMetrics = {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Socket } from "bun";
 import { Cancellation } from "../../../../src/core/time/cancellation.ts";
 import { turns } from "../../../../src/core/time/turns.ts";
-import { Connection } from "../../../../src/core/upstream/http1/connection.ts";
+import { EngineConnection } from "../../../../src/core/upstream/http1/connection.ts";
 import { ReadPauses } from "../../../../src/core/upstream/http1/read-pauses.ts";
 import { until } from "../../../harness/until.ts";
 import { VirtualClock } from "../../admission/virtual-time.ts";
@@ -38,12 +38,12 @@ function connected(readersTurns = turns()) {
     turns: readersTurns,
     pauses: new ReadPauses({ shortest_ms: pause_ms, longest_ms: pause_ms }, clock, () => 0),
   };
-  const connection = new Connection(socket as unknown as Socket<object>, owner);
+  const connection = new EngineConnection(socket as unknown as Socket<object>, owner);
   return { connection, socket, clock, freedWhilePaused };
 }
 
 /** Asks, and reads the first part of the answer, which flows from then on. */
-async function flowing(connection: Connection, signal = new Cancellation()) {
+async function flowing(connection: EngineConnection, signal = new Cancellation()) {
   const asked = connection.ask("POST / HTTP/1.1\r\n\r\n", "", signal);
   connection.received(bytes(`${head}5\r\nfirst\r\n`));
   const reply = await asked;

@@ -1,6 +1,6 @@
 /**
- * The shape of a chat completion request for a model with `bounds: engine`: what engines take, within absolute bounds. It is
- * the published one in all else.
+ * The shape of a chat completion request for a model with `bounds: engine`: wider limits, as engines have them, within
+ * absolute bounds. All else is as in the published shape.
  */
 import Type, { type TSchema } from "typebox";
 import { absoluteBounds } from "../../engine-bounds.ts";
@@ -11,7 +11,7 @@ const { tools_max, turns_max, stops_max } = absoluteBounds;
 
 const text = Type.String({ minLength: 1 });
 
-/** A tool with any such name. */
+/** The tool's shape with any name that engines take. */
 const named = <Kind extends "function" | "custom">(kind: Kind, tool: TSchema) => {
   const { properties } = tool as unknown as { properties: Record<string, TSchema> };
   const inner = properties[kind] as unknown as { properties: Record<string, TSchema> };
