@@ -28,7 +28,10 @@ export interface Ending {
 }
 
 /** The part of a reservation that the meter needs. */
-export type MeteredHold = Pick<Reservation, "permits" | "stoppingLimit" | "progress" | "restart" | "assertHeld" | "signal">;
+export type MeteredHold = Pick<
+  Reservation,
+  "permits" | "stoppingLimit" | "progress" | "restart" | "assertHeld" | "signal"
+>;
 
 export interface Metering extends TallyParts {
   events: AsyncIterable<Batch>;
