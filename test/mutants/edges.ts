@@ -158,7 +158,7 @@ export const edges: Mutant[] = [
     name: "the audit log keeps a secret that was typed for a name",
     file: "src/stores/postgres/acts.ts",
     find: "maskedDeep(act.details)",
-    replace: 'JSON.parse(JSON.stringify(act.details)) as Act["details"]',
+    replace: 'JSON.parse(JSON.stringify(act.details)) as NewAuditEntry["details"]',
     caughtBy: ["test/core/store/directory.test.ts > postgres > the audit log repeats no secret"],
     rule: "docs/design/keys.md, No message repeats a secret",
   },
