@@ -56,6 +56,17 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     expect(tab.found).toEqual([]);
   });
 
+  test("look further back by themselves, where a part of a list has none that fits", async () => {
+    const parts: string[] = [];
+    const nothing = { data: [], next_cursor: `req_${"f".repeat(32)}` };
+    tab.page.on("request", (request) => request.url().includes("/management/v1/requests?") && parts.push(request.url()));
+    await tab.page.route("**/management/v1/requests?*", (route) => route.fulfill({ json: nothing }), { times: 1 });
+    await tab.visit("/requests?outcome=completed");
+    expect(await tab.page.locator("main tbody tr").count()).toBeGreaterThan(0);
+    expect(parts.map((url) => new URL(url).searchParams.get("cursor"))).toEqual([null, nothing.next_cursor]);
+    await tab.page.unrouteAll();
+  });
+
   test("add up to what the ledger has", async () => {
     await tab.visit("/usage?by=model");
     const cells = await tab.page
@@ -267,9 +278,11 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
       "Usage",
       "Requests",
       "Organizations",
+      "Teams",
+      "People",
+      "Keys",
       "Models",
       "Plans",
-      "People",
       "Audit",
       "Connect",
     ]);
