@@ -42,7 +42,7 @@ export interface AttemptEnd {
   status?: number;
   /** The wait that a 429 or 5xx asked for, unbounded. */
   retryAfter_ms?: number;
-  /** The engine's own text of a refusal, for operators alone. */
+  /** The engine's own text of a refusal, or of an error inside its answer, for operators alone. */
   said?: string;
   /** The reason why an answer was not read to its end, in words that quote nothing of it. */
   unread?: string;

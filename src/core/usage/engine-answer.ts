@@ -15,7 +15,7 @@ export interface Tried {
   continued?: true;
   /** The status of its refusal. */
   status?: number;
-  /** The engine's own text of its refusal. Only operators read it. */
+  /** The engine's own text of its refusal, or of an error inside its answer. Only operators read it. */
   said?: string;
 }
 

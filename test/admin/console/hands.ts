@@ -65,7 +65,7 @@ export abstract class Hands {
 }
 
 const labelOf = (target: Locator): Promise<string> =>
-  target.evaluate((element) => (element as HTMLInputElement).labels?.[0]?.textContent ?? element.ariaLabel ?? "");
+  target.evaluate((element) => element.labels?.[0]?.textContent ?? element.ariaLabel ?? "");
 
 export class Mouse extends Hands {
   protected act(target: Locator): Promise<void> {
@@ -111,11 +111,11 @@ export class Keyboard extends Hands {
   protected async pick(target: Locator, option: string): Promise<void> {
     await this.#reach(target);
     await this.tab.page.keyboard.type(option);
-    const chosen = await target.evaluate((select) => (select as HTMLSelectElement).selectedOptions[0]?.label);
+    const chosen = await target.evaluate((select) => select.selectedOptions[0]?.label);
     if (chosen !== option) throw new Error(`The letters of ${option} choose ${chosen}.`);
   }
 
-  #opener: Awaited<ReturnType<Locator["elementHandle"]>> = null;
+  #opener: Awaited<ReturnType<Locator["elementHandle"]>> | null = null;
 
   #hasDialog = async () => (await this.tab.page.locator("dialog[open]").count()) > 0;
 
@@ -126,7 +126,9 @@ export class Keyboard extends Hands {
     // A result, such as a secret, stays in the dialog.
     await page.locator("body:not(:has(dialog[open])), dialog .told, dialog [role=alert]").first().waitFor();
     if (await this.#hasDialog()) return;
-    const isLost = await opener.evaluate((element) => element.isConnected && element !== document.activeElement);
+    const isLost = await opener.evaluate(
+      (element) => element.isConnected && element !== element.ownerDocument.activeElement,
+    );
     if (isLost) this.problems.push(`the focus did not come back to ${await opener.textContent()}`);
   }
 
@@ -143,25 +145,27 @@ export class Keyboard extends Hands {
   async #reach(target: Locator): Promise<void> {
     const wanted = (await target.elementHandle())!;
     for (let step = 0; step < steps_max; step += 1) {
-      if (await wanted.evaluate((element) => element === document.activeElement)) return;
+      if (await wanted.evaluate((element) => element === element.ownerDocument.activeElement)) return;
       await this.tab.page.keyboard.press("Tab");
       this.steps += 1;
-      const problem = await this.tab.page.evaluate(stopProblem);
+      const problem = await this.tab.page.locator("html").evaluate(stopProblem);
       if (problem !== null) this.problems.push(`${new URL(this.tab.page.url()).pathname}: ${problem}`);
     }
     throw new Error(`The keyboard does not come to ${target}.`);
   }
 }
 
+type Root = Parameters<Parameters<Locator["evaluate"]>[0]>[0];
+
 /** Runs in the page. Null: the element with the focus is seen to have it. */
-function stopProblem(): string | null {
-  const element = document.activeElement;
-  if (!element || element === document.body) return null;
-  const { outlineStyle, outlineWidth } = getComputedStyle(element);
+function stopProblem({ ownerDocument }: Root): string | null {
+  const element = ownerDocument.activeElement;
+  if (!element || element === ownerDocument.body) return null;
+  const { outlineStyle, outlineWidth } = ownerDocument.defaultView.getComputedStyle(element);
   const named = element.outerHTML.slice(0, 120);
   if (outlineStyle === "none" || outlineWidth === "0px") return `no sign of the focus on ${named}`;
   const { width, height } = element.getBoundingClientRect();
   if (width < 1 || height < 1) return `the focus is on what nobody sees: ${named}`;
-  const dialog = document.querySelector("dialog[open]");
+  const dialog = ownerDocument.querySelector("dialog[open]");
   return dialog && !dialog.contains(element) ? `the focus left the dialog: ${named}` : null;
 }
