@@ -148,24 +148,24 @@ export class Keyboard extends Hands {
       if (await wanted.evaluate((element) => element === element.ownerDocument.activeElement)) return;
       await this.tab.page.keyboard.press("Tab");
       this.steps += 1;
-      const problem = await this.tab.page.locator("html").evaluate(stopProblem);
+      const problem = await this.#stopProblem();
       if (problem !== null) this.problems.push(`${new URL(this.tab.page.url()).pathname}: ${problem}`);
     }
     throw new Error(`The keyboard does not come to ${target}.`);
   }
-}
 
-type Root = Parameters<Parameters<Locator["evaluate"]>[0]>[0];
-
-/** Runs in the page. Null: the element with the focus is seen to have it. */
-function stopProblem({ ownerDocument }: Root): string | null {
-  const element = ownerDocument.activeElement;
-  if (!element || element === ownerDocument.body) return null;
-  const { outlineStyle, outlineWidth } = ownerDocument.defaultView.getComputedStyle(element);
-  const named = element.outerHTML.slice(0, 120);
-  if (outlineStyle === "none" || outlineWidth === "0px") return `no sign of the focus on ${named}`;
-  const { width, height } = element.getBoundingClientRect();
-  if (width < 1 || height < 1) return `the focus is on what nobody sees: ${named}`;
-  const dialog = ownerDocument.querySelector("dialog[open]");
-  return dialog && !dialog.contains(element) ? `the focus left the dialog: ${named}` : null;
+  /** Null: the element with the focus is seen to have it. */
+  #stopProblem(): Promise<string | null> {
+    return this.tab.page.locator("html").evaluate(({ ownerDocument }) => {
+      const element = ownerDocument.activeElement;
+      if (!element || element === ownerDocument.body) return null;
+      const { outlineStyle, outlineWidth } = ownerDocument.defaultView.getComputedStyle(element);
+      const named = element.outerHTML.slice(0, 120);
+      if (outlineStyle === "none" || outlineWidth === "0px") return `no sign of the focus on ${named}`;
+      const { width, height } = element.getBoundingClientRect();
+      if (width < 1 || height < 1) return `the focus is on what nobody sees: ${named}`;
+      const dialog = ownerDocument.querySelector("dialog[open]");
+      return dialog && !dialog.contains(element) ? `the focus left the dialog: ${named}` : null;
+    });
+  }
 }

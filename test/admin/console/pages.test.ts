@@ -59,7 +59,10 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
   test("look further back by themselves, where a part of a list has none that fits", async () => {
     const parts: string[] = [];
     const nothing = { data: [], next_cursor: `req_${"f".repeat(32)}` };
-    tab.page.on("request", (request) => request.url().includes("/management/v1/requests?") && parts.push(request.url()));
+    tab.page.on(
+      "request",
+      (request) => request.url().includes("/management/v1/requests?") && parts.push(request.url()),
+    );
     await tab.page.route("**/management/v1/requests?*", (route) => route.fulfill({ json: nothing }), { times: 1 });
     await tab.visit("/requests?outcome=completed");
     expect(await tab.page.locator("main tbody tr").count()).toBeGreaterThan(0);
