@@ -291,6 +291,12 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     ]);
     await own.visit("/organizations");
     expect(await own.page.locator("main tbody tr").count()).toBe(1);
+    // How engines answered, of requests of her organization alone.
+    await own.visit("/usage");
+    const engines = own.page.getByRole("heading", { name: "Engines by the hour" }).locator("xpath=ancestor::section");
+    expect(await engines.textContent()).toContain(`requests of ${node.sluice.organization}`);
+    expect(await engines.locator("svg").count()).toBeGreaterThan(0);
+    expect(await engines.locator("a[href^='/engines']").count()).toBe(0);
     await own.visit(`/people/${node.people.member.id}`);
     expect(await own.page.locator("main img, main script").count()).toBe(0);
     expect(await own.axeProblems()).toEqual([]);
