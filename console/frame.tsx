@@ -4,20 +4,27 @@ import { path } from "./core/address.ts";
 import { announcement } from "./core/announce.ts";
 import { actIn, membership, session, signOut } from "./core/session.ts";
 import { nextTheme, theme } from "./core/theme.ts";
-import { isSeen, type PageEntry, pages } from "./pages.ts";
+import { isListed, isSeen, type PageEntry, pages } from "./pages.ts";
 import { Search } from "./parts/search.tsx";
 import { Empty, Page } from "./parts/section.tsx";
 
 export function Frame() {
   const seen = pages.filter(isSeen);
-  const listed = seen.filter(({ list }) => list !== undefined);
+  const listed = seen.filter(isListed);
   const { page, id, tab } = placeOf(path.value, seen);
-  const current = page?.under ?? page?.path;
+  const current = page?.path;
   const name = page?.name ?? "Not found";
   useEffect(() => {
     announcement.value = name;
   }, [name, id]);
   const rail = useRef<HTMLElement>(null);
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // Of another page, the next Tab goes to the first thing in it, not past the link that led there.
+    if (!isFirst.current) main.current!.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [page, id]);
   useEffect(() => {
     // On a narrow screen the pages stand side by side, and the current one may be beyond the edge.
     const link = rail.current?.querySelector<HTMLElement>("[aria-current]");
@@ -47,7 +54,7 @@ export function Frame() {
           <Search pages={listed} />
           <Who />
         </header>
-        <main id="main" tabIndex={-1}>
+        <main id="main" tabIndex={-1} ref={main}>
           <PageShown page={page} id={id} tab={tab} first={listed[0]} />
         </main>
       </div>
@@ -60,7 +67,7 @@ export function Frame() {
 
 function PageShown({ page, id, tab, first }: Place & { first: PageEntry | undefined }) {
   if (page?.one && id !== "") return <page.one key={id} id={id} tab={tab} />;
-  if (page?.list && id === "") return <page.list />;
+  if (page?.list && isListed(page) && id === "") return <page.list />;
   return (
     <Page title="Not found">
       <Empty>

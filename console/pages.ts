@@ -6,6 +6,7 @@ import { later } from "./later.tsx";
 import { AuditPage } from "./pages/audit.tsx";
 import { ConnectPage } from "./pages/connect.tsx";
 import { KeyPage } from "./pages/key.tsx";
+import { KeysPage } from "./pages/keys.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
 import { NowPage } from "./pages/now.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
@@ -18,6 +19,7 @@ import { PlanPage, PlansPage } from "./pages/plans.tsx";
 import { RequestPage } from "./pages/request.tsx";
 import { RequestsPage } from "./pages/requests.tsx";
 import { TeamPage } from "./pages/team.tsx";
+import { TeamsPage } from "./pages/teams.tsx";
 
 export interface PageProps {
   /** The thing that the address names after the page's path, and after it the part of its page; empty: the first part. */
@@ -34,13 +36,18 @@ export interface PageEntry {
   needs: VerbName | null;
   /** Whether it is for people in an organization alone. */
   isOwn?: boolean;
-  /** Absent: it is not in the navigation, since each thing is reached from another page, in which part the navigation shows it. */
+  /** Absent: it is not in the navigation. */
   list?: FunctionComponent;
-  under?: string;
+  /** The verb that one needs to see the list, where more people see one of its things. */
+  listNeeds?: VerbName;
   /** The page of one thing. With parts, the address names the thing and then the part; else the thing is all of its rest. */
   hasParts?: true;
   one?: FunctionComponent<PageProps>;
 }
+
+/** Whether the navigation has it. */
+export const isListed = ({ list, listNeeds }: PageEntry) =>
+  list !== undefined && (listNeeds === undefined || may(listNeeds));
 
 export const isSeen = ({ needs, isOwn }: PageEntry) =>
   (needs === null || may(needs)) && (!isOwn || (session.value?.kind === "person" && membership.value !== null));
@@ -66,14 +73,23 @@ export const pages: readonly PageEntry[] = [
     hasParts: true,
     one: OrganizationPage,
   },
+  { path: "/teams", name: "Teams", key: "w", needs: "findTeam", list: TeamsPage, hasParts: true, one: TeamPage },
+  { path: "/people", name: "People", key: "h", needs: "pagePeople", list: PeoplePage, hasParts: true, one: PersonPage },
+  {
+    path: "/keys",
+    name: "Keys",
+    key: "k",
+    needs: "findKey",
+    list: KeysPage,
+    listNeeds: "pagePeople",
+    hasParts: true,
+    one: KeyPage,
+  },
   { path: "/engines", name: "Engines", key: "e", needs: "getFleet", list: EnginesPage, one: EnginePage },
   { path: "/models", name: "Models", key: "m", needs: "listModels", list: ModelsPage, one: ModelPage },
   { path: "/nodes", name: "Nodes", key: "d", needs: "listNodes", list: NodesPage },
   { path: "/plans", name: "Plans", key: "p", needs: "listPlans", list: PlansPage, one: PlanPage },
-  { path: "/people", name: "People", key: "h", needs: "pagePeople", list: PeoplePage, hasParts: true, one: PersonPage },
   { path: "/operators", name: "Operators", key: "t", needs: "pageOperators", list: OperatorsPage },
   { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
-  { path: "/teams", name: "Team", needs: "findTeam", under: "/organizations", hasParts: true, one: TeamPage },
-  { path: "/keys", name: "Key", needs: "findKey", under: "/organizations", hasParts: true, one: KeyPage },
   { path: "/connect", name: "Connect", key: "c", needs: null, list: ConnectPage },
 ];

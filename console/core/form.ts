@@ -109,7 +109,7 @@ export function limitFields(prefix: string, limits: Partial<Record<LimitName, Mo
 }
 
 /** An amount as one would type it: `50` for `50.000000000`. */
-export const moneyTyped = ({ amount }: Money) => amount.replace(/[.]?0+$/, "");
+export const moneyTyped = ({ amount }: Pick<Money, "amount">) => amount.replace(/[.]?0+$/, "");
 
 /** `words`: in the head of a column. */
 interface LimitLabel {

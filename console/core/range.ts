@@ -156,10 +156,12 @@ export function presetsOf(today: string): Preset[] {
     to: daysAfter(today, to),
   });
   const month = (back: number) => monthsAfter(today, -back).slice(0, 7);
+  const monday = -((new Date(`${today}T00:00:00Z`).getUTCDay() + 6) % 7);
   return [
     days("Today", 0),
     days("Yesterday", -1, 0),
     days("7 days", -6),
+    days("Last week", monday - 7, monday),
     days("30 days", -29),
     { name: "This month", from: null, to: null },
     { name: "Last month", from: month(1), to: month(0) },

@@ -8,6 +8,7 @@ import { Page } from "../parts/section.tsx";
 const filters: readonly Filter[] = [
   { name: "organization", label: "Organization", hint: "all", finds: "organization" },
   { name: "actor", label: "Who", hint: "operator:ann", finds: "person", prefix: "person:" },
+  { name: "subject", label: "Target", hint: "ID" },
   { name: "action", label: "Action", hint: "key.revoke" },
   { name: "order", label: "Order", choices: choicesOf("pageAudit", "order"), fallback: "newest" },
 ];

@@ -5,6 +5,7 @@ import { useAnswer } from "../core/use-answer.ts";
 import { SubjectSpend } from "../later.tsx";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
+import { auditTab } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { ChangeKey, KeyEnd } from "../parts/key-acts.tsx";
 import { Owner, TeamOf } from "../parts/keys.tsx";
@@ -80,6 +81,7 @@ export function KeyPage({ id, tab }: PageProps) {
                   </Section>
                 ),
               },
+              auditTab(id),
             ]}
           />
         )}

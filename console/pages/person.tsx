@@ -5,6 +5,7 @@ import { SubjectSpend } from "../later.tsx";
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
+import { auditTab } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Keys, SignIns } from "../parts/keys.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
@@ -47,6 +48,7 @@ export function PersonPage({ id, tab }: PageProps) {
                   </Section>
                 ),
               },
+              auditTab(id),
             ]}
           />
         )}

@@ -4,6 +4,7 @@ import { useAnswer } from "../core/use-answer.ts";
 import { SubjectSpend } from "../later.tsx";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
+import { auditTab } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
 import { LimitsOf } from "../parts/limits.tsx";
@@ -76,6 +77,7 @@ export function TeamPage({ id, tab }: PageProps) {
                   </Section>
                 ),
               },
+              auditTab(id),
             ]}
           />
         )}

@@ -117,7 +117,9 @@ export function UsagePage() {
           }
         </Show>
       </Section>
-      {may("reportUpstreams") && <UpstreamHours of={{ model: of.model }} range={range} now_ms={now_ms} />}
+      {may("reportUpstreams") && (
+        <UpstreamHours of={{ organization: of.organization, model: of.model }} range={range} now_ms={now_ms} />
+      )}
       <CommandLine text={commandOf({ ...spanAsked(range, ["day"]), ...of, by })} />
     </Page>
   );

@@ -1,12 +1,30 @@
 /** Who did what. */
 import type { ItemOf } from "../core/client.ts";
+import { moneyTyped } from "../core/form.ts";
 import { grouped, shortId, wordsOf } from "../core/format.ts";
+import { may } from "../core/session.ts";
+import { CommandLine } from "./command-line.tsx";
 import { OrganizationLink, ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
+import { Section } from "./section.tsx";
 import { Table } from "./table.tsx";
+import type { Tab } from "./tabs.tsx";
 import { Time } from "./time.tsx";
 
 type Entry = ItemOf<"pageAudit">;
+
+/** The part of a thing's page that says who changed it. */
+export const auditTab = (subject: string): Tab | false =>
+  may("pageAudit") && {
+    name: "Audit",
+    path: "audit",
+    shows: () => (
+      <Section title="Audit" aside={<a href={`/audit?subject=${subject}`}>With filters</a>}>
+        <AuditList input={{ subject }} />
+        <CommandLine verb="pageAudit" input={{ subject }} />
+      </Section>
+    ),
+  };
 
 export function AuditList({ input, cursor }: { input: Record<string, string>; cursor?: string }) {
   return (
@@ -80,5 +98,6 @@ function inWords(value: unknown): string {
     return membersOf(value)
       .map(([name, one]) => `${wordsOf(name)} ${inWords(one)}`)
       .join(" ");
+  if (typeof value === "string" && /^\d+[.]\d{9}$/.test(value)) return moneyTyped({ amount: value });
   return typeof value === "number" ? grouped(value) : String(value).replaceAll(/(?<=_)[0-9a-f]{32}\b/g, shortId);
 }

@@ -19,18 +19,21 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** Browsers offer the clipboard only to pages that came over TLS or from this machine. */
+/** Browsers offer the clipboard only to pages that came over TLS or from this machine, and may refuse it to those. */
 async function copied(text: string): Promise<void> {
-  if (navigator.clipboard) {
+  try {
     await navigator.clipboard.writeText(text);
-    return;
+  } catch {
+    const before = document.activeElement as HTMLElement | null;
+    const area = document.createElement("textarea");
+    area.value = text;
+    // Nothing outside of an open dialog can be selected.
+    (document.querySelector("dialog[open]") ?? document.body).append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+    before?.focus();
   }
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  document.execCommand("copy");
-  area.remove();
 }
 
 /** Text that is typed or pasted elsewhere. */

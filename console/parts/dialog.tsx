@@ -1,11 +1,12 @@
 /** A dialog over the page. The browser keeps the focus in it, and gives it back. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // An effect of the layout ends while the dialog is still there. The browser gives no focus back for one that is gone.
+  useLayoutEffect(() => {
     const dialog = element.current!;
     dialog.showModal();
     return () => dialog.close();

@@ -1,40 +1,31 @@
 /** The acts on keys: to create one, to change it, to give it another secret, and to end it. */
-import type { Answer, ItemOf } from "../core/client.ts";
-import type { Field, WrittenField } from "../core/form.ts";
+import type { ItemOf } from "../core/client.ts";
+import type { WrittenField } from "../core/form.ts";
 import { valueFields } from "../core/limit-fields.ts";
-import { isMember, may } from "../core/session.ts";
-import { useAnswer } from "../core/use-answer.ts";
+import { isMember } from "../core/session.ts";
 import { Act } from "./act.tsx";
 import { Block } from "./copy.tsx";
+import { organizationField, useOrganizations, useTeamField } from "./place-fields.ts";
 
 type Key = ItemOf<"pageKeys">;
 
-/** So many teams can be chosen of; of more, one is named. */
-const teams_max = 200;
-
-/** A choice of the organization's teams, where there are not too many. */
-export function useTeamField(organization: string, value = ""): Field {
-  const asked = useAnswer("pageTeams", may("pageTeams") ? { organization, limit: teams_max } : null);
-  const field = { name: "team", label: "Team", value } as const;
-  if (asked.answer?.next_cursor) return { ...field, kind: "text", hint: "ID or name" };
-  return { ...field, kind: "choice", choices: teamNames(asked.answer) };
-}
-
-const teamNames = (teams: Answer<"pageTeams"> | null) => teams?.data.map(({ name }) => name) ?? [];
-
 interface Created {
-  organization: string;
+  /** Null: the form asks for one where there are several. */
+  organization: string | null;
   /** Whose it is to be: a person, who has a team already, or a team. */
   given?: { person?: string; team?: string };
   done: () => void;
 }
 
 export function CreateKey({ organization, given = {}, done }: Created) {
-  const team = useTeamField(organization);
+  const places = useOrganizations();
+  const known = organization ?? places.only;
+  const team = useTeamField(known);
   const expires: WrittenField = { name: "expires_at", label: "Expires" };
   const models: WrittenField = { name: "models" };
   const limits = valueFields("limits", null).filter(({ name }) => /week|month|concurrent/.test(name));
   const fields: WrittenField[] = [
+    ...(known === null ? [organizationField(places)] : []),
     { name: "name", hint: "Who or what calls with it" },
     ...(isMember.value
       ? [
@@ -52,7 +43,7 @@ export function CreateKey({ organization, given = {}, done }: Created) {
     <Act
       label="Create key"
       verb="createKey"
-      given={{ organization, ...(isMember.value ? {} : given) }}
+      given={{ ...(known !== null && { organization: known }), ...(isMember.value ? {} : given) }}
       fields={fields}
       isPrimary
       done="The key was created."

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { ItemOf } from "../core/client.ts";
 import { isMember, session } from "../core/session.ts";
 import { CreateKey, KeyEnd } from "./key-acts.tsx";
-import { ThingLink } from "./links.tsx";
+import { OrganizationLink, ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
 import { Section, State } from "./section.tsx";
 import { Table } from "./table.tsx";
@@ -26,32 +26,46 @@ export function Keys({ organization, title = "Keys", of = {} }: Props) {
   return (
     <Section title={title} aside={<CreateKey organization={organization} given={of} done={() => setTurn(turn + 1)} />}>
       <Fragment key={turn}>
-        <List
-          verb="pageKeys"
-          input={{ organization, ...of }}
-          cursor={`keys-${organization}`}
-          none="No key yet. A client calls with one."
-        >
-          {(keys, reload) => (
-            <Table<Key>
-              caption={title}
-              rows={keys}
-              keyOf={({ id }) => id}
-              columns={[
-                { head: "Name", cell: ({ name, id }) => <ThingLink kind="key" id={id} name={name} /> },
-                !of.person && { head: "Owner", cell: (key) => <Owner of={key} /> },
-                { head: "State", cell: ({ state }) => <State of={state} /> },
-                !of.team && !isMember.value && { head: "Team", isMinor: true, cell: (key) => <TeamOf of={key} /> },
-                { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-                { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
-                { head: "Expires", isMinor: true, cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
-                { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} changed={reload} /> },
-              ]}
-            />
-          )}
-        </List>
+        <KeyList caption={title} input={{ organization, ...of }} cursor={`keys-${organization}`} />
       </Fragment>
     </Section>
+  );
+}
+
+interface Listed {
+  caption: string;
+  input: Record<string, string>;
+  cursor?: string;
+  /** Whether the rows may be of several organizations. */
+  hasOrganizations?: boolean;
+}
+
+export function KeyList({ caption, input, cursor = "cursor", hasOrganizations = false }: Listed) {
+  return (
+    <List verb="pageKeys" input={input as never} cursor={cursor} none="No key yet. A client calls with one.">
+      {(keys, reload) => (
+        <Table<Key>
+          caption={caption}
+          rows={keys}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: "Name", cell: ({ name, id }) => <ThingLink kind="key" id={id} name={name} /> },
+            hasOrganizations && {
+              head: "Organization",
+              isMinor: true,
+              cell: ({ organization }) => <OrganizationLink slug={organization} />,
+            },
+            !input.person && { head: "Owner", cell: (key) => <Owner of={key} /> },
+            { head: "State", cell: ({ state }) => <State of={state} /> },
+            !input.team && !isMember.value && { head: "Team", isMinor: true, cell: (key) => <TeamOf of={key} /> },
+            { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
+            { head: "Last used", cell: ({ last_used_at }) => <Distance at={last_used_at} none="never" /> },
+            { head: "Expires", isMinor: true, cell: ({ ends_at }) => <Distance at={ends_at} none="never" /> },
+            { head: "Actions", areActs: true, cell: (key) => <KeyEnd of={key} changed={reload} /> },
+          ]}
+        />
+      )}
+    </List>
   );
 }
 

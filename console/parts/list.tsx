@@ -1,9 +1,9 @@
 /** A list by parts: the cursor stands in the address, and the way back is the browser's own. */
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { query, withQuery } from "../core/address.ts";
 import type { Answer, Input, VerbName } from "../core/client.ts";
-import { useAnswer } from "../core/use-answer.ts";
+import { type Asked, useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { Empty } from "./section.tsx";
 
@@ -23,6 +23,29 @@ interface Listed<Name extends VerbName, Row> {
   children: (rows: Row[], reload: () => void) => ComponentChildren;
 }
 
+/** So many parts with nothing in them are passed over before somebody is asked whether to go on. */
+const empty_max = 25;
+
+/**
+ * A part of a list reads a limited number of rows, of which a filter may leave none though older ones fit. Then the part after
+ * it is asked for, by itself.
+ */
+function usePart<Name extends VerbName>(
+  verb: Name,
+  input: Input<Name>,
+): Asked<Answer<Name>> & { isPassedOver: boolean } {
+  const written = JSON.stringify([verb, input]);
+  const [passed, setPassed] = useState({ of: written, cursor: null as string | null, count: 0 });
+  const { cursor, count } = passed.of === written ? passed : { cursor: null, count: 0 };
+  const asked = useAnswer(verb, cursor === null ? input : { ...input, cursor });
+  const { data = [], next_cursor: next = null } = (asked.answer ?? {}) as { data?: unknown[]; next_cursor?: string };
+  const isPassedOver = data.length === 0 && next !== null && count < empty_max;
+  useEffect(() => {
+    if (isPassedOver) setPassed({ of: written, cursor: next, count: count + 1 });
+  }, [asked.answer]);
+  return { ...asked, isPassedOver };
+}
+
 type RowOf<Name extends VerbName> = Answer<Name> extends { data: (infer Row)[] } ? Row : never;
 
 export function List<Name extends VerbName>({
@@ -35,11 +58,12 @@ export function List<Name extends VerbName>({
 }: Listed<Name, RowOf<Name>>) {
   const after = limit === undefined ? query.value.get(cursor) : null;
   const [size] = useState(() => limit ?? (isNarrow() ? rows_narrow : rows_max));
-  const asked = useAnswer(verb, { ...input, limit: size, ...(after ? { cursor: after } : {}) } as Input<Name>);
+  const asked = usePart(verb, { ...input, limit: size, ...(after ? { cursor: after } : {}) } as Input<Name>);
   return (
     <Show of={asked}>
       {(answer) => {
         const { data, next_cursor } = answer as unknown as { data: RowOf<Name>[]; next_cursor: string | null };
+        if (asked.isPassedOver) return <p class="waiting">Looking further back…</p>;
         return (
           <>
             {data.length > 0 ? (

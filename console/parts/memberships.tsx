@@ -1,10 +1,11 @@
 /** The memberships of a person, and the acts that give and take them. */
 import type { Answer } from "../core/client.ts";
-import { may } from "../core/session.ts";
+import { may, membership } from "../core/session.ts";
 import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
 import { OrganizationLink, ThingLink } from "./links.tsx";
 import { membershipWords } from "./people-list.tsx";
+import { organizationField, useOrganizations, useTeamField } from "./place-fields.ts";
 import { Empty, Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 
@@ -80,27 +81,31 @@ function teamOf({ team }: Membership) {
   return known ? <ThingLink kind="team" id={known.id} name={known.name} /> : "–";
 }
 
-function Give({ person: { id, version }, changed }: { person: Person; changed: () => void }) {
+/** Roles of one organization, for who gives them within it. */
+const isOfOrganization = (role: string) => role === "member" || role === "organization-admin";
+
+function Give({ person: { id, version, memberships }, changed }: { person: Person; changed: () => void }) {
+  const places = useOrganizations();
+  const team = useTeamField(places.only);
+  const own = membership.value?.organization;
+  const usual = memberships.find(({ organization }) => organization !== null)?.organization ?? places.only;
+  const roles = choicesOf("giveMembership", "role");
   return (
     <Act
       label="Give membership"
       verb="giveMembership"
-      given={{ person: id, version }}
+      given={{ person: id, version, ...(own && { organization: own }) }}
       fields={[
-        {
-          name: "organization",
-          label: "Organization",
-          hint: "Slug; empty: the service, for viewer and admin",
-        },
+        ...(own ? [] : [organizationField({ ...places, only: usual }, "the service, for viewer and admin")]),
         {
           name: "role",
           label: "Role",
           kind: "choice",
           isRequired: true,
           value: "member",
-          choices: choicesOf("giveMembership", "role"),
+          choices: own ? roles.filter(isOfOrganization) : roles,
         },
-        { name: "team" },
+        team,
         { name: "models", hint: "With commas; empty: every model" },
       ]}
       says="It stays, whatever the issuer's groups say."

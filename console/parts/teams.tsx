@@ -4,8 +4,9 @@ import { go } from "../core/address.ts";
 import type { Answer, ItemOf } from "../core/client.ts";
 import { valueFields } from "../core/limit-fields.ts";
 import { Act } from "./act.tsx";
-import { ThingLink } from "./links.tsx";
+import { OrganizationLink, ThingLink } from "./links.tsx";
 import { List } from "./list.tsx";
+import { organizationField, useOrganizations } from "./place-fields.ts";
 import { Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Distance } from "./time.tsx";
@@ -17,38 +18,61 @@ export function Teams({ organization }: { organization: string }) {
   const [turn, setTurn] = useState(0);
   return (
     <Section title="Teams" aside={<CreateTeam organization={organization} done={() => setTurn(turn + 1)} />}>
-      <List
-        key={turn}
-        verb="pageTeams"
-        input={{ organization }}
-        cursor="teams"
-        none="No team yet. A team groups keys and people, who then share its limits."
-      >
-        {(teams) => (
-          <Table<Team>
-            caption="Teams"
-            rows={teams}
-            keyOf={({ id }) => id}
-            columns={[
-              { head: "Name", cell: ({ name, id }) => <ThingLink kind="team" id={id} name={name} /> },
-              { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
-              { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Created", cell: ({ created_at }) => <Distance at={created_at} /> },
-            ]}
-          />
-        )}
-      </List>
+      <TeamList key={turn} input={{ organization }} cursor="teams" />
     </Section>
   );
 }
 
-function CreateTeam({ organization, done }: { organization: string; done: () => void }) {
+interface Listed {
+  input: Record<string, string>;
+  cursor?: string;
+  /** Whether the rows may be of several organizations. */
+  hasOrganizations?: boolean;
+}
+
+export function TeamList({ input, cursor = "cursor", hasOrganizations = false }: Listed) {
+  return (
+    <List
+      verb="pageTeams"
+      input={input as never}
+      cursor={cursor}
+      none="No team yet. A team groups keys and people, who then share its limits."
+    >
+      {(teams) => (
+        <Table<Team>
+          caption="Teams"
+          rows={teams}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: "Name", cell: ({ name, id }) => <ThingLink kind="team" id={id} name={name} /> },
+            hasOrganizations && {
+              head: "Organization",
+              cell: ({ organization }) => <OrganizationLink slug={organization} />,
+            },
+            { head: "Keys", isNumber: true, cell: ({ keys }) => keys },
+            { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
+            { head: "Created", cell: ({ created_at }) => <Distance at={created_at} /> },
+          ]}
+        />
+      )}
+    </List>
+  );
+}
+
+/** Without an organization, the form asks for one where there are several. */
+export function CreateTeam({ organization, done }: { organization: string | null; done: () => void }) {
+  const places = useOrganizations();
+  const known = organization ?? places.only;
   return (
     <Act
       label="Create team"
       verb="createTeam"
-      given={{ organization }}
-      fields={[{ name: "name" }, ...valueFields("limits", null)]}
+      given={known === null ? {} : { organization: known }}
+      fields={[
+        ...(known === null ? [organizationField(places)] : []),
+        { name: "name" },
+        ...valueFields("limits", null),
+      ]}
       isPrimary
       done="The team was created."
       onDone={done}

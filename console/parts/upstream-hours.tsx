@@ -2,6 +2,7 @@
 import type { Answer } from "../core/client.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
 import { bucketsOf, type Range, rangeWords } from "../core/range.ts";
+import { may, membership, session } from "../core/session.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { Plot, Swatch } from "./plot.tsx";
@@ -17,7 +18,7 @@ const hours_max = 48;
 const hours_usual = 24;
 
 interface Props {
-  of: { model?: string | undefined; upstream?: string | undefined };
+  of: { organization?: string | undefined; model?: string | undefined; upstream?: string | undefined };
   /** The span of the page; if it is longer than such a report may be, it is of the last day. */
   range: Range;
   now_ms: number;
@@ -26,16 +27,14 @@ interface Props {
 export function UpstreamHours({ of, range, now_ms }: Props) {
   const hours = hoursOf(range, now_ms);
   const asked = useAnswer("reportUpstreams", {
+    ...(of.organization ? { organization: of.organization } : {}),
     ...(of.model ? { model: of.model } : {}),
     ...(of.upstream ? { upstream: of.upstream } : {}),
     from: hours.from,
     to: hours.to,
   });
   return (
-    <Section
-      title="Engines by the hour"
-      aside={`${of.model || of.upstream ? "" : "of the whole service, "}${rangeWords(hours)}`}
-    >
+    <Section title="Engines by the hour" aside={[...whoseWords(of), rangeWords(hours)].join(", ")}>
       <Show of={asked}>
         {(report) =>
           report.total.requests === 0 && report.followed.length === 0 ? (
@@ -58,6 +57,14 @@ export function UpstreamHours({ of, range, now_ms }: Props) {
       </Show>
     </Section>
   );
+}
+
+/** Whose requests they are, where nothing else on the page says it. */
+function whoseWords({ organization, model, upstream }: Props["of"]): string[] {
+  const own = organization ?? membership.value?.organization;
+  if (own) return [`requests of ${own}`];
+  if (session.value?.role === "organization-admin") return ["requests of your organization"];
+  return model || upstream ? [] : ["of the whole service"];
 }
 
 /** The day until now, in the reader's zone. */
@@ -181,7 +188,7 @@ function Engines({ of: { upstreams } }: { of: Report }) {
 }
 
 export function EngineLink({ name }: { name: string }) {
-  return <a href={`/engines/${encodeURIComponent(name)}`}>{name}</a>;
+  return may("getFleet") ? <a href={`/engines/${encodeURIComponent(name)}`}>{name}</a> : <>{name}</>;
 }
 
 const failedWords = ({ failed, requests }: Measured) =>

@@ -16,7 +16,10 @@ export const auditEntry = pgTable(
     address: text("address"),
     hash: bytes("hash"),
   },
-  (table) => [index("audit_entry_of_organization").on(table.organizationId, table.id.desc())],
+  (table) => [
+    index("audit_entry_of_organization").on(table.organizationId, table.id.desc()),
+    index("audit_entry_of_subject").on(table.subject, table.number.desc()),
+  ],
 );
 
 export const auditHead = pgTable("audit_head", {

@@ -71,6 +71,7 @@ create table audit_entry (
   hash bytea check (length(hash) = 32)
 );
 create index audit_entry_of_organization on audit_entry (organization_id, id desc);
+create index audit_entry_of_subject on audit_entry (subject, number desc);
 
 -- The head of the chain. Its row is the lock under which entries are written.
 create table audit_head (

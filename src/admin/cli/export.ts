@@ -76,8 +76,8 @@ Applying the file to what it was written from changes nothing. Applied to
 another store, it makes the same plans, organizations, teams and keys, with new
 secrets; people get what they have by hand once they have come in there. Left
 out are closed organizations, keys that are revoked or past their expiry, former
-slugs, usage, operators, raises, people for whom nothing was set by hand, and
-secrets of webhooks.
+slugs, usage, operators, temporary increases of limits, people for whom nothing
+was set by hand, and secrets of webhooks.
 
 Examples:
   $ sluice export > organizations.yaml

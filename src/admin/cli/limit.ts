@@ -35,7 +35,7 @@ const whose = "[org|team|key|person] and its name or ID; a name alone where only
 export function addLimitCommands(program: Command, { services }: CommandContext): void {
   const group = program
     .command("limit")
-    .description("show, set and raise what organizations, teams, keys and people can use");
+    .description("show, set and increase for a while what organizations, teams, keys and people can use");
   const add = (name: string, description: string, words: string, help: string) =>
     group
       .command(name)
@@ -78,17 +78,22 @@ export function addLimitCommands(program: Command, { services }: CommandContext)
       await change(services, names, options, changes);
     });
 
-  add("raise", "raise limits until an instant; --end ends a raise now", "<whose-and-limits...>", raiseHelp)
+  add(
+    "raise",
+    "temporary increase: higher limits until an instant; --end ends it now",
+    "<whose-and-limits...>",
+    raiseHelp,
+  )
     .addOption(new Option("--until <instant>", "when it ends: a date or a weekday (UTC), or ISO 8601 with a time zone"))
     .option("--models <pattern>", "for these models, which have limits of their own")
-    .option("--end", "end the raise now")
+    .option("--end", "end the temporary increase now")
     .addOption(versionOption("subject"))
     .action(async function (this: Command, words: string[], options: Options & { until?: string; end?: true }) {
       const { names, value } = split(this, words);
       if (options.end ? value !== null || options.until !== undefined : value === null || options.until === undefined)
         missing(
           this,
-          options.end ? "nothing else with --end" : "what to raise and until when, such as week=20 --until friday",
+          options.end ? "nothing else with --end" : "what to increase and until when, such as week=20 --until friday",
         );
       const { models } = options;
       const until = options.until === undefined ? null : instantTyped(options.until, services.now_ms());
@@ -210,7 +215,7 @@ const origins = {
   team: "from its team",
   organization: "from the organization",
   plan: "from the plan",
-  raise: "raised",
+  raise: "temporary increase",
 } as const;
 
 /** Shown even where they say nothing: these are what one looks for first. */
@@ -224,7 +229,8 @@ export function limitsSaid(limits: SubjectLimitsShown): Said {
     ["each person gets", saidOf(members)],
     ...Object.entries(models).map(([pattern, value]) => [`for ${pattern}`, saidOf(value)] as const),
     ...raises.map(
-      (raise) => [raise.models === null ? "raised to" : `raised for ${raise.models}`, raiseWords(raise)] as const,
+      (raise) =>
+        [raise.models === null ? "temporary increase" : `increase for ${raise.models}`, raiseWords(raise)] as const,
     ),
     ...standingFacts(standing),
     ["version", String(version)],

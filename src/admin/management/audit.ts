@@ -82,6 +82,7 @@ export const auditVerbs = [
       organization: Type.Optional(words("Only acts on this organization (slug or ID).")),
       actor: Type.Optional(words("Only acts of this actor.")),
       action: Type.Optional(words("Only acts of this name.")),
+      subject: Type.Optional(words("Only acts on the thing with this ID.")),
       order: Type.Optional(oneOf(["newest", "oldest"], { "x-must-be": "newest or oldest" })),
     }),
     answers: AuditEntries,
@@ -91,6 +92,7 @@ export const auditVerbs = [
       description: "list administrative actions, newest first",
       takes: {
         organization: flag("--org <org>", "list only actions on this organization (slug or ID)"),
+        subject: flag("--subject <id>", "list only actions on the thing with this ID, such as a team"),
         limit: { ...flag("--limit <n>", "number of entries, 1 to 1000 (default: 50)"), fallback: 50 },
       },
       columns: auditColumns,
@@ -98,9 +100,9 @@ export const auditVerbs = [
       parts: "one",
     },
     async act({ administration, narrowedTo }, input) {
-      const { actor, action, order } = input;
+      const { actor, action, subject, order } = input;
       const organizationId = await narrowedTo(input.organization);
-      return partOfAudit(administration, { organizationId, actor, action, order }, input);
+      return partOfAudit(administration, { organizationId, actor, action, subject, order }, input);
     },
   }),
   verb({

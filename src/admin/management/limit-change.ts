@@ -49,7 +49,8 @@ export function changeOf(
       ? value
       : withinOrganization(value, organization, words, wordsIn(currency));
   const isLimited = changes.own !== undefined || changes.models !== undefined;
-  if (isLimited && changes.raise !== undefined) fail("Set the limits first, and then raise them with another request.");
+  if (isLimited && changes.raise !== undefined)
+    fail("Set the limits first, and then increase them with another request.");
   const to: LimitsChange = {};
   if (changes.own !== undefined) to.own = within(valueAfter(changes.own, now.own, currency), now.subject);
   if (changes.keys !== undefined) to.keys = within(valueAfter(changes.keys, givenBy(now, "keys"), currency), "keys");
@@ -136,9 +137,10 @@ function raisesAfter(
   const others = change === null ? [] : now.raises.filter((one) => one.models !== models);
   if (change?.limits != null)
     return [...others, raiseOf({ ...change, models, limits: change.limits }, now, organization, known)];
-  if (change?.until != null) fail("Specify the limits to raise, such as week=20. To end a raise, give no instant.");
+  if (change?.until != null)
+    fail("Specify the limits to increase, such as week=20. To end a temporary increase, give no instant.");
   if (others.length === now.raises.length)
-    fail(`The limits of this ${now.subject} are not raised, so there is nothing to end.`, "wrong_state");
+    fail(`The limits of this ${now.subject} have no temporary increase, so there is nothing to end.`, "wrong_state");
   return others;
 }
 
@@ -150,11 +152,12 @@ function raiseOf(
 ): NewRaise {
   const limits = valueAfter(changes, noBudget, currency);
   const named = budgetNames.filter((name) => limits[name] !== null);
-  if (named.length === 0) fail("Specify the limits to raise, such as week=20.");
+  if (named.length === 0) fail("Specify the limits to increase, such as week=20.");
   if (until == null)
-    return fail("A raise needs an instant at which it ends. Without one, change the limits themselves.");
+    return fail("A temporary increase needs an instant at which it ends. Without one, change the limits themselves.");
   const below = models === "" ? now.inForce : now.models.get(models);
-  if (!below) fail(`This ${now.subject} has no limits for '${parse.excerpt(models)}', so there is nothing to raise.`);
+  if (!below)
+    fail(`This ${now.subject} has no limits for '${parse.excerpt(models)}', so there is nothing to increase.`);
   for (const name of named) refuseLower(name, limits[name]!, below[name] || null, now.subject, currency);
   if (now.subject !== "organization") {
     const raise = organization.raises.find((one: Raise) => one.models === "");
@@ -163,18 +166,19 @@ function raiseOf(
     ) as unknown as Budget;
     withinOrganization(limits, { ...organization, inForce: most }, now.subject, wordsIn(currency));
   }
-  if (until.getTime() <= now_ms) fail(`${until.toISOString()} is in the past. A raise ends in the future.`);
+  if (until.getTime() <= now_ms)
+    fail(`${until.toISOString()} is in the past. A temporary increase ends in the future.`);
   if (until.getTime() > now_ms + raise_max_days * day_ms)
-    fail(`A raise ends within ${raise_max_days} days. For longer, change the limits themselves.`);
+    fail(`A temporary increase ends within ${raise_max_days} days. For longer, change the limits themselves.`);
   return { models, limits, until };
 }
 
 function refuseLower(name: keyof Budget, raise: number, limit: number | null, whose: string, currency: Currency): void {
   const words = (amount: number) => limitInWords(name, amount, currency);
   if (limit === null || raise === not_limited)
-    fail(`The ${whose} has no limit '${snakeName(name)}' that a number is above, so there is nothing to raise.`);
+    fail(`The ${whose} has no limit '${snakeName(name)}' that a number is above, so there is nothing to increase.`);
   if (raise <= limit)
     fail(
-      `The ${whose}'s limit '${snakeName(name)}' is ${words(limit)} already, and a raise to ${words(raise)} is not above it. A raise never lowers.`,
+      `The ${whose}'s limit '${snakeName(name)}' is ${words(limit)} already, and ${words(raise)} is not above it. A temporary increase never lowers.`,
     );
 }

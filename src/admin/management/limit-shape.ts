@@ -101,7 +101,7 @@ export const Raise = Type.Object(
     set_at: instant("When it was set."),
     set_by: Type.String({ description: "The actor." }),
   },
-  { $id: "Raise", description: "The limits in force until an instant." },
+  { $id: "Raise", description: "A temporary increase: the limits in force until an instant." },
 );
 
 const fields = {
@@ -114,7 +114,7 @@ const fields = {
   keys: nullable(LimitValue),
   members: nullable(LimitValue),
   models: Type.Record(Type.String(), LimitValue, { description: "Its own, by patterns of models." }),
-  raises: Type.Array(Raise, { description: "Those in force." }),
+  raises: Type.Array(Raise, { description: "The temporary increases in force." }),
   in_force: LimitsInForce,
   standing: standing(),
   version: Type.Integer({ minimum: 1, description: "That of the subject; also sent as `etag`." }),

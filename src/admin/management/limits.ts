@@ -45,15 +45,15 @@ const values = {
     nullable(
       Type.Object(
         {
-          models: Type.Optional(nullable(words("The pattern of models that is raised; else all models."))),
+          models: Type.Optional(nullable(words("The pattern of models whose limits are increased; else all models."))),
           limits: Type.Optional(
             nullable(
-              limitValueChanges("The limits in force until then, each above the one below it. Null ends the raise."),
+              limitValueChanges("The limits in force until then, each above the one below it. Null ends the increase."),
             ),
           ),
           until: Type.Optional(nullable(moment("When it ends: ISO 8601 with a time zone, or a date in UTC."))),
         },
-        { description: "The limits in force until an instant. Null ends all raises." },
+        { description: "A temporary increase: the limits in force until an instant. Null ends all of them." },
       ),
     ),
   ),
@@ -139,7 +139,7 @@ export const limitVerbs = [
     name: "updateOrganizationLimits",
     route: "PATCH /organizations/{organization}/limits",
     summary: "Change the limits of an organization",
-    description: `${changing} Its own limits replace those of its plan, up or down; they, those for models and raises are for the role admin.`,
+    description: `${changing} Its own limits replace those of its plan, up or down; they, those for models and temporary increases are for the role admin.`,
     roles: managers,
     kind: "change",
     faults: changeFaults,

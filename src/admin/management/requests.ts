@@ -57,13 +57,13 @@ export const Request = Type.Object(
             said: Type.Optional(
               Type.String({
                 description:
-                  "The engine's own text of its refusal, at most 500 characters, without credentials and quoted values.",
+                  "The engine's own text of its refusal or of an error inside its answer, at most 500 characters, without credentials and quoted values.",
               }),
             ),
           }),
           {
             description:
-              "Each attempt, where there was more than one, the engine refused, or its upstream has several addresses.",
+              "Each attempt, where there was more than one, the engine refused or reported an error, or its upstream has several addresses.",
           },
         ),
       }),

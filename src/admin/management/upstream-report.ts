@@ -7,7 +7,7 @@ import { instant as instantWritten } from "../../core/time/written.ts";
 import { instant } from "../store/shapes.ts";
 import { type Column, flag, type Said, tablePiece } from "./command.ts";
 import { fail } from "./error.ts";
-import { examples, moment, words } from "./shapes.ts";
+import { examples, moment, readers, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Upstreams");
@@ -79,14 +79,15 @@ export const upstreamReportVerbs = [
     name: "reportUpstreams",
     route: "GET /upstreams/report",
     summary: "Report how engines answered",
-    description: `Requests, failures and times of each engine and each hour, from the records of the requests. A report spans at most ${hours_max} hours, because it reads each of them.`,
-    roles: ["admin", "viewer"],
-    faults: [],
+    description: `Requests, failures and times of each engine and each hour, from the records of the requests. A report spans at most ${hours_max} hours, because it reads each of them. An \`organization-admin\` gets the requests of their own organization.`,
+    roles: readers,
+    faults: ["resource_not_found"],
     takes: Type.Object({
       from: Type.Optional(moment(`The first moment; else ${hours_usual} hours before \`to\`.`)),
       to: Type.Optional(moment("The moment after the last; else now.")),
       upstream: Type.Optional(words("Only requests that this upstream was asked for last, and its attempts.")),
       model: Type.Optional(words("Only requests for this model.")),
+      organization: Type.Optional(words("Only requests of this organization (slug or ID).")),
     }),
     answers: Report,
     example: {
@@ -110,6 +111,7 @@ export const upstreamReportVerbs = [
         to: flag("--to <instant>", "moment after the last (default: now)"),
         upstream: flag("--upstream <name>", "only requests that this upstream was asked for last"),
         model: flag("--model <model>", "only requests for this model"),
+        organization: flag("--org <org>", "only requests of this organization (slug or ID)"),
       },
       says: said,
       help: `
@@ -119,13 +121,15 @@ Examples:
   $ sluice upstream report
   $ sluice upstream report --upstream gpu-1 --from 2026-11-24T08:00Z --to 2026-11-24T20:00Z`,
     },
-    async act({ ledger, upstreamReports }, { upstream, model, ...span }) {
+    async act({ ledger, narrowedTo, upstreamReports }, { upstream, model, organization, ...span }) {
       const { to = await ledger.now() } = span;
       const { from = new Date(to.getTime() - hours_usual * hour_ms) } = span;
       if (from >= to) fail("'from' must be before 'to'.");
       if (to.getTime() - from.getTime() > hours_max * hour_ms)
         fail(`A report of engines spans at most ${hours_max} hours. Choose a shorter span.`);
-      const { at, hours, ...rest } = await upstreamReports.reportUpstreams({ from, to, upstream, model });
+      const organizationId = await narrowedTo(organization);
+      const query = { from, to, upstream, model, organizationId };
+      const { at, hours, ...rest } = await upstreamReports.reportUpstreams(query);
       return {
         from,
         to,

@@ -7,6 +7,8 @@ export interface UpstreamQuery {
   /** Only requests that this upstream was asked for last; absent: of all upstreams. */
   upstream?: string | undefined;
   model?: string | undefined;
+  /** Only requests of this organization; absent: of all. */
+  organizationId?: string | undefined;
 }
 
 /** Requests that have ended. Times are those within which half of them, and 95 %, had it; null if none had. */

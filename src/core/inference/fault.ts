@@ -144,6 +144,8 @@ export interface FaultDetails {
   headers?: Record<string, string>;
   /** The limit that refused the request, for its receipt. */
   limit?: LimitMet;
+  /** The engine's own text, for the request's record alone. */
+  engineText?: string;
   /** Further keys of the error object. */
   body?: Record<string, unknown>;
   /** The cause, for the log only. */

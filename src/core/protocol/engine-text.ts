@@ -1,20 +1,20 @@
 /**
- * An engine's own text of a refusal, for operators who read the request's record: short, on one line, without
- * credentials, and with nothing between quotes but names of fields, because engines quote what callers wrote. Pure.
+ * An engine's own text of a refusal, or of an error inside its answer, for operators who read the request's record: short,
+ * on one line, without credentials, and with nothing between quotes but names of fields, because engines quote what
+ * callers wrote. Pure.
  */
 import { masked } from "../inference/masked.ts";
 import { isFieldName } from "./fields.ts";
-import { textOf } from "./json.ts";
-import { errorOf } from "./refusal.ts";
+import { type JsonObject, textOf } from "./json.ts";
 import { looksSecret } from "./violation.ts";
 
 const characters_max = 500;
 /** The characters of the text that are read. */
 const read_characters_max = 4000;
 
-/** The text in the body of a refusal; undefined if there is none. */
-export function engineTextOf(body: unknown): string | undefined {
-  const safe = unquoted(textOf(errorOf(body).message));
+/** The text of an error, which is the result of `errorOf`; undefined if there is none. */
+export function engineTextOf(error: JsonObject): string | undefined {
+  const safe = unquoted(textOf(error.message));
   return safe === "" ? undefined : safe;
 }
 

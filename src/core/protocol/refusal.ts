@@ -7,13 +7,14 @@ import { Fault, type FaultCode } from "../inference/fault.ts";
 import { inputTooLong } from "../inference/overflow.ts";
 import type { Refusals } from "./dialect.ts";
 import { sentenceIn } from "./engine-sentence.ts";
+import { engineTextOf } from "./engine-text.ts";
 import type { NamedField } from "./fields.ts";
 import { isObject, type JsonObject, textOf } from "./json.ts";
 import { headOf, saidOverflow, saysContextIsExceeded } from "./overflow.ts";
 
 /**
- * The fault. `error`: the result of `errorOf`. `field`: the field that the engine blames. `named` checks the path of a
- * field.
+ * The fault, with the engine's own text for the record. `error`: the result of `errorOf`. `field`: the field that the engine
+ * blames. `named` checks the path of a field.
  */
 export function refusalFault(
   status: number,
@@ -22,10 +23,22 @@ export function refusalFault(
   field?: NamedField,
   named?: (path: string) => NamedField | undefined,
 ): Fault {
+  const fault = publicFault(status, error, said, field, named);
+  const engineText = engineTextOf(error);
+  return engineText === undefined ? fault : new Fault(fault.code, fault.message, { ...fault.details, engineText });
+}
+
+function publicFault(
+  status: number,
+  error: JsonObject,
+  said: Refusals,
+  field: NamedField | undefined,
+  named: ((path: string) => NamedField | undefined) | undefined,
+): Fault {
   // The log has no text of an engine either: it may hold names, hosts and the caller's words.
   const cause = new Error(`the upstream answered ${status}`);
   const unread = status === 500 ? unreadField(headOf(error), said) : undefined;
-  if (unread) return refusalFault(400, error, said, unread, named);
+  if (unread) return publicFault(400, error, said, unread, named);
   // With a 429 such words are about a limit of tokens per minute.
   if (status !== 429 && saysContextIsExceeded(error, said)) return inputTooLong(saidOverflow(error, said), { cause });
   const says = (words: readonly RegExp[]) => words.some((one) => one.test(`${error.code ?? ""} ${headOf(error)}`));

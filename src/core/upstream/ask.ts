@@ -278,6 +278,7 @@ function holding({ hold }: EngineQuestion): HoldBytes {
 
 function endOf(batch: readonly InferenceEvent[]): AttemptEnd {
   const last = batch.find(isTerminal);
-  if (last?.type === "response-failed") return { kind: kindOfFault(last.fault) };
+  if (last?.type === "response-failed")
+    return { kind: kindOfFault(last.fault), ...compact({ said: last.fault.details.engineText }) };
   return { kind: "answered", ...compact({ unknownReason: last?.unknownReason }) };
 }

@@ -45,7 +45,7 @@ export interface AttemptEnd {
   status?: number;
   /** The wait that a 429 or 5xx asked for, without an upper bound. */
   retryAfter_ms?: number;
-  /** The engine's own text of a refusal, for operators only. */
+  /** The engine's own text of a refusal, or of an error inside its answer, for operators only. */
   said?: string;
   /** The reason why an answer was not read to its end, without a quotation of it. */
   unread?: string;

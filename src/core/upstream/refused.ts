@@ -1,8 +1,8 @@
 /** Reads an engine's refusal, and makes it a fault. */
+import { compact } from "../inference/compact.ts";
 import { Fault } from "../inference/fault.ts";
 import type { Dialect } from "../protocol/dialect.ts";
 import { dialects } from "../protocol/dialects.ts";
-import { engineTextOf } from "../protocol/engine-text.ts";
 import { withoutRefusedField } from "../protocol/refused-field.ts";
 import { type AttemptEnd, kindOfRefusal, retryAfterOf } from "./attempt.ts";
 import { readAtMost } from "./body.ts";
@@ -33,8 +33,11 @@ export async function engineRefusal(
   const body = await parseLarge(text).catch(() => text);
   const fault = codec.fault.decode(status, body, dialect);
   const lesser = withoutRefusedField(dialect, request, status, body);
-  const said = engineTextOf(body);
-  const end: AttemptEnd = { kind: kindOfRefusal(status, fault), status, ...(said === undefined ? {} : { said }) };
+  const end: AttemptEnd = {
+    kind: kindOfRefusal(status, fault),
+    status,
+    ...compact({ said: fault.details.engineText }),
+  };
   const wait_s = retryAfterOf(reply);
   if (wait_s === null) return { fault, end, lesser };
   const details = { ...fault.details, retryAfterSeconds: Math.min(60, Math.max(1, Math.ceil(wait_s))) };

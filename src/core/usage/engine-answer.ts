@@ -15,7 +15,7 @@ export interface Tried {
   continued?: true;
   /** The HTTP status of the engine's refusal. */
   status?: number;
-  /** The text of the engine's refusal, as it sent it. Only operators read it. */
+  /** The engine's own text of its refusal, or of an error inside its answer. Only operators read it. */
   said?: string;
 }
 

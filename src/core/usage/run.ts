@@ -327,7 +327,8 @@ class GrantedRun implements Run {
     // In the record, times count from the admission.
     const firstPart_ms = first_ms === null ? null : Math.max(0, first_ms - Math.round(this.#admitted_ms));
     const served = { upstream, attempts, firstPart_ms };
-    return tried.length > 1 || replica || tried[0]?.status !== undefined ? { ...served, tried } : served;
+    const isTold = tried.some(({ status, said }) => status !== undefined || said !== undefined);
+    return tried.length > 1 || replica || isTold ? { ...served, tried } : served;
   }
 
   #ending(): Ending {

@@ -5,6 +5,7 @@ import type {
   UpstreamReport,
   UpstreamReports,
 } from "../../admin/store/upstream-report.ts";
+import { bare } from "../../core/store/ids.ts";
 import type { Database } from "./database.ts";
 import { uuidAt } from "./request-spans.ts";
 
@@ -17,9 +18,10 @@ const slack_ms = 3_600_000;
 
 export function upstreamReports(db: Pick<Database, "transaction">): UpstreamReports {
   return {
-    async reportUpstreams({ from, to, upstream, model }: UpstreamQuery) {
+    async reportUpstreams({ from, to, upstream, model, organizationId }: UpstreamQuery) {
       const [since, until] = [uuidAt(from.getTime() - slack_ms), uuidAt(to.getTime() + slack_ms)];
-      const values = [from, to, since, until, upstream ?? null, model ?? null];
+      const organization = organizationId === undefined ? null : bare(organizationId, "org_");
+      const values = [from, to, since, until, upstream ?? null, model ?? null, organization];
       return reportOf(await db.transaction((tx) => tx.query<Row>(statement, values), { statement_ms }));
     },
   };
@@ -68,6 +70,7 @@ const statement = `
     from usage_record r
     where r.request_id >= $3::uuid and r.request_id < $4::uuid and r.admitted_at >= $1 and r.admitted_at < $2
       and r.operation <> 'adjustment' and ($6::text is null or r.model = $6)
+      and ($7::uuid is null or r.organization_id = $7)
   ), asked as materialized (
     select s.* from spanned s where $5::text is null or s.upstream = $5
   ), measured as (

@@ -102,16 +102,16 @@ test("a limit for models, what others get, and a raise are shown with where each
   const { out } = await cli.typed("limit show team research");
   for (const line of [
     /^team +research \(team_[0-9a-f]{32}\)$/m,
-    /^month +\$80\.00 \(raised\)$/m,
+    /^month +\$80\.00 \(temporary increase\)$/m,
     /^concurrent_requests +not limited$/m,
     /^each person gets +week \$5\.00$/m,
     /^for acme\/\* +month \$10\.00$/m,
-    /^raised to +month \$80\.00, until .* UTC \(cli:ann\)$/m,
+    /^temporary increase +month \$80\.00, until .* UTC \(cli:ann\)$/m,
   ])
     expect(out).toMatch(line);
   expect((await cli.typed("limit show team research --model other/model")).out).not.toContain("for acme/*");
   expect((await cli.typed("limit show ann")).out).toMatch(/^week +\$5\.00 \(from its team\)$/m);
-  expect((await cli.typed("limit show org acme --of teams")).out).toMatch(/research .*month \$80\.00 \(raised\)/);
+  expect((await cli.typed("limit show org acme --of teams")).out).toMatch(/research .*month \$80\.00 \(temporary increase\)/);
   expect((await cli.json("limit raise team research --end --json")).raises).toEqual([]);
 });
 

@@ -29,6 +29,8 @@ export interface Company {
   db: Awaited<ReturnType<typeof serverDatabase>>;
   people: { id: string; name: string; keyId: string }[];
   teams: Record<keyof typeof teamsOf, string>;
+  /** A command, in the process of the test. */
+  command(...words: string[]): Promise<unknown>;
   /** Reads from the interface of the console, as the operator. */
   read<Answer>(path: string): Promise<Answer>;
   close(): Promise<void>;
@@ -56,6 +58,9 @@ export async function startCompany(seed = 7): Promise<Company> {
     const words = ["--org", "acme", "--name", name, "--limit", `month=${month}`];
     teams[name as keyof typeof teamsOf] = (await sluice.json<{ id: string }>("team", "create", ...words)).id;
   }
+  // Somebody changed a limit, and changed it back.
+  for (const month of ["2100", teamsOf.platform])
+    await sluice.json("limit", "set", "team", "platform", "--org", "acme", `month=${month}`);
   const people: Company["people"] = [];
   for (const [at, name] of firstNames.split(" ").entries()) {
     const team = Object.keys(teamsOf)[at % 4]!;
@@ -67,6 +72,8 @@ export async function startCompany(seed = 7): Promise<Company> {
       keyId: (await sluice.json<{ id: string }>("key", "create", ...words)).id,
     });
   }
+  // A person with a limit, so that it can be increased.
+  await sluice.json("limit", "set", "person", people[11]!.id, "--org", "acme", "month=60");
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
   await history(db, organization, [...people.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
   const url = `http://127.0.0.1:${port}`;
@@ -80,6 +87,7 @@ export async function startCompany(seed = 7): Promise<Company> {
     db,
     people,
     teams,
+    command: (...words) => sluice.json(...words),
     read: async <Answer>(path: string) =>
       (await session.call(page, `/management/v1${path}`, { secret })).body as Answer,
     async close() {
@@ -116,6 +124,9 @@ async function history(
   await book.close();
 }
 
+/** Of an engine to a request that failed. */
+export const engineText = "CUDA error: device-side assert triggered";
+
 /** More by day than by night, little on weekends, and a little more each week. */
 function hourOf(at_ms: number, organization: string, keys: readonly string[], chance: Chance) {
   const at = new Date(at_ms);
@@ -141,13 +152,15 @@ function hourOf(at_ms: number, organization: string, keys: readonly string[], ch
 function endOf(chance: Chance): Partial<Settle> {
   const upstream = chance.pick(["simulator", "simulator", "spare"]);
   const outcome = chance.below(40) === 0 ? "failed" : chance.below(30) === 0 ? "cancelled" : "completed";
-  const tried =
+  const followed =
     chance.below(25) === 0
       ? [
           { upstream: "spare", outcome: chance.pick(["unreachable", "busy", "timeout"]), ms: 40 },
           { upstream, outcome: "answered", ms: 900 },
         ]
       : null;
+  const tried =
+    followed ?? (outcome === "failed" ? [{ upstream, outcome, status: 500, ms: 900, said: engineText }] : null);
   const route = {
     upstream,
     attempts: tried?.length ?? 1,

@@ -123,12 +123,12 @@ export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Prom
   const ofOrganization = (slug: string) => organizationParts.map((part) => `/organizations/${slug}${part}`);
   const [team] = await sluice.json<{ id: string }[]>("team", "list", "--org", sluice.organization);
   const things = [
-    ...["", "/members", "/keys", "/requests"].map((part) => `/teams/${team!.id}${part}`),
-    ...["", "/keys", "/requests"].map((part) => `/people/${people.member.id}${part}`),
-    ...["", "/requests"].map((part) => `/keys/${hers!.id}${part}`),
+    ...["", "/members", "/keys", "/requests", "/audit"].map((part) => `/teams/${team!.id}${part}`),
+    ...["", "/keys", "/requests", "/audit"].map((part) => `/people/${people.member.id}${part}`),
+    ...["", "/requests", "/audit"].map((part) => `/keys/${hers!.id}${part}`),
   ];
   const inside = [...own, `/requests/${request!.id}`, ...ofOrganization(sluice.organization), ...things];
-  const managed = [...inside, "/audit", "/people"];
+  const managed = [...inside, "/audit", "/people", "/teams", "/keys"];
   if (role === "lead") return ["/you", ...managed];
   if (role === "organization-admin") return managed;
   const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];

@@ -56,6 +56,20 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
     expect(tab.found).toEqual([]);
   });
 
+  test("look further back by themselves, where a part of a list has none that fits", async () => {
+    const parts: string[] = [];
+    const nothing = { data: [], next_cursor: `req_${"f".repeat(32)}` };
+    tab.page.on(
+      "request",
+      (request) => request.url().includes("/management/v1/requests?") && parts.push(request.url()),
+    );
+    await tab.page.route("**/management/v1/requests?*", (route) => route.fulfill({ json: nothing }), { times: 1 });
+    await tab.visit("/requests?outcome=completed");
+    expect(await tab.page.locator("main tbody tr").count()).toBeGreaterThan(0);
+    expect(parts.map((url) => new URL(url).searchParams.get("cursor"))).toEqual([null, nothing.next_cursor]);
+    await tab.page.unrouteAll();
+  });
+
   test("add up to what the ledger has", async () => {
     await tab.visit("/usage?by=model");
     const cells = await tab.page
@@ -267,14 +281,22 @@ describe.skipIf(noBrowser !== null)(`the pages of the console${noBrowser ? `: ${
       "Usage",
       "Requests",
       "Organizations",
+      "Teams",
+      "People",
+      "Keys",
       "Models",
       "Plans",
-      "People",
       "Audit",
       "Connect",
     ]);
     await own.visit("/organizations");
     expect(await own.page.locator("main tbody tr").count()).toBe(1);
+    // How engines answered, of requests of her organization alone.
+    await own.visit("/usage");
+    const engines = own.page.getByRole("heading", { name: "Engines by the hour" }).locator("xpath=ancestor::section");
+    expect(await engines.textContent()).toContain(`requests of ${node.sluice.organization}`);
+    expect(await engines.locator("svg").count()).toBeGreaterThan(0);
+    expect(await engines.locator("a[href^='/engines']").count()).toBe(0);
     await own.visit(`/people/${node.people.member.id}`);
     expect(await own.page.locator("main img, main script").count()).toBe(0);
     expect(await own.axeProblems()).toEqual([]);

@@ -101,7 +101,7 @@ const inputs: Record<VerbName, (id: string) => object> = {
   removePlan: () => ({ name: "spare" }),
   planHistory: () => ({ name: "spare" }),
   listModels: () => ({}),
-  reportUpstreams: () => ({}),
+  reportUpstreams: () => acme,
   listDrains: () => ({}),
   drainUpstream: () => ({ upstream: "gpu-1" }),
   resumeUpstream: () => ({ upstream: "gpu-1" }),
@@ -140,7 +140,7 @@ const refusedOn: Record<KeyKind, readonly Row[]> = {
 const raisesOwn: readonly Row[] = ["removeTeam", "updateTeamLimits", "updateOrganizationLimits"];
 /** Ask for nothing of acme's. */
 const ofNobody =
-  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|\w+Upstreams?|listModels|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
+  /^(pageOrganizations|createOrganization|checkUsage|listPlans|\w+Plan|planHistory|\w+Drains|(drain|resume)Upstream|listModels|listNodes|getFleet|showConfiguration|pageNotices|auditHead|listZones|\w+Operators?|createConsoleLink)$/;
 /** Ask for something that belongs to Ann alone. */
 const ofAnn: readonly Row[] = ["findRequest", "findPerson", "findPersonLimits"];
 

@@ -63,8 +63,8 @@ test("a raise of a key, a team and an organization is shown with its end, and li
     standing: { week: { limit: dollars(5000) }, concurrent_requests: 2 },
   });
   const words = (await service.cli("limit", "show", "key", key.id)).stdout;
-  expect(words).toMatch(/week +\$0\.000005 \(raised\)\n/);
-  expect(words).toMatch(/raised to +week \$0\.000005, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(cli:/);
+  expect(words).toMatch(/week +\$0\.000005 \(temporary increase\)\n/);
+  expect(words).toMatch(/temporary increase +week \$0\.000005, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(cli:/);
   expect(await service.json<Shown>("limit", "show", "team", team.id)).toMatchObject({
     standing: { week: { limit: dollars(6000) } },
   });
@@ -99,25 +99,19 @@ test("a raise that is not valid is refused, with what to do instead", async () =
   const { id } = await newKey(service, org, "--limit", "week=0.0000009");
   const [in1h, past] = [soon(3_600_000), soon(-1_000)];
   const refusals: [RegExp, number, ...string[]][] = [
-    [
-      /'week' is \$0\.0000009 already, and a raise to \$0\.0000009 is not above it/,
-      1,
-      "week=0.0000009",
-      "--until",
-      in1h,
-    ],
-    [/has no limit 'month' that a number is above, so there is nothing to raise/, 1, "month=0.5", "--until", in1h],
+    [/'week' is \$0\.0000009 already, and \$0\.0000009 is not above it/, 1, "week=0.0000009", "--until", in1h],
+    [/has no limit 'month' that a number is above, so there is nothing to increase/, 1, "month=0.5", "--until", in1h],
     [/above that of the organization '[\w-]+', \$0\.01/, 1, "week=0.010000001", "--until", in1h],
     [/is in the past/, 1, "week=0.000001", "--until", past],
-    [/what to raise and until when/, 2, "week=0.000001"],
+    [/what to increase and until when/, 2, "week=0.000001"],
     [/must be/, 1, "week=9999999", "--until", in1h],
     [/ends within 366 days/, 1, "week=0.000001", "--until", soon(400 * 86_400_000)],
     [/has no limit 'week' that a number is above/, 1, "week=none", "--until", in1h],
-    [/what to raise and until when/, 2],
-    [/not raised, so there is nothing to end/, 1, "--end"],
+    [/what to increase and until when/, 2],
+    [/no temporary increase, so there is nothing to end/, 1, "--end"],
     [/nothing else with --end/, 2, "--end", "week=0.000001"],
     [/is not an instant|must be an instant/, 1, "week=0.000001", "--until", "tomorrow"],
-    [/no limits for 'acme\/\*', so there is nothing to raise/, 1, "week=0.1", "--until", in1h, "--models", "acme/*"],
+    [/no limits for 'acme\/\*', so there is nothing to increase/, 1, "week=0.1", "--until", in1h, "--models", "acme/*"],
   ];
   for (const [says, exits, ...words] of refusals) {
     const { code, stderr } = await service.cli("limit", "raise", "key", id, ...words);

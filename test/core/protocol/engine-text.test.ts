@@ -110,7 +110,7 @@ describe("any other text", () => {
 });
 
 describe("what operators read", () => {
-  const text = (message: string) => engineTextOf({ error: { message } });
+  const text = (message: string) => engineTextOf({ message });
 
   test("has no credentials and no quoted values, but names of fields", () => {
     expect(text("Unknown 'reasoning_content' in \"my private words\", and 'it isn't theirs' too")).toBe(
@@ -131,7 +131,8 @@ describe("what operators read", () => {
   });
 
   test("is nothing where the engine said nothing", () => {
-    for (const body of [{}, null, "", { error: { code: 400 } }, { error: { message: "  " } }])
-      expect(engineTextOf(body)).toBeUndefined();
+    for (const error of [{}, { code: 400 }, { message: "  " }]) expect(engineTextOf(error)).toBeUndefined();
+    for (const body of [{}, null, "", { error: { code: 400 } }])
+      expect(openaiChatUpstream.fault.decode(400, body).details.engineText).toBeUndefined();
   });
 });

@@ -16,6 +16,7 @@ const outcomes = ["completed", "completed", "failed", "cancelled"] as const;
 const served = times(40, 300);
 
 interface Served {
+  organization: string;
   at_ms: number;
   model: string;
   outcome: (typeof outcomes)[number];
@@ -30,11 +31,13 @@ for (const name of databaseKinds(import.meta.path))
     let store: Store;
     let book: Ledger;
     const all: Served[] = [];
+    let organizations: string[];
     beforeAll(async () => {
       ({ store, book } = await openLedger(name));
       const organization = await store.newOrganization();
+      organizations = [organization, await store.newOrganization()];
       const times_ms = Array.from({ length: served }, () => start_ms + chance.below(6 * hour_ms)).toSorted();
-      for (const at_ms of times_ms) await serve(organization, at_ms);
+      for (const at_ms of times_ms) await serve(chance.pick(organizations), at_ms);
       // An entry of an operator, and a request that runs on, are in no report.
       await book.adjust(`req_${Bun.randomUUIDv7().replaceAll("-", "")}`, organization, "month", 5);
       await book.run([admitOf(organization, { lease_ms: 99 * hour_ms })]);
@@ -54,7 +57,15 @@ for (const name of databaseKinds(import.meta.path))
       const firstPart_ms = chance.below(4) === 0 ? null : chance.below(5000);
       const route = upstream && { upstream, attempts: tried.length, firstPart_ms, ...(tried.length > 1 && { tried }) };
       const code = outcome === "failed" ? chance.pick(["upstream_timeout", "upstream_unavailable"]) : null;
-      const one = { at_ms, model: chance.pick(models), outcome, code, duration_ms: chance.below(90_000), route };
+      const one = {
+        organization,
+        at_ms,
+        model: chance.pick(models),
+        outcome,
+        code,
+        duration_ms: chance.below(90_000),
+        route,
+      };
       await store.setClock(new Date(at_ms));
       const requestId = `req_${Bun.randomUUIDv7("hex", at_ms + chance.below(600_000) - 300_000).replaceAll("-", "")}`;
       const admit = admitOf(organization, { requestId, model: one.model, lease_ms: 99 * hour_ms });
@@ -67,7 +78,8 @@ for (const name of databaseKinds(import.meta.path))
     async function tells(query: UpstreamQuery): Promise<void> {
       const { at: _, ...report } = await upstreamReports(store.db).reportUpstreams(query);
       const spanned = all.filter(
-        ({ at_ms, model }) =>
+        ({ organization, at_ms, model }) =>
+          (query.organizationId === undefined || organization === query.organizationId) &&
           at_ms >= query.from.getTime() &&
           at_ms < query.to.getTime() &&
           (query.model === undefined || model === query.model),
@@ -103,6 +115,7 @@ for (const name of databaseKinds(import.meta.path))
         await tells(span);
         await tells({ ...span, model: models[0] });
         await tells({ ...span, upstream: "gpu-1" });
+        for (const organizationId of organizations) await tells({ ...span, organizationId });
         await tells({ ...span, upstream: "gpu-2", model: models[1] });
       }
     });

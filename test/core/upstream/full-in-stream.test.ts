@@ -128,5 +128,9 @@ for (const [protocol, { full, failed }] of Object.entries(streams) as [
     test.each(failed.map((event) => [JSON.stringify(event), event] as const))("%s is a failure", async (_, event) => {
       const { end, fault } = await endOf(protocol, event);
       expect([end!.kind, fault!.code === "capacity_exceeded"]).toEqual(["failed", false]);
+      // Operators read the engine's own text in the request's record, and the caller none of it.
+      const text = /CUDA error|Loading[.]|Overloaded/.exec(JSON.stringify(event))![0];
+      expect(end!.said).toBe(text);
+      expect(fault!.message).not.toContain(text);
     });
   });
