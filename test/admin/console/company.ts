@@ -1,5 +1,6 @@
-// A node with a console, and a company on it: 30 people in four teams with budgets, their keys and one of a service, and six
-// weeks of requests to three models, on two engines of which one fails now and then.
+// A node with a console and an issuer, and a company on it: 30 people in four teams with budgets, of whom the first is a member
+// and the second administers it, their keys and one of a service, and six weeks of requests to three models, on two engines of
+// which one fails now and then.
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
@@ -8,10 +9,10 @@ import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { admitOf, settleOf, storeOf } from "../../core/store/ledger-stores.ts";
 import { type Chance, chanceOf } from "../../faults/chance.ts";
 import { Browser } from "../../harness/browser.ts";
-import { freePort } from "../../harness/daemon.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
-import { startSluice } from "../../harness/sluice.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { newPerson } from "../management/world.ts";
+import { type ConsoleNode, pathsOf, type Role } from "./node.ts";
 
 export const models = ["qwen/qwen3-coder", "qwen/qwen3-32b", "meta-llama/llama-3.1-8b-instruct"] as const;
 const hour_ms = 3_600_000;
@@ -22,72 +23,116 @@ const firstNames =
 /** With their budgets of a month. */
 const teamsOf = { platform: "1900", research: "1500", product: "1250", support: "4000" } as const;
 
-export interface Company {
-  url: string;
+interface Employee {
+  id: string;
+  name: string;
+  keyId: string;
+  /** The key itself. */
+  key: string;
+}
+
+export interface Company extends ConsoleNode {
   /** Of an operator who sees everything. */
   token: string;
   db: Awaited<ReturnType<typeof serverDatabase>>;
-  people: { id: string; name: string; keyId: string }[];
+  employees: Employee[];
   teams: Record<keyof typeof teamsOf, string>;
   /** Reads from the interface of the console, as the operator. */
   read<Answer>(path: string): Promise<Answer>;
   close(): Promise<void>;
 }
 
+const rules = `
+    - { claim: groups, has: acme-platform, organization: acme, team: platform, role: member }
+    - { claim: groups, has: acme-research, organization: acme, team: research, role: organization-admin }
+`.slice(1);
+
 export async function startCompany(seed = 7): Promise<Company> {
   const { url: database, drop } = await migratedDatabase();
-  const port = await freePort();
-  const sluice = await startSluice({ env: { DATABASE_URL: database, SLUICE_CONSOLE_PORT: String(port) } });
+  const node = await startPeopleNode({ env: { DATABASE_URL: database }, more: rules });
+  const { sluice, consoleUrl: url } = node;
   const db = await serverDatabase(database);
-  const { token } = await sluice.json<{ token: string }>("operator", "create", "ann", "--role", "admin");
-  const { id: organization } = await sluice.json<{ id: string }>(
-    "org",
-    "create",
-    "acme",
-    "--name",
-    "Acme",
-    "--plan",
-    "unlimited",
-    "--zone",
-    "Europe/Berlin",
-  );
+  const tokenOf = async (...words: string[]) =>
+    (await sluice.json<{ token: string }>("operator", "create", ...words)).token;
+  const token = await tokenOf("ann", "--role", "admin");
+  const acme = ["acme", "--name", "Acme", "--plan", "unlimited", "--zone", "Europe/Berlin"];
+  const { id: organization } = await sluice.json<{ id: string }>("org", "create", ...acme);
   const teams = {} as Company["teams"];
   for (const [name, month] of Object.entries(teamsOf)) {
     const words = ["--org", "acme", "--name", name, "--limit", `month=${month}`];
     teams[name as keyof typeof teamsOf] = (await sluice.json<{ id: string }>("team", "create", ...words)).id;
   }
-  const people: Company["people"] = [];
-  for (const [at, name] of firstNames.split(" ").entries()) {
-    const team = Object.keys(teamsOf)[at % 4]!;
-    const id = await newPerson(db, `${name} Example`, { role: "member", organization: "acme", team });
-    const words = ["--org", "acme", "--name", `${name}'s laptop`, "--person", id];
-    people.push({
-      id,
-      name: `${name} Example`,
-      keyId: (await sluice.json<{ id: string }>("key", "create", ...words)).id,
-    });
-  }
+  const employees: Employee[] = [];
+  for (const at of firstNames.split(" ").keys()) employees.push(await employee(node, db, at));
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
-  await history(db, organization, [...people.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
-  const url = `http://127.0.0.1:${port}`;
+  await history(db, organization, [...employees.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
   const page = { url: new URL(url) };
   const session = new Browser();
   const { body } = await session.call(page, "/session/operator", { method: "POST", body: { token } });
   const secret = body!.secret as string;
+  const read = async <Answer>(path: string) =>
+    (await session.call(page, `/management/v1${path}`, { secret })).body as Answer;
+  const signedIn = async ({ id, name }: Employee) => {
+    const { data } = await read<{ data: [{ id: string }] }>(`/requests?organization=acme&person=${id}&limit=1`);
+    return { account: accountOf(name), id, request: data[0].id };
+  };
+  const close = async () => {
+    await node[Symbol.asyncDispose]();
+    await db.close();
+    await drop();
+  };
   return {
+    ...node,
     url,
     token,
-    db,
-    people,
-    teams,
-    read: async <Answer>(path: string) =>
-      (await session.call(page, `/management/v1${path}`, { secret })).body as Answer,
-    async close() {
-      await sluice.stop();
-      await db.close();
-      await drop();
+    tokens: {
+      admin: token,
+      viewer: await tokenOf("vic", "--role", "viewer"),
+      "organization-admin": await tokenOf("ola", "--role", "organization-admin", "--org", "acme"),
     },
+    organizations: ["acme"],
+    people: { member: await signedIn(employees[0]!), lead: await signedIn(employees[1]!) },
+    db,
+    employees,
+    teams,
+    read,
+    close,
+    [Symbol.asyncDispose]: close,
   };
+}
+
+/** The pages of a role, and those that look otherwise when one asks for another thing. */
+export async function companyPaths(company: Company, role: Role): Promise<string[]> {
+  return [...(await pathsOf(company, role)), ...(views[role] ?? [])];
+}
+
+const views: Partial<Record<Role, string[]>> = {
+  admin: [
+    "/usage?by=person",
+    "/usage?by=team&organization=acme",
+    "/usage?by=day",
+    "/organizations/acme/limits?of=people",
+    "/organizations/acme/limits?of=keys",
+    "/requests?outcome=failed",
+  ],
+  lead: ["/usage?by=team"],
+};
+
+const accountOf = (name: string) => name.split(" ")[0]!.toLowerCase();
+
+/** A person whom the issuer knows, too, and her key. */
+async function employee({ sluice, provider }: PeopleNode, db: Company["db"], at: number): Promise<Employee> {
+  const name = `${firstNames.split(" ")[at]} Example`;
+  const team = Object.keys(teamsOf)[at % 4]!;
+  const [account, email] = [accountOf(name), `${accountOf(name)}@example.com`];
+  const role = at === 1 ? "organization-admin" : "member";
+  const groups = [`acme-${team}`];
+  provider.claims.set(account, { name, groups, email, email_verified: true });
+  const person = { issuer: provider.issuer, subject: account, name, email, groups };
+  const id = await newPerson(db, name, { role, organization: "acme", team }, person);
+  const words = ["--org", "acme", "--name", `${name.split(" ")[0]}'s laptop`, "--person", id];
+  const { id: keyId, key } = await sluice.json<{ id: string; key: string }>("key", "create", ...words);
+  return { id, name, keyId, key };
 }
 
 async function history(
