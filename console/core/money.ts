@@ -21,8 +21,8 @@ export function moneyWritten({ amount, currency }: Money, rounding: "nearest" | 
 
 /** All that was counted, for a receipt: `$0.0001644`. */
 export function moneyInFull({ amount, currency }: Money): string {
-  const digits = { minimumFractionDigits: minorDigitsOf(currency), maximumFractionDigits: nano_decimals };
-  return written(amount, currency, digits);
+  const least = currency === credits ? 0 : minorDigitsOf(currency);
+  return written(amount, currency, { minimumFractionDigits: least, maximumFractionDigits: nano_decimals });
 }
 
 /** The price of many tokens, whose millionths are what a token costs: `$0.20`, `$0.0125`. */

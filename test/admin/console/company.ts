@@ -65,17 +65,14 @@ export async function startCompany(seed = 7): Promise<Company> {
   const employees: Employee[] = [];
   for (const at of firstNames.split(" ").keys()) employees.push(await employee(node, db, at));
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
-  await history(db, organization, [...employees.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
+  const last = await history(db, organization, [...employees.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
   const page = { url: new URL(url) };
   const session = new Browser();
   const { body } = await session.call(page, "/session/operator", { method: "POST", body: { token } });
   const secret = body!.secret as string;
   const read = async <Answer>(path: string) =>
     (await session.call(page, `/management/v1${path}`, { secret })).body as Answer;
-  const signedIn = async ({ id, name }: Employee) => {
-    const { data } = await read<{ data: [{ id: string }] }>(`/requests?organization=acme&person=${id}&limit=1`);
-    return { account: accountOf(name), id, request: data[0].id };
-  };
+  const signedIn = ({ id, name, keyId }: Employee) => ({ account: accountOf(name), id, request: last.get(keyId)! });
   const close = async () => {
     await node[Symbol.asyncDispose]();
     await db.close();
@@ -91,7 +88,7 @@ export async function startCompany(seed = 7): Promise<Company> {
       "organization-admin": await tokenOf("ola", "--role", "organization-admin", "--org", "acme"),
     },
     organizations: ["acme"],
-    people: { member: await signedIn(employees[0]!), lead: await signedIn(employees[1]!) },
+    people: { member: signedIn(employees[0]!), lead: signedIn(employees[1]!) },
     db,
     employees,
     teams,
@@ -135,12 +132,14 @@ async function employee({ sluice, provider }: PeopleNode, db: Company["db"], at:
   return { id, name, keyId, key };
 }
 
+/** Answers the last request of each key. */
 async function history(
   db: Company["db"],
   organization: string,
   keys: readonly string[],
   chance: Chance,
-): Promise<void> {
+): Promise<Map<string, string>> {
+  const last = new Map<string, string>();
   const store = await storeOf(db);
   const book = ledger(db, { recovery: "checkpoint" });
   const end_ms = Date.now();
@@ -150,6 +149,7 @@ async function history(
   for (let at_ms = begin_ms; at_ms < end_ms - 60_000; at_ms += hour_ms) {
     const served = hourOf(at_ms, organization, keys, chance);
     if (served.length === 0) continue;
+    for (const { admit } of served) last.set(admit.keyId, admit.requestId);
     await store.setClock(new Date(at_ms));
     await book.run(served.map(({ admit }) => admit));
     await store.setClock(new Date(at_ms + 1000 + chance.below(30_000)));
@@ -159,6 +159,7 @@ async function history(
   await db.query("select usage_audit_read(1000000)");
   await book.adjust(idOf(Bun.randomUUIDv7(), "req_"), organization, "month", -1_250_000_000);
   await book.close();
+  return last;
 }
 
 /** More by day than by night, little on weekends, and a little more each week. */
