@@ -17,5 +17,5 @@ function Console() {
 followLinks();
 render(<Console />, document.body);
 begin();
-// Whoever is signed in has a page with charts one answer later.
+// Pages with charts need them as soon as the session is known.
 if (secret() !== null) loadEarly();

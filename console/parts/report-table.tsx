@@ -26,11 +26,11 @@ export function ReportTable({ report, by, zone, rows_max, before }: Props) {
   const { rows, total } = report;
   const isTime = times.includes(by);
   const ordered = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : costOf(b) - costOf(a)));
-  const shown = ordered.slice(0, rows_max);
+  const listed = ordered.slice(0, rows_max);
   const leftOut = leftOutOf(report, rows_max);
-  const most = Math.max(1e-9, ...shown.map(costOf));
-  const lines: Line[] = leftOut > 0 ? [...shown, restOf(report, shown)] : shown;
-  const costs = costsBefore(before, by, shown);
+  const most = Math.max(1e-9, ...listed.map(costOf));
+  const lines: Line[] = leftOut > 0 ? [...listed, restOf(report, listed)] : listed;
+  const costs = costsBefore(before, by, listed);
   const hasBefore = before !== null && !isTime && before.rows_left_out === 0 && isSome(before.total.cost.total);
   return (
     <Table<Line>
@@ -100,11 +100,11 @@ function Change({ now, before }: { now: Amount; before: Amount | undefined }) {
   return <span title={`${exactly(before)} in the period before`}>{words}</span>;
 }
 
-/** What each line cost in the span before; the others, what the shown rows leave of it. */
-function costsBefore(before: Report | null, by: string, shown: readonly Row[]) {
+/** The cost of each line in the span before; of the line of others, that of all rows which are not shown. */
+function costsBefore(before: Report | null, by: string, listed: readonly Row[]) {
   const costs = new Map(before?.rows.map((row) => [keyOf(row, by), row.cost.total]));
-  const ofShown = shown.flatMap((row) => costs.get(keyOf(row, by)) ?? []);
-  const rest = before && ofShown.reduce((left, cost) => left - nanosOf(cost), nanosOf(before.total.cost.total));
+  const ofListed = listed.flatMap((row) => costs.get(keyOf(row, by)) ?? []);
+  const rest = before && ofListed.reduce((left, cost) => left - nanosOf(cost), nanosOf(before.total.cost.total));
   const others = before && moneyOf(rest!, before.currency);
   return (row: Line) => (row.others ? (others ?? undefined) : costs.get(keyOf(row, by)));
 }

@@ -3,8 +3,7 @@
 // measured: errors in the browser's log, length, width, and texts that do not fit.
 
 import Table from "cli-table3";
-import type { launchBrowser } from "../../test/admin/console/chromium.ts";
-import { openTab, type Tab } from "../../test/admin/console/chromium.ts";
+import { type launchBrowser, openTab, type Tab } from "../../test/admin/console/chromium.ts";
 import { type Company, companyPaths, startCompany } from "../../test/admin/console/company.ts";
 import { measured, phone } from "../../test/admin/console/measured.ts";
 import { type Role, signInAs } from "../../test/admin/console/node.ts";
@@ -28,35 +27,17 @@ type Row = [
   cut: string,
 ];
 
-export async function everyPage(browser: Awaited<ReturnType<typeof launchBrowser>>, chosen: Chosen): Promise<void> {
+type Browser = Awaited<ReturnType<typeof launchBrowser>>;
+
+export async function everyPage(browser: Browser, chosen: Chosen): Promise<void> {
   const company = await startCompany();
-  const rows: Row[] = [];
   const requests = new AbortController();
   const ended = traffic(company, requests.signal);
-  let pictures = 0;
-  for (const role of chosen.roles) {
-    const paths = await companyPaths(company, role);
-    const wanted = paths.filter(
-      (path) => chosen.words.length === 0 || chosen.words.some((word) => path.includes(word)),
-    );
-    for (const width of chosen.widths) {
-      for (const theme of chosen.themes) {
-        const tab = await openTab(company.url, { theme, width }, browser);
-        await tab.page.setViewportSize({ width, height: width === phone.width ? phone.height : 900 });
-        await signInAs(tab, company, role);
-        for (const path of wanted) {
-          await tab.visit(path);
-          await tab.page.screenshot({
-            path: `${chosen.folder}/${nameOf(role, path)}-${width}-${theme}.png`,
-            fullPage: true,
-          });
-          rows.push(await rowOf(tab, { path, role, width, theme }));
-          pictures += 1;
-        }
-        await tab.context.close();
-      }
-    }
-  }
+  const rows: Row[] = [];
+  for (const role of chosen.roles)
+    for (const width of chosen.widths)
+      for (const theme of chosen.themes)
+        rows.push(...(await pagesOf(browser, company, { role, width, theme }, chosen)));
   requests.abort();
   await ended;
   await company.close();
@@ -64,14 +45,42 @@ export async function everyPage(browser: Awaited<ReturnType<typeof launchBrowser
   const table = new Table({ head, style: { head: [], border: [] }, wordWrap: true });
   table.push(...rows);
   console.log(table.toString());
-  console.log(`${pictures} pictures in ${chosen.folder}`);
+  console.log(`${rows.length} pictures in ${chosen.folder}`);
 }
 
-interface Seen {
-  path: string;
+/** The page of signing in, and all that one sees behind it. */
+async function pagesOf(browser: Browser, company: Company, look: Look, { folder, words }: Chosen): Promise<Row[]> {
+  const { role, width, theme } = look;
+  const tab = await openTab(company.url, { theme, width }, browser);
+  await tab.page.setViewportSize({ width, height: width === phone.width ? phone.height : 900 });
+  const rows: Row[] = [];
+  const taken = async (path: string) => {
+    await tab.page.screenshot({ path: `${folder}/${nameOf(role, path)}-${width}-${theme}.png`, fullPage: true });
+    rows.push(await rowOf(tab, { path, ...look }));
+  };
+  const isWanted = (path: string) => words.length === 0 || words.some((word) => path.includes(word));
+  if (isWanted("/sign-in")) {
+    await tab.page.goto(company.url);
+    await tab.page.getByRole("link", { name: /^Sign in with / }).waitFor();
+    await taken("/sign-in");
+  }
+  await signInAs(tab, company, role);
+  for (const path of (await companyPaths(company, role)).filter(isWanted)) {
+    await tab.visit(path);
+    await taken(path);
+  }
+  await tab.context.close();
+  return rows;
+}
+
+interface Look {
   role: Role;
   width: number;
-  theme: string;
+  theme: "light" | "dark";
+}
+
+interface Seen extends Look {
+  path: string;
 }
 
 async function rowOf(tab: Tab, { path, role, width, theme }: Seen): Promise<Row> {

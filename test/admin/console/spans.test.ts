@@ -3,7 +3,15 @@ import { describe, expect, test } from "bun:test";
 import { Temporal } from "@js-temporal/polyfill";
 import fc from "fast-check";
 import { type Budget, paceOf, paceWords } from "../../../console/core/pace.ts";
-import { bucketsOf, rangeBefore, rangeOf, rangeWords, sameSoFar, spanAsked, unitOf } from "../../../console/core/range.ts";
+import {
+  bucketsOf,
+  rangeBefore,
+  rangeOf,
+  rangeWords,
+  sameSoFar,
+  spanAsked,
+  unitOf,
+} from "../../../console/core/range.ts";
 import { forecastOf, totalsOf } from "../../../console/core/spend.ts";
 import { daysAfter, Zone } from "../../../console/core/zone.ts";
 import { times } from "../../harness/depth.ts";
