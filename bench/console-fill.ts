@@ -2,7 +2,7 @@
 // beside them: roll-ups of days, plans, teams, keys, people, and what each organization has used of its windows.
 
 import type { Lane } from "../src/stores/postgres/database.ts";
-import { fillRequests, rollUpKey, uuidFor } from "./requests-fill.ts";
+import { fillRequests, uuidFor, withoutRollUpKey } from "./requests-fill.ts";
 
 export interface Filling {
   records: number;
@@ -11,11 +11,11 @@ export interface Filling {
 
 export async function fillConsole(lane: Lane, { records, organizations }: Filling): Promise<void> {
   await fillRequests(lane, records, organizations);
-  for (const text of beside) await lane.query(text);
+  const restoring = await withoutRollUpKey(lane, "usage_day");
+  for (const text of [...days, ...restoring, ...beside]) await lane.query(text);
 }
 
-const beside = [
-  "alter table usage_day drop constraint usage_day_pkey",
+const days = [
   "alter table usage_day set unlogged",
   `insert into usage_day
    select date_bin('1 day', h.starts_at, '2000-01-01Z'), h.organization_id, h.key_id, h.team_id, h.model, h.operation,
@@ -24,7 +24,9 @@ const beside = [
   `insert into usage_rolled
    select starts_at, 3, 3, sum(records)::bigint, now() from usage_day group by 1 on conflict do nothing`,
   "insert into usage_total select * from usage_totals_of('-infinity', 'infinity') order by starts_at",
-  `alter table usage_day add ${rollUpKey}`,
+];
+
+const beside = [
   "update organization set plan = 'pro', name = 'Organization ' || slug where slug like 'org-%'",
   `insert into team (id, organization_id, name)
    select ${uuidFor("team", "n")}, ${uuidFor("organization", "0")}, 'team ' || n from generate_series(0, 3) n`,

@@ -28,7 +28,7 @@ export async function fillRequests(lane: Lane, records: number, organizations = 
     [months],
   );
   const length_ms = spans.at(-1)!.ends.getTime() - spans[0]!.starts.getTime();
-  await lane.query("alter table usage_hour drop constraint usage_hour_pkey");
+  const restoring = await withoutRollUpKey(lane, "usage_hour");
   await lane.query("alter table usage_hour set unlogged");
   let done = 0;
   for (const { starts, ends, name } of spans) {
@@ -51,14 +51,26 @@ export async function fillRequests(lane: Lane, records: number, organizations = 
     done += count;
     console.error(`${name}: ${count}, ${done} in all`);
   }
-  await lane.query(`alter table usage_hour add ${rollUpKey}`);
+  for (const text of restoring) await lane.query(text);
   await lane.query("update usage_audit set read_until = pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
   await lane.query("vacuum (analyze, freeze) usage_record");
   await lane.query("vacuum (analyze, freeze) usage_hour");
 }
 
-/** Made at last: to keep it while millions of rows come takes several times as long. */
-export const rollUpKey = "primary key (organization_id, starts_at, key_id, team_id, model, operation, outcome)";
+/**
+ * Takes the key of a roll-up away, and the rule that adds rows by it: to keep them while millions of rows come takes several
+ * times as long. Answers the statements that bring both back.
+ */
+export async function withoutRollUpKey(lane: Lane, table: "usage_hour" | "usage_day"): Promise<string[]> {
+  const [made] = await lane.query<{ rule: string }>(
+    "select pg_get_ruledef(oid) as rule from pg_rewrite where rulename = $1",
+    [`${table}_added`],
+  );
+  await lane.query(`drop rule ${table}_added on ${table}_added`);
+  await lane.query(`alter table ${table} drop constraint ${table}_pkey`);
+  const key = "primary key (organization_id, starts_at, key_id, team_id, model, operation, outcome)";
+  return [`alter table ${table} add constraint ${table}_pkey ${key}`, made!.rule];
+}
 
 /** The roll-ups of a partition, in the order of their time, as passes leave them: the list and reports find them by it. */
 const hoursOf = (partition: string) => `

@@ -37,7 +37,7 @@ export function Frame() {
       </a>
       <nav class="rail" aria-label="Pages" ref={rail}>
         <a class="brand" href="/" aria-label="Sluice, first page">
-          <Mark /> Sluice
+          <Mark /> <span>Sluice</span>
         </a>
         <ul>
           {listed.map((one) => (

@@ -3,8 +3,10 @@ import "./core/language.ts";
 import "./style/index.css";
 import { render } from "preact";
 import { followLinks } from "./core/address.ts";
+import { secret } from "./core/secret.ts";
 import { begin, isKnown, session } from "./core/session.ts";
 import { Frame } from "./frame.tsx";
+import { loadEarly } from "./later.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 
 function Console() {
@@ -15,3 +17,5 @@ function Console() {
 followLinks();
 render(<Console />, document.body);
 begin();
+// Pages with charts need them as soon as the session is known.
+if (secret() !== null) loadEarly();

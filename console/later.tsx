@@ -5,13 +5,18 @@ import { useEffect, useState } from "preact/hooks";
 type Charts = typeof import("./charts.ts");
 type Found<Props> = { Part: FunctionComponent<Props> } | "waiting" | "failed";
 
+const load = () => import("./charts.ts");
+
+/** Begins to load them beside what a page asks for first. Where that fails, the page that needs them says so. */
+export const loadEarly = () => void load().catch(() => {});
+
 export function later<Props extends object>(
   of: (charts: Charts) => FunctionComponent<Props>,
 ): FunctionComponent<Props> {
   return function Later(props: Props) {
     const [found, setFound] = useState<Found<Props>>("waiting");
     useEffect(() => {
-      import("./charts.ts").then(
+      load().then(
         (charts) => setFound({ Part: of(charts) }),
         // A newer version of the server has other files.
         () => setFound("failed"),

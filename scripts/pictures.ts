@@ -1,11 +1,14 @@
 // `npm run pictures`: pictures of the console for the README and docs, in docs/pictures. A node with the simulator runs for
-// them, with requests going on, so that there is something to see. `-- FOLDER` makes pictures of every page, as an
-// administrator and as a member see them, in light and dark and on a narrow screen, in that folder: for whoever looks.
+// them, with requests going on, so that there is something to see. `-- --all FOLDER` makes pictures of every page in that
+// folder (scripts/pictures/every.ts); after it, words of paths, `--role`, `--width` and `--theme` choose some.
 
 import { mkdirSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { launchBrowser, noBrowser, openTab } from "../test/admin/console/chromium.ts";
 import { startCompany } from "../test/admin/console/company.ts";
-import { type ConsoleNode, pathsOf, signInAs, startConsoleNode } from "../test/admin/console/node.ts";
+import { phone } from "../test/admin/console/measured.ts";
+import { type ConsoleNode, startConsoleNode } from "../test/admin/console/node.ts";
+import { type Chosen, everyPage } from "./pictures/every.ts";
 
 const folder = "docs/pictures";
 const models = ["meta-llama/llama-3.1-8b-instruct", "qwen/qwen3-32b", "qwen/qwen3-coder"];
@@ -17,45 +20,44 @@ async function main(): Promise<void> {
     console.log(`skipped: ${noBrowser}`);
     return;
   }
-  const every = process.argv[2];
-  mkdirSync(every ?? folder, { recursive: true });
-  const [node, browser] = await Promise.all([startConsoleNode(), launchBrowser()]);
-  await company(node);
-  const ended = traffic(node);
-  if (every !== undefined) await everyPage(node, browser, every);
-  else await documented(node, browser);
-  await ended;
+  const chosen = chosenPages();
+  mkdirSync(chosen?.folder ?? folder, { recursive: true });
+  const browser = await launchBrowser();
+  if (chosen) await everyPage(browser, chosen);
+  else await documented(browser);
   await browser.close();
-  await node[Symbol.asyncDispose]();
 }
+
+function chosenPages(): Chosen | null {
+  const { values, positionals: words } = parseArgs({
+    allowPositionals: true,
+    options: {
+      all: { type: "string" },
+      role: { type: "string", multiple: true },
+      width: { type: "string", multiple: true },
+      theme: { type: "string", multiple: true },
+    },
+  });
+  if (values.all === undefined) return null;
+  return {
+    folder: values.all,
+    words,
+    roles: among(["member", "lead", "admin"], values.role),
+    widths: values.width?.map(Number) ?? [phone.width, 1440],
+    themes: among(["light", "dark"], values.theme),
+  };
+}
+
+/** Those that are named; if none is, all. */
+const among = <Name extends string>(all: readonly Name[], named: string[] | undefined) =>
+  all.filter((one) => named?.includes(one) ?? true);
 
 type Browser = Awaited<ReturnType<typeof launchBrowser>>;
 
-async function everyPage(node: ConsoleNode, browser: Browser, place: string): Promise<void> {
-  for (const role of ["admin", "member"] as const) {
-    const paths = [...(await pathsOf(node, role)), ...(role === "admin" ? ["/organizations/acme"] : [])];
-    for (const [theme, width] of [
-      ["light", 1440],
-      ["dark", 1440],
-      ["light", 320],
-      ["dark", 320],
-    ] as const) {
-      const tab = await openTab(node.url, { theme, width }, browser);
-      await tab.page.goto(node.url);
-      await tab.page.waitForSelector("h1");
-      await tab.page.screenshot({ path: `${place}/sign-in-${theme}-${width}.png` });
-      await signInAs(tab, node, role);
-      for (const path of paths) {
-        await tab.visit(path);
-        const name = path.replaceAll(/[^a-z]+/g, "-").slice(0, 40);
-        await tab.page.screenshot({ path: `${place}/${role}${name}-${theme}-${width}.png`, fullPage: true });
-      }
-      await tab.context.close();
-    }
-  }
-}
-
-async function documented(node: ConsoleNode, browser: Browser): Promise<void> {
+async function documented(browser: Browser): Promise<void> {
+  const node = await startConsoleNode();
+  await company(node);
+  const ended = traffic(node);
   const [request] = await node.sluice.json<{ id: string }[]>("request", "list", "--outcome", "completed");
   const busy = await startCompany();
   const weeks = { from: day(-14), to: day(0) };
@@ -84,6 +86,8 @@ async function documented(node: ConsoleNode, browser: Browser): Promise<void> {
     await tab.context.close();
   }
   await busy.close();
+  await ended;
+  await node[Symbol.asyncDispose]();
   console.log(`${shots.length} pictures in ${folder}`);
 }
 

@@ -9,7 +9,7 @@ const share = 1 / 4;
 const long = [
   "test/{attacks,deploy,faults,histories,proof,truth,workers}/**/*.test.ts",
   "test/admin/cli/operators-day.test.ts",
-  "test/admin/console/{attacks,operators-hour,pages,totals}.test.ts",
+  "test/admin/console/{attacks,operators-hour,pages,phone,totals}.test.ts",
   "test/docs/commands.test.ts",
   "test/failover/{fleet-limit,full,load,thousand,three-nodes}.test.ts",
   "test/core/http/{at-once,let-finish,life,raises,tls,warm-up}.test.ts",

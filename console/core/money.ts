@@ -19,6 +19,12 @@ export function moneyWritten({ amount, currency }: Money, rounding: "nearest" | 
   return written(amount, currency, { ...digits, roundingMode: rounding === "down" ? "floor" : "halfExpand" });
 }
 
+/** All that was counted, for a receipt: `$0.0001644`. */
+export function moneyInFull({ amount, currency }: Money): string {
+  const least = currency === credits ? 0 : minorDigitsOf(currency);
+  return written(amount, currency, { minimumFractionDigits: least, maximumFractionDigits: nano_decimals });
+}
+
 /** The price of many tokens, whose millionths are what a token costs: `$0.20`, `$0.0125`. */
 export function priceWritten({ amount, currency }: Money): string {
   return written(amount, currency, { minimumFractionDigits: minorDigitsOf(currency), maximumFractionDigits: 6 });

@@ -169,18 +169,14 @@ export function presetsOf(today: string): Preset[] {
   ];
 }
 
-/** `1 – 30 Nov 2026`; the days of a span, its last one included. */
+/** `1 – 30 Nov 2026`: the days of a span, its last one included. `1 – 29 Nov 2026 until 07:00`, if that one is not over. */
 export function rangeWords({ from_ms, to_ms, zone }: Range): string {
-  const format = new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone.name,
-    day: "numeric",
-    month: "short",
-    year: "numeric",
-    ...(isOfDays({ from_ms, to_ms, zone }) ? {} : { hour: "2-digit", minute: "2-digit" }),
-  });
-  return format.formatRange(from_ms, Math.max(from_ms, to_ms - 1));
-}
-
-function isOfDays({ from_ms, to_ms, zone }: Pick<Range, "from_ms" | "to_ms" | "zone">): boolean {
-  return [from_ms, to_ms].every((at_ms) => zone.startOf(zone.dateOf(at_ms)) === at_ms);
+  const startsDay = (at_ms: number) => zone.startOf(zone.dateOf(at_ms)) === at_ms;
+  const written = (how: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat("en-GB", { timeZone: zone.name, ...how });
+  const days = { day: "numeric", month: "short", year: "numeric" } as const;
+  const minutes = { hour: "2-digit", minute: "2-digit" } as const;
+  if (!startsDay(from_ms)) return written({ ...days, ...minutes }).formatRange(from_ms, to_ms);
+  const whole = written(days).formatRange(from_ms, Math.max(from_ms, to_ms - 1));
+  return startsDay(to_ms) ? whole : `${whole} until ${written(minutes).format(to_ms)}`;
 }

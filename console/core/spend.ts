@@ -13,7 +13,7 @@ export const subjects = ["organization", "team", "person", "key", "model", "oper
 export type Subject = (typeof subjects)[number];
 
 export interface Series {
-  /** Null: no team, or nobody's. */
+  /** Null: no team, or a service key. */
   id: string | null;
   name: string;
   isOthers: boolean;

@@ -61,13 +61,14 @@ function Configured({ id, of: { upstreams, models } }: { id: string; of: Configu
       <Section title="Serves">
         <Table
           caption="Models of the engine"
+          isDense
           rows={routes}
           keyOf={({ served, model }) => `${served} ${model}`}
           columns={[
             { head: "Model", cell: ({ served }) => <ModelLink id={served} /> },
-            { head: "Its name there", cell: ({ model }) => <code>{model}</code> },
-            { head: "Priority", isNumber: true, cell: ({ priority }) => priority },
-            { head: "Weight", isNumber: true, cell: ({ weight }) => weight },
+            { head: "Name at the engine", isMinor: true, cell: ({ model }) => <code>{model}</code> },
+            { head: "Priority", isNumber: true, isMinor: true, cell: ({ priority }) => priority },
+            { head: "Weight", isNumber: true, isMinor: true, cell: ({ weight }) => weight },
           ]}
         />
       </Section>

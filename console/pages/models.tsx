@@ -98,7 +98,7 @@ function factsOf(model: Model) {
     ["other names", aliases.join(", ")],
     ["context", `${grouped(context_tokens)} tokens`],
     ["longest answer", makesText(model) && `${grouped(output_tokens_limit)} tokens`],
-    ["can", capabilities.map(wordsOf).join(", ")],
+    ["capabilities", capabilities.map(wordsOf).join(", ")],
     ["input", million(input)],
     ["cached input", million(cached_input)],
     ["written to cache", nanosOf(cache_write) !== nanosOf(input) && million(cache_write)],
@@ -106,7 +106,7 @@ function factsOf(model: Model) {
     ["searches", search && nanosOf(search) > 0n && `${priceWritten(search)} a thousand`],
     ["retires", retires_at && <Time key="r" at={retires_at} />],
     ["use instead", replaced_by && <ModelLink key="i" id={replaced_by} />],
-  ].filter(([, value]) => value !== false) as [string, string][];
+  ] as const;
 }
 
 type Configured = Answer<"showConfiguration">["models"][number];
@@ -125,7 +125,7 @@ function Engines({ of: { id } }: { of: Model }) {
             keyOf={({ upstream, model }) => `${upstream} ${model}`}
             columns={[
               { head: "Engine", cell: ({ upstream }) => <EngineLink name={upstream} /> },
-              { head: "Its name there", cell: ({ model }) => <code>{model}</code> },
+              { head: "Name at the engine", cell: ({ model }) => <code>{model}</code> },
               { head: "Priority", isNumber: true, cell: ({ priority }) => priority },
               { head: "Weight", isNumber: true, cell: ({ weight }) => weight },
               {

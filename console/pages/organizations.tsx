@@ -50,8 +50,8 @@ export function OrganizationsPage() {
               { head: "Status", cell: ({ status }) => <State of={status} /> },
               { head: "Plan", cell: ({ plan }) => plan ?? <span class="fine">none</span> },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },
-              { head: "Of the", cell: ({ standing }) => (standing ? fullest(standing) : "") },
-              { head: "Running", isNumber: true, cell: ({ standing }) => standing?.running_requests ?? 0 },
+              { head: "Limit", cell: ({ standing }) => (standing ? fullest(standing) : "") },
+              { head: "Running", isNumber: true, cell: ({ standing }) => standing?.running_requests ?? "–" },
               { head: "Created", cell: ({ created_at }) => <Distance at={created_at} /> },
             ]}
           />

@@ -8,12 +8,12 @@ import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Act } from "../parts/act.tsx";
 import { Show } from "../parts/asked.tsx";
-import { detailsOf } from "../parts/audit-list.tsx";
+import { Actor, detailsOf, type Entry } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { List } from "../parts/list.tsx";
 import { Money } from "../parts/number.tsx";
 import { Empty, Facts, Page, Section } from "../parts/section.tsx";
-import { Table } from "../parts/table.tsx";
+import { type Column, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 
 type Plan = ItemOf<"listPlans">;
@@ -118,8 +118,8 @@ export function PlanPage({ id }: PageProps) {
           {(rows) => (
             <Table
               caption="History of the plan"
-              rows={rows as unknown as Record<string, unknown>[]}
-              keyOf={(_, at) => String(at)}
+              rows={rows}
+              keyOf={({ number }) => String(number)}
               columns={historyColumns}
             />
           )}
@@ -130,9 +130,9 @@ export function PlanPage({ id }: PageProps) {
   );
 }
 
-const historyColumns = [
-  { head: "When", cell: (row: Record<string, unknown>) => <Time at={row.at as string} /> },
-  { head: "Who", cell: (row: Record<string, unknown>) => String(row.actor ?? "") },
-  { head: "Action", cell: (row: Record<string, unknown>) => String(row.action ?? "") },
-  { head: "Details", cell: (row: Record<string, unknown>) => <span class="anywhere">{detailsOf(row.details)}</span> },
+const historyColumns: Column<Entry>[] = [
+  { head: "When", cell: ({ at }) => <Time at={at} /> },
+  { head: "Who", cell: (entry) => <Actor of={entry} /> },
+  { head: "Action", cell: ({ action }) => action },
+  { head: "Details", cell: (entry) => <span class="anywhere">{detailsOf(entry)}</span> },
 ];

@@ -2,7 +2,7 @@
 import type { Answer } from "../core/client.ts";
 import { limitWords } from "../core/form.ts";
 import { grouped, milliseconds, percent, wordsOf } from "../core/format.ts";
-import { exactly, figureOf, moneyWritten } from "../core/money.ts";
+import { exactly, figureOf, moneyInFull, moneyWritten } from "../core/money.ts";
 import { useAnswer } from "../core/use-answer.ts";
 import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
@@ -126,7 +126,7 @@ function factsOf(request: Request) {
     ["operation", `${operation}${stream ? ", streamed" : ""}`],
     ["inputs", request.input_count === null ? null : grouped(request.input_count)],
     ["admitted", <Time key="c" at={request.created_at} />],
-    ["ended", <Time key="e" at={request.ended_at} none="it runs" />],
+    ["ended", <Time key="e" at={request.ended_at} none="still running" />],
     ["ran", request.duration_ms === null ? null : `${milliseconds(request.duration_ms)} from admission to end`],
     ["first token", firstToken_words(route?.first_part_ms ?? null)],
     ["engine", route?.upstream],
@@ -163,15 +163,15 @@ function Receipt({ request: { usage, cost }, prices }: { request: Request; price
             cell: ({ price, name }) =>
               price && (
                 <>
-                  <Money of={price} /> for a {name === "searches" ? "thousand" : "million"}
+                  <Money of={price} /> a {name === "searches" ? "thousand" : "million"}
                 </>
               ),
           },
         ]}
       />
       <p class="sum">
-        Charged <strong title={moneyWritten(cost.charged)}>{exactly(cost.charged)}</strong>
-        {figureOf(cost.uncharged) > 0 && `, and ${exactly(cost.uncharged)} uncharged`}.
+        Charged <strong title={exactly(cost.charged)}>{moneyInFull(cost.charged)}</strong>
+        {figureOf(cost.uncharged) > 0 && `, and ${moneyInFull(cost.uncharged)} uncharged`}.
       </p>
     </Section>
   );

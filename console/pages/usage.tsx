@@ -6,6 +6,7 @@ import { announce } from "../core/announce.ts";
 import { download } from "../core/client.ts";
 import { compacted, grouped, shortId } from "../core/format.ts";
 import { exactly, moneyWritten } from "../core/money.ts";
+import { isNarrow, rowsAtFirst } from "../core/narrow.ts";
 import { type Bucket, rangeBefore, rangeWords, sameSoFar, spanAsked } from "../core/range.ts";
 import { isMember, may, membership } from "../core/session.ts";
 import { nameOf, type Report, type Subject, subjects } from "../core/spend.ts";
@@ -16,15 +17,14 @@ import { CommandLine } from "../parts/command-line.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { type Filter, Filters } from "../parts/filters.tsx";
 import { RangePicker, readersZone, spanOfAddress } from "../parts/range-picker.tsx";
-import { onlyAddress, ReportTable } from "../parts/report-table.tsx";
-import { Empty, Page, Section } from "../parts/section.tsx";
+import { leftOutOf, onlyAddress, ReportTable } from "../parts/report-table.tsx";
+import { Empty, Folding, Page, Section } from "../parts/section.tsx";
 import { type Narrowed, SpendChart } from "../parts/spend-chart.tsx";
 import { Time } from "../parts/time.tsx";
 import { TopList } from "../parts/top-list.tsx";
 import { UpstreamHours } from "../parts/upstream-hours.tsx";
 
-/** The rows that are shown at first, and those that can be. The files to save have all. */
-const rows_min = 50;
+/** The rows that can be shown. The files to save have all. */
 const rows_max = 1000;
 const narrowings = ["organization", "team", "person", "key", "model"] as const satisfies readonly Subject[];
 
@@ -47,8 +47,8 @@ export function UsagePage() {
   );
   const isTime = by === "day" || by === "month";
   const subject = (isTime ? "model" : by) as Subject;
+  const largest = Number(query.value.get("rows")) || (isTime && !isNarrow() ? rows_max : rowsAtFirst());
   // Days and months are few; of anything else there may be thousands.
-  const largest = Number(query.value.get("rows")) || rows_min;
   const some = isTime ? {} : { largest };
   const asked = useAnswer("reportUsage", { ...of, by, ...some, ...spanAsked(range, [by]) });
   const before = sameSoFar(range, rangeBefore(range), now_ms);
@@ -92,7 +92,7 @@ export function UsagePage() {
         <Budgets by={subject} of={of} now_ms={now_ms} />
         <div>
           {!isMember.value && by !== "person" && !of.person && <TopList title="Top people" by="person" {...top} />}
-          {by !== "model" && !of.model && <TopList title="Top models" by="model" {...top} />}
+          {subject !== "model" && !of.model && <TopList title="Top models" by="model" {...top} />}
         </div>
       </div>
       <Section title={`By ${by}`}>
@@ -102,8 +102,8 @@ export function UsagePage() {
               <Empty>Nothing was used in this period. A request counts when it has ended.</Empty>
             ) : (
               <>
-                <ReportTable report={report} by={by} zone={range.zone} before={earlier.answer} />
-                {report.rows_left_out > 0 && largest < rows_max && (
+                <ReportTable report={report} by={by} zone={range.zone} rows_max={largest} before={earlier.answer} />
+                {leftOutOf(report, largest) > 0 && largest < rows_max && (
                   <nav class="pages" aria-label="Rows of the report">
                     <a href={withQuery({ rows: String(Math.min(rows_max, largest * 2)) })}>More rows</a>
                   </nav>
@@ -118,7 +118,9 @@ export function UsagePage() {
         </Show>
       </Section>
       {may("reportUpstreams") && (
-        <UpstreamHours of={{ organization: of.organization, model: of.model }} range={range} now_ms={now_ms} />
+        <Folding label="How the engines answered">
+          <UpstreamHours of={{ organization: of.organization, model: of.model }} range={range} now_ms={now_ms} />
+        </Folding>
       )}
       <CommandLine text={commandOf({ ...spanAsked(range, ["day"]), ...of, by })} />
     </Page>

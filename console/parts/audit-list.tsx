@@ -11,7 +11,7 @@ import { Table } from "./table.tsx";
 import type { Tab } from "./tabs.tsx";
 import { Time } from "./time.tsx";
 
-type Entry = ItemOf<"pageAudit">;
+export type Entry = ItemOf<"pageAudit">;
 
 /** The part of a thing's page that says who changed it. */
 export const auditTab = (subject: string): Tab | false =>
@@ -46,7 +46,7 @@ export function AuditList({ input, cursor }: { input: Record<string, string>; cu
             { head: "From", isMinor: true, cell: ({ address }) => address ?? "–" },
             { head: "Action", cell: ({ action }) => action },
             { head: "Target", cell: (entry) => <Target of={entry} /> },
-            { head: "Details", cell: ({ details }) => <span class="anywhere">{detailsOf(details)}</span> },
+            { head: "Details", cell: (entry) => <span class="anywhere">{detailsOf(entry)}</span> },
           ]}
         />
       )}
@@ -56,7 +56,7 @@ export function AuditList({ input, cursor }: { input: Record<string, string>; cu
 
 const ofPerson = "person:";
 
-function Actor({ of: { actor, actor_name } }: { of: Entry }) {
+export function Actor({ of: { actor, actor_name } }: { of: Entry }) {
   if (!actor.startsWith(ofPerson)) return <>{actor}</>;
   return <ThingLink kind="person" id={actor.slice(ofPerson.length)} name={actor_name} />;
 }
@@ -77,14 +77,17 @@ function Target({ of: { subject, subject_name } }: { of: Entry }) {
   );
 }
 
-/** `limits: week 5000, owner: ann`; what is null or empty is left out. */
-export function detailsOf(details: unknown): string {
+/** `limits: week 5000, owner: ann`; what is null or empty is left out, and what has a name stands with it. */
+export function detailsOf({ details, names }: Pick<Entry, "details" | "names">): string {
   return membersOf(details)
-    .map(([name, value]) => [wordsOf(name), inWords(value)])
+    .map(([name, value]) => [titleOf(name), inWords(value, names)])
     .filter(([, words]) => words !== "")
     .map(([name, words]) => `${name}: ${words}`)
     .join(", ");
 }
+
+/** Its value is a name, where there is one. */
+const titleOf = (name: string) => wordsOf(name.replace(/_id$/, ""));
 
 function membersOf(value: unknown): [string, unknown][] {
   if (typeof value !== "object" || value === null) return [];
@@ -92,12 +95,16 @@ function membersOf(value: unknown): [string, unknown][] {
   return Object.entries(value).filter(([, one]) => !isEmpty(one));
 }
 
-function inWords(value: unknown): string {
-  if (Array.isArray(value)) return value.map(inWords).join(" ");
+function inWords(value: unknown, names: Entry["names"]): string {
+  if (Array.isArray(value)) return value.map((one) => inWords(one, names)).join(" ");
   if (typeof value === "object" && value !== null)
     return membersOf(value)
-      .map(([name, one]) => `${wordsOf(name)} ${inWords(one)}`)
+      .map(([name, one]) => `${titleOf(name)} ${inWords(one, names)}`)
       .join(" ");
   if (typeof value === "string" && /^\d+[.]\d{9}$/.test(value)) return moneyTyped({ amount: value });
-  return typeof value === "number" ? grouped(value) : String(value).replaceAll(/(?<=_)[0-9a-f]{32}\b/g, shortId);
+  if (typeof value === "number") return grouped(value);
+  return String(value).replaceAll(
+    /\b([a-z]+_)([0-9a-f]{32})\b/g,
+    (id, kind, rest) => names[id] ?? kind + shortId(rest),
+  );
 }

@@ -1,6 +1,7 @@
 /** Budgets: how much of each is used, beside how much of its time is over, and when it will be full at this pace. */
 import { percent } from "../core/format.ts";
 import { exactly, figureOf, moneyWritten } from "../core/money.ts";
+import { isNarrow } from "../core/narrow.ts";
 import { type Pace, paceOf, paceWords } from "../core/pace.ts";
 import { isMember, may, membership } from "../core/session.ts";
 import { idOf, nameOf, type Row, type Subject } from "../core/spend.ts";
@@ -22,7 +23,8 @@ interface Budget {
 }
 
 const budgeted = ["organization", "team", "person", "key"] as const satisfies readonly Subject[];
-const shown_max = 12;
+/** On a narrow screen there is more below them. */
+const shownAtMost = () => (isNarrow() ? 5 : 12);
 const asked_max = 100;
 /** A month, whenever it began. */
 const days_back = 31;
@@ -53,7 +55,7 @@ export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
   return (
     <Section
       title="Budgets"
-      aside={`${isMember.value ? "" : `of ${plural}, `}as they are now; the mark is where even use would be`}
+      aside={`${isMember.value ? "" : `of ${plural}, `}as they are now; the mark shows even use`}
     >
       <Show of={asked}>
         {({ rows }) => {
@@ -62,6 +64,7 @@ export function Budgets({ by, of: { model: _, ...of }, now_ms }: Props) {
             ...rows.flatMap((row) => rowBudgets(row, subject, now_ms)),
             ...(teams.answer?.rows ?? []).flatMap((row) => rowBudgets(row, "team", now_ms)),
           ].sort(mostUrgent);
+          const shown_max = shownAtMost();
           if (budgets.length === 0) return <Empty>{noneWords(subject)}</Empty>;
           return (
             <>
@@ -93,8 +96,8 @@ function rowBudgets(row: Row, subject: Subject, now_ms: number): Budget[] {
 }
 
 function noneWords(subject: Subject): string {
-  if (isMember.value) return "You have no budget of your own for a week or a month.";
-  return `No ${subject} that has used something lately has a budget for a week or a month.`;
+  if (isMember.value) return "You have no budget of your own, for a week or a month.";
+  return `No ${subject} with recent requests has a budget for a week or a month.`;
 }
 
 function budgetsOf(name: string, standing: Pick<Standing, "week" | "month">, now_ms: number): Budget[] {

@@ -8,7 +8,13 @@ export function CommandLine({ verb, input, text }: { verb?: string; input?: Reco
   if (line === null) return null;
   return (
     <div class="command">
-      <code>{line}</code>
+      <code>
+        {line.split(/(?<= )/).map((word, at) => (
+          <span key={at} class="word">
+            {word}
+          </span>
+        ))}
+      </code>
       <Copy text={line} label="Copy command" />
     </div>
   );

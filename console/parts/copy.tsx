@@ -40,8 +40,7 @@ async function copied(text: string): Promise<void> {
 export function Block({ text, label }: { text: string; label: string }) {
   return (
     <div class="block">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard. */}
-      <section class="scroll" tabIndex={0} aria-label={label}>
+      <section aria-label={label}>
         <pre>{text}</pre>
       </section>
       <Copy text={text} />

@@ -36,7 +36,12 @@ export function EngineTable({ engines, drains, acts }: Props) {
             requests_max === null ? grouped(requests) : `${grouped(requests)} of ${grouped(requests_max)}`,
           foot: sum((one) => one.requests),
         },
-        { head: "Tokens", isNumber: true, cell: ({ tokens }) => grouped(tokens), foot: sum((one) => one.tokens) },
+        {
+          head: "Tokens in flight",
+          isNumber: true,
+          cell: ({ tokens }) => grouped(tokens),
+          foot: sum((one) => one.tokens),
+        },
         { head: "Waiting", isNumber: true, cell: ({ waiting }) => grouped(waiting), foot: sum((one) => one.waiting) },
         acts ? { head: "Actions", areActs: true, cell: (engine) => acts(engine, drainOf(engine, drains)) } : null,
       ]}

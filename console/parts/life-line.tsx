@@ -1,4 +1,4 @@
-/** The life of a request as a line: admitted, each attempt, the first part, settled. */
+/** The life of a request as a line: admitted, each attempt, the first token, settled. */
 import type { Answer } from "../core/client.ts";
 import { milliseconds } from "../core/format.ts";
 import { moneyWritten } from "../core/money.ts";
@@ -32,9 +32,9 @@ function eventsOf({ outcome, route, duration_ms, cost }: Request): Event[] {
   return [
     held,
     ...attemptsOf(route),
-    ...(first === null ? [] : [{ name: "first part", at_ms: first }]),
+    ...(first === null ? [] : [{ name: "first token", at_ms: first }]),
     outcome === "running"
-      ? { name: "it runs", at_ms: null }
+      ? { name: "running", at_ms: null }
       : { name: `${outcome} and settled`, at_ms: duration_ms, isBad: outcome === "failed" },
   ];
 }

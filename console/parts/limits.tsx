@@ -133,16 +133,21 @@ export function OrganizationLimits({ organization, changed }: { organization: st
 }
 
 const kinds = {
-  teams: { name: "Teams", kind: "team", none: "No team yet. The tab Teams creates one." },
-  people: { name: "People", kind: "person", none: "No person has been here yet. People come in by an issuer." },
-  keys: { name: "Keys", kind: "key", none: "No key yet. The tab Keys creates one." },
+  teams: { name: "Teams", head: "Team", kind: "team", none: "No team yet. The tab Teams creates one." },
+  people: {
+    name: "People",
+    head: "Person",
+    kind: "person",
+    none: "No person has been here yet. People come in by an issuer.",
+  },
+  keys: { name: "Keys", head: "Key", kind: "key", none: "No key yet. The tab Keys creates one." },
 } as const;
 
 /** Those of one kind, of which the address says which. */
 function LimitsIn({ organization }: { organization: string }) {
   const asked = query.value.get("of") ?? "teams";
   const of = asked in kinds ? (asked as keyof typeof kinds) : "teams";
-  const { name, kind, none } = kinds[of];
+  const { name, head, kind, none } = kinds[of];
   const choices = Object.entries(kinds).map(([path, one]) => ({
     name: one.name,
     href: withQuery({ of: path }),
@@ -161,7 +166,7 @@ function LimitsIn({ organization }: { organization: string }) {
             keyOf={({ subject_id }) => subject_id}
             columns={[
               {
-                head: name,
+                head,
                 cell: ({ name: own, subject_id }) => <ThingLink kind={kind} id={subject_id} name={own} />,
               },
               { head: "Used", cell: ({ standing }) => <Share of={standing} /> },

@@ -3,14 +3,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { query, withQuery } from "../core/address.ts";
 import type { Answer, Input, VerbName } from "../core/client.ts";
+import { rowsAtFirst } from "../core/narrow.ts";
 import { type Asked, useAnswer } from "../core/use-answer.ts";
 import { Show } from "./asked.tsx";
 import { Empty } from "./section.tsx";
-
-const rows_max = 50;
-/** On a narrow screen each row is a block of several lines. */
-const rows_narrow = 10;
-const isNarrow = () => matchMedia("(width < 640px)").matches;
 
 interface Listed<Name extends VerbName, Row> {
   verb: Name;
@@ -57,7 +53,7 @@ export function List<Name extends VerbName>({
   children,
 }: Listed<Name, RowOf<Name>>) {
   const after = limit === undefined ? query.value.get(cursor) : null;
-  const [size] = useState(() => limit ?? (isNarrow() ? rows_narrow : rows_max));
+  const [size] = useState(() => limit ?? rowsAtFirst());
   const asked = usePart(verb, { ...input, limit: size, ...(after ? { cursor: after } : {}) } as Input<Name>);
   return (
     <Show of={asked}>

@@ -19,7 +19,7 @@ export function ModelTable({ models }: { models: readonly Model[] }) {
       keyOf={({ id }) => id}
       columns={[
         { head: "Model", cell: ({ id }) => <ModelLink id={id} />, order: ({ id }) => id },
-        { head: "Kind", cell: ({ kind }) => kind, order: ({ kind }) => kind },
+        { head: "Kind", isMinor: true, cell: ({ kind }) => kind, order: ({ kind }) => kind },
         {
           head: "Context",
           isNumber: true,
@@ -44,7 +44,7 @@ export function ModelTable({ models }: { models: readonly Model[] }) {
           isNumber: true,
           cell: ({ prices }) => (prices.search ? priceWritten(prices.search) : "–"),
         },
-        { head: "Can", cell: ({ capabilities }) => capabilities.map(wordsOf).join(", ") },
+        { head: "Capabilities", isMinor: true, cell: ({ capabilities }) => capabilities.map(wordsOf).join(", ") },
       ]}
     />
   );

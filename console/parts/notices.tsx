@@ -50,14 +50,14 @@ export function Notices({ organization }: { organization: string }) {
             ["last changed", <Time key="c" at={now.changed_at} />],
           ]}
         />
+      ) : asked.isLoading ? (
+        <p class="waiting">Loading…</p>
       ) : (
-        !asked.isLoading && (
-          <Empty>
-            No alerts configured.
-            {may("setNotices") &&
-              " Set a webhook, and it gets a notice at 50, 80 and 100 % of a limit, and of keys that expire."}
-          </Empty>
-        )
+        <Empty>
+          No alerts configured.
+          {may("setNotices") &&
+            " Set a webhook, and it gets a notice at 50, 80 and 100 % of a limit, and of keys that expire."}
+        </Empty>
       )}
     </Section>
   );

@@ -49,7 +49,8 @@ function NextCycle({ of: { anchor_at, counts_from } }: { of: NonNullable<Organiz
 }
 
 function calendarWords({ zone, week_starts, month_starts }: NonNullable<Organization["calendar"]>): string {
-  return `${zone}: weeks begin on ${week_starts}, months on day ${month_starts}`;
+  const weekday = week_starts[0]!.toUpperCase() + week_starts.slice(1);
+  return `${zone}: weeks begin on ${weekday}, months on day ${month_starts}`;
 }
 
 function NextCalendar({ of: { calendar, counts_from } }: { of: NonNullable<Organization["next_calendar"]> }) {

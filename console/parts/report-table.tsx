@@ -16,29 +16,33 @@ interface Props {
   report: Report;
   by: string;
   zone: Zone;
+  /** The rows that are shown; the others are one line below them. */
+  rows_max: number;
   /** The same report of the span before, as far as this one has come; null: it is not known. */
   before: Report | null;
 }
 
-export function ReportTable({ report, by, zone, before }: Props) {
-  const { rows, total, rows_left_out: leftOut } = report;
+export function ReportTable({ report, by, zone, rows_max, before }: Props) {
+  const { rows, total } = report;
   const isTime = times.includes(by);
-  const ordered: Line[] = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : costOf(b) - costOf(a)));
-  const most = Math.max(1e-9, ...rows.map(costOf));
-  if (leftOut > 0) ordered.push(restOf(report));
-  const costs = new Map(before?.rows.map((row) => [keyOf(row, by), row.cost.total]));
+  const ordered = [...rows].sort((a, b) => (isTime ? (timeOf(a) < timeOf(b) ? 1 : -1) : costOf(b) - costOf(a)));
+  const listed = ordered.slice(0, rows_max);
+  const leftOut = leftOutOf(report, rows_max);
+  const most = Math.max(1e-9, ...listed.map(costOf));
+  const lines: Line[] = leftOut > 0 ? [...listed, restOf(report, listed)] : listed;
+  const costs = costsBefore(before, by, listed);
   const hasBefore = before !== null && !isTime && before.rows_left_out === 0 && isSome(before.total.cost.total);
   return (
     <Table<Line>
       caption={`Usage by ${by}`}
-      rows={ordered}
+      rows={lines}
       keyOf={(row, at) => (row.others ? "others" : `${keyOf(row, by)} ${at}`)}
       isLast={(row) => row.others === true}
       isDense
       columns={[
         {
           head: `${by[0]!.toUpperCase()}${by.slice(1)}`,
-          cell: (row) => <Name row={row} by={by} zone={zone} report={report} />,
+          cell: (row) => <Name row={row} by={by} zone={zone} report={report} leftOut={leftOut} />,
           order: (row) => (isTime ? timeOf(row) : nameOf(row, by as Subject).toLowerCase()),
           foot: "Sum",
         },
@@ -48,19 +52,23 @@ export function ReportTable({ report, by, zone, before }: Props) {
             row.others ? "" : <Bar used={costOf(row)} limit={most} label="Share of the largest" isPart />,
         },
         countColumn("Requests", ({ requests }) => requests, total),
-        countColumn("Input tokens", inputOf, total),
-        countColumn("Output tokens", ({ output_tokens }) => output_tokens, total),
+        { ...countColumn("Input tokens", inputOf, total), isMinor: true },
+        { ...countColumn("Output tokens", ({ output_tokens }) => output_tokens, total), isMinor: true },
         moneyColumn("Cost", ({ cost }) => cost.total, total),
         hasBefore && {
           head: "Change",
           isNumber: true,
-          cell: (row) => <Change now={row.cost.total} before={costs.get(keyOf(row, by))} />,
-          order: (row) => nanosOf(row.cost.total) - nanosOf(costs.get(keyOf(row, by)) ?? { amount: "0" }),
+          cell: (row) => <Change now={row.cost.total} before={costs(row)} />,
+          order: (row) => nanosOf(row.cost.total) - nanosOf(costs(row) ?? { amount: "0" }),
           foot: <Change now={total.cost.total} before={before.total.cost.total} />,
         },
         isSome(total.cost.extra_usage) && moneyColumn("Extra usage", ({ cost }) => cost.extra_usage, total),
         isSome(total.cost.uncharged) && moneyColumn("Uncharged", ({ cost }) => cost.uncharged, total),
-        narrowings.includes(by) && { head: "Chart", cell: (row) => <Only row={row} by={by as Subject} /> },
+        narrowings.includes(by) && {
+          head: "Chart",
+          isMinor: true,
+          cell: (row) => <Only row={row} by={by as Subject} />,
+        },
       ]}
     />
   );
@@ -92,8 +100,21 @@ function Change({ now, before }: { now: Amount; before: Amount | undefined }) {
   return <span title={`${exactly(before)} in the period before`}>{words}</span>;
 }
 
+/** The cost of each line in the span before; of the line of others, that of all rows which are not shown. */
+function costsBefore(before: Report | null, by: string, listed: readonly Row[]) {
+  const costs = new Map(before?.rows.map((row) => [keyOf(row, by), row.cost.total]));
+  const ofListed = listed.flatMap((row) => costs.get(keyOf(row, by)) ?? []);
+  const rest = before && ofListed.reduce((left, cost) => left - nanosOf(cost), nanosOf(before.total.cost.total));
+  const others = before && moneyOf(rest!, before.currency);
+  return (row: Line) => (row.others ? (others ?? undefined) : costs.get(keyOf(row, by)));
+}
+
+/** The rows that are in the report's total alone, and those beyond the first ones. */
+export const leftOutOf = ({ rows, rows_left_out }: Report, rows_max: number) =>
+  rows_left_out + Math.max(0, rows.length - rows_max);
+
 /** The sum of all less the rows that are shown. */
-function restOf({ rows, total, currency }: Report): Line {
+function restOf({ total, currency }: Report, rows: readonly Row[]): Line {
   const rest = Object.fromEntries(
     counts.map((name) => [name, rows.reduce((sum, row) => sum - row[name], total[name])]),
   );
@@ -120,11 +141,12 @@ interface Named {
   by: string;
   zone: Zone;
   report: Report;
+  leftOut: number;
 }
 
 /** The name, as the way down to the requests that the row adds up. */
-function Name({ row, by, zone, report: { from, to, rows_left_out } }: Named): ComponentChildren {
-  if (row.others) return <span class="fine">{grouped(rows_left_out)} others</span>;
+function Name({ row, by, zone, report: { from, to }, leftOut }: Named): ComponentChildren {
+  if (row.others) return <span class="fine">{grouped(leftOut)} others</span>;
   const isTime = times.includes(by);
   const name = isTime ? timeOf(row) : nameOf(row, by as Subject);
   const id = isTime ? timeOf(row) : idOf(row, by as Subject);

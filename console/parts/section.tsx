@@ -1,6 +1,7 @@
 /** The parts of a page. */
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { isNarrow } from "../core/narrow.ts";
 
 interface Titled {
   title: string;
@@ -46,6 +47,18 @@ export function Section({ title, aside, children }: Titled) {
   );
 }
 
+/** A part that a narrow screen has folded until somebody opens it. Until then, it asks for nothing. */
+export function Folding({ label, children }: { label: string; children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  if (!isNarrow()) return <>{children}</>;
+  return (
+    <details class="section" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{label}</summary>
+      {isOpen && children}
+    </details>
+  );
+}
+
 /** The next step, where there is nothing to show. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
@@ -56,7 +69,7 @@ export function Facts({ of }: { of: readonly (readonly [name: string, value: Com
   return (
     <dl class="facts">
       {of
-        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

@@ -51,7 +51,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false
               <tr key={keyOf(row, at)}>
                 {seen.map((column) => (
                   <td key={column.head} data-head={column.head} class={classOf(column)}>
-                    {column.cell(row)}
+                    <div class="cell">{column.cell(row)}</div>
                   </td>
                 ))}
               </tr>
@@ -62,7 +62,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, isLast = () => false
               <tr>
                 {seen.map((column) => (
                   <td key={column.head} data-head={column.head} class={classOf(column)}>
-                    {column.foot}
+                    <div class="cell">{column.foot}</div>
                   </td>
                 ))}
               </tr>

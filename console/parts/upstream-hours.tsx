@@ -94,11 +94,11 @@ function Times({ report: { hours, total }, range }: Charted) {
   const at = (place: number | null) => (place === null ? total : (found.get(buckets[place]!.key) ?? nothing));
   return (
     <Plot
-      label={`Time to the first token: half within ${milliseconds(total.first_part_p50_ms)}, 95 % within ${milliseconds(total.first_part_p95_ms)}.`}
+      label={`Time to the first token: median ${milliseconds(total.first_part_p50_ms)}, 95 % within ${milliseconds(total.first_part_p95_ms)}.`}
       places={buckets}
       lines={[
         { name: "95 %", tone: "line-1", values: values((one) => one.first_part_p95_ms) },
-        { name: "half", tone: "line-0", values: values((one) => one.first_part_p50_ms) },
+        { name: "median", tone: "line-0", values: values((one) => one.first_part_p50_ms) },
       ]}
       written={milliseconds}
       height={180}
@@ -109,7 +109,7 @@ function Times({ report: { hours, total }, range }: Charted) {
       )}
       legend={(place) => (
         <ul class="legend">
-          <Entry tone="line-0" name="half within" figure={milliseconds(at(place).first_part_p50_ms)} />
+          <Entry tone="line-0" name="median" figure={milliseconds(at(place).first_part_p50_ms)} />
           <Entry tone="line-1" name="95 % within" figure={milliseconds(at(place).first_part_p95_ms)} />
         </ul>
       )}
@@ -178,10 +178,10 @@ function Engines({ of: { upstreams } }: { of: Report }) {
         },
         { head: "Requests", isNumber: true, cell: ({ requests }) => grouped(requests) },
         { head: "Failed", isNumber: true, cell: (one) => failedWords(one) },
-        { head: "First token, half", isNumber: true, cell: (one) => milliseconds(one.first_part_p50_ms) },
-        { head: "95 %", isNumber: true, cell: (one) => milliseconds(one.first_part_p95_ms) },
-        { head: "End, half", isNumber: true, cell: (one) => milliseconds(one.duration_p50_ms) },
-        { head: "End, 95 %", isNumber: true, cell: (one) => milliseconds(one.duration_p95_ms) },
+        { head: "First token, median", isNumber: true, cell: (one) => milliseconds(one.first_part_p50_ms) },
+        { head: "First token, 95 %", isNumber: true, cell: (one) => milliseconds(one.first_part_p95_ms) },
+        { head: "Duration, median", isNumber: true, cell: (one) => milliseconds(one.duration_p50_ms) },
+        { head: "Duration, 95 %", isNumber: true, cell: (one) => milliseconds(one.duration_p95_ms) },
       ]}
     />
   );

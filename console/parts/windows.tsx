@@ -38,7 +38,8 @@ export function Windows({ of }: { of: Standing }) {
         </span>
         <span class="window-figure">
           {grouped(of.running_requests)}
-          {of.concurrent_requests !== null && ` of ${grouped(of.concurrent_requests)}`} requests
+          {of.concurrent_requests !== null && ` of ${grouped(of.concurrent_requests)}`}{" "}
+          {(of.concurrent_requests ?? of.running_requests) === 1 ? "request" : "requests"}
         </span>
         <span class="window-reset" />
       </div>

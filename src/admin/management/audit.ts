@@ -26,6 +26,10 @@ export const AuditEntry = Type.Object(
     details: Type.Record(Type.String(), Type.Unknown(), {
       description: "What changed; `before` is what it was. No secrets.",
     }),
+    names: Type.Record(Type.String(), Type.String(), {
+      description:
+        "The names that things in `details` have now, by their IDs. What is gone or has no name is not in it.",
+    }),
     hash: nullable(
       Type.String({
         pattern: "^[0-9a-f]{64}$",
@@ -50,6 +54,7 @@ const example: AuditEntry = {
   subject: examples.organization,
   subjectName: "acme",
   details: { plan: "pro", before: "starter" },
+  names: {},
   hash: examples.hash,
 };
 

@@ -275,7 +275,7 @@ function refuseLongerLife(
     );
 }
 
-/** The person of a new key, and the person's team in the organization; null: the key is nobody's. */
+/** The person of a new key, and the person's team in the organization; null: a service key. */
 async function holderOf(
   context: ManagementContext,
   { id, slug }: Organization,

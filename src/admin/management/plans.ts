@@ -274,6 +274,7 @@ Examples:
             subject: "pro",
             subjectName: null,
             details: { source: "management", limits: { ...limitsBefore, week: "5.000000000" }, before: limitsBefore },
+            names: {},
             hash: examples.hash,
           },
         ],

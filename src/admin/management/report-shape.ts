@@ -42,9 +42,9 @@ const Row = Type.Object(
     organization_name: Type.Optional(nullable(Type.String())),
     team_id: Type.Optional(nullable(Type.String({ description: "Null: the key was in no team." }))),
     team: Type.Optional(nullable(Type.String({ description: "Name. Null: no team." }))),
-    person_id: Type.Optional(nullable(Type.String({ description: "Null: the key is nobody's." }))),
+    person_id: Type.Optional(nullable(Type.String({ description: "Null: a service key." }))),
     person: Type.Optional(
-      nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or forgotten." })),
+      nullable(Type.String({ description: "Name, else e-mail address. Null: a service key, or erased." })),
     ),
     key_id: Type.Optional(nullable(Type.String({ description: "Null: an entry of an operator." }))),
     key: Type.Optional(nullable(Type.String({ description: "Name. Null: the key is gone." }))),

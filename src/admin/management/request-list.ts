@@ -26,7 +26,7 @@ const ListedRequestShape = Type.Object(
     key_id: nullable(id("key")),
     key: nullable(Type.String({ description: "The key's name. Null: the key is gone." })),
     person_id: nullable(id("per")),
-    person: nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or erased." })),
+    person: nullable(Type.String({ description: "Name, else e-mail address. Null: a service key, or erased." })),
     team_id: nullable(id("team")),
     team: nullable(Type.String({ description: "Name. Null: no team." })),
     operation: oneOf([...meteredOperations]),

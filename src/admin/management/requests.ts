@@ -38,7 +38,7 @@ export const Request = Type.Object(
     organization_id: nullable(id("org")),
     organization: nullable(Type.String()),
     key: nullable(Type.String({ description: "The key's name. Null: the key is gone." })),
-    person: nullable(Type.String({ description: "Name, else e-mail address. Null: nobody's, or erased." })),
+    person: nullable(Type.String({ description: "Name, else e-mail address. Null: a service key, or erased." })),
     route: nullable(
       Type.Object({
         upstream: Type.String(),

@@ -245,6 +245,8 @@ export interface NamedEntry extends AuditEntry {
   /** The name of a person who acted. */
   actorName: string | null;
   subjectName: string | null;
+  /** The names of what the details have, by ID; what is gone or has none is not in it. */
+  names: Record<string, string>;
   /** The slug. */
   organization: string | null;
 }

@@ -23,7 +23,9 @@ export const keyFields = {
   allow_from: nullable(Type.Array(Type.String(), { description: "Addresses and networks. Null: every address." })),
   owner: nullable(Type.String({ description: "A person or a team, as free text." })),
   person_id: nullable(id("per")),
-  person: nullable(Type.String({ description: "The person's name, else e-mail address. Null: nobody's, or erased." })),
+  person: nullable(
+    Type.String({ description: "The person's name, else e-mail address. Null: a service key, or erased." }),
+  ),
   labels: Type.Record(Type.String(), Type.String()),
   team: nullable(Type.Object({ id: id("team"), name: Type.String() })),
   state: oneOf([...keyStates], { description: "When this was read." }),

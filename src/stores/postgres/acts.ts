@@ -143,18 +143,29 @@ export async function listAudit(db: Database, query: AuditQuery): Promise<NamedE
 const uuidIn = (column: SQLWrapper, form: string) =>
   sql`case when ${column} ~ ${sql.raw(`'^${form}_[0-9a-f]{32}$'`)} then right(${column}, 32)::uuid end`;
 
-const { actor, organizationId, subject } = auditEntry;
+const nameOf = (id: SQLWrapper) => sql<string | null>`coalesce(
+  (select k.name from api_key k where k.id = ${uuidIn(id, "key")}),
+  (select t.name from team t where t.id = ${uuidIn(id, "team")}),
+  (select coalesce(p.name, p.email) from person p where p.id = ${uuidIn(id, "per")}),
+  (select o.slug from organization o where o.id = ${uuidIn(id, "org")}),
+  (select o.name from operator o where o.id = ${uuidIn(id, "op")}))`;
+
+const { actor, organizationId, subject, details } = auditEntry;
 const names = {
   organization: sql<string | null>`(select o.slug from organization o where o.id = ${organizationId})`,
   actorName: sql<
     string | null
   >`(select coalesce(p.name, p.email) from person p where p.id = ${uuidIn(actor, "person:per")})`,
-  subjectName: sql<string | null>`coalesce(
-    (select k.name from api_key k where k.id = ${uuidIn(subject, "key")}),
-    (select t.name from team t where t.id = ${uuidIn(subject, "team")}),
-    (select coalesce(p.name, p.email) from person p where p.id = ${uuidIn(subject, "per")}),
-    (select o.slug from organization o where o.id = ${uuidIn(subject, "org")}),
-    (select o.name from operator o where o.id = ${uuidIn(subject, "op")}))`,
+  subjectName: nameOf(subject),
+  names: sql<Record<string, string>>`(
+    select coalesce(jsonb_object_agg(named.id, named.name) filter (where named.name is not null), '{}')
+    from (
+      select found.id, ${nameOf(sql`found.id`)} as name
+      from (
+        select distinct match[1] as id
+        from regexp_matches(${details}::text, '((?:key|team|per|org|op)_[0-9a-f]{32})', 'g') match
+      ) found
+    ) named)`,
 };
 
 /**

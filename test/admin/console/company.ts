@@ -1,5 +1,6 @@
-// A node with a console, and a company on it: 30 people in four teams with budgets, their keys and one of a service, and six
-// weeks of requests to three models, on two engines of which one fails now and then.
+// A node with a console and an issuer, and a company on it: 30 people in four teams with budgets, of whom the first is a member
+// and the second administers it, their keys and one of a service, and six weeks of requests to three models, on two engines of
+// which one fails now and then.
 
 import { idOf } from "../../../src/core/store/ids.ts";
 import type { Admit, Settle } from "../../../src/core/store/ledger.ts";
@@ -8,10 +9,10 @@ import { serverDatabase } from "../../../src/stores/postgres/server.ts";
 import { admitOf, settleOf, storeOf } from "../../core/store/ledger-stores.ts";
 import { type Chance, chanceOf } from "../../faults/chance.ts";
 import { Browser } from "../../harness/browser.ts";
-import { freePort } from "../../harness/daemon.ts";
 import { migratedDatabase } from "../../harness/migrated-database.ts";
-import { startSluice } from "../../harness/sluice.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
 import { newPerson } from "../management/world.ts";
+import { type ConsoleNode, pathsOf, type Role } from "./node.ts";
 
 export const models = ["qwen/qwen3-coder", "qwen/qwen3-32b", "meta-llama/llama-3.1-8b-instruct"] as const;
 const hour_ms = 3_600_000;
@@ -22,12 +23,19 @@ const firstNames =
 /** With their budgets of a month. */
 const teamsOf = { platform: "1900", research: "1500", product: "1250", support: "4000" } as const;
 
-export interface Company {
-  url: string;
+interface Employee {
+  id: string;
+  name: string;
+  keyId: string;
+  /** The key itself. */
+  key: string;
+}
+
+export interface Company extends ConsoleNode {
   /** Of an operator who sees everything. */
   token: string;
   db: Awaited<ReturnType<typeof serverDatabase>>;
-  people: { id: string; name: string; keyId: string }[];
+  employees: Employee[];
   teams: Record<keyof typeof teamsOf, string>;
   /** A command, in the process of the test. */
   command(...words: string[]): Promise<unknown>;
@@ -36,23 +44,21 @@ export interface Company {
   close(): Promise<void>;
 }
 
+const rules = `
+    - { claim: groups, has: acme-platform, organization: acme, team: platform, role: member }
+    - { claim: groups, has: acme-research, organization: acme, team: research, role: organization-admin }
+`.slice(1);
+
 export async function startCompany(seed = 7): Promise<Company> {
   const { url: database, drop } = await migratedDatabase();
-  const port = await freePort();
-  const sluice = await startSluice({ env: { DATABASE_URL: database, SLUICE_CONSOLE_PORT: String(port) } });
+  const node = await startPeopleNode({ env: { DATABASE_URL: database }, more: rules });
+  const { sluice, consoleUrl: url } = node;
   const db = await serverDatabase(database);
-  const { token } = await sluice.json<{ token: string }>("operator", "create", "ann", "--role", "admin");
-  const { id: organization } = await sluice.json<{ id: string }>(
-    "org",
-    "create",
-    "acme",
-    "--name",
-    "Acme",
-    "--plan",
-    "unlimited",
-    "--zone",
-    "Europe/Berlin",
-  );
+  const tokenOf = async (...words: string[]) =>
+    (await sluice.json<{ token: string }>("operator", "create", ...words)).token;
+  const token = await tokenOf("ann", "--role", "admin");
+  const acme = ["acme", "--name", "Acme", "--plan", "unlimited", "--zone", "Europe/Berlin"];
+  const { id: organization } = await sluice.json<{ id: string }>("org", "create", ...acme);
   const teams = {} as Company["teams"];
   for (const [name, month] of Object.entries(teamsOf)) {
     const words = ["--org", "acme", "--name", name, "--limit", `month=${month}`];
@@ -61,49 +67,87 @@ export async function startCompany(seed = 7): Promise<Company> {
   // Somebody changed a limit, and changed it back.
   for (const month of ["2100", teamsOf.platform])
     await sluice.json("limit", "set", "team", "platform", "--org", "acme", `month=${month}`);
-  const people: Company["people"] = [];
-  for (const [at, name] of firstNames.split(" ").entries()) {
-    const team = Object.keys(teamsOf)[at % 4]!;
-    const id = await newPerson(db, `${name} Example`, { role: "member", organization: "acme", team });
-    const words = ["--org", "acme", "--name", `${name}'s laptop`, "--person", id];
-    people.push({
-      id,
-      name: `${name} Example`,
-      keyId: (await sluice.json<{ id: string }>("key", "create", ...words)).id,
-    });
-  }
+  const employees: Employee[] = [];
+  for (const at of firstNames.split(" ").keys()) employees.push(await employee(node, db, at));
   // A person with a limit, so that it can be increased.
-  await sluice.json("limit", "set", "person", people[11]!.id, "--org", "acme", "month=60");
+  await sluice.json("limit", "set", "person", employees[11]!.id, "--org", "acme", "month=60");
   const agent = await sluice.json<{ id: string }>("key", "create", "--org", "acme", "--name", "nightly build");
-  await history(db, organization, [...people.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
-  const url = `http://127.0.0.1:${port}`;
+  const last = await history(db, organization, [...employees.map(({ keyId }) => keyId), agent.id], chanceOf(seed));
   const page = { url: new URL(url) };
   const session = new Browser();
   const { body } = await session.call(page, "/session/operator", { method: "POST", body: { token } });
   const secret = body!.secret as string;
+  const read = async <Answer>(path: string) =>
+    (await session.call(page, `/management/v1${path}`, { secret })).body as Answer;
+  const signedIn = ({ id, name, keyId }: Employee) => ({ account: accountOf(name), id, request: last.get(keyId)! });
+  const close = async () => {
+    await node[Symbol.asyncDispose]();
+    await db.close();
+    await drop();
+  };
   return {
+    ...node,
     url,
     token,
+    tokens: {
+      admin: token,
+      viewer: await tokenOf("vic", "--role", "viewer"),
+      "organization-admin": await tokenOf("ola", "--role", "organization-admin", "--org", "acme"),
+    },
+    organizations: ["acme"],
+    people: { member: signedIn(employees[0]!), lead: signedIn(employees[1]!) },
     db,
-    people,
+    employees,
     teams,
     command: (...words) => sluice.json(...words),
-    read: async <Answer>(path: string) =>
-      (await session.call(page, `/management/v1${path}`, { secret })).body as Answer,
-    async close() {
-      await sluice.stop();
-      await db.close();
-      await drop();
-    },
+    read,
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
+/** The pages of a role, and those that look otherwise when one asks for another thing. */
+export async function companyPaths(company: Company, role: Role): Promise<string[]> {
+  return [...(await pathsOf(company, role)), ...(views[role] ?? [])];
+}
+
+const views: Partial<Record<Role, string[]>> = {
+  admin: [
+    "/usage?by=person",
+    "/usage?by=team&organization=acme",
+    "/usage?by=day",
+    "/organizations/acme/limits?of=people",
+    "/organizations/acme/limits?of=keys",
+    "/requests?outcome=failed",
+  ],
+  lead: ["/usage?by=team"],
+};
+
+const accountOf = (name: string) => name.split(" ")[0]!.toLowerCase();
+
+/** A person whom the issuer knows, too, and her key. */
+async function employee({ sluice, provider }: PeopleNode, db: Company["db"], at: number): Promise<Employee> {
+  const name = `${firstNames.split(" ")[at]} Example`;
+  const team = Object.keys(teamsOf)[at % 4]!;
+  const [account, email] = [accountOf(name), `${accountOf(name)}@example.com`];
+  const role = at === 1 ? "organization-admin" : "member";
+  const groups = [`acme-${team}`];
+  provider.claims.set(account, { name, groups, email, email_verified: true });
+  const person = { issuer: provider.issuer, subject: account, name, email, groups };
+  const id = await newPerson(db, name, { role, organization: "acme", team }, person);
+  const words = ["--org", "acme", "--name", `${name.split(" ")[0]}'s laptop`, "--person", id];
+  const { id: keyId, key } = await sluice.json<{ id: string; key: string }>("key", "create", ...words);
+  return { id, name, keyId, key };
+}
+
+/** Answers the last request of each key. */
 async function history(
   db: Company["db"],
   organization: string,
   keys: readonly string[],
   chance: Chance,
-): Promise<void> {
+): Promise<Map<string, string>> {
+  const last = new Map<string, string>();
   const store = await storeOf(db);
   const book = ledger(db, { recovery: "checkpoint" });
   const end_ms = Date.now();
@@ -113,6 +157,7 @@ async function history(
   for (let at_ms = begin_ms; at_ms < end_ms - 60_000; at_ms += hour_ms) {
     const served = hourOf(at_ms, organization, keys, chance);
     if (served.length === 0) continue;
+    for (const { admit } of served) last.set(admit.keyId, admit.requestId);
     await store.setClock(new Date(at_ms));
     await book.run(served.map(({ admit }) => admit));
     await store.setClock(new Date(at_ms + 1000 + chance.below(30_000)));
@@ -122,6 +167,7 @@ async function history(
   await db.query("select usage_audit_read(1000000)");
   await book.adjust(idOf(Bun.randomUUIDv7(), "req_"), organization, "month", -1_250_000_000);
   await book.close();
+  return last;
 }
 
 /** Of an engine to a request that failed. */

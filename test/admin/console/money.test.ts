@@ -32,6 +32,16 @@ test("an amount is written as the core writes it, and read as it reads it", () =
   );
 });
 
+test("a receipt says every nano", () => {
+  fc.assert(
+    fc.property(nanos, currencies, (amount, currency) => {
+      const said = page.moneyInFull(core.moneyOf(amount, currency));
+      expect(page.nanosOf({ amount: said.replaceAll(/[^\d.-]/g, "") })).toBe(amount);
+    }),
+    { numRuns },
+  );
+});
+
 test("a sum has every nano, however large it is", () => {
   fc.assert(
     fc.property(fc.array(nanos, { maxLength: 50 }), currencies, (amounts, currency) => {

@@ -11,6 +11,8 @@ type OperatorRole = "admin" | "viewer" | "organization-admin";
 
 export interface ConsoleNode extends PeopleNode {
   url: string;
+  /** Slugs of the organizations to look at; the people are in the first. */
+  organizations: readonly [string, ...string[]];
   tokens: Record<OperatorRole, string>;
   /** Who comes in by the issuer, with a key and a request of her own. */
   people: Record<"member" | "lead", Person>;
@@ -56,7 +58,7 @@ export async function startConsoleNode(): Promise<ConsoleNode> {
     member: await person(node, { account: "mia", name: markup, groups: ["research", markup] }),
     lead: await person(node, { account: "oda", name: "Oda Lead", groups: ["leads"] }),
   };
-  return { ...node, url: node.consoleUrl, tokens, people };
+  return { ...node, url: node.consoleUrl, organizations: [sluice.organization, "marked"], tokens, people };
 }
 
 export async function signInAs(tab: Tab, node: ConsoleNode, role: Role): Promise<void> {
@@ -115,23 +117,24 @@ const organizationParts = [
 ];
 
 /** The pages that somebody sees, and one of each thing. */
-export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Promise<string[]> {
-  const [request] = await sluice.json<{ id: string }[]>("request", "list");
+export async function pathsOf({ sluice, people, organizations }: ConsoleNode, role: Role): Promise<string[]> {
+  const [organization, ...others] = organizations;
+  const [request] = await sluice.json<{ id: string }[]>("request", "list", "--org", organization);
   const own = ["/usage", "/usage?by=model", "/requests", "/models", `/models/${models[0]}`, "/connect", "/nowhere"];
   const [hers] = await sluice.json<{ id: string }[]>("key", "list", "--person", people.member.id);
   if (role === "member") return ["/you", ...own, `/requests/${people.member.request}`, `/keys/${hers!.id}`];
   const ofOrganization = (slug: string) => organizationParts.map((part) => `/organizations/${slug}${part}`);
-  const [team] = await sluice.json<{ id: string }[]>("team", "list", "--org", sluice.organization);
+  const [team] = await sluice.json<{ id: string }[]>("team", "list", "--org", organization);
   const things = [
     ...["", "/members", "/keys", "/requests", "/audit"].map((part) => `/teams/${team!.id}${part}`),
     ...["", "/keys", "/requests", "/audit"].map((part) => `/people/${people.member.id}${part}`),
     ...["", "/requests", "/audit"].map((part) => `/keys/${hers!.id}${part}`),
   ];
-  const inside = [...own, `/requests/${request!.id}`, ...ofOrganization(sluice.organization), ...things];
+  const inside = [...own, `/requests/${request!.id}`, ...ofOrganization(organization), ...things];
   const managed = [...inside, "/audit", "/people", "/teams", "/keys"];
   if (role === "lead") return ["/you", ...managed];
   if (role === "organization-admin") return managed;
   const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];
-  const all = ["/", "/organizations", ...ofOrganization("marked"), ...machines];
+  const all = ["/", "/organizations", ...others.flatMap(ofOrganization), ...machines];
   return [...all, "/operators", ...managed];
 }

@@ -3,7 +3,15 @@ import { describe, expect, test } from "bun:test";
 import { Temporal } from "@js-temporal/polyfill";
 import fc from "fast-check";
 import { type Budget, paceOf, paceWords } from "../../../console/core/pace.ts";
-import { bucketsOf, rangeBefore, rangeOf, sameSoFar, spanAsked, unitOf } from "../../../console/core/range.ts";
+import {
+  bucketsOf,
+  rangeBefore,
+  rangeOf,
+  rangeWords,
+  sameSoFar,
+  spanAsked,
+  unitOf,
+} from "../../../console/core/range.ts";
 import { forecastOf, totalsOf } from "../../../console/core/spend.ts";
 import { daysAfter, Zone } from "../../../console/core/zone.ts";
 import { times } from "../../harness/depth.ts";
@@ -97,6 +105,15 @@ describe("a span", () => {
     expect(new Date(soFar.to_ms).toISOString()).toBe("2026-10-24T09:00:00.000Z");
     const over = spanOf("2026-10", "2026-11");
     expect(sameSoFar(over, rangeBefore(over), now_ms)).toEqual(rangeBefore(over));
+  });
+
+  test("is said by its days, and by the hour where its last day is not over", () => {
+    const said = (from: string | null, to: string | null) => rangeWords(spanOf(from, to)).replaceAll(/\s/g, " ");
+    expect(said("2026-11-01", "2026-11-15")).toBe("1 – 14 Nov 2026");
+    expect(said("2026-11-24", "2026-11-25")).toBe("24 Nov 2026");
+    const range = spanOf(null, null);
+    expect(rangeWords(sameSoFar(range, rangeBefore(range), now_ms))).toMatch(/^1\s–\s24 Oct 2026 until \d\d:00$/);
+    expect(said("2026-11-24T08:00:00Z", "2026-11-24T10:00:00Z")).toMatch(/^24 Nov 2026, \d\d:00\s?–\s?\d\d:00$/);
   });
 
   test("goes on as in the last seven days that are over, and its forecast is what was and what is to come", () => {

@@ -74,6 +74,16 @@ describe.skipIf(noBrowser !== null)(`spend${noBrowser ? `: ${noBrowser}` : ""}`,
   const seriesOf = ".legend li:not(:has(.line-before, .tone-ahead)) > span:last-child [title]";
   const area = () => tab.page.locator(".plot-area").first();
 
+  test("compares the rows that it adds up as one with what they were before, too", async () => {
+    await tab.visit(`/usage?organization=acme&by=person&${weeks}&rows=5`);
+    const changes = (part: string) => amounts(`table tbody tr${part} td:nth-last-child(2) [title]`);
+    const [others] = await changes(":last-child");
+    const [all] = await amounts("table tfoot td:nth-last-child(2) [title]");
+    const rows = (await changes(":not(:last-child)")).map((amount) => nanosOf({ amount }));
+    expect(rows).toHaveLength(5);
+    expect(total(rows) + nanosOf({ amount: others! })).toBe(nanosOf({ amount: all! }));
+  });
+
   for (const by of some(2, ["model", "team", "person", "key", "organization"] as const))
     test(`by ${by}, the chart, its days, the table and the totals are the sum of the receipts`, async () => {
       await tab.visit(`/usage?organization=acme&by=${by}&${weeks}&rows=1000`);
@@ -149,7 +159,7 @@ describe.skipIf(noBrowser !== null)(`spend${noBrowser ? `: ${noBrowser}` : ""}`,
   });
 
   test("narrowed to a person, all of it is hers, and the link shows a colleague elsewhere the same", async () => {
-    const [{ id, name }] = company.people as [Company["people"][number]];
+    const [{ id, name }] = company.employees as [Company["employees"][number]];
     const hers = sum(spanned(from, to).filter(({ person_id }) => person_id === id));
     await tab.visit(`/usage?organization=acme&by=person&${weeks}`);
     await tab.page.getByRole("link", { name: `only ${name}` }).click();

@@ -96,8 +96,8 @@ export const tasks: readonly Task[] = [
   },
   {
     name: "why one person's request failed",
-    async run(hands, { people }) {
-      const { name } = people[0]!;
+    async run(hands, { employees }) {
+      const { name } = employees[0]!;
       await hands.press(rail(hands, "Requests"));
       await hands.fill(field(hands, "Person", main(hands)), name);
       await hands.press(hands.tab.page.getByRole("option", { name: new RegExp(`^${name}`) }));

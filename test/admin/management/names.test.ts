@@ -66,8 +66,13 @@ test("the audit log has the names that its IDs have now, and the chain covers no
     organizationId: acme,
     organization: "acme",
   });
-  const { hash } = await last();
+  const made = await manage.createKey({ organization: "acme", name: "tools", person: people.lea });
+  const [created] = (await manage.pageAudit({ limit: 1 })).data;
+  expect([created!.subject, created!.names]).toEqual([made.id, { [people.lea]: "lea", [teams.research]: "research" }]);
+  const { hash } = (await manage.pageAudit({ limit: 5 })).data.find(({ subject }) => subject === teams.support)!;
   await manage.forgetPerson({ person: people.lea });
+  const [forgotten] = (await manage.pageAudit({ limit: 5 })).data.filter(({ subject }) => subject === made.id);
+  expect(forgotten!.names).toEqual({ [teams.research]: "research" });
   const renamed = (await manage.pageAudit({ limit: 5 })).data.find((entry) => entry.hash === hash)!;
   expect([renamed.actor, renamed.actorName]).toEqual([`person:${people.lea}`, null]);
   expect((await last()).subjectName).toBeNull();

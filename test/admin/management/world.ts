@@ -99,6 +99,9 @@ export async function newWorld(db: Database): Promise<World> {
   };
 }
 
+/** What an issuer says of a person. */
+type Said = Parameters<ReturnType<typeof people>["confirm"]>[0];
+
 interface Place {
   role: PersonRole;
   organization?: string;
@@ -111,11 +114,13 @@ export async function newPerson(
   db: Database,
   name: string,
   { role, organization, team = null, kind = "person", models = null }: Place,
+  said: Partial<Said> = {},
 ): Promise<string> {
   const memberships = [{ organization: organization ?? null, team, role, scopes, models }];
   const person = await people(db).confirm({
     ...{ id: idOf(uuid(), "per_"), issuer, subject: name, kind, name, groups: [] },
     ...{ email: `${name}@example.com`, isEmailVerified: true, memberships },
+    ...said,
   });
   return person.id;
 }

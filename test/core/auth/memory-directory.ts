@@ -223,7 +223,7 @@ export function memoryDirectory(now_ms = Date.UTC(2026, 10, 21, 3)): MemoryDirec
     },
     async listAudit({ organizationId, limit }) {
       const wanted = audit.filter((entry) => !organizationId || entry.organizationId === organizationId);
-      const unnamed = { actorName: null, subjectName: null, organization: null };
+      const unnamed = { actorName: null, subjectName: null, organization: null, names: {} };
       return structuredClone(wanted.slice(0, limit).map((entry) => ({ ...entry, ...unnamed })));
     },
     async search({ text, kinds, limit }) {

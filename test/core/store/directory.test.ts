@@ -504,6 +504,7 @@ function contract(open: Open): void {
         expires_at: "2031-01-01T00:00:00.000Z",
         secret: "slk_abcd…wxyz",
       },
+      names: {},
       hash: (await admin.auditHead()).hash,
     });
     expect(rest).toHaveLength(1);

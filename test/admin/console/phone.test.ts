@@ -1,0 +1,46 @@
+// Every page on a phone, of a company of 30 people with weeks of requests: it is no wider than the phone, no text stands over an
+// edge or is cut off, and it is no longer than four screens, unless a reason says why.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { some, times } from "../../harness/depth.ts";
+import { launchBrowser, noBrowser, openTab } from "./chromium.ts";
+import { type Company, companyPaths, startCompany } from "./company.ts";
+import { longest_px, measured, phone } from "./measured.ts";
+import { signInAs } from "./node.ts";
+
+setDefaultTimeout(times(180_000, 400_000));
+
+/** Pages that may be longer than four screens, by the beginning of their paths, and why. None is. */
+const reasons: Record<string, string> = {};
+
+describe.skipIf(noBrowser !== null)(`on a phone${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+  let company: Company;
+  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+
+  beforeAll(async () => {
+    [company, browser] = await Promise.all([startCompany(), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await company?.close();
+  });
+
+  for (const role of some(1, ["member", "lead", "admin"] as const))
+    test(`every page of ${role} fits, and is no longer than four screens`, async () => {
+      const tab = await openTab(company.url, { theme: "light", width: phone.width }, browser);
+      await tab.page.setViewportSize(phone);
+      await signInAs(tab, company, role);
+      for (const path of await companyPaths(company, role)) {
+        await tab.visit(path);
+        const { height_px, overflow_px, cut } = await measured(tab);
+        const isLong = height_px > longest_px && !Object.keys(reasons).some((begin) => path.startsWith(begin));
+        expect({ path, overflow_px, cut, long_px: isLong ? height_px : null }).toEqual({
+          path,
+          overflow_px: 0,
+          cut: [],
+          long_px: null,
+        });
+      }
+      expect(tab.found).toEqual([]);
+      await tab.context.close();
+    });
+});
