@@ -111,7 +111,9 @@ test("a limit for models, what others get, and a raise are shown with where each
     expect(out).toMatch(line);
   expect((await cli.typed("limit show team research --model other/model")).out).not.toContain("for acme/*");
   expect((await cli.typed("limit show ann")).out).toMatch(/^week +\$5\.00 \(from its team\)$/m);
-  expect((await cli.typed("limit show org acme --of teams")).out).toMatch(/research .*month \$80\.00 \(temporary increase\)/);
+  expect((await cli.typed("limit show org acme --of teams")).out).toMatch(
+    /research .*month \$80\.00 \(temporary increase\)/,
+  );
   expect((await cli.json("limit raise team research --end --json")).raises).toEqual([]);
 });
 
