@@ -21,7 +21,7 @@ export function Frame() {
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
-    // Of another page, the next Tab goes to the first thing in it, not past the link that led there.
+    // On another page, the next Tab goes to the first thing there, not past the link that led to it.
     if (!isFirst.current) main.current!.focus({ preventScroll: true });
     isFirst.current = false;
   }, [page, id]);

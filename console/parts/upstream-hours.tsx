@@ -188,7 +188,7 @@ function Engines({ of: { upstreams } }: { of: Report }) {
 }
 
 export function EngineLink({ name }: { name: string }) {
-  return may("getFleet") ? <a href={`/engines/${encodeURIComponent(name)}`}>{name}</a> : <>{name}</>;
+  return may("getFleet") ? <a href={`/engines/${encodeURIComponent(name)}`}>{name}</a> : <span>{name}</span>;
 }
 
 const failedWords = ({ failed, requests }: Measured) =>
