@@ -3,7 +3,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const queue = "src/stores/postgres/notices.ts";
-const tests = "test/core/usage/notices.test.ts";
+const tests = "test/features/notices/queue.test.ts";
 const rule = "docs/notices.md";
 
 export const notices: Mutant[] = [
@@ -49,7 +49,7 @@ export const notices: Mutant[] = [
   },
   {
     name: "a webhook on this machine is asked",
-    file: "src/core/upstream/webhook.ts",
+    file: "src/features/notices/webhook.ts",
     find: 'inside4.addSubnet(network, bits, "ipv4");',
     replace: "void network;",
     caughtBy: [`${tests} > which addresses`],
@@ -57,7 +57,7 @@ export const notices: Mutant[] = [
   },
   {
     name: "a webhook behind a translation to IPv4 is asked",
-    file: "src/core/upstream/webhook.ts",
+    file: "src/features/notices/webhook.ts",
     find: '  ["64:ff9b:1::", 48],\n',
     replace: "",
     caughtBy: [`${tests} > which addresses`],

@@ -36,7 +36,7 @@ beforeAll(async () => {
   const team = await port.manage.createTeam({ organization: "globex", name: "foreign" });
   await port.manage.createTeam({ organization: "acme", name: "own" });
   for (const organization of ["acme", "globex"])
-    await port.manage.setNotices({ organization, url: "https://hooks.example.com/sluice" });
+    await port.manage.setNotices({ name: "webhook", organization, url: "https://hooks.example.com/sluice" });
   await personIn("acme");
   const people = await personIn("globex");
   foreign = { organization: "globex", keys: key.id, requests: requestId, teams: team.id, people };
