@@ -7,6 +7,7 @@ import { AuditPage } from "./pages/audit.tsx";
 import { ConnectPage } from "./pages/connect.tsx";
 import { KeyPage } from "./pages/key.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
+import { NoticesPage } from "./pages/notices.tsx";
 import { NowPage } from "./pages/now.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
 import { OrganizationPage } from "./pages/organization.tsx";
@@ -72,6 +73,7 @@ export const pages: readonly PageEntry[] = [
   { path: "/plans", name: "Plans", key: "p", needs: "listPlans", list: PlansPage, one: PlanPage },
   { path: "/people", name: "People", key: "h", needs: "pagePeople", list: PeoplePage, hasParts: true, one: PersonPage },
   { path: "/operators", name: "Operators", key: "t", needs: "pageOperators", list: OperatorsPage },
+  { path: "/notices", name: "Notices", key: "i", needs: "getFleet", list: NoticesPage },
   { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
   { path: "/teams", name: "Team", needs: "findTeam", under: "/organizations", hasParts: true, one: TeamPage },
   { path: "/keys", name: "Key", needs: "findKey", under: "/organizations", hasParts: true, one: KeyPage },

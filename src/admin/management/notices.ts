@@ -13,7 +13,6 @@ import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
 import { destination_default, destinationColumns, destinationFacts, noDestination, whose } from "./notice-words.ts";
 import { partFrom } from "./page.ts";
-import * as parse from "./parse.ts";
 import { formed, limitIn, managers, partOf, partOfIds, queryFlag, readers, slug, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
@@ -323,7 +322,6 @@ function settingsOf(
 function webhookUrl(word: string): URL {
   const url = URL.parse(word);
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
-  return fail(
-    `'${parse.excerpt(word)}' is not a webhook's URL. Use one that begins with https:// and has no user name.`,
-  );
+  // What was typed may be a secret.
+  return fail("That is not a webhook's URL. Use one that begins with https:// and has no user name.");
 }

@@ -133,5 +133,5 @@ export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Prom
   if (role === "organization-admin") return managed;
   const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];
   const all = ["/", "/organizations", ...ofOrganization("marked"), ...machines];
-  return [...all, "/operators", ...managed];
+  return [...all, "/operators", "/notices", ...managed];
 }

@@ -3,9 +3,9 @@ import type { Message } from "../kinds.ts";
 import { cut, known, written } from "./text.ts";
 
 const colors: Record<Message["tone"], string> = { good: "good", warning: "warning", bad: "attention" };
-// A message may have 28 KB.
-const title_chars_max = 500;
-const value_chars_max = 1_000;
+// A message may have 28 KB, however its characters are encoded.
+const title_chars_max = 300;
+const value_chars_max = 300;
 const facts_max = 10;
 
 /** `link`: the address of the console's page about it. */
