@@ -49,7 +49,7 @@ const example = exampleOf(NoticeDestination);
 
 const ofOrganization = "Slug or ID. Without it: the only one of the caller, or of operators those of the fleet.";
 const named = {
-  name: slug("The name of the destination."),
+  name: words("The name of the destination."),
   organization: Type.Optional(words(ofOrganization)),
 };
 const namedInBody = { name: named.name, organization: Type.Optional(nullable(words(ofOrganization))) };
@@ -129,6 +129,7 @@ export const noticeVerbs = [
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({
       ...namedInBody,
+      name: slug("The name of the destination."),
       form: Type.Optional(oneOf([...noticeForms], { description: "How notices are written; json unless set." })),
       url: Type.Optional(
         formed(
@@ -322,6 +323,6 @@ function settingsOf(
 function webhookUrl(word: string): URL {
   const url = URL.parse(word);
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
-  // What was typed may be a secret.
+  // The URL may be a secret, also where it is none.
   return fail("That is not a webhook's URL. Use one that begins with https:// and has no user name.");
 }

@@ -1,4 +1,4 @@
-/** What lasts in the fleet and is told to operators, by the reports of its nodes. Pure. */
+/** The conditions of the fleet that operators are told of, by the reports of its nodes. Pure. */
 import type { Condition, NewNotice } from "./store/notice.ts";
 
 /** A node as its processes report it. */

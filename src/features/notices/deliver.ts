@@ -42,8 +42,8 @@ function post(url: string, body: object): WebhookRequest {
   return { url, body: JSON.stringify(body), headers: { "content-type": "application/json", "user-agent": "sluice" } };
 }
 
-/** A problem is stored and shown, and what is below it may repeat what it was asked for. */
-function withoutUrl(problem: string, address: string): string {
+/** A problem is stored and shown, and a library may repeat in its error what it was asked for. Pure. */
+export function withoutUrl(problem: string, address: string): string {
   const { pathname, search } = new URL(address);
   return [address, pathname + search, pathname].reduce(
     (text, part) => (part.length > 1 ? text.replaceAll(part, "<url>") : text),

@@ -1,5 +1,5 @@
 /**
- * The kinds of notices, and how people read each. A new kind is one entry here, and whoever finds it adds the notice to the
+ * The kinds of notices, and how people read each. A new kind is one entry here, and its finder adds the notice to the
  * queue with its details (store/notice.ts); every form of sending then knows it. Pure.
  */
 import { inWords, type Money } from "../../core/inference/money.ts";

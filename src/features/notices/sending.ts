@@ -8,7 +8,7 @@ import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
 
 export interface NoticesParts {
   queue: NoticeQueue;
-  /** What lasts now in the fleet. */
+  /** The conditions of the fleet now. */
   conditions: Parameters<NoticeQueue["look"]>[0];
   allowsPrivate: () => boolean;
   /** The origin of the console; null: there is none to link to. */

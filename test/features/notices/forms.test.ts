@@ -1,7 +1,7 @@
 /** How notices are shown: in Slack and Teams as both publish it, with whatever names people chose. */
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { deliver } from "../../../src/features/notices/deliver.ts";
+import { deliver, withoutUrl } from "../../../src/features/notices/deliver.ts";
 import { noticeKinds } from "../../../src/features/notices/kinds.ts";
 import type { DueNotice, NoticeForm } from "../../../src/features/notices/store/notice.ts";
 import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
@@ -72,7 +72,7 @@ const hostile = [
   "[log in](https://evil.example) **now** _x_ ~y~ `z`",
   "- a\n# b\n1. c\n> d",
   "\\[x\\](https://evil.example)",
-  "{{DATE(2026-01-01,SHORT)}} ${x}",
+  "{{DATE(2026-01-01,SHORT)}}",
   "\u202e\u0000\ud800 名前 😀",
   "x".repeat(5_000),
   "&".repeat(5_000),
@@ -99,6 +99,10 @@ test("a problem names neither the path nor the query of a URL that is a secret",
   }
   const closed = await deliver(due("slack", "notice.test", "x", gone.url), { ...terms, allowPrivate: false });
   expect(closed).toBe("its URL does not begin with https://");
+  const { url, secret } = channels.slack;
+  const { pathname, search } = new URL(url);
+  for (const part of [url, pathname, pathname + search, `POST ${pathname}${search} HTTP/1.1`])
+    expect(withoutUrl(`it cannot be reached: ${part} failed`, url)).not.toContain(secret);
 });
 
 test("an address that no key here opens is not asked, and the problem says what to do", async () => {

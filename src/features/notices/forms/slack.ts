@@ -14,7 +14,7 @@ const fields_max = 10;
 
 /** `link`: the address of the console's page about it. */
 export function asSlack({ tone, title, facts }: Message, link: string | null) {
-  const fields = known(facts).map(([name, value]) => mrkdwn(`*${escaped(name)}*\n${shown(value)}`));
+  const fields = known(facts).map(([name, value]) => mrkdwn(`*${escaped(name)}*\n${valueText(value)}`));
   return {
     text: `${marks[tone]} ${fitting(title, header_chars_max)}`,
     blocks: [
@@ -28,7 +28,7 @@ export function asSlack({ tone, title, facts }: Message, link: string | null) {
 const mrkdwn = (text: string) => ({ type: "mrkdwn", text, verbatim: true });
 
 /** Each reader sees the date in their own zone. */
-function shown(value: string | Date): string {
+function valueText(value: string | Date): string {
   if (typeof value === "string") return fitting(value, field_chars_max - 200);
   return `<!date^${Math.floor(value.getTime() / 1000)}^{date_short_pretty} {time}|${written(value)}>`;
 }

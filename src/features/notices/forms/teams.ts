@@ -10,7 +10,7 @@ const facts_max = 10;
 
 /** `link`: the address of the console's page about it. */
 export function asTeams({ tone, title, facts }: Message, link: string | null) {
-  const shown = known(facts).slice(0, facts_max);
+  const listed = known(facts).slice(0, facts_max);
   const run = {
     type: "TextRun",
     text: cut(title, title_chars_max),
@@ -27,7 +27,7 @@ export function asTeams({ tone, title, facts }: Message, link: string | null) {
     body: [
       // Runs of text have no Markdown.
       { type: "RichTextBlock", inlines: [run] },
-      ...(shown.length > 0 ? [{ type: "FactSet", facts: shown.map(factOf) }] : []),
+      ...(listed.length > 0 ? [{ type: "FactSet", facts: listed.map(factOf) }] : []),
     ],
     actions: link === null ? [] : [{ type: "Action.OpenUrl", title: "Open in the console", url: link }],
   };

@@ -1,4 +1,4 @@
-/** What the forms for people share. Pure. */
+/** The text of facts, which all forms for people share. Pure. */
 import type { Message } from "../kinds.ts";
 
 /** The facts that have a value. */

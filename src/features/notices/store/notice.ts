@@ -18,7 +18,7 @@ export interface NewNotice {
   details: Record<string, unknown>;
 }
 
-/** What lasts for a while: told when it has lasted, and again, as `ends`, when it is over; null: its end is not told. */
+/** A state that lasts for a while: told when it has lasted, and again, as `ends`, when it is over; null: its end is not told. */
 export interface Condition extends NewNotice {
   ends: NoticeKind | null;
 }
@@ -40,12 +40,12 @@ export interface DueNotice {
   form: NoticeForm;
   /** Null: it is sealed with a key that is not here. */
   address: string | null;
-  /** Of the form json. Null: likewise, or there is none. */
+  /** It signs JSON. Null: likewise, or the form has none. */
   secret: string | null;
 }
 
 export interface NoticeQueue {
-  /** Finds new notices, once for all nodes. `conditions`: what lasts now, by the reports of the fleet. */
+  /** Finds new notices, once for all nodes. `conditions` has those of the fleet now, by its reports. */
   look(conditions: (reports: readonly StoredReport[], now: Date) => readonly Condition[]): Promise<void>;
   /** Adds a notice to the queues of the operators' destinations. */
   add(notice: NewNotice): Promise<void>;
