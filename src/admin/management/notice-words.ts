@@ -15,6 +15,7 @@ export function destinationFacts(one: NoticeDestination): Facts {
   return [
     ["organization", one.organization ?? "none: notices of the fleet"],
     ["name", one.name],
+    ["id", one.id],
     ["form", one.form],
     [one.url === null ? "host" : "url", shownAt(one)],
     ["shares", one.shares.map((share) => `${share} %`).join(", ") || "none"],
