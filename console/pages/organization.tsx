@@ -9,7 +9,7 @@ import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
 import { OrganizationLimits } from "../parts/limits.tsx";
-import { Destinations } from "../parts/notices.tsx";
+import { OrganizationNotices } from "../parts/notices.tsx";
 import { Money } from "../parts/number.tsx";
 import { AdjustAct, StateActs } from "../parts/organization-acts.tsx";
 import { Settings } from "../parts/organization-settings.tsx";
@@ -112,11 +112,7 @@ function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
       name: "Notices",
       path: "notices",
       verb: "pageNotices",
-      shows: () => (
-        <Section title="Notices">
-          <Destinations organization={slug} />
-        </Section>
-      ),
+      shows: () => <OrganizationNotices organization={slug} />,
     },
     may("pageAudit") && {
       name: "Audit",

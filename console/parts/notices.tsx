@@ -7,21 +7,32 @@ import { Act } from "./act.tsx";
 import { CommandLine } from "./command-line.tsx";
 import { Secret } from "./key-acts.tsx";
 import { List } from "./list.tsx";
+import { Section } from "./section.tsx";
 import { Table } from "./table.tsx";
 import { Distance } from "./time.tsx";
 
 type Destination = ItemOf<"pageNotices">;
 
-/** `organization`: its slug; null: those of all, and new ones hear of the fleet. */
-export function Destinations({ organization }: { organization: string | null }) {
-  const input = organization === null ? {} : { organization };
+export function OrganizationNotices({ organization }: { organization: string }) {
   const [turn, setTurn] = useState(0);
+  const add = <AddDestination organization={organization} done={() => setTurn(turn + 1)} />;
+  return (
+    <Section title="Notices" aside={add}>
+      <Destinations key={turn} organization={organization} />
+    </Section>
+  );
+}
+
+interface OfOrganization {
+  /** Its slug; null: all are listed, and a new one hears of the fleet. */
+  organization: string | null;
+}
+
+export function Destinations({ organization }: OfOrganization) {
+  const input = organization === null ? {} : { organization };
   return (
     <>
-      <p class="acts">
-        <AddDestination organization={organization} done={() => setTurn(turn + 1)} />
-      </p>
-      <List key={turn} verb="pageNotices" input={input} none={none(organization)}>
+      <List verb="pageNotices" input={input} none={none(organization)}>
         {(rows, reload) => (
           <Table<Destination>
             caption="Where notices are sent"
@@ -61,7 +72,7 @@ function Whose({ of: { organization } }: { of: Destination }) {
 
 const keyWords = (days: number) => (days === 0 ? "no notice" : `${days} days before`);
 
-function AddDestination({ organization, done }: { organization: string | null; done: () => void }) {
+export function AddDestination({ organization, done }: OfOrganization & { done: () => void }) {
   return (
     <Act
       label="Add a destination"

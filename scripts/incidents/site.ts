@@ -63,10 +63,7 @@ export interface Site {
   stop(): Promise<void>;
 }
 
-export interface Channels {
-  slack: Channel;
-  teams: Channel;
-}
+export type Channels = Record<"slack" | "teams", Channel>;
 
 export async function startSite(): Promise<Site> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-incidents-"));

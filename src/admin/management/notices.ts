@@ -231,7 +231,7 @@ export const noticeVerbs = [
     async act(context, input) {
       const { notices } = context;
       const { owner, destination } = await found(context, input);
-      const testId = await notices.addTest(destination.id);
+      const testId = await notices.addTest(destination, context.actor);
       const clock = systemClock();
       const end_ms = clock.now_ms() + (input.wait_s ?? 0) * 1000;
       let outcome = await notices.outcome(testId);

@@ -79,7 +79,7 @@ export interface NoticeAdministration {
   /** Removes the destination. Waiting notices are not sent any more. */
   removeDestination(owner: NoticeOwner, name: string, actor: Actor): Promise<NoticeDestination | null>;
   /** Adds a test to the queue of the destination, and returns the UUID of the notice. */
-  addTest(destinationId: string): Promise<string>;
+  addTest(destination: NoticeDestination, actor: Actor): Promise<string>;
   /** The outcome of a notice so far; null: there is no such notice any more. */
   outcome(noticeId: string): Promise<{ isDelivered: boolean; problem: string | null } | null>;
 }

@@ -59,15 +59,19 @@ export function noticeDestinations(db: Database, sealing: Sealing | null = null)
         await audit(tx, at, { actor, action: "notice.remove", owner: uuid, subject: owner ?? "fleet", details });
         return before;
       }),
-    async addTest(destinationId) {
-      const [row] = await db.query<{ id: string }>(
-        `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
-         values (gen_random_uuid(), $1, 'notice.test', 'test:' || gen_random_uuid(), '{}', store_now(), store_now())
-         returning id`,
-        [bare(destinationId, "dest_")],
-      );
-      return row!.id;
-    },
+    addTest: ({ id, organizationId, name }, actor) =>
+      act(db, async (tx) => {
+        const at = await storeNow(tx);
+        const [row] = await tx.query<{ id: string }>(
+          `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
+           values (gen_random_uuid(), $1, 'notice.test', 'test:' || gen_random_uuid(), '{}', $2, $2) returning id`,
+          [bare(id, "dest_"), at],
+        );
+        const subject = organizationId ?? "fleet";
+        const owner = uuidOfOwner(organizationId);
+        await audit(tx, at, { actor, action: "notice.test", owner, subject, details: { name } });
+        return row!.id;
+      }),
     async outcome(noticeId) {
       const [row] = await db.query<{ isDelivered: boolean; problem: string | null }>(
         `select delivered_at is not null as "isDelivered", problem from notice where id = $1::uuid`,

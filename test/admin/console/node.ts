@@ -51,6 +51,7 @@ export async function startConsoleNode(): Promise<ConsoleNode> {
     "--label",
     `stage=${markup}`,
   );
+  await sluice.json("notice", "set", sluice.organization, "--url", "https://hooks.example.com/sluice");
   await requests(node);
   const people = {
     member: await person(node, { account: "mia", name: markup, groups: ["research", markup] }),

@@ -121,7 +121,7 @@ test("a URL goes over to a new key while both are there, and opens in its own de
     return (await noticeQueue(db, by).claim(10)).map(({ address }) => address);
   };
   const one = await setHook(administration(db, { sealing: first }), null, { ...settings, name: "one" });
-  await administration(db).addTest(one.id);
+  await administration(db).addTest(one, "cli:test");
   expect(await addresses(first)).toEqual([slack.url]);
   expect(await addresses(last)).toEqual([null]);
   await noticeQueue(db, both).seal();
@@ -129,7 +129,7 @@ test("a URL goes over to a new key while both are there, and opens in its own de
   expect(await addresses(first)).toEqual([null]);
   const other = await setHook(administration(db, { sealing: last }), null, { ...settings, name: "other" });
   await db.query("update notice_destination set address = (select address from notice_destination where name = 'one')");
-  await administration(db).addTest(other.id);
+  await administration(db).addTest(other, "cli:test");
   expect((await addresses(last)).filter((address) => address === null)).toHaveLength(1);
   await db.close();
 });
