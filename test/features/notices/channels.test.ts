@@ -153,6 +153,7 @@ test("what lasts in the fleet is told to operators once, and once more when it i
   await say(1, "open", ["database: away"]);
   await say(5, "closed", []);
   await say(6, "open", ["database: away"]);
+  expect(await store.db.query("select kind from notice where kind like 'engine%' or kind like 'node%'")).toEqual([]);
   for (const at_s of [12, 17, 20]) await say(at_s, "half-open", ["database: away"]);
   await came(2);
   for (const at_s of [25, 29, 33, 37, 41, 46]) await say(at_s, "closed", []);
