@@ -8,7 +8,7 @@ const usedUp: Incident = {
   async begin({ nodes: [first], channels }) {
     const slug = "used-up";
     await first.command("org", "create", slug, "--plan", "unlimited");
-    await first.command("limit", "set", "org", slug, "week=0.00001");
+    await first.command("limit", "set", "org", slug, "week=0.01");
     // What is left at the end may be too little for a request, so a window need not be used to the last.
     const shares = ["--shares", "50,80"];
     for (const form of ["slack", "teams"] as const)
@@ -27,7 +27,7 @@ const usedUp: Incident = {
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
     const words = ["key", "create", "--org", slug, "--name", "evaluation", "--expires", tomorrow, "--json"];
     const { key } = JSON.parse(await first.command(...words)) as { key: string };
-    const load = trickle({ url: first.url, key }, { model: sound, directives: "tokens=4" }, 5);
+    const load = trickle({ url: first.url, key }, { model: sound, directives: "tokens=800" }, 5);
     return {
       notices: {
         begun: [
