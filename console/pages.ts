@@ -8,6 +8,7 @@ import { ConnectPage } from "./pages/connect.tsx";
 import { KeyPage } from "./pages/key.tsx";
 import { KeysPage } from "./pages/keys.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
+import { NoticesPage } from "./pages/notices.tsx";
 import { NowPage } from "./pages/now.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
 import { OrganizationPage } from "./pages/organization.tsx";
@@ -90,6 +91,7 @@ export const pages: readonly PageEntry[] = [
   { path: "/nodes", name: "Nodes", key: "d", needs: "listNodes", list: NodesPage },
   { path: "/plans", name: "Plans", key: "p", needs: "listPlans", list: PlansPage, one: PlanPage },
   { path: "/operators", name: "Operators", key: "t", needs: "pageOperators", list: OperatorsPage },
+  { path: "/notices", name: "Notices", key: "i", needs: "getFleet", list: NoticesPage },
   { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
   { path: "/connect", name: "Connect", key: "c", needs: null, list: ConnectPage },
 ];

@@ -15,6 +15,7 @@ import ledgerSubjects from "./migrations/0001_baseline/ledger_subjects.sql" with
 import ledgerTables from "./migrations/0001_baseline/ledger_tables.sql" with { type: "text" };
 import ledgerWindows from "./migrations/0001_baseline/ledger_windows.sql" with { type: "text" };
 import limits from "./migrations/0001_baseline/limits.sql" with { type: "text" };
+import notices from "./migrations/0001_baseline/notices.sql" with { type: "text" };
 import partitions from "./migrations/0001_baseline/partitions.sql" with { type: "text" };
 import people from "./migrations/0001_baseline/people.sql" with { type: "text" };
 import responses from "./migrations/0001_baseline/responses.sql" with { type: "text" };
@@ -36,6 +37,7 @@ const baseline = [
   directory,
   people,
   administration,
+  notices,
   responses,
   limits,
   ledgerTables,

@@ -51,7 +51,7 @@ grant update on limit_change_head to sluice_run;
 grant delete on usage_opening to sluice_run;
 
 -- What they are told.
-grant insert, update, delete on notice_hook, notice to sluice_run;
+grant insert, update, delete on notice_destination, notice, notice_condition to sluice_run;
 
 -- What is kept for a while.
 grant insert, delete on kept_response to sluice_run;

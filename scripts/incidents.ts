@@ -1,6 +1,7 @@
 // `npm run incidents`: for each alert of deploy/prometheus something really goes wrong, on nodes of two to three processes
 // with Postgres, Redis and engines. Debian's Prometheus has the same rules with their times cut to a thirtieth: the alert
-// must be quiet before, fire while it lasts, and end when it is mended; and what its section of the runbook names must show.
+// must be quiet before, fire while it lasts, and end when it is mended; what its section of the runbook names must show; and its
+// notices must arrive once in channels like those of Slack and Teams.
 // `-- WORD`: incidents whose sentence has the word. `-- --pictures FOLDER` draws the dashboards of the time as SVG.
 
 import { parseArgs } from "node:util";
@@ -9,9 +10,11 @@ import { parse } from "yaml";
 import { until } from "../test/harness/until.ts";
 import type { Incident, Sign } from "./incidents/incident.ts";
 import { trickle } from "./incidents/load.ts";
+import { arrived, counted, repeated } from "./incidents/notices.ts";
 import { ofAnswers } from "./incidents/of-answers.ts";
 import { ofEngines } from "./incidents/of-engines.ts";
 import { ofNodes } from "./incidents/of-nodes.ts";
+import { ofOrganizations } from "./incidents/of-organizations.ts";
 import { ofStores } from "./incidents/of-stores.ts";
 import { drawDashboards } from "./incidents/pictures.ts";
 import { type Site, sound, startSite } from "./incidents/site.ts";
@@ -32,6 +35,7 @@ const groups: Incident[][] = [
   [ofNodes.connectionsLeftOpen],
   [ofNodes.halted],
   [ofNodes.otherConfiguration, ofEngines.forgotten],
+  [ofOrganizations.usedUp, ofOrganizations.straying],
 ];
 const fires_ms = 150_000;
 const ends_ms = 90_000;
@@ -41,6 +45,12 @@ interface Outcome {
   fired_s: number | null;
   ended_s: number | null;
   sign: Sign;
+}
+
+/** The outcomes of an incident's alerts, and what its notices lacked. */
+interface Happened {
+  alerts: Outcome[];
+  notices: string[];
 }
 
 async function main(): Promise<void> {
@@ -60,13 +70,15 @@ async function main(): Promise<void> {
     colWidths: [34, 28, 10, 10, 40, 7],
   });
   const outcomes: Outcome[] = [];
+  const missed: string[] = [];
   try {
     for (const group of groups) {
       const chosen = group.filter(({ what }) => what.includes(word));
       const all = await Promise.all(chosen.map(async (incident) => ({ incident, own: await happen(site, incident) })));
       for (const { incident, own } of all) {
-        outcomes.push(...own);
-        for (const { alert, fired_s, ended_s, sign } of own)
+        outcomes.push(...own.alerts);
+        missed.push(...own.notices.map((problem) => `${incident.what}: ${problem}`));
+        for (const { alert, fired_s, ended_s, sign } of own.alerts)
           table.push([incident.what, alert, seconds(fired_s), seconds(ended_s), sign[0], sign[1] ? "yes" : "NO"]);
       }
       console.log(`${chosen.map(({ what }) => what).join("; ")}: done`);
@@ -80,15 +92,16 @@ async function main(): Promise<void> {
     await site.stop();
   }
   console.log(table.toString());
+  for (const problem of missed) console.log(`notices: ${problem}`);
   const without = word ? [] : await alertsWithout(outcomes);
   if (without.length > 0) console.log(`no incident: ${without.join(", ")}`);
   const isWell = outcomes.every(({ fired_s, ended_s, sign }) => fired_s !== null && ended_s !== null && sign[1]);
-  process.exit(isWell && without.length === 0 ? 0 : 1);
+  process.exit(isWell && without.length === 0 && missed.length === 0 ? 0 : 1);
 }
 
 const seconds = (value: number | null) => (value === null ? "NEVER" : `${value.toFixed(0)} s`);
 
-async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Outcome[]> {
+async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Happened> {
   const firing = async () => {
     const series = await site.prometheus.query('ALERTS{alertstate="firing"}');
     return new Set(series.map(({ metric }) => metric.alertname));
@@ -100,6 +113,7 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ou
   };
   await until(isQuiet, ends_ms, `all to be quiet before ${what}`);
   const began = performance.now();
+  const before = counted(site);
   const underway = await begin(site);
   const fired = new Map<string, number>();
   const look = async () => {
@@ -108,6 +122,8 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ou
     return fired.size === alerts.length;
   };
   await until(look, fires_ms, "").catch(() => {});
+  const { begun = [], over = [] } = underway.notices ?? {};
+  const notices = await arrived(site, before, begun);
   const signs = await underway.signs();
   const mended = performance.now();
   await underway.mend();
@@ -118,12 +134,14 @@ async function happen(site: Site, { what, alerts, begin }: Incident): Promise<Ou
     return ended.size === alerts.length;
   };
   await until(lookAgain, ends_ms, "").catch(() => {});
-  return alerts.map((alert) => ({
+  notices.push(...(await arrived(site, before, over)), ...repeated(site, before, [...begun, ...over]));
+  const outcomes = alerts.map((alert) => ({
     alert,
     fired_s: fired.get(alert) ?? null,
     ended_s: ended.get(alert) ?? null,
     sign: signs[alert]!,
   }));
+  return { alerts: outcomes, notices };
 }
 
 const since = (began: number) => (performance.now() - began) / 1000;

@@ -151,15 +151,16 @@ function Attention({ warnings }: { warnings: readonly string[] }) {
           More keys expire within seven days: <CommandLine verb="pageKeys" input={{ ends_within: soon }} />
         </li>
       )}
-      {hooks.slice(0, named_max).map(({ organization, problem, waiting }) => (
-        <li key={organization}>
-          A notice to <a href={`/organizations/${organization}`}>{organization}</a> was not delivered: {problem}
+      {hooks.slice(0, named_max).map(({ id, organization, name, problem, waiting }) => (
+        <li key={id}>
+          A notice to <a href={organization === null ? "/notices" : `/organizations/${organization}/notices`}>{name}</a>{" "}
+          of {organization ?? "the fleet"} was not delivered: {problem}
           {waiting > 0 ? `; ${grouped(waiting)} to be sent.` : "."}
         </li>
       ))}
       {hooks.length > named_max && (
         <li>
-          More webhooks do not answer: <CommandLine verb="pageNotices" input={{ undelivered: true }} />
+          More notices were not delivered: <CommandLine verb="pageNotices" input={{ undelivered: true }} />
         </li>
       )}
     </ul>

@@ -9,7 +9,7 @@ import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
 import { OrganizationLimits } from "../parts/limits.tsx";
-import { Notices } from "../parts/notices.tsx";
+import { OrganizationNotices } from "../parts/notices.tsx";
 import { Money } from "../parts/number.tsx";
 import { AdjustAct, StateActs } from "../parts/organization-acts.tsx";
 import { Settings } from "../parts/organization-settings.tsx";
@@ -108,11 +108,11 @@ function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
         </Section>
       ),
     },
-    may("findNotices") && {
+    may("pageNotices") && {
       name: "Notices",
       path: "notices",
-      verb: "findNotices",
-      shows: () => <Notices organization={slug} />,
+      verb: "pageNotices",
+      shows: () => <OrganizationNotices organization={slug} />,
     },
     may("pageAudit") && {
       name: "Audit",

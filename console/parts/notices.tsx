@@ -1,73 +1,165 @@
-/** The webhook of an organization, which hears of limits and of keys that end. */
+/** Where notices are sent: of one organization, or of all and of the operators, who hear of the fleet. */
 
-import { may } from "../core/session.ts";
-import { useAnswer } from "../core/use-answer.ts";
+import { useState } from "preact/hooks";
+import type { ItemOf } from "../core/client.ts";
+import { choicesOf } from "../core/verb-table.ts" with { type: "macro" };
 import { Act } from "./act.tsx";
+import { CommandLine } from "./command-line.tsx";
 import { Secret } from "./key-acts.tsx";
-import { Empty, Facts, Section } from "./section.tsx";
-import { Time } from "./time.tsx";
+import { List } from "./list.tsx";
+import { Section } from "./section.tsx";
+import { Table } from "./table.tsx";
+import { Distance } from "./time.tsx";
 
-export function Notices({ organization }: { organization: string }) {
-  const asked = useAnswer("findNotices", { organization });
-  const now = asked.failure ? null : asked.answer;
+type Destination = ItemOf<"pageNotices">;
+
+export function OrganizationNotices({ organization }: { organization: string }) {
+  const [turn, setTurn] = useState(0);
+  const add = <AddDestination organization={organization} done={() => setTurn(turn + 1)} />;
   return (
-    <Section
-      title="Notices"
-      aside={
-        <span class="acts">
-          <Act
-            label={now ? "Change" : "Set"}
-            verb="setNotices"
-            given={{ organization }}
-            fields={[{ name: "url", label: "URL of the webhook", isRequired: true, value: now?.url ?? "" }]}
-            done="The webhook was set."
-            onDone={asked.reload}
-            result={({ secret }: { secret: string | null }) =>
-              secret === null ? <p class="told">Its secret stays.</p> : <Secret of={secret} />
-            }
-          />
-          {now && (
-            <Act
-              label="Remove"
-              verb="removeNotices"
-              given={{ organization }}
-              ends={{ name: organization, what: removal(now.waiting) }}
-              done="The webhook was removed."
-              onDone={asked.reload}
-            />
-          )}
-        </span>
-      }
-    >
-      {now ? (
-        <Facts
-          of={[
-            ["webhook", now.url],
-            ["alerts at", now.shares.map((share) => `${share} %`).join(", ")],
-            ["before a key expires", `${now.key_expiry_days} days`],
-            ["waiting", now.waiting > 0 ? `${now.waiting} not delivered` : ""],
-            ["problem", now.problem],
-            ["last changed", <Time key="c" at={now.changed_at} />],
-          ]}
-        />
-      ) : asked.isLoading ? (
-        <p class="waiting">Loading…</p>
-      ) : (
-        <Empty>
-          No alerts configured.
-          {may("setNotices") &&
-            " Set a webhook, and it gets a notice at 50, 80 and 100 % of a limit, and of keys that expire."}
-        </Empty>
-      )}
+    <Section title="Notices" aside={add}>
+      <Destinations key={turn} organization={organization} />
     </Section>
   );
 }
 
-/** The loss when the webhook is removed. */
+interface OfOrganization {
+  /** Its slug; null: all are listed, and a new one hears of the fleet. */
+  organization: string | null;
+}
+
+export function Destinations({ organization }: OfOrganization) {
+  const input = organization === null ? {} : { organization };
+  return (
+    <>
+      <List verb="pageNotices" input={input} none={none(organization)}>
+        {(rows, reload) => (
+          <Table<Destination>
+            caption="Where notices are sent"
+            rows={rows}
+            keyOf={({ id }) => id}
+            columns={[
+              organization === null && { head: "Of", cell: (one) => <Whose of={one} /> },
+              { head: "Name", cell: ({ name }) => name },
+              { head: "Form", cell: ({ form }) => formNames[form] },
+              { head: "To", cell: ({ url, host }) => url ?? host },
+              { head: "Limits", cell: (one) => one.organization && one.shares.map((share) => `${share} %`).join(", ") },
+              { head: "Keys", cell: (one) => one.organization && keyWords(one.key_expiry_days) },
+              { head: "Waiting", isNumber: true, cell: ({ waiting }) => waiting },
+              { head: "Problem", cell: ({ problem }) => problem ?? "none" },
+              { head: "Changed", isMinor: true, cell: ({ changed_at }) => <Distance at={changed_at} /> },
+              { head: "Actions", areActs: true, cell: (one) => <Acts of={one} changed={reload} /> },
+            ]}
+          />
+        )}
+      </List>
+      <CommandLine verb="pageNotices" input={input} />
+    </>
+  );
+}
+
+const formNames: Record<Destination["form"], string> = { json: "signed JSON", slack: "Slack", teams: "Teams" };
+
+function none(organization: string | null): string {
+  return organization === null
+    ? "No notices are sent anywhere. Add a channel that hears of engines, nodes and certificates."
+    : "No notices are sent. Add a channel that hears when a limit is near or reached, and when a key expires.";
+}
+
+function Whose({ of: { organization } }: { of: Destination }) {
+  return organization === null ? "the fleet" : <a href={`/organizations/${organization}/notices`}>{organization}</a>;
+}
+
+const keyWords = (days: number) => (days === 0 ? "no notice" : `${days} days before`);
+
+export function AddDestination({ organization, done }: OfOrganization & { done: () => void }) {
+  return (
+    <Act
+      label="Add a destination"
+      verb="setNotices"
+      given={organization === null ? {} : { organization }}
+      says="Slack: the URL of an incoming webhook. Teams: the URL of a workflow that posts what a webhook gets. They are stored encrypted and not shown again."
+      fields={[
+        { name: "name", hint: "Such as alerts", isRequired: true },
+        {
+          name: "form",
+          kind: "choice",
+          isRequired: true,
+          value: "slack",
+          choices: choicesOf("setNotices", "form").map((form) => [form, formNames[form as Destination["form"]]]),
+        },
+        { name: "url", label: "URL", isRequired: true },
+      ]}
+      isPrimary
+      done="The destination was added."
+      onDone={done}
+      result={Added}
+    />
+  );
+}
+
+/** A destination of signed JSON has a secret, which is read from its answer alone. */
+function Added({ secret, host }: { secret: string | null; host: string }) {
+  if (secret !== null) return <Secret of={secret} />;
+  return <p class="told">Notices go to {host}. Send a test to see whether they arrive.</p>;
+}
+
+function Acts({ of: one, changed }: { of: Destination; changed: () => void }) {
+  const given = { name: one.name, organization: one.organization };
+  return (
+    <span class="acts">
+      <Act
+        label="Send a test"
+        verb="testNotices"
+        given={{ ...given, wait_s: 15 }}
+        says={`A message to ${one.host}. It arrives within some seconds.`}
+        done="The test was sent."
+        onDone={changed}
+        result={Tested}
+      />
+      <Act
+        label="Change"
+        verb="setNotices"
+        given={given}
+        fields={[
+          { name: "url", label: "URL", value: one.url, hint: one.url === null ? "Empty: it stays" : "" },
+          { name: "shares", label: "Notices of limits at", value: one.shares.map(String), hint: "Percentages" },
+          { name: "key_expiry_days", label: "Days before a key expires", value: one.key_expiry_days },
+        ]}
+        sends={({ shares, ...rest }) => ({ ...rest, ...(Array.isArray(shares) && { shares: shares.map(Number) }) })}
+        done="The destination was changed."
+        onDone={changed}
+      />
+      <Act
+        label="Remove"
+        verb="removeNotices"
+        given={given}
+        ends={{ name: one.name, what: removal(one.waiting) }}
+        done="The destination was removed."
+        onDone={changed}
+      />
+    </span>
+  );
+}
+
+function Tested({
+  is_delivered,
+  test_problem,
+  host,
+}: {
+  is_delivered: boolean;
+  test_problem: string | null;
+  host: string;
+}) {
+  if (is_delivered) return <p class="told">It arrived at {host}.</p>;
+  return <p class="failed">{test_problem === null ? "It was not sent yet." : `It did not arrive: ${test_problem}.`}</p>;
+}
+
+/** The loss when a destination is removed. */
 function removal(waiting: number): string {
   const dropped =
     waiting === 0
       ? ""
       : ` ${waiting} that ${waiting === 1 ? "waits" : "wait"} to be sent ${waiting === 1 ? "is" : "are"} dropped.`;
-  return `No more alerts of limits that are near and keys that expire.${dropped}`;
+  return `No more notices there.${dropped}`;
 }

@@ -1,5 +1,5 @@
-/** Operators, the audit log, repeated creations, webhooks, and drained engines. */
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+/** Operators, the audit log, repeated creations, and drained engines. */
+import { boolean, index, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { bytes, instant, nanos, secret } from "./columns.ts";
 
 export const auditEntry = pgTable(
@@ -61,15 +61,6 @@ export const administrationRepeat = pgTable(
   },
   (table) => [primaryKey({ columns: [table.actor, table.keyHash] })],
 );
-
-export const noticeHook = pgTable("notice_hook", {
-  organizationId: uuid("organization_id").primaryKey(),
-  url: text("url").notNull(),
-  secret: text("secret").notNull(),
-  shares: integer("shares").array().notNull(),
-  keyExpiryDays: integer("key_expiry_days").notNull(),
-  changedAt: instant("changed_at").notNull(),
-});
 
 export const drainedEngine = pgTable(
   "drained_engine",

@@ -10,6 +10,8 @@ export interface Incident {
 }
 
 export interface Underway {
+  /** The titles of the notices that arrive once in each channel while it lasts, and after its end; absent: it has none. */
+  notices?: { begun: string[]; over: string[] };
   /** Asked while the alerts fire: for each, what its section names, and whether it shows. */
   signs(): Promise<Record<string, Sign>>;
   /** Resolves when nothing is broken any more. */

@@ -12,6 +12,7 @@ const dead: Incident = {
     engines[0].set("dead");
     const loads = nodes.map((node) => trickle(node, { model: frail, directives: "tokens=4" }, 5));
     return {
+      notices: { begun: ["The engine engine-0 is down"], over: ["The engine engine-0 is back"] },
       signs: async () => ({
         SluiceErrors: [
           "*Errors by code* has upstream_unavailable",

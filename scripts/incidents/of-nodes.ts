@@ -17,6 +17,8 @@ const killed: Incident = {
     await Bun.sleep(1000);
     await second.kill();
     return {
+      // Its row is there for five minutes more, and then the notice of its end comes.
+      notices: { begun: [`The node ${second.name} has a problem`], over: [] },
       async signs() {
         const answers = await fetch(`${second.url}/livez`).then(
           () => true,
@@ -143,6 +145,10 @@ const otherConfiguration: Incident = {
     };
     reload(`${text}metrics: { organizations_max: 3 }\n`);
     return {
+      notices: {
+        begun: [`The node ${second.name} has a problem`],
+        over: [`The node ${second.name} has no problem any more, or is gone`],
+      },
       signs: async () => ({
         SluiceConfigurationsDiffer: [
           "*Configurations* has two",

@@ -2,10 +2,11 @@
 // a Prometheus that scrapes every node. Further nodes can be started for what would harm these two.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EngineFront, engineFront } from "../../test/faults/engine-front.ts";
 import { faultyPostgres, faultyRedis, type Store } from "../../test/faults/stores.ts";
+import { type Channel, slackChannel, teamsChannel } from "../../test/harness/channels.ts";
 import { freePort } from "../../test/harness/daemon.ts";
 import { startSimulator } from "../../test/harness/simulator.ts";
 import { until } from "../../test/harness/until.ts";
@@ -13,6 +14,7 @@ import { type Prometheus, startPrometheus } from "../prometheus/server.ts";
 import { quickened } from "./quickened.ts";
 
 const root = join(import.meta.dir, "../..");
+const secretKey = Buffer.from(new Uint8Array(32).fill(5)).toString("base64");
 const program = process.env.TEST_SLUICE ? [process.env.TEST_SLUICE] : [process.execPath, join(root, "src/main.ts")];
 
 /** Models: the first engine has one of its own, and so has the second. */
@@ -20,6 +22,8 @@ export const [frail, sound] = ["acme/frail", "acme/sound"] as const;
 
 export interface Node {
   url: string;
+  /** The fleet's name of it. */
+  name: string;
   key: string;
   /** Its own sluice.yaml. */
   configuration: string;
@@ -54,8 +58,12 @@ export interface Site {
   /** Of `frail`, and of `sound`. */
   engines: [EngineFront, EngineFront];
   prometheus: Prometheus;
+  /** They get the notices of the fleet. */
+  channels: Channels;
   stop(): Promise<void>;
 }
+
+export type Channels = Record<"slack" | "teams", Channel>;
 
 export async function startSite(): Promise<Site> {
   const folder = mkdtempSync(join(tmpdir(), "sluice-incidents-"));
@@ -85,6 +93,7 @@ export async function startSite(): Promise<Site> {
       ...{ PATH: process.env.PATH ?? "", HOME: own, PORT: String(port), SLUICE_CONFIG: configuration },
       SLUICE_OPERATOR_PORT: String(operatorPort),
       SLUICE_WORKERS: String(workers),
+      SLUICE_SECRET_KEY: secretKey,
       DATABASE_URL: `postgres://postgres@127.0.0.1:${postgres.port}/${database}`,
       REDIS_URL: `redis://127.0.0.1:${redis.port}`,
     };
@@ -97,6 +106,9 @@ export async function startSite(): Promise<Site> {
   const first = await node("first");
   const second = await node("second");
   tell();
+  const channels: Channels = { slack: slackChannel(), teams: teamsChannel() };
+  for (const form of ["slack", "teams"] as const)
+    await first.node.command("notice", "set", "--name", form, "--form", form, "--url", channels[form].url);
   const rules = join(folder, "rules.yaml");
   writeFileSync(rules, quickened(await Bun.file(join(root, "deploy/prometheus/rules.yaml")).text()));
   const prometheus = await startPrometheus(folder, rules, [
@@ -111,11 +123,12 @@ export async function startSite(): Promise<Site> {
       tell();
       return further;
     },
-    ...{ postgres, redis, engines, prometheus },
+    ...{ postgres, redis, engines, prometheus, channels },
     async stop() {
       await prometheus.stop();
       await Promise.all(all.map((one) => one.kill()));
       for (const front of engines) front.close();
+      for (const channel of Object.values(channels)) channel.stop();
       await Promise.all([postgres.stop(), redis.stop(), ...simulators.map((simulator) => simulator.stop())]);
       rmSync(folder, { recursive: true, force: true });
     },
@@ -142,6 +155,7 @@ function configurationOf(
 metering: { currency: USD, lease_s: 2, checkpoint_s: 0.2, sweep_s: 0.3 }
 limits: ${limits}
 answers: ${answers}
+webhooks: { allow_private: true }
 `;
 }
 
@@ -154,7 +168,7 @@ async function nodeOf(words: string[], env: Record<string, string>, folder: stri
     return run.stdout.text();
   };
   const node: Node = {
-    ...{ url, key: "", configuration: env.SLUICE_CONFIG!, command },
+    ...{ url, name: `${hostname()}:${env.PORT}`, key: "", configuration: env.SLUICE_CONFIG!, command },
     pid: () => child!.pid,
     async start() {
       const started = Bun.spawn([...words, "serve"], {

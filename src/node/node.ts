@@ -17,12 +17,10 @@ import { latestCatalog } from "../core/routing/catalog.ts";
 import { alignedClock, systemClock } from "../core/time/clock.ts";
 import { type TokenCounter, tokenCounter } from "../core/tokens/counter.ts";
 import { startThread } from "../core/tokens/thread.ts";
-import { notices } from "../core/usage/notices.ts";
 import { documentation } from "../features/openapi/documentation.ts";
 import { storedResponses } from "../features/responses/records.ts";
 import { answerSinks } from "../features/responses/sinks.ts";
 import { drains } from "../stores/postgres/drains.ts";
-import { noticeQueue } from "../stores/postgres/notices.ts";
 import { redisEngineSlots } from "../stores/redis/engine-slots.ts";
 import { type Administering, administering } from "./administering.ts";
 import { type Admitting, startAdmission } from "./admitting.ts";
@@ -36,11 +34,11 @@ import { disposable, type Foundation } from "./foundation.ts";
 import { inferenceRuns } from "./inference-runs.ts";
 import type { Listeners } from "./listeners.ts";
 import { problemOf, workersChecks, workersReadings } from "./membership.ts";
+import { startNotices } from "./noticing.ts";
 import { contract } from "./operations.ts";
 import { administratorsCheck, readinessChecks, routesCheck } from "./readiness-checks.ts";
 import { readings } from "./readings.ts";
 import { newIdentity, startReporting } from "./reporting.ts";
-import { sealingOf } from "./sealing.ts";
 import { type SigningIn, startSigningIn } from "./signing-in.ts";
 import { storePatience } from "./store-patience.ts";
 import { type Stores, startStores } from "./stores.ts";
@@ -149,21 +147,16 @@ async function startParts(foundation: Foundation, ending: AsyncDisposableStack):
   const signingIn = ending.use(startSigningIn(foundation));
   const people = signingIn.parts;
   const authentication = ending.use(await startAuthentication(foundation, { metrics, people, patience }));
-  const sending = notices({
-    queue: noticeQueue(database, sealingOf(settings.server)),
-    allowsPrivate: () => configuration.current().webhooks.allow_private,
-    now_ms: Date.now,
-    failed: outage("notices_unsent"),
-    givenUp: ({ id, organizationId }, problem) =>
-      log.event("error", "notice_given_up", { notice: id, organization: organizationId, problem }),
-  });
-  ending.defer(() => sending.stop());
+  const telling = ending.use(startNotices(foundation));
   const engineParts = ending.use(
     engines({
       configuration: configuration.current,
       log,
       resolved: metrics.resolved,
-      strayed: metrics.strayed,
+      strayed(upstream) {
+        metrics.strayed(upstream);
+        telling.strayed(upstream);
+      },
       late: telemetry.process.late,
       slots: stores.redis && redisEngineSlots(stores.redis),
     }),

@@ -1,10 +1,10 @@
-// What stands before an engine and lets it fail: it dies, falls silent, answers late, breaks answers off, or says that it
-// generated another number of tokens than it did.
+// What stands before an engine and lets it fail: it dies, falls silent, answers late, breaks answers off, says that it
+// generated another number of tokens than it did, or more than the answer.
 
 import { connect, createServer, type Socket } from "node:net";
 
-/** `dead`: refuses and breaks; `silent`: takes requests and says nothing; `late`: says everything a while later. */
-export type Mood = "well" | "dead" | "silent" | "late" | "lying";
+/** `dead`: refuses and breaks; `silent`: takes requests and says nothing; `late`: says everything a while later; `straying`: more than the answer. */
+export type Mood = "well" | "dead" | "silent" | "late" | "lying" | "straying";
 
 export interface EngineFront {
   port: number;
@@ -15,6 +15,8 @@ export interface EngineFront {
 }
 
 const late_ms = 1_200;
+/** By then the answer is over, and the connection waits for the next request. */
+const stray_ms = 300;
 /** As many digits: the length of what is said stays what it was. */
 const lie = (text: string) =>
   text.replace(/("(?:completion|output)_tokens":)(\d{2,})/g, (_, name: string, digits: string) => {
@@ -47,6 +49,7 @@ export async function engineFront(target: number): Promise<EngineFront> {
     far.on("data", (data) => {
       if (mood === "silent") return;
       if (mood === "late") return void setTimeout(() => near.writable && near.write(data), late_ms);
+      if (mood === "straying") setTimeout(() => near.writable && near.write("HTTP/1.1 200 OK\r\n"), stray_ms);
       near.write(mood === "lying" ? Buffer.from(lie(data.toString("latin1")), "latin1") : data);
     });
   });

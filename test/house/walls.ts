@@ -25,7 +25,7 @@ const core = [
 /** Each of these imports nothing but itself. */
 const foundations = core.slice(0, 4);
 
-const features = ["identity", "openapi", "operations", "responses", "simulator", "telemetry", "workers"].map(
+const features = ["identity", "notices", "openapi", "operations", "responses", "simulator", "telemetry", "workers"].map(
   (name) => `features/${name}`,
 );
 

@@ -3,7 +3,8 @@
 import type { Mutant } from "./mutant.ts";
 
 const queue = "src/stores/postgres/notices.ts";
-const tests = "test/core/usage/notices.test.ts";
+const finding = "src/stores/postgres/notice-finding.ts";
+const tests = "test/features/notices/queue.test.ts";
 const rule = "docs/notices.md";
 
 export const notices: Mutant[] = [
@@ -25,7 +26,7 @@ export const notices: Mutant[] = [
   },
   {
     name: "a share is told before it is reached",
-    file: queue,
+    file: finding,
     find: "where w.used::numeric * 100 >= w.nanos::numeric * share",
     replace: "where w.used::numeric * 101 >= w.nanos::numeric * share",
     caughtBy: [`${tests} > postgres each share`],
@@ -33,7 +34,7 @@ export const notices: Mutant[] = [
   },
   {
     name: "a team's share is that of any other team",
-    file: queue,
+    file: finding,
     find: "nullif(s.subject_id, s.organization_id)",
     replace: "null",
     caughtBy: [`${tests} > postgres a team and a key`],
@@ -41,7 +42,7 @@ export const notices: Mutant[] = [
   },
   {
     name: "what there is no room for is told first",
-    file: queue,
+    file: finding,
     find: "order by r.used_share desc",
     replace: "order by r.used_share",
     caughtBy: [`${tests} > postgres of more than`],
@@ -49,7 +50,7 @@ export const notices: Mutant[] = [
   },
   {
     name: "a webhook on this machine is asked",
-    file: "src/core/upstream/webhook.ts",
+    file: "src/features/notices/webhook.ts",
     find: 'inside4.addSubnet(network, bits, "ipv4");',
     replace: "void network;",
     caughtBy: [`${tests} > which addresses`],
@@ -57,10 +58,50 @@ export const notices: Mutant[] = [
   },
   {
     name: "a webhook behind a translation to IPv4 is asked",
-    file: "src/core/upstream/webhook.ts",
+    file: "src/features/notices/webhook.ts",
     find: '  ["64:ff9b:1::", 48],\n',
     replace: "",
     caughtBy: [`${tests} > which addresses`],
+    rule,
+  },
+  {
+    name: "a name makes a mention in Slack",
+    file: "src/features/notices/forms/slack.ts",
+    find: '.replaceAll("<", "&lt;")',
+    replace: "",
+    caughtBy: ["test/features/notices/forms.test.ts"],
+    rule: `${rule}, Slack and Teams`,
+  },
+  {
+    name: "a name makes a link in Teams",
+    file: "src/features/notices/forms/teams.ts",
+    find: "escaped(cut(value, value_chars_max))",
+    replace: "cut(value, value_chars_max)",
+    caughtBy: ["test/features/notices/forms.test.ts"],
+    rule: `${rule}, Slack and Teams`,
+  },
+  {
+    name: "a problem repeats the URL of a channel",
+    file: "src/features/notices/deliver.ts",
+    find: 'text.replaceAll(part, "<url>")',
+    replace: "text",
+    caughtBy: ["test/features/notices/forms.test.ts > a problem"],
+    rule: `${rule}, Slack and Teams`,
+  },
+  {
+    name: "the URL of a channel is stored as it is",
+    file: "src/stores/postgres/notice-destinations.ts",
+    find: "address !== null && hasSecretAddress(form)",
+    replace: "address !== null && !hasSecretAddress(form)",
+    caughtBy: ["test/features/notices/secret-urls.test.ts"],
+    rule: `${rule}, Slack and Teams`,
+  },
+  {
+    name: "a moment of an engine is told",
+    file: finding,
+    find: "where not is_told and absent_since is null and since <=",
+    replace: "where not is_told and absent_since is null and store_now() >=",
+    caughtBy: ["test/features/notices/channels.test.ts > what lasts"],
     rule,
   },
 ];

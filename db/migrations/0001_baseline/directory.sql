@@ -171,8 +171,7 @@ create function organization_forget(closed uuid) returns boolean
       on conflict do nothing;
     update operator set revoked_at = store_now() where organization_id = closed and revoked_at is null;
     delete from kept_response_total where organization_id = closed;
-    delete from notice where organization_id = closed;
-    delete from notice_hook where organization_id = closed;
+    delete from notice_destination where organization_id = closed;
     delete from limit_change where subject_id = closed
       or subject_id in (select unnest(array[subject_id, parent_id]) from usage_subject where organization_id = closed);
     delete from usage_now where subject_id = closed

@@ -98,7 +98,7 @@ async function examine(services: Services): Promise<Finding[]> {
       }).catch((thrown) => inspect("time zones", () => Promise.reject(thrown)));
     const hasKey = configuration?.server.secretKeys !== undefined;
     if (isReadable && !hasKey && (settings.databaseUrl || hasData(settings.dataDir)))
-      await withManagement(services, (manage) => plainSecrets(manage)).then(
+      await withManagement(services, (manage) => noticesWithoutKey(manage)).then(
         (found) => findings.push(...found),
         () => {},
       );
@@ -165,11 +165,26 @@ function schemaSays({ is, problem }: Inspection["schema"], migrates: boolean): s
   throw new Error(problem);
 }
 
-/** Warns that the database alone is enough to sign notices: there are webhooks, and no key that encrypts their secrets. */
-async function plainSecrets(manage: Management): Promise<Finding[]> {
-  if ((await manage.pageNotices({ limit: 1 })).data.length === 0) return [];
-  const says = "secrets of webhooks are in the database in plain text; set SLUICE_SECRET_KEY, which encrypts them";
-  return [{ check: "webhooks", status: "warning", says }];
+/**
+ * Warns of what lacks a key: where there are webhooks, the database alone is enough to sign notices, and nothing can be sent to
+ * channels, whose URLs are encrypted.
+ */
+async function noticesWithoutKey(manage: Management): Promise<Finding[]> {
+  const { data } = await manage.pageNotices({ limit: 1000 });
+  const warning = (says: string): Finding => ({ check: "webhooks", status: "warning", says });
+  const isJson = ({ form }: { form: string }) => form === "json";
+  return [
+    ...(data.some(isJson)
+      ? [warning("secrets of webhooks are in the database in plain text; set SLUICE_SECRET_KEY, which encrypts them")]
+      : []),
+    ...(data.every(isJson)
+      ? []
+      : [
+          warning(
+            "the URLs of Slack and Teams are encrypted, so no notices are sent there; set SLUICE_SECRET_KEY again",
+          ),
+        ]),
+  ];
 }
 
 /** Whether a server has ever run there: opening a database that does not exist would create it. */

@@ -1,7 +1,7 @@
 /** The findings of `sluice doctor` about the operator's and the console's port: who reaches them, and whether they answer. */
 import { isIP } from "node:net";
 import type { Configuration, ServerSettings } from "../../config/configuration.ts";
-import { isPublicAddress } from "../../core/upstream/webhook.ts";
+import { isPublicAddress } from "../../features/notices/webhook.ts";
 import { anywhere, urlHost } from "./local-server.ts";
 import { Warning } from "./warning.ts";
 

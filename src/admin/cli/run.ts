@@ -97,7 +97,7 @@ export function commands(of: Services, exitWith: (code: number) => void): Comman
   group("usage", "show, report, check, and adjust usage");
   group("request", "look up inference requests");
   addAuditCommands(group("audit", "read the audit log of administrative actions"), context);
-  group("notice", "manage webhooks that report usage and expiring keys");
+  group("notice", "manage where usage, expiring keys and failures are told");
   group("operator", "manage operators, who may administer over HTTP");
   addPersonTryCommand(group("person", "show, suspend and forget people who signed in through an issuer"), context);
   group("membership", "give people memberships by hand, and take them");

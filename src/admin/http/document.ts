@@ -65,7 +65,7 @@ const tags: [Tag, string][] = [
   ["Requests", "Single inference requests."],
   ["Audit", "The log of administrative actions, chained by hash."],
   ["Search", "One search over all that has a name or an ID."],
-  ["Notices", "Webhooks that report usage and expiring keys: docs/notices.md."],
+  ["Notices", "Where usage, expiring keys and failures are told: docs/notices.md."],
   ["Operators", "Who may use this interface."],
   ["People", "People who signed in through an issuer, and their memberships."],
   ["Console", "The pages for people: docs/console.md."],

@@ -1,17 +1,19 @@
-/** Webhooks of organizations (docs/notices.md). */
+/** Destinations of notices (docs/notices.md). */
 
 import Type from "typebox";
-import { maskedUrl } from "../../core/inference/masked.ts";
-import { nullable } from "../../core/protocol/shapes/contract.ts";
+import { nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import { exampleOf } from "../../core/schema/example.ts";
-import { Notices } from "../store/notices.ts";
+import { idOf } from "../../core/store/ids.ts";
+import { passed, systemClock } from "../../core/time/clock.ts";
+import { noticeForms } from "../../features/notices/store/notice.ts";
+import { type DestinationSettings, NoticeDestination } from "../store/notices.ts";
 import type { Organization } from "../store/organization.ts";
-import { type Column, type Facts, flag } from "./command.ts";
+import { flag } from "./command.ts";
+import type { ManagementContext } from "./context.ts";
 import { fail } from "./error.ts";
-import { organizationFlag } from "./organizations.ts";
+import { destination_default, destinationColumns, destinationFacts, noDestination, whose } from "./notice-words.ts";
 import { partFrom } from "./page.ts";
-import * as parse from "./parse.ts";
-import { admins, formed, limitIn, oneOrganization, partOf, partOfIds, queryFlag, readers } from "./shapes.ts";
+import { formed, limitIn, managers, partOf, partOfIds, queryFlag, readers, slug, words } from "./shapes.ts";
 import { verbsOf } from "./verb.ts";
 
 const verb = verbsOf("Notices");
@@ -19,105 +21,119 @@ const verb = verbsOf("Notices");
 const shares_default = [80, 100];
 const keyExpiry_days_default = 14;
 const secret_bytes = 32;
+const wait_s_default = 15;
+const poll_ms = 250;
 
 const SetNotices = Type.Object(
   {
-    ...Notices.properties,
-    secret: nullable(Type.String({ description: "A new secret, in plain text, this once. Null: it stays as it was." })),
+    ...NoticeDestination.properties,
+    secret: nullable(
+      Type.String({
+        description: "A new secret, in plain text, this once. Null: it stays as it was, or the form has none.",
+      }),
+    ),
   },
   { $id: "SetNotices" },
 );
 
-const example = exampleOf(Notices);
+const TestedNotices = Type.Object(
+  {
+    ...NoticeDestination.properties,
+    is_delivered: Type.Boolean({ description: "False: not yet, or there was a problem." }),
+    test_problem: nullable(Type.String({ description: "Why the test was not delivered. It is not tried again." })),
+  },
+  { $id: "TestedNotices" },
+);
 
-function noticeFacts(hook: Notices): Facts {
-  return [
-    ["organization", hook.organization],
-    ["url", maskedUrl(hook.url)],
-    ["shares", hook.shares.map((share) => `${share} %`).join(", ") || "none"],
-    ["keys expire", hook.keyExpiryDays === 0 ? "no notice" : `notice ${hook.keyExpiryDays} days before`],
-    ["waiting", String(hook.waiting)],
-    ["problem", hook.problem ?? "none"],
-  ];
-}
+const example = exampleOf(NoticeDestination);
 
-const noticeColumns: Column<Notices>[] = [
-  { head: "ORGANIZATION", cell: ({ organization }) => organization },
-  { head: "URL", cell: ({ url }) => maskedUrl(url), breaks: true },
-  { head: "WAITING", cell: ({ waiting }) => String(waiting) },
-  { head: "PROBLEM", cell: ({ problem }) => problem ?? "", breaks: true },
-];
+const ofOrganization = "Slug or ID. Without it: the only one of the caller, or of operators those of the fleet.";
+const named = {
+  name: words("The name of the destination."),
+  organization: Type.Optional(words(ofOrganization)),
+};
+const namedInBody = { name: named.name, organization: Type.Optional(nullable(words(ofOrganization))) };
+const typed = {
+  organization: flag("[org]", "slug or ID of the organization; without it, notices of the fleet"),
+  name: {
+    ...flag("--name <name>", `name of the destination (default: ${destination_default})`),
+    fallback: destination_default,
+  },
+};
 
 export const noticeVerbs = [
   verb({
     name: "pageNotices",
     route: "GET /notices",
-    summary: "List the webhooks of organizations",
+    summary: "List destinations of notices",
     description: "Their settings, and whether the last notice arrived; never a secret.",
     roles: readers,
-    faults: [],
+    faults: ["resource_not_found"],
     takes: Type.Object({
-      ...partOfIds("org"),
-      undelivered: queryFlag("True: only webhooks to which a notice of the last 100 days could not be delivered."),
+      ...partOfIds("dest"),
+      organization: Type.Optional(words("Slug or ID.")),
+      undelivered: queryFlag("True: only those to which a notice of the last 100 days could not be delivered."),
     }),
-    answers: partOf(Notices, "NoticesList"),
+    answers: partOf(NoticeDestination, "NoticesList"),
     example: { takes: {}, answer: { data: [example], nextCursor: null } },
     command: {
       words: "notice list",
-      description: "list the webhooks of organizations",
-      takes: { undelivered: flag("--undelivered", "only those to which a notice could not be delivered") },
-      columns: noticeColumns,
+      description: "list where notices are sent: of all organizations, or of one",
+      takes: {
+        organization: flag("--org <org>", "slug or ID of the organization"),
+        undelivered: flag("--undelivered", "only those to which a notice could not be delivered"),
+      },
+      columns: destinationColumns,
       none: ({ undelivered }) =>
         undelivered
           ? "Every notice was delivered.\n"
-          : "No organization has a webhook. To set one, run: sluice notice set ORG --url URL\n",
+          : "No notices are sent anywhere. To set a webhook, run: sluice notice set ORG --url URL\n",
       parts: "all",
     },
     async act(context, input) {
-      const found = await context.notices.pageNoticeHooks({
+      const found = await context.notices.pageDestinations({
         limit: limitIn(input),
         after: input.cursor,
-        organizationId: context.within ?? undefined,
+        organizationId: await context.narrowedTo(input.organization),
         undelivered: input.undelivered,
       });
-      return partFrom(found, found.items, ({ organizationId }) => organizationId);
+      return partFrom(found, found.items, ({ id }) => id);
     },
   }),
   verb({
     name: "findNotices",
-    route: "GET /organizations/{organization}/notices",
-    summary: "Show the webhook of an organization",
-    description: "Its settings, and whether the last notice arrived; never the secret.",
+    route: "GET /notices/{name}",
+    summary: "Show a destination of notices",
+    description: "Its settings, and whether the last notice arrived; never a secret.",
     roles: readers,
     faults: ["resource_not_found"],
-    takes: Type.Object(oneOrganization),
-    answers: Notices,
-    example: { takes: { organization: "acme" }, answer: example },
+    takes: Type.Object(named),
+    answers: NoticeDestination,
+    example: { takes: { name: "webhook", organization: "acme" }, answer: example },
     command: {
       words: "notice show",
-      description: "show the webhook of an organization",
-      takes: { organization: organizationFlag },
-      says: noticeFacts,
+      description: "show where notices are sent, and whether they arrive",
+      takes: typed,
+      says: destinationFacts,
     },
-    async act({ notices, organizationOf }, input) {
-      const organization = await organizationOf(input.organization);
-      return (await notices.noticeHook(organization.id)) ?? noNotices(organization);
-    },
+    act: async (context, input) => (await found(context, input)).destination,
   }),
   verb({
     name: "setNotices",
-    route: "PUT /organizations/{organization}/notices",
-    summary: "Set the webhook of an organization",
+    route: "PUT /notices/{name}",
+    summary: "Set a destination of notices",
     description:
-      "What is left out stays, or has its default in a new webhook. A new webhook gets a secret that signs its notices.",
-    roles: admins,
+      "What is left out stays, or has its default in a new one. A new one of the form json gets a secret that signs its notices. The URL of Slack and Teams is a secret: it is stored encrypted and never shown, and needs SLUICE_SECRET_KEY.",
+    roles: managers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
     takes: Type.Object({
-      ...oneOrganization,
+      ...namedInBody,
+      name: slug("The name of the destination."),
+      form: Type.Optional(oneOf([...noticeForms], { description: "How notices are written; json unless set." })),
       url: Type.Optional(
         formed(
-          /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[!-~]{1,990}$/,
+          /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[!-~]{1,1990}$/,
           "a URL that begins with https://",
           "Begins with `https://`.",
         ),
@@ -139,14 +155,15 @@ export const noticeVerbs = [
     }),
     answers: SetNotices,
     example: {
-      takes: { organization: "acme", url: example.url, shares: [80, 100] },
+      takes: { name: "webhook", organization: "acme", url: "https://hooks.example.com/sluice", shares: [80, 100] },
       answer: { ...example, secret: `whsec_${"x".repeat(43)}` },
     },
     command: {
       words: "notice set",
-      description: "set the webhook of an organization; what is left out stays",
+      description: "set where notices are sent; what is left out stays",
       takes: {
-        organization: organizationFlag,
+        ...typed,
+        form: { ...flag("--form <form>", "how notices are written (default: json)"), hasChoices: true },
         url: flag("--url <url>", "where to send notices; begins with https://"),
         shares: flag("--shares <list>", "percentages of a window at which to notify (default: 80,100)"),
         keyExpiryDays: flag("--key-expiry-days <n>", "days before a key expires; 0: never (default: 14)"),
@@ -154,58 +171,158 @@ export const noticeVerbs = [
       },
       says: (set) => ({
         pieces: [
-          { facts: noticeFacts(set) },
+          { facts: destinationFacts(set) },
           set.secret === null ? "" : `The secret that signs notices, shown this once:\n${set.secret}\n`,
         ],
       }),
     },
-    async act({ actor, notices, openOrganization, random }, input) {
-      const organization = await openOrganization(input.organization);
-      const before = await notices.noticeHook(organization.id);
-      const { url, shares = before?.shares ?? shares_default } = input;
-      const settings = {
-        url: url === undefined ? (before?.url ?? fail("Specify the webhook's URL.")) : webhookUrl(url),
-        shares: [...new Set(shares)].sort((one, other) => one - other),
-        keyExpiryDays: input.keyExpiryDays ?? before?.keyExpiryDays ?? keyExpiry_days_default,
-      };
+    async act(context, input) {
+      const { actor, notices, newUuid, random } = context;
+      const owner = await openOwner(context, input.organization);
+      const before = await notices.findDestination(owner?.id ?? null, input.name);
+      const settings = settingsOf(input, before, notices.canSeal);
       const secret = `whsec_${random(secret_bytes).toBase64({ alphabet: "base64url", omitPadding: true })}`;
-      const renews = input.newSecret === true;
-      const set = await notices.setNoticeHook(organization.id, settings, { secret, renews }, actor);
-      return { ...set.hook, secret: set.isNewSecret ? secret : null };
+      const made = { id: idOf(newUuid(), "dest_"), secret, renews: input.newSecret === true };
+      const set = await notices.setDestination(owner?.id ?? null, input.name, settings, made, actor);
+      return { ...set.destination, secret: set.isNewSecret ? secret : null };
+    },
+  }),
+  verb({
+    name: "testNotices",
+    route: "POST /notices/{name}/test",
+    summary: "Send a test",
+    description: "A node sends it within some seconds, once.",
+    roles: managers,
+    kind: "act",
+    faults: ["resource_not_found", "wrong_state"],
+    takes: Type.Object({
+      ...namedInBody,
+      wait_s: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 20,
+          description: "How long to wait for its outcome; not at all unless set.",
+        }),
+      ),
+    }),
+    answers: TestedNotices,
+    example: {
+      takes: { name: "webhook", organization: "acme", wait_s: wait_s_default },
+      answer: { ...example, isDelivered: true, testProblem: null },
+    },
+    command: {
+      words: "notice test",
+      description: "send a test, and say whether it arrived",
+      takes: {
+        ...typed,
+        wait_s: {
+          ...flag("--wait <seconds>", `how long to wait for its outcome (default: ${wait_s_default})`),
+          fallback: wait_s_default,
+        },
+      },
+      says: (tested) => (tested.isDelivered ? `A test arrived at ${tested.host}.\n` : ""),
+      fails: ({ isDelivered, testProblem }) =>
+        isDelivered
+          ? null
+          : testProblem === null
+            ? "The test was not sent yet. A running node sends it: look whether one runs, and at sluice notice show."
+            : `The test did not arrive: ${testProblem}`,
+    },
+    async act(context, input) {
+      const { notices } = context;
+      const { owner, destination } = await found(context, input);
+      const testId = await notices.addTest(destination, context.actor);
+      const clock = systemClock();
+      const end_ms = clock.now_ms() + (input.wait_s ?? 0) * 1000;
+      let outcome = await notices.outcome(testId);
+      while (outcome && !outcome.isDelivered && outcome.problem === null && clock.now_ms() < end_ms) {
+        await passed(clock, poll_ms);
+        outcome = await notices.outcome(testId);
+      }
+      const now = await notices.findDestination(owner?.id ?? null, input.name);
+      const { isDelivered = false, problem = null } = outcome ?? {};
+      return { ...(now ?? destination), isDelivered, testProblem: problem };
     },
   }),
   verb({
     name: "removeNotices",
-    route: "POST /organizations/{organization}/notices/remove",
-    summary: "Remove the webhook of an organization",
+    route: "POST /notices/{name}/remove",
+    summary: "Remove a destination of notices",
     description: "Waiting notices are dropped.",
-    roles: admins,
+    roles: managers,
     kind: "act",
     faults: ["resource_not_found", "wrong_state"],
-    takes: Type.Object(oneOrganization),
-    answers: Notices,
-    example: { takes: { organization: "acme" }, answer: example },
+    takes: Type.Object(namedInBody),
+    answers: NoticeDestination,
+    example: { takes: { name: "webhook", organization: "acme" }, answer: example },
     command: {
       words: "notice remove",
-      description: "remove the webhook of an organization; waiting notices are dropped",
-      takes: { organization: organizationFlag },
-      says: ({ organization }) => `Removed the webhook of ${organization}.\n`,
+      description: "send no more notices there; waiting ones are dropped",
+      takes: typed,
+      says: (removed) => `Removed the ${removed.name} of ${whose(removed)}.\n`,
     },
-    async act({ actor, notices, organizationOf }, input) {
-      const organization = await organizationOf(input.organization);
-      return (await notices.removeNoticeHook(organization.id, actor)) ?? noNotices(organization);
+    async act(context, { organization, name }) {
+      const owner = await ownerOf(context, organization);
+      const removed = await context.notices.removeDestination(owner?.id ?? null, name, context.actor);
+      return removed ?? noDestination(owner?.slug ?? null, name);
     },
   }),
 ] as const;
 
-function noNotices({ slug }: Organization): never {
-  return fail(`${slug} has no webhook. To set one, run: sluice notice set ${slug} --url URL`, "resource_not_found");
+type Owner = Organization | null;
+
+/** Null: the operators, who are told of the fleet. The administrator of one organization is never asked which. */
+async function ownerOf(context: ManagementContext, organization: string | null | undefined): Promise<Owner> {
+  const wanted = organization ?? context.within;
+  return wanted === null ? null : context.organizationOf(wanted);
 }
 
-function webhookUrl(word: string): string {
+async function openOwner(context: ManagementContext, organization: string | null | undefined): Promise<Owner> {
+  const owner = await ownerOf(context, organization);
+  return owner && context.openOrganization(owner.id);
+}
+
+async function found(context: ManagementContext, of: { name: string; organization?: string | null | undefined }) {
+  const owner = await ownerOf(context, of.organization);
+  const destination = await context.notices.findDestination(owner?.id ?? null, of.name);
+  return { owner, destination: destination ?? noDestination(owner?.slug ?? null, of.name) };
+}
+
+interface Wanted {
+  form?: DestinationSettings["form"] | undefined;
+  url?: string | undefined;
+  shares?: number[] | undefined;
+  keyExpiryDays?: number | undefined;
+}
+
+function settingsOf(
+  { form: wanted, url, shares, keyExpiryDays }: Wanted,
+  before: NoticeDestination | null,
+  canSeal: boolean,
+): DestinationSettings {
+  const form = wanted ?? before?.form ?? "json";
+  if (before && before.form !== form)
+    fail(`'${before.name}' has the form ${before.form}. Remove it first, or choose another name.`, "wrong_state");
+  const address = url === undefined ? null : webhookUrl(url);
+  if (address === null && !before) fail("Specify the webhook's URL.");
+  if (address !== null && form !== "json" && !canSeal)
+    fail(
+      "The URL of Slack and Teams is a secret, which is stored encrypted: set SLUICE_SECRET_KEY first.",
+      "wrong_state",
+    );
+  const all = shares ?? before?.shares ?? shares_default;
+  return {
+    form,
+    address: address?.href ?? null,
+    host: address?.host ?? before!.host,
+    shares: [...new Set(all)].sort((one, other) => one - other),
+    keyExpiryDays: keyExpiryDays ?? before?.keyExpiryDays ?? keyExpiry_days_default,
+  };
+}
+
+function webhookUrl(word: string): URL {
   const url = URL.parse(word);
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url.href;
-  return fail(
-    `'${parse.excerpt(word)}' is not a webhook's URL. Use one that begins with https:// and has no user name.`,
-  );
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
+  // The URL may be a secret, also where it is none.
+  return fail("That is not a webhook's URL. Use one that begins with https:// and has no user name.");
 }

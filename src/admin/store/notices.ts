@@ -1,16 +1,39 @@
-/** The WEBHOOK of an organization, as the store returns it and the verbs answer it: never its secret (docs/notices.md). */
+/**
+ * DESTINATIONS of notices, as the store returns them and the verbs answer them: never a secret, and of an address that is one
+ * the host alone (docs/notices.md).
+ */
 import Type from "typebox";
 import { id, instant } from "../../core/operations/fields.ts";
-import { count, nullable } from "../../core/protocol/shapes/contract.ts";
+import { count, nullable, oneOf } from "../../core/protocol/shapes/contract.ts";
 import type { Value } from "../../core/schema/codec.ts";
 import type { Actor } from "../../core/store/directory.ts";
 import type { Page, PageOf } from "../../core/store/page.ts";
+import { type NoticeOwner, noticeForms } from "../../features/notices/store/notice.ts";
 
-export const Notices = Type.Object(
+export const NoticeDestination = Type.Object(
   {
-    organization_id: id("org"),
-    organization: Type.String({ description: "The organization's slug.", examples: ["acme"] }),
-    url: Type.String({ examples: ["https://hooks.example.com/sluice"] }),
+    id: id("dest"),
+    organization_id: nullable(id("org")),
+    organization: nullable(
+      Type.String({
+        description: "The organization's slug. Null: the operators', which hears of the fleet.",
+        examples: ["acme"],
+      }),
+    ),
+    name: Type.String({ description: "Unique in its organization.", examples: ["webhook"] }),
+    form: oneOf([...noticeForms], {
+      description: "How notices are written: signed JSON, or a message in Slack or Teams.",
+    }),
+    url: nullable(
+      Type.String({
+        description: "Of the form json alone: the URL of another is a secret.",
+        examples: ["https://hooks.example.com/sluice"],
+      }),
+    ),
+    host: Type.String({
+      description: "The host of the URL, or the addresses of mail.",
+      examples: ["hooks.example.com"],
+    }),
     shares: Type.Array(Type.Integer(), {
       description: "Percentages of a window's limit, ascending.",
       examples: [[80, 100]],
@@ -24,27 +47,39 @@ export const Notices = Type.Object(
     waiting: count(),
     problem: nullable(Type.String({ description: "Why the last notice that could not be delivered was not." })),
   },
-  { $id: "Notices" },
+  { $id: "NoticeDestination" },
 );
-export type Notices = Value<typeof Notices>;
+export type NoticeDestination = Value<typeof NoticeDestination>;
+
+export interface DestinationSettings extends Pick<NoticeDestination, "form" | "host" | "shares" | "keyExpiryDays"> {
+  /** A URL, or addresses of mail with commas between them; null: it stays as it was, and so does the host. */
+  address: string | null;
+}
 
 export interface NoticeAdministration {
-  /** Pages through the webhooks of organizations, in the order of their ids. */
-  pageNoticeHooks(
+  /** Whether there is a key that seals the addresses that are secrets. */
+  canSeal: boolean;
+  /** Pages through destinations, in the order of their ids: of one organization, or of all and of the operators. */
+  pageDestinations(
     query: Page & {
       organizationId?: string | undefined;
-      /** Only webhooks to which a recent notice could not be delivered. */
+      /** Only those to which a recent notice could not be delivered. */
       undelivered?: boolean | undefined;
     },
-  ): Promise<PageOf<Notices>>;
-  noticeHook(organizationId: string): Promise<Notices | null>;
-  /** The secret is used if there is no webhook yet, or if it `renews` the one before. */
-  setNoticeHook(
-    organizationId: string,
-    settings: Pick<Notices, "url" | "shares" | "keyExpiryDays">,
-    secret: { secret: string; renews: boolean },
+  ): Promise<PageOf<NoticeDestination>>;
+  findDestination(owner: NoticeOwner, name: string): Promise<NoticeDestination | null>;
+  /** The ID and the secret are used if there is no such destination yet, the secret also if it `renews` the one before. */
+  setDestination(
+    owner: NoticeOwner,
+    name: string,
+    settings: DestinationSettings,
+    secret: { id: string; secret: string; renews: boolean },
     actor: Actor,
-  ): Promise<{ hook: Notices; isNewSecret: boolean }>;
-  /** Removes the webhook. Waiting notices are not sent any more. */
-  removeNoticeHook(organizationId: string, actor: Actor): Promise<Notices | null>;
+  ): Promise<{ destination: NoticeDestination; isNewSecret: boolean }>;
+  /** Removes the destination. Waiting notices are not sent any more. */
+  removeDestination(owner: NoticeOwner, name: string, actor: Actor): Promise<NoticeDestination | null>;
+  /** Adds a test to the queue of the destination, and returns the UUID of the notice. */
+  addTest(destination: NoticeDestination, actor: Actor): Promise<string>;
+  /** The outcome of a notice so far; null: there is no such notice any more. */
+  outcome(noticeId: string): Promise<{ isDelivered: boolean; problem: string | null } | null>;
 }

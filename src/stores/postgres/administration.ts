@@ -22,7 +22,7 @@ import { fleet } from "./fleet-reports.ts";
 import { keys } from "./keys.ts";
 import { limitValues } from "./limit-values.ts";
 import { managedPlans } from "./managed-plans.ts";
-import { noticeHooks } from "./notices.ts";
+import { noticeDestinations } from "./notice-destinations.ts";
 import { operators } from "./operators.ts";
 import { organizationLife } from "./organization-life.ts";
 import { organizations } from "./organizations.ts";
@@ -88,7 +88,7 @@ export function administration(
     ...limitValues(db, held),
     ...operators(db),
     ...managedPlans(db),
-    ...noticeHooks(db, sealing),
+    ...noticeDestinations(db, sealing),
     ...drainAdministration(db),
     ...standings(db),
     ...requestList(db),

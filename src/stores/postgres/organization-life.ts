@@ -1,6 +1,6 @@
 /** Organizations are renamed, given policies, closed, and deleted when their records are gone. */
 import { and, eq, inArray, isNull, ne, sql } from "drizzle-orm";
-import { apiKey, noticeHook, organization, organizationSlug } from "../../../db/schema.ts";
+import { apiKey, organization, organizationSlug } from "../../../db/schema.ts";
 import type { Administration } from "../../admin/store/administration.ts";
 import type { Policies } from "../../admin/store/organization.ts";
 import { uuidOf } from "../../core/store/ids.ts";
@@ -62,8 +62,7 @@ export function organizationLife(db: Database): Pick<Administration, Verbs> {
           .set({ revokedAt: at, version: sql`${apiKey.version} + 1` })
           .where(unrevoked)
           .returning({ id: apiKey.id });
-        await tx.query("delete from notice where organization_id = $1 and next_attempt_at is not null", [row.id]);
-        await tx.drizzle.delete(noticeHook).where(eq(noticeHook.organizationId, row.id));
+        await tx.query("delete from notice_destination where organization_id = $1", [row.id]);
         await setOrganization(tx, row, { status: "closed", closedAt: at, plan: null, extraUsageEnabled: false });
         const before = { status: row.status, plan: row.plan, extra_usage: row.extraUsageEnabled };
         return { action: "organization.close", details: { keys_revoked: revoked.length, before } };

@@ -87,10 +87,10 @@ const subjectsOf: Record<StandingSubject, string> = {
 
 const allSubjects = Object.values(subjectsOf).join(" union all ");
 
-/** SQL for the standings of all subjects of organizations that have a webhook, with the subject's kind and name. */
-export const standingsWithHook = standingRows(
+/** SQL for the standings of all subjects of organizations that have a destination of notices, with the subject's kind and name. */
+export const standingsWithDestination = standingRows(
   allSubjects,
-  "s.organization_id in (select h.organization_id from notice_hook h)",
+  "s.organization_id in (select d.organization_id from notice_destination d)",
 );
 
 export interface StandingRow {

@@ -168,7 +168,9 @@ organizations:
     });
     expect(await here.manage.findPlan({ name: "silver" })).toMatchObject({ concurrentRequests: null });
     expect((await apply("organizations: { teamed: { notices: null } }")).out).toContain("notices: ");
-    await expect(here.manage.findNotices({ organization: "teamed" })).rejects.toThrow("has no webhook");
+    await expect(here.manage.findNotices({ organization: "teamed", name: "webhook" })).rejects.toThrow(
+      "has no webhook",
+    );
   });
 
   test("with --prune, takes away what a section does not name, and nothing of a section that is left out", async () => {
@@ -584,7 +586,7 @@ async function build(manage: Management, organization: string, one: Built): Prom
   if (one.capNanos) await manage.setExtraUsage({ organization, cap: typed(one.capNanos) });
   await manage.updatePolicies({ organization, ...one.policies });
   await manage.updateOrganizationLimits({ organization, keys: one.keyLimits, members: one.memberLimits });
-  if (one.notices) await manage.setNotices({ organization, ...one.notices });
+  if (one.notices) await manage.setNotices({ organization, name: "webhook", ...one.notices });
   for (const { name, limits, ...given } of one.teams) {
     const { id } = await manage.createTeam({ organization, name, limits });
     await manage.updateTeamLimits({ team: id, ...given });
@@ -612,7 +614,7 @@ async function settingsOf(manage: Management, organization: string) {
   const [teamLimits, keyLimits] = [await limitsOf("teams"), await limitsOf("keys")];
   const teams = await listTeams(manage, { organization });
   const keys = await allOf((page) => manage.pageKeys({ organization, ...page }));
-  const notices = await manage.findNotices({ organization }).catch(() => null);
+  const notices = await manage.findNotices({ organization, name: "webhook" }).catch(() => null);
   return {
     ...{ name, status, plan, extraUsage, keyLifetimeMaxDays, keyUnusedMaxDays, keepsContent, limits },
     calendar,

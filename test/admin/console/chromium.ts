@@ -39,9 +39,7 @@ export class Tab {
     readonly url: string,
   ) {
     page.on("console", (message) => {
-      // The browser logs each answer of 4xx: an organization without a webhook has none to show.
-      const isNoWebhook = message.text().includes("404") && message.location().url.endsWith("/notices");
-      if (["error", "warning"].includes(message.type()) && !isNoWebhook) this.found.push(`log: ${message.text()}`);
+      if (["error", "warning"].includes(message.type())) this.found.push(`log: ${message.text()}`);
     });
     page.on("pageerror", (error) => this.found.push(`error: ${error.message}`));
     page.on("dialog", (dialog) => {

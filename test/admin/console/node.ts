@@ -53,6 +53,7 @@ export async function startConsoleNode(): Promise<ConsoleNode> {
     "--label",
     `stage=${markup}`,
   );
+  await sluice.json("notice", "set", sluice.organization, "--url", "https://hooks.example.com/sluice");
   await requests(node);
   const people = {
     member: await person(node, { account: "mia", name: markup, groups: ["research", markup] }),
@@ -136,5 +137,5 @@ export async function pathsOf({ sluice, people, organizations }: ConsoleNode, ro
   if (role === "organization-admin") return managed;
   const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];
   const all = ["/", "/organizations", ...others.flatMap(ofOrganization), ...machines];
-  return [...all, "/operators", ...managed];
+  return [...all, "/operators", "/notices", ...managed];
 }

@@ -40,7 +40,12 @@ beforeAll(async () => {
   await manage.updateOrganizationLimits({ ...acme, members: weekOf(1_000), keys: weekOf(500) });
   await manage.updateTeamLimits({ team: teams.research, own: weekOf(5_000) });
   await manage.updateKeyLimits({ id: keys.key, own: weekOf(400) });
-  await manage.setNotices({ organization: "acme", url: "https://hooks.example.com/sluice", shares: [80] });
+  await manage.setNotices({
+    name: "webhook",
+    organization: "acme",
+    url: "https://hooks.example.com/sluice",
+    shares: [80],
+  });
   await manage.drainUpstream({ upstream: "gpu-1" });
   operatorId = (await manage.createOperator({ name: "zoe", role: "viewer" })).id;
   const asked = { ...admitOf(world.acme), keyId: keys.key };
@@ -51,6 +56,7 @@ beforeAll(async () => {
 afterAll(() => world.drop());
 
 const acme = { organization: "acme" };
+const hook = { ...acme, name: "webhook" };
 const weekOf = (week: number) => inMoney({ week });
 type Row = VerbName | typeof tryName;
 
@@ -109,9 +115,10 @@ const inputs: Record<VerbName, (id: string) => object> = {
   getFleet: () => ({}),
   showConfiguration: () => ({}),
   pageNotices: () => ({}),
-  findNotices: () => acme,
-  setNotices: () => ({ ...acme, url: "https://hooks.example.com/other", shares: [90] }),
-  removeNotices: () => acme,
+  findNotices: () => hook,
+  setNotices: () => ({ ...hook, url: "https://hooks.example.com/other", shares: [90] }),
+  testNotices: () => hook,
+  removeNotices: () => hook,
   pageAudit: () => acme,
   auditHead: () => ({}),
   pageOperators: () => ({}),

@@ -39,10 +39,13 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       }),
     },
     notices: {
-      pageNoticeHooks: async () => ({ items: [], hasMore: false }),
-      noticeHook: async () => null,
-      setNoticeHook: () => Promise.reject(new Error("no webhooks")),
-      removeNoticeHook: async () => null,
+      canSeal: false,
+      pageDestinations: async () => ({ items: [], hasMore: false }),
+      findDestination: async () => null,
+      setDestination: () => Promise.reject(new Error("no webhooks")),
+      removeDestination: async () => null,
+      addTest: () => Promise.reject(new Error("no webhooks")),
+      outcome: async () => null,
     },
     drains: {
       listDrains: async () => [],

@@ -15,6 +15,7 @@ import { operators } from "../../../src/stores/postgres/operators.ts";
 import { forgetClosed } from "../../../src/stores/postgres/organization-life.ts";
 import { keptResponses } from "../../../src/stores/postgres/responses.ts";
 import { holds } from "../../harness/depth.ts";
+import { findHook, setHook } from "../../harness/destinations.ts";
 import { setLimits } from "../../harness/limits.ts";
 import { kinds, kindsFor, lockAwaited, type Open, type Owned, withClock } from "../../stores/postgres/databases.ts";
 import { newSecret, unrestricted } from "./new-key.ts";
@@ -169,11 +170,12 @@ function contract(open: Open): void {
       const owner = await organization();
       await policies(owner, { keyLifetimeMaxDays: 10 });
       const hook = { url: "https://example.test/", shares: [], keyExpiryDays: 14 };
-      await admin.setNoticeHook(owner.id, hook, { secret: "whsec_x", renews: true }, actor);
+      await setHook(admin, owner.id, hook);
       const made = await key(owner);
-      await noticeQueue(owned.db).look();
+      await noticeQueue(owned.db).look(() => []);
       const rows = await owned.db.query<{ details: Record<string, unknown> }>(
-        "select details from notice where organization_id = $1 and kind = 'key.expiring'",
+        `select n.details from notice n join notice_destination d on d.id = n.destination_id
+         where d.organization_id = $1 and n.kind = 'key.expiring'`,
         [owner.id.slice(4)],
       );
       expect(rows).toHaveLength(1);
@@ -324,7 +326,7 @@ function contract(open: Open): void {
       await admin.revokeKey({ id: two.id, old: false, actor });
       await admin.setExtraUsage(owner.id, { enabled: true, capNanos: 9 }, actor);
       const hook = { url: "https://example.test/", shares: [80], keyExpiryDays: 14 };
-      await admin.setNoticeHook(owner.id, hook, { secret: "whsec_x", renews: true }, actor);
+      await setHook(admin, owner.id, hook);
       expect(await admin.closeOrganization(owner.id, actor, 1)).toHaveProperty("stale");
       const closed = changed(await admin.closeOrganization(owner.id, actor, 2));
       expect(closed).toMatchObject({ status: "closed", plan: null, extraUsage: { enabled: false }, version: 3 });
@@ -332,7 +334,7 @@ function contract(open: Open): void {
       expect(judge(await store.credential(secret.hash), "ab")).toMatchObject({ refusal: "revoked" });
       expect(await admin.findKey(one.id)).toMatchObject({ state: "revoked", version: 2 });
       expect((await admin.findKey(two.id))?.version).toBe(2);
-      expect(await admin.noticeHook(owner.id)).toBeNull();
+      expect(await findHook(admin, owner.id)).toBeNull();
       const [entry] = await admin.listAudit({ organizationId: owner.id, limit: 1 });
       expect(entry).toMatchObject({
         action: "organization.close",

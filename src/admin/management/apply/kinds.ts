@@ -3,11 +3,12 @@ import Type from "typebox";
 import type { Money } from "../../../core/inference/money.ts";
 import { nullable, oneOf } from "../../../core/protocol/shapes/contract.ts";
 import { organizationStatuses, scopes } from "../../../core/store/directory.ts";
-import type { Notices } from "../../store/notices.ts";
+import type { NoticeDestination } from "../../store/notices.ts";
 import { type LimitName, limitNames } from "../../store/shapes.ts";
 import { CalendarShape } from "../calendars.ts";
 import type { Key } from "../key.ts";
 import { fileMoney } from "../money.ts";
+import { destination_default } from "../notice-words.ts";
 import { type Organization, plan_default } from "../organizations.ts";
 import * as parse from "../parse.ts";
 import type { Plan } from "../plans.ts";
@@ -20,7 +21,7 @@ import { type LimitsNow, limitsField } from "./limits.ts";
 /** An organization with all its settings, which several verbs read. */
 export interface WholeOrganization extends Organization {
   limits: LimitsNow | null;
-  notices: Notices | null;
+  notices: NoticeDestination | null;
 }
 
 /** A field that is money. */
@@ -69,7 +70,9 @@ const notices: Field<WholeOrganization> = {
   normal: (value) => value && withNormalHook(value),
   member: null,
   sets: (value) =>
-    value === null ? { verb: "removeNotices", input: {} } : { verb: "setNotices", input: { ...(value as object) } },
+    value === null
+      ? { verb: "removeNotices", input: { name: destination_default } }
+      : { verb: "setNotices", input: { name: destination_default, ...(value as object) } },
 };
 
 function withNormalHook(value: { url?: string; shares?: number[] }): unknown {

@@ -1,8 +1,9 @@
 /** The STATE with which a file is compared: the organizations that it names, and all things in them. */
 import type { Person } from "../../../features/identity/store/people.ts";
-import type { Notices } from "../../store/notices.ts";
+import type { NoticeDestination } from "../../store/notices.ts";
 import { ManagementError } from "../error.ts";
 import type { Key } from "../key.ts";
+import { destination_default } from "../notice-words.ts";
 import type { Organization } from "../organizations.ts";
 import { allOf } from "../page.ts";
 import type { Plan } from "../plans.ts";
@@ -119,9 +120,11 @@ function lists<Item extends { organizationId: string }>(
   return async ({ id, slug }) => (grouped ? ((await grouped).get(id) ?? []) : list({ organization: slug }));
 }
 
-async function noticesOf(manage: Management, organization: string): Promise<Notices | null> {
+/** The webhook alone: the URL of another form is a secret, which no file can be compared with. */
+async function noticesOf(manage: Management, organization: string): Promise<NoticeDestination | null> {
   try {
-    return await manage.findNotices({ organization });
+    const found = await manage.findNotices({ organization, name: destination_default });
+    return found.form === "json" ? found : null;
   } catch (cause) {
     if (cause instanceof ManagementError && cause.code === "resource_not_found") return null;
     throw cause;

@@ -1,6 +1,6 @@
 /** A webhook's name is looked up within its time, and leads to nobody inside. */
 import { expect, test } from "bun:test";
-import { sendWebhook } from "../../../src/core/upstream/webhook.ts";
+import { sendWebhook } from "../../../src/features/notices/webhook.ts";
 
 const notice = { url: "https://hooks.example/notices", body: "{}", headers: {} };
 const sent = (look: (host: string) => Promise<string[]>) =>

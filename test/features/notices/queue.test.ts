@@ -6,19 +6,20 @@ import { noBudget } from "../../../src/core/store/budget.ts";
 import { uuidOf } from "../../../src/core/store/ids.ts";
 import { noLimits } from "../../../src/core/store/plan.ts";
 import type { Sealing } from "../../../src/core/store/sealing.ts";
-import { isPublicAddress, sendWebhook, signatureOf } from "../../../src/core/upstream/webhook.ts";
-import { nextAttempt_ms, notices } from "../../../src/core/usage/notices.ts";
+import { nextAttempt_ms, notices } from "../../../src/features/notices/sending.ts";
+import { isPublicAddress, sendWebhook, signatureOf } from "../../../src/features/notices/webhook.ts";
 import { administration } from "../../../src/stores/postgres/administration.ts";
 import { ledger } from "../../../src/stores/postgres/ledger.ts";
 import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
 import { plans } from "../../../src/stores/postgres/plans.ts";
+import { admitOf, newHex, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
+import { limitModels } from "../../core/store/model-limits.ts";
+import { newSecret, unrestricted } from "../../core/store/new-key.ts";
 import { databaseKinds } from "../../harness/depth.ts";
+import { findHook, removeHook, setHook } from "../../harness/destinations.ts";
 import { setRaise } from "../../harness/limits.ts";
 import { dollars, nanosOf } from "../../harness/money.ts";
 import { until } from "../../harness/until.ts";
-import { admitOf, newHex, type Store, settleOf, stores } from "../store/ledger-stores.ts";
-import { limitModels } from "../store/model-limits.ts";
-import { newSecret, unrestricted } from "../store/new-key.ts";
 
 setDefaultTimeout(60_000);
 
@@ -72,6 +73,7 @@ async function teamAndKey(
 }
 
 const secret = "whsec_test";
+const nothing = () => [];
 const hook = (url: string) => ({ url, shares: [80, 100], keyExpiryDays: 14 });
 const request = (url: string) => ({ url, body: "{}", headers: {} });
 
@@ -87,6 +89,8 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const given: string[] = [];
     const it = notices({
       queue: noticeQueue(store.db),
+      conditions: nothing,
+      consoleUrl: () => null,
       allowsPrivate: () => options.allowsPrivate ?? true,
       now_ms: Date.now,
       failed: (cause) => given.push(String(cause)),
@@ -108,14 +112,14 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
     const sealed = (...keys: Uint8Array[]) => sealing(keys, (bytes) => crypto.getRandomValues(new Uint8Array(bytes)));
     const stored = async () =>
-      (await store.db.query<{ secret: string }>("select secret from notice_hook")).map((row) => row.secret);
-    const none = () => store.db.exec("delete from notice; delete from notice_hook");
+      (await store.db.query<{ secret: string }>("select secret from notice_destination")).map((row) => row.secret);
+    const none = () => store.db.exec("delete from notice; delete from notice_destination");
     afterEach(none);
     async function waiting(key: Sealing | null): Promise<string> {
       await none();
       const organization = await store.newOrganization();
       const acts = administration(store.db, { sealing: key });
-      await acts.setNoticeHook(organization, hook("https://hooks.example/"), { secret, renews: false }, "cli:test");
+      await setHook(acts, organization, hook("https://hooks.example/"), { secret, renews: false }, "cli:test");
       await acts.setOrganizationStatus(organization, "suspended", "cli:test");
       return organization;
     }
@@ -132,7 +136,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       expect(await signing(null)).toEqual([null]);
       const [theirs] = await stored();
       await waiting(sealed(first));
-      await store.db.query("update notice_hook set secret = $1", [theirs]);
+      await store.db.query("update notice_destination set secret = $1", [theirs]);
       expect(await signing(sealed(first))).toEqual([null]);
     });
 
@@ -164,7 +168,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       const { given } = node();
       await until(async () => given.length > 0, 10_000, "the notice to be given up");
       expect(given[0]).toContain("--new-secret");
-      expect(await administration(store.db).noticeHook(organization)).toMatchObject({ waiting: 0 });
+      expect(await findHook(administration(store.db), organization)).toMatchObject({ waiting: 0 });
     });
   });
 
@@ -172,26 +176,26 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const acts = administration(store.db);
     const organization = await store.newOrganization();
     const url = "https://hooks.example/sluice/a?token=s3cret#part";
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
-    await acts.setNoticeHook(organization, hook(`${url}2`), { secret, renews: false }, "cli:test");
-    await acts.removeNoticeHook(organization, "cli:test");
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(`${url}2`), { secret, renews: false }, "cli:test");
+    await removeHook(acts, organization, "cli:test");
     const log = await acts.listAudit({ limit: 3, organizationId: organization });
     expect(log).toHaveLength(3);
     expect(JSON.stringify(log)).not.toContain("s3cret");
     expect(log[0]!.details).toMatchObject({ before: { url: "https://hooks.example/sluice/a?<query>" } });
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
-    expect(await acts.noticeHook(organization)).toMatchObject({ url });
-    await acts.removeNoticeHook(organization, "cli:test");
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    expect(await findHook(acts, organization)).toMatchObject({ url });
+    await removeHook(acts, organization, "cli:test");
   });
 
   test("each share of a window is told once, signed, however many nodes look", async () => {
     const acts = administration(store.db);
     const organization = await store.newOrganization();
     const { got, url } = receiver();
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
     await use(organization, 799);
-    await noticeQueue(store.db).look();
-    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0 });
+    await noticeQueue(store.db).look(nothing);
+    expect(await findHook(acts, organization)).toMatchObject({ waiting: 0 });
     const nodes = [node(), node()];
     await use(organization, 1);
     await until(() => got.length === 1, 10_000, "80 percent");
@@ -207,7 +211,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       expect(headers.get("sluice-signature")).toBe(signatureOf(secret, headers.get("sluice-timestamp")!, body));
     }
     expect(nodes.flatMap(({ given }) => given)).toEqual([]);
-    await acts.removeNoticeHook(organization, "cli:test");
+    await removeHook(acts, organization, "cli:test");
   });
 
   test("the audit log has each change of a webhook, with what stood before, and never its secret", async () => {
@@ -215,11 +219,14 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const organization = await store.newOrganization();
     const first = hook("https://hooks.example.com/first");
     const then = { ...hook("https://hooks.example.com/then"), shares: [90] };
-    await acts.setNoticeHook(organization, first, { secret, renews: false }, "cli:first");
-    await acts.setNoticeHook(organization, then, { secret: "whsec_next", renews: true }, "cli:then");
-    await acts.removeNoticeHook(organization, "cli:last");
-    expect(await acts.removeNoticeHook(organization, "cli:late")).toBe(null);
-    const listed = ({ url, shares, keyExpiryDays }: typeof first) => ({ url, shares, key_expiry_days: keyExpiryDays });
+    await setHook(acts, organization, first, { secret, renews: false }, "cli:first");
+    await setHook(acts, organization, then, { secret: "whsec_next", renews: true }, "cli:then");
+    await removeHook(acts, organization, "cli:last");
+    expect(await removeHook(acts, organization, "cli:late")).toBe(null);
+    const listed = ({ url, shares, keyExpiryDays }: typeof first) => ({
+      ...{ name: "webhook", form: "json", url, shares },
+      key_expiry_days: keyExpiryDays,
+    });
     const log = await acts.listAudit({ organizationId: organization, order: "oldest", limit: 10 });
     expect(log.map(({ actor, action, details }) => ({ actor, action, details }))).toEqual([
       { actor: "cli:first", action: "notice.set", details: { ...listed(first), new_secret: true, before: null } },
@@ -239,9 +246,9 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const { got, url } = receiver();
     const [team, key] = await teamAndKey(acts, organization);
     await use(organization, 79, key);
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
-    await noticeQueue(store.db).look();
-    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0 });
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
+    await noticeQueue(store.db).look(nothing);
+    expect(await findHook(acts, organization)).toMatchObject({ waiting: 0 });
     await use(organization, 1, key);
     const nodes = [node(), node()];
     await until(() => got.length === 1, 10_000, "80 percent of the team's limit");
@@ -250,7 +257,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const [, mate] = await teamAndKey(acts, organization, "product");
     await use(organization, 85, mate);
     await until(() => got.length === 3, 10_000, "80 percent of another team's limit");
-    await noticeQueue(store.db).look();
+    await noticeQueue(store.db).look(nothing);
     await Promise.all(nodes.map((one) => one.stop()));
     expect(await noticeQueue(store.db).claim(10)).toEqual([]);
     expect(got.map(({ notice: { organization, data } }) => ({ organization, ...data }))).toMatchObject([
@@ -275,7 +282,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       { organization: slug, subject: "team", name: "product", window: "week", used: dollars(85), limit: dollars(100) },
     ]);
     expect(got.map(({ notice }) => notice.data.share_percent)).toEqual([80, 80, 80]);
-    await acts.removeNoticeHook(organization, "cli:test");
+    await removeHook(acts, organization, "cli:test");
   });
 
   test("a limit for models is told of beside the others, with its models", async () => {
@@ -286,9 +293,9 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const owner = uuidOf(organization, "org_")!;
     await limitModels(store.db, owner, uuidOf(team, "team_")!, "acme/*", { week: 100 });
     await limitModels(store.db, owner, owner, "acme/*", { week: 90 });
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
     await use(organization, 85, key);
-    for (const _ of [1, 2]) await noticeQueue(store.db).look();
+    for (const _ of [1, 2]) await noticeQueue(store.db).look(nothing);
     const waiting = await noticeQueue(store.db).claim(10);
     const told = waiting.map(({ details: { subject, subject_id, models, share_percent } }) =>
       [subject, subject_id, models, share_percent].join(" "),
@@ -299,7 +306,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
       `team ${team} acme/* 80`,
     ]);
     expect(waiting.map(({ details: { plan } }) => plan)).toEqual([null, null, null]);
-    await acts.removeNoticeHook(organization, "cli:test");
+    await removeHook(acts, organization, "cli:test");
   });
 
   test("a raise that begins and ends tells of no share twice, and of what is above the limit below once", async () => {
@@ -307,11 +314,11 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const organization = await store.newOrganization();
     const { url } = receiver();
     const [id, key] = await teamAndKey(acts, organization);
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
     const told = async () => {
-      await noticeQueue(store.db).look();
+      await noticeQueue(store.db).look(nothing);
       const rows = await store.db.query<{ details: { share_percent: number; limit: Money } }>(
-        "select details from notice where details->>'subject' = 'team' and organization_id = $1 order by created_at, about",
+        "select details from notice where details->>'subject' = 'team' and destination_id in (select id from notice_destination where organization_id = $1) order by created_at, about",
         [uuidOf(organization, "org_")],
       );
       return rows.map(({ details: { share_percent, limit } }) => [share_percent, nanosOf(limit)]);
@@ -333,7 +340,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await setRaise(store.db, subject, raise);
     await setRaise(store.db, subject, null);
     expect(await told()).toEqual(both);
-    await acts.removeNoticeHook(organization, "cli:test");
+    await removeHook(acts, organization, "cli:test");
   });
 
   test("of more than there is room for, the largest shares are told first", async () => {
@@ -341,65 +348,63 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const organization = await store.newOrganization();
     const [, key] = await teamAndKey(acts, organization);
     await use(organization, 95, key);
-    await acts.setNoticeHook(
+    await setHook(
+      acts,
       organization,
       { ...hook("http://127.0.0.1:9/"), shares: [80, 81, 82] },
       { secret, renews: false },
       "cli:test",
     );
     await store.db.query(
-      `insert into notice (id, organization_id, kind, about, details, created_at, next_attempt_at)
-       select gen_random_uuid(), $1, 'organization.suspended', n, '{}', now(), '2100-01-01' from generate_series(1, 997) n`,
+      `insert into notice (id, destination_id, kind, about, details, created_at, next_attempt_at)
+       select gen_random_uuid(), d.id, 'organization.suspended', n, '{}', now(), '2100-01-01'
+       from notice_destination d, generate_series(1, 997) n where d.organization_id = $1`,
       [organization.slice(4)],
     );
-    await noticeQueue(store.db).look();
-    await noticeQueue(store.db).look();
+    await noticeQueue(store.db).look(nothing);
+    await noticeQueue(store.db).look(nothing);
     const claimed = await noticeQueue(store.db).claim(10);
     expect(claimed.map(({ details }) => details.subject)).toEqual(["team", "team", "team"]);
-    await acts.removeNoticeHook(organization, "cli:test");
+    await removeHook(acts, organization, "cli:test");
   });
 
   test("what is refused comes again with the same id, and outlives the node that tried", async () => {
     const acts = administration(store.db);
     const organization = await store.newOrganization();
     const { got, url } = receiver((before) => new Response(null, { status: before === 0 ? 500 : 204 }));
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
     await acts.setOrganizationStatus(organization, "suspended", "cli:test");
     const first = node();
-    await until(
-      async () => (await acts.noticeHook(organization))?.problem === "it answered 500",
-      10_000,
-      "the refusal",
-    );
+    await until(async () => (await findHook(acts, organization))?.problem === "it answered 500", 10_000, "the refusal");
     await first.stop();
-    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
+    expect(await findHook(acts, organization)).toMatchObject({ waiting: 1 });
     const other = await store.newOrganization();
-    await acts.setNoticeHook(other, hook(url), { secret, renews: false }, "cli:test");
-    const undelivered = async () => acts.pageNoticeHooks({ limit: 9, undelivered: true });
+    await setHook(acts, other, hook(url), { secret, renews: false }, "cli:test");
+    const undelivered = async () => acts.pageDestinations({ limit: 9, undelivered: true });
     expect(await undelivered()).toMatchObject({
       items: [{ organizationId: organization, waiting: 1 }],
       hasMore: false,
     });
-    const all = await acts.pageNoticeHooks({ limit: 1 });
+    const all = await acts.pageDestinations({ limit: 1 });
     expect(all).toMatchObject({ items: [{}], hasMore: true });
-    const rest = await acts.pageNoticeHooks({ limit: 99, after: all.items[0]!.organizationId });
+    const rest = await acts.pageDestinations({ limit: 99, after: all.items[0]!.id });
     expect([...all.items, ...rest.items].map(({ organizationId }) => organizationId)).toContain(other);
-    expect((await acts.pageNoticeHooks({ limit: 9, organizationId: other })).items).toHaveLength(1);
+    expect((await acts.pageDestinations({ limit: 9, organizationId: other })).items).toHaveLength(1);
     await store.setClock(new Date(Date.now() + nextAttempt_ms(1)! + 1_000));
     node();
-    await until(async () => (await acts.noticeHook(organization))?.waiting === 0, 10_000, "the delivery");
+    await until(async () => (await findHook(acts, organization))?.waiting === 0, 10_000, "the delivery");
     await store.setClock(null);
     expect(got.map(({ notice }) => notice.type)).toEqual(["organization.suspended", "organization.suspended"]);
     expect(new Set(got.map(({ notice }) => notice.id)).size).toBe(1);
-    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 0, problem: null });
+    expect(await findHook(acts, organization)).toMatchObject({ waiting: 0, problem: null });
     expect(await undelivered()).toMatchObject({ items: [] });
-    for (const one of [organization, other]) await acts.removeNoticeHook(one, "cli:test");
+    for (const one of [organization, other]) await removeHook(acts, one, "cli:test");
   });
 
   test("one that a node has claimed is nobody else's until the lease is over, and then another's", async () => {
     const acts = administration(store.db);
     const organization = await store.newOrganization();
-    await acts.setNoticeHook(organization, hook("http://127.0.0.1:9/"), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook("http://127.0.0.1:9/"), { secret, renews: false }, "cli:test");
     await acts.setOrganizationStatus(organization, "suspended", "cli:test");
     const [queue, other] = [noticeQueue(store.db), noticeQueue(await store.another())];
     const claims = (await Promise.all([queue.claim(10), other.claim(10)])).flat();
@@ -410,9 +415,9 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     expect(await other.claim(10)).toMatchObject([{ id: claims[0]!.id, attempts: 2 }]);
     // The first node comes to life again: it decides nothing any more.
     await queue.sent(claims[0]!, null, null);
-    expect(await acts.noticeHook(organization)).toMatchObject({ waiting: 1 });
+    expect(await findHook(acts, organization)).toMatchObject({ waiting: 1 });
     await store.setClock(null);
-    await acts.removeNoticeHook(organization, "cli:test");
+    await removeHook(acts, organization, "cli:test");
     expect(await queue.claim(10)).toEqual([]);
   });
 
@@ -420,7 +425,7 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     const acts = administration(store.db);
     const organization = await store.newOrganization();
     const { got, url } = receiver();
-    await acts.setNoticeHook(organization, hook(url), { secret, renews: false }, "cli:test");
+    await setHook(acts, organization, hook(url), { secret, renews: false }, "cli:test");
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
     const insert = (expires: Date) =>
       store.db.query(
@@ -432,10 +437,10 @@ describe.each(databaseKinds(import.meta.path))("%s", (kind) => {
     await insert(inDays(15));
     node();
     await until(() => got.length === 1, 10_000, "the notice");
-    await noticeQueue(store.db).look();
+    await noticeQueue(store.db).look(nothing);
     expect(await noticeQueue(store.db).claim(10)).toEqual([]);
     expect(got[0]!.notice).toMatchObject({ type: "key.expiring", data: { name: "soon" } });
-    await acts.removeNoticeHook(organization, "cli:test");
+    await removeHook(acts, organization, "cli:test");
   });
 });
 

@@ -1,0 +1,42 @@
+// Which notices of an incident arrived in each channel: each once.
+
+import { until } from "../../test/harness/until.ts";
+import type { Site } from "./site.ts";
+
+type Of = Pick<Site, "channels">;
+/** How many messages each channel had. */
+type Counts = Record<string, number>;
+
+/** A notice comes when its state has lasted for 15 s, and is looked for every 10 s. */
+const arrives_ms = 60_000;
+
+export function counted({ channels }: Of): Counts {
+  return Object.fromEntries(Object.entries(channels).map(([form, { got }]) => [form, got.length]));
+}
+
+/** Waits for these titles since then, and answers which did not come, and what a channel refused. */
+export async function arrived(site: Of, since: Counts, titles: readonly string[]): Promise<string[]> {
+  const missing = () =>
+    Object.entries(site.channels).flatMap(([form]) =>
+      titles.filter((title) => times(site, since, form, title) === 0).map((title) => `${form} did not get '${title}'`),
+    );
+  await until(() => missing().length === 0, arrives_ms).catch(() => {});
+  const refused = Object.entries(site.channels).flatMap(([form, channel]) =>
+    channel.refused.splice(0).map((problem) => `${form} refused a message: ${problem}`),
+  );
+  return [...missing(), ...refused];
+}
+
+/** The titles that came more than once since then. */
+export function repeated(site: Of, since: Counts, titles: readonly string[]): string[] {
+  return Object.keys(site.channels).flatMap((form) =>
+    titles
+      .filter((title) => times(site, since, form, title) > 1)
+      .map((title) => `${form} got '${title}' ${times(site, since, form, title)} times`),
+  );
+}
+
+function times({ channels }: Of, since: Counts, form: string, title: string): number {
+  const { got } = channels[form as keyof typeof channels];
+  return got.slice(since[form]).filter((one) => one.title === title).length;
+}

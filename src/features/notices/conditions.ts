@@ -1,0 +1,82 @@
+/** The conditions of the fleet that operators are told of, by the reports of its nodes. Pure. */
+import type { Condition, NewNotice } from "./store/notice.ts";
+
+/** A node as its processes report it. */
+export interface ReportedNode {
+  id: string;
+  name: string;
+  state: "ready" | "not_ready" | "draining" | "silent";
+  problems: readonly string[];
+  configurationDiffers: boolean;
+  certificateExpiresAt: Date | null;
+  workers: number;
+  workersWanted: number;
+  engines: readonly { upstream: string; states: readonly { state: string; routes: number }[] }[];
+}
+
+const day_ms = 86_400_000;
+/** The days before its end at which a certificate is told of. */
+const expiry_days = [14, 3];
+/** The states of routes that can answer nothing. */
+const failing = new Set(["open", "half-open", "down", "unresolved"]);
+
+export function conditionsOf(nodes: readonly ReportedNode[], now: Date): Condition[] {
+  const live = nodes.filter(({ state }) => state !== "silent");
+  return [...enginesDown(live), ...certificates(live, now), ...nodes.flatMap(nodeFailing)];
+}
+
+/** An engine is down where a node sees none of its routes work, at none of its addresses. */
+function enginesDown(nodes: readonly ReportedNode[]): Condition[] {
+  const seen = nodes.flatMap(({ name, engines }) =>
+    [...Map.groupBy(engines, ({ upstream }) => upstream)].flatMap(([upstream, replicas]) => {
+      const states = replicas.flatMap((one) => one.states.filter(({ routes }) => routes > 0));
+      return states.length > 0 && states.every(({ state }) => failing.has(state)) ? [{ upstream, name }] : [];
+    }),
+  );
+  return [...Map.groupBy(seen, ({ upstream }) => upstream)].map(([upstream, some]) => ({
+    kind: "engine.down",
+    ends: "engine.up",
+    about: `engine:${upstream}`,
+    details: { upstream, nodes: some.map(({ name }) => name) },
+  }));
+}
+
+/** Nodes whose certificates end at the same time mostly have the same one. */
+function certificates(nodes: readonly ReportedNode[], now: Date): Condition[] {
+  const ending = nodes.flatMap(({ name, certificateExpiresAt: at }) =>
+    at === null ? [] : [{ name, at: at.toISOString() }],
+  );
+  return [...Map.groupBy(ending, ({ at }) => at)].flatMap(([at, some]) => {
+    const left_days = (Date.parse(at) - now.getTime()) / day_ms;
+    const reached = expiry_days.filter((days) => left_days <= days).at(-1);
+    if (reached === undefined) return [];
+    const details = { nodes: some.map(({ name }) => name), expires_at: at };
+    return [{ kind: "certificate.expiring", ends: null, about: `certificate:${at}:${reached}`, details }];
+  });
+}
+
+function nodeFailing(node: ReportedNode): Condition[] {
+  const problems = problemsOf(node);
+  if (problems.length === 0) return [];
+  return [
+    { kind: "node.failing", ends: "node.settled", about: `node:${node.id}`, details: { node: node.name, problems } },
+  ];
+}
+
+function problemsOf({ state, problems, configurationDiffers, workers, workersWanted }: ReportedNode): string[] {
+  if (state === "silent") return ["it does not report any more"];
+  return [
+    ...(state === "not_ready" ? problems : []),
+    ...(configurationDiffers ? ["it has another configuration than most nodes"] : []),
+    ...(workers < workersWanted ? [`${workers} of its ${workersWanted} workers run`] : []),
+  ];
+}
+
+/** An engine has sent more than the answer to a request; told once a day. */
+export function strayAnswer(upstream: string, at: Date): NewNotice {
+  return {
+    kind: "engine.stray_answer",
+    about: `stray:${upstream}:${at.toISOString().slice(0, 10)}`,
+    details: { upstream, at: at.toISOString() },
+  };
+}

@@ -1,0 +1,46 @@
+/** A message as an incoming webhook of Slack takes it: a text for notifications, and blocks. Pure. */
+import type { Message } from "../kinds.ts";
+import { cut, known, written } from "./text.ts";
+
+const marks: Record<Message["tone"], string> = {
+  good: ":large_green_circle:",
+  warning: ":large_yellow_circle:",
+  bad: ":red_circle:",
+};
+// Slack's bounds, which count what is escaped as it is sent.
+const header_chars_max = 150;
+const field_chars_max = 2_000;
+const fields_max = 10;
+
+/** `link`: the address of the console's page about it. */
+export function asSlack({ tone, title, facts }: Message, link: string | null) {
+  const fields = known(facts).map(([name, value]) => mrkdwn(`*${escaped(name)}*\n${valueText(value)}`));
+  return {
+    text: `${marks[tone]} ${fitting(title, header_chars_max)}`,
+    blocks: [
+      { type: "header", text: { type: "plain_text", text: fitting(title, header_chars_max), emoji: false } },
+      ...(fields.length > 0 ? [{ type: "section", fields: fields.slice(0, fields_max) }] : []),
+      ...(link === null ? [] : [{ type: "context", elements: [mrkdwn(`<${escaped(link)}|Open in the console>`)] }]),
+    ],
+  };
+}
+
+const mrkdwn = (text: string) => ({ type: "mrkdwn", text, verbatim: true });
+
+/** Each reader sees the date in their own zone. */
+function valueText(value: string | Date): string {
+  if (typeof value === "string") return fitting(value, field_chars_max - 200);
+  return `<!date^${Math.floor(value.getTime() / 1000)}^{date_short_pretty} {time}|${written(value)}>`;
+}
+
+/** Mentions, links and dates begin with `<`: names that people chose make none. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** The longest beginning of the text that fits when it is escaped. */
+function fitting(text: string, chars_max: number): string {
+  let length = chars_max;
+  while (escaped(cut(text, length)).length > chars_max) length -= 1;
+  return escaped(cut(text, length));
+}

@@ -1,0 +1,17 @@
+/** The text of facts, which all forms for people share. Pure. */
+import type { Message } from "../kinds.ts";
+
+/** The facts that have a value. */
+export function known(facts: Message["facts"]): (readonly [string, string | Date])[] {
+  return facts.flatMap(([name, value]) => (value === null || value === "" ? [] : [[name, value] as const]));
+}
+
+export function written(at: Date): string {
+  return `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+/** At most so many characters, none of them half of a pair. */
+export function cut(text: string, chars_max: number): string {
+  if (text.length <= chars_max) return text;
+  return `${text.slice(0, chars_max - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}

@@ -1,0 +1,93 @@
+/**
+ * Sends notices to the destinations of organizations and operators (docs/notices.md), in the background. Every ten seconds one
+ * node finds new notices, and every two seconds each node sends those that are due and that no other node is sending.
+ */
+import { repeating } from "../../core/time/repeating.ts";
+import { deliver } from "./deliver.ts";
+import type { DueNotice, NewNotice, NoticeQueue } from "./store/notice.ts";
+
+export interface NoticesParts {
+  queue: NoticeQueue;
+  /** The conditions of the fleet now. */
+  conditions: Parameters<NoticeQueue["look"]>[0];
+  allowsPrivate: () => boolean;
+  /** The origin of the console; null: there is none to link to. */
+  consoleUrl: () => string | null;
+  now_ms: () => number;
+  failed(cause: unknown): void;
+  /** Called when a notice is given up. */
+  givenUp(notice: DueNotice, problem: string): void;
+  look_ms?: number;
+  send_ms?: number;
+  /** Long enough that a node of an older version, which cannot read what is sealed, is gone after an upgrade. */
+  seal_ms?: number;
+}
+
+export interface Notices {
+  /** Tells the operators, also if the database is away now. */
+  tell(notice: NewNotice): void;
+  stop(): Promise<void>;
+}
+
+const attempts_max = 12;
+const first_again_ms = 10_000;
+const again_ms_max = 4 * 3_600_000;
+const at_once_max = 20;
+const forget_ms = 3_600_000;
+const untold_max = 100;
+
+/** The wait before the next attempt; null after the last. All attempts together take about half a day. Pure. */
+export function nextAttempt_ms(attempts: number): number | null {
+  return attempts >= attempts_max ? null : Math.min(first_again_ms * 2 ** (attempts - 1), again_ms_max);
+}
+
+export function notices(parts: NoticesParts): Notices {
+  const { queue, failed, look_ms = 10_000, send_ms = 2_000, seal_ms = 3_600_000 } = parts;
+  const untold = new Map<string, NewNotice>();
+  let isStopped = false;
+  const safely = (work: () => Promise<void>) => () => work().catch(failed);
+  const rounds = [
+    repeating(safely(look), { every: look_ms }),
+    repeating(safely(queue.forget), { every: forget_ms }),
+    repeating(safely(queue.seal), { every: seal_ms }),
+    repeating(safely(sendDue), { every: send_ms }),
+  ];
+
+  async function look(): Promise<void> {
+    for (const [about, notice] of untold) {
+      await queue.add(notice);
+      untold.delete(about);
+    }
+    await queue.look(parts.conditions);
+  }
+
+  async function sendDue(): Promise<void> {
+    for (;;) {
+      const due = isStopped ? [] : await queue.claim(at_once_max);
+      await Promise.all(due.map((notice) => sendOne(notice)));
+      if (due.length < at_once_max) return;
+    }
+  }
+
+  async function sendOne(notice: DueNotice): Promise<void> {
+    const problem = await deliver(notice, {
+      allowPrivate: parts.allowsPrivate(),
+      consoleUrl: parts.consoleUrl(),
+      now_ms: parts.now_ms(),
+    });
+    // Who sends a test waits for its outcome.
+    const again_ms = notice.kind === "notice.test" ? null : nextAttempt_ms(notice.attempts);
+    await queue.sent(notice, problem, again_ms);
+    if (problem !== null && again_ms === null) parts.givenUp(notice, problem);
+  }
+
+  return {
+    tell(notice) {
+      if (untold.size < untold_max) untold.set(notice.about, notice);
+    },
+    async stop() {
+      isStopped = true;
+      await Promise.all(rounds.map((round) => round.stop()));
+    },
+  };
+}

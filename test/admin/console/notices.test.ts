@@ -1,0 +1,88 @@
+// Where notices are sent, in a real browser: operators set a channel of the fleet, an organization's administrator one of the
+// organization, both send a test, and the URL is on no page.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
+import { type PeopleNode, startPeopleNode } from "../../harness/people-node.ts";
+import { launchBrowser, noBrowser, openTab, type Tab } from "./chromium.ts";
+
+setDefaultTimeout(120_000);
+
+describe.skipIf(noBrowser !== null)(`notices in the console${noBrowser ? `: ${noBrowser}` : ""}`, () => {
+  let node: PeopleNode;
+  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  let channels: Record<"slack" | "teams", Channel>;
+  beforeAll(async () => {
+    channels = { slack: slackChannel(), teams: teamsChannel() };
+    [node, browser] = await Promise.all([
+      startPeopleNode({ store: "pglite", more: "webhooks: { allow_private: true }" }),
+      launchBrowser(),
+    ]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await node?.[Symbol.asyncDispose]();
+    for (const channel of Object.values(channels)) channel.stop();
+  });
+
+  async function signedIn(...role: string[]): Promise<Tab> {
+    const words = ["operator", "create", `op-${role.at(-1)}`, "--role", ...role];
+    const { token } = await node.sluice.json<{ token: string }>(...words);
+    const tab = await openTab(node.consoleUrl, { theme: "light", width: 1440 }, browser);
+    await tab.signIn(token);
+    return tab;
+  }
+
+  /** Adds the channel on this page, sends a test to it and answers what the page says of it. */
+  async function tried(tab: Tab, path: string, form: "slack" | "teams"): Promise<string> {
+    await tab.visit(path);
+    const { page } = tab;
+    const dialog = page.locator("dialog");
+    const open = (name: string) => page.locator("main").getByRole("button", { name, exact: true }).first().click();
+    const press = (name: string) => dialog.getByRole("button", { name, exact: true }).click();
+    await open("Add a destination");
+    await dialog.getByLabel("Name").fill("alerts");
+    await dialog.getByLabel("Form").selectOption(form);
+    await dialog.getByLabel("URL").fill(channels[form].url);
+    await press("Add a destination");
+    await dialog.getByText(/^Notices go to /).waitFor();
+    await press("Done");
+    await page.locator("td").getByText("alerts", { exact: true }).waitFor();
+    await open("Send a test");
+    await press("Send a test");
+    await dialog
+      .getByText(/arrive/)
+      .last()
+      .waitFor();
+    const said = await dialog.locator(".told").textContent();
+    await press("Done");
+    await tab.settled();
+    const found = [...(await tab.axeProblems()), ...tab.found, `${await tab.overflow_px()} px`];
+    expect(found).toEqual(["0 px"]);
+    expect(await page.content()).not.toContain(channels[form].secret);
+    return said ?? "";
+  }
+
+  test("an operator sets a channel of the fleet, and sends a test", async () => {
+    const tab = await signedIn("admin");
+    expect(await tried(tab, "/notices", "slack")).toBe(`It arrived at ${new URL(channels.slack.url).host}.`);
+    expect(channels.slack.got).toMatchObject([{ title: "A test of notices of the fleet", link: null }]);
+    expect(await tab.page.locator("tbody").textContent()).toContain("the fleet");
+  });
+
+  test("an organization's administrator sets one of the organization, and sees no other", async () => {
+    const { organization } = node.sluice;
+    const tab = await signedIn("organization-admin", "--org", organization);
+    await tried(tab, `/organizations/${organization}/notices`, "teams");
+    expect(channels.teams.got).toMatchObject([
+      {
+        title: `A test of notices of ${organization}`,
+        link: `${node.consoleUrl}/organizations/${organization}/notices`,
+      },
+    ]);
+    expect(await tab.page.locator("tbody tr").count()).toBe(1);
+    await tab.page.getByRole("button", { name: "Remove", exact: true }).click();
+    await tab.page.locator("dialog").getByLabel("To confirm, type alerts").fill("alerts");
+    await tab.page.locator("dialog").getByRole("button", { name: "Remove", exact: true }).click();
+    await tab.page.getByText("No notices are sent.").waitFor();
+  });
+});

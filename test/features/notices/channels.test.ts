@@ -1,0 +1,228 @@
+/** Every kind of notice is received once in each form, however many nodes look; receivers that fail are tried again. */
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { nodesOf } from "../../../src/admin/management/fleet-view.ts";
+import { sealing } from "../../../src/core/auth/sealed.ts";
+import type { ProcessReport } from "../../../src/core/store/fleet.ts";
+import { noLimits } from "../../../src/core/store/plan.ts";
+import { conditionsOf, strayAnswer } from "../../../src/features/notices/conditions.ts";
+import { notices } from "../../../src/features/notices/sending.ts";
+import { administration } from "../../../src/stores/postgres/administration.ts";
+import { fleetReports } from "../../../src/stores/postgres/fleet-reports.ts";
+import { ledger } from "../../../src/stores/postgres/ledger.ts";
+import { noticeQueue } from "../../../src/stores/postgres/notices.ts";
+import { plans } from "../../../src/stores/postgres/plans.ts";
+import { admitOf, type Store, settleOf, stores } from "../../core/store/ledger-stores.ts";
+import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
+import { setHook } from "../../harness/destinations.ts";
+import { standardStore } from "../../harness/sluice.ts";
+import { until } from "../../harness/until.ts";
+
+setDefaultTimeout(60_000);
+
+const key = sealing([new Uint8Array(32).fill(7)], (bytes) => crypto.getRandomValues(new Uint8Array(bytes)));
+const ending: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end();
+});
+
+let store: Store;
+beforeAll(async () => {
+  store = await stores[standardStore]();
+  await plans(store.db).publish([{ ...noLimits, name: "test", week: 1_000 }], 0);
+});
+afterAll(() => store.close());
+
+/** A receiver of signed JSON. */
+function program() {
+  const got: string[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      got.push(((await request.json()) as { type: string }).type);
+      return new Response();
+    },
+  });
+  ending.push(() => server.stop(true));
+  return { got, url: `http://127.0.0.1:${server.port}/` };
+}
+
+function channels(): { slack: Channel; teams: Channel } {
+  const made = { slack: slackChannel(), teams: teamsChannel() };
+  ending.push(made.slack.stop, made.teams.stop);
+  return made;
+}
+
+const setting = { shares: [80, 100], keyExpiryDays: 14 };
+const acts = () => administration(store.db, { sealing: key });
+
+/** Sets a destination of each form, and answers how many of each title or type came. */
+async function everywhere(owner: string | null) {
+  const json = program();
+  const { slack, teams } = channels();
+  for (const [form, { url }] of Object.entries({ json, slack, teams }))
+    await setHook(acts(), owner, { ...setting, form: form as "json", name: form, url });
+  return { json, slack, teams };
+}
+
+function node() {
+  const given: string[] = [];
+  const it = notices({
+    queue: noticeQueue(store.db, key),
+    conditions: (reports, now) => conditionsOf(nodesOf(reports), now),
+    allowsPrivate: () => true,
+    consoleUrl: () => "https://console.example",
+    now_ms: Date.now,
+    failed: (cause) => given.push(String(cause)),
+    givenUp: (_, problem) => given.push(problem),
+    ...{ look_ms: 20, send_ms: 20 },
+  });
+  ending.push(() => it.stop());
+  return { ...it, given };
+}
+
+const sorted = (list: readonly string[]) => [...list].sort();
+
+test("what an organization is told comes once to JSON, Slack and Teams", async () => {
+  const organization = await store.newOrganization();
+  const { json, slack, teams } = await everywhere(organization);
+  const book = ledger(store.db, { recovery: "checkpoint" });
+  const admit = admitOf(organization, { inputNanos: 1_000, outputTokens: 0, outputTokens_min: 0 });
+  await book.run([admit]);
+  await book.run([settleOf(admit, 1_000)]);
+  await book.close();
+  await store.db.query(
+    `insert into api_key (id, organization_id, name, scopes, created_at, expires_at)
+     values ($1, $2, 'a <b> *key*', '{models:read}', now(), now() + interval '3 days')`,
+    [Bun.randomUUIDv7(), organization.slice(4)],
+  );
+  await acts().setOrganizationStatus(organization, "suspended", "cli:test");
+  const nodes = [node(), node()];
+  const kinds = ["key.expiring", "organization.suspended", "usage.share_reached", "usage.share_reached"];
+  await until(() => [json, slack, teams].every(({ got }) => got.length >= kinds.length), 20_000, "the notices");
+  await Promise.all(nodes.map((one) => one.stop()));
+  expect(sorted(json.got)).toEqual(kinds);
+  const { slug } = (await acts().findOrganization(organization))!;
+  const titles = [
+    `80 % of the limit of the week of ${slug} are used`,
+    `The key a <b> *key* of ${slug} expires soon`,
+    `The limit of the week of ${slug} is reached`,
+    `The organization ${slug} was suspended`,
+  ];
+  for (const { got, refused } of [slack, teams])
+    expect([sorted(got.map(({ title }) => title)), refused]).toEqual([titles, []]);
+  expect(nodes.flatMap(({ given }) => given)).toEqual([]);
+});
+
+const report = (differs: Partial<ProcessReport> = {}): ProcessReport => ({
+  ...{ node: { id: Bun.randomUUIDv7(), startedAt: new Date() }, worker: 0, name: "node-1:80", version: "1.2.3" },
+  ...{ configuration: "a", workersWanted: 1, isDraining: false, problems: [], enginesLeftOut: 0, engines: [] },
+  figures: {
+    ...{ inputTokensPerSecond: 0, outputTokensPerSecond: 0, requestsPerSecond: 0, failuresPerSecond: 0 },
+    ...{ running: 0, waiting: 0, firstParts: [] },
+  },
+  ...differs,
+});
+const gpu = (state: string) => [
+  { upstream: "gpu-1", replica: null, states: { [state]: 2 }, requests: 0, tokens: 0, waiting: 0 },
+];
+
+test("what lasts in the fleet is told to operators once, and once more when it is over", async () => {
+  const { json, slack, teams } = await everywhere(null);
+  const other = await store.newOrganization();
+  const elsewhere = program();
+  await setHook(acts(), other, { ...setting, url: elsewhere.url });
+  const fleet = fleetReports(store.db);
+  const [first, second] = [report(), report({ name: "node-2:80" })];
+  const nodes = [node(), node()];
+  const say = async (at_s: number, engine: string, problems: string[], certificateExpiresAt: string | null = null) => {
+    await store.setClock(new Date(began_ms + at_s * 1_000));
+    await fleet.report({ ...first, engines: gpu(engine), certificateExpiresAt });
+    await fleet.report({ ...second, engines: gpu(engine), problems, certificateExpiresAt });
+    // Of several that look at a time, one does.
+    for (let isDone = false; !isDone; )
+      await noticeQueue(store.db, key).look((reports, now) => {
+        isDone = true;
+        return conditionsOf(nodesOf(reports), now);
+      });
+  };
+  const began_ms = Date.now();
+  const came = (count: number) => until(() => [json, slack, teams].every(({ got }) => got.length >= count), 20_000);
+  await say(0, "closed", []);
+  // A moment is not told.
+  await say(1, "open", ["database: away"]);
+  await say(5, "closed", []);
+  await say(6, "open", ["database: away"]);
+  expect(await store.db.query("select kind from notice where kind like 'engine%' or kind like 'node%'")).toEqual([]);
+  for (const at_s of [12, 17, 20]) await say(at_s, "half-open", ["database: away"]);
+  await came(2);
+  for (const at_s of [25, 29, 33, 37, 41, 46]) await say(at_s, "closed", []);
+  await came(4);
+  nodes[0]!.tell(strayAnswer("gpu-1", new Date(began_ms)));
+  nodes[1]!.tell(strayAnswer("gpu-1", new Date(began_ms)));
+  await came(5);
+  const expiring = new Date(began_ms + 10 * 86_400_000).toISOString();
+  for (const at_s of [50, 58, 66]) await say(at_s, "closed", [], expiring);
+  await came(6);
+  await store.setClock(null);
+  await Promise.all(nodes.map((one) => one.stop()));
+  expect(sorted(json.got)).toEqual([
+    ...["certificate.expiring", "engine.down", "engine.stray_answer", "engine.up", "node.failing", "node.settled"],
+  ]);
+  const titles = [
+    "The certificate of node-1:80, node-2:80 expires soon",
+    "The engine gpu-1 is back",
+    "The engine gpu-1 is down",
+    "The engine gpu-1 sent an answer that nobody asked for",
+    "The node node-2:80 has a problem",
+    "The node node-2:80 has no problem any more, or is gone",
+  ];
+  for (const { got, refused } of [slack, teams])
+    expect([sorted(got.map(({ title }) => title)), refused]).toEqual([titles, []]);
+  expect(elsewhere.got).toEqual([]);
+  await store.db.exec("delete from notice_destination");
+});
+
+test("a channel that is gone, slow or redirects keeps its notices, and gets them once when it is back", async () => {
+  const organization = await store.newOrganization();
+  let answer: () => Response | Promise<Response> = () => new Response("no_service", { status: 404 });
+  let followed = 0;
+  const took: string[] = [];
+  const target = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++followed)) });
+  const receiver = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { text } = (await request.json()) as { text: string };
+      const given = await answer();
+      if (given.ok) took.push(text);
+      return given;
+    },
+  });
+  ending.push(
+    () => receiver.stop(true),
+    () => target.stop(true),
+  );
+  const url = `http://127.0.0.1:${receiver.port}/services/s3cret`;
+  await setHook(acts(), organization, { ...setting, form: "slack", name: "alerts", url });
+  await acts().setOrganizationStatus(organization, "suspended", "cli:test");
+  const queue = noticeQueue(store.db, key);
+  const due = () => store.db.exec("update notice set next_attempt_at = store_now() where next_attempt_at is not null");
+  const problem = async () => (await acts().findDestination(organization, "alerts"))!.problem;
+  const one = node();
+  await until(async () => (await problem()) === "it answered 404");
+  answer = () => Response.redirect(`http://127.0.0.1:${target.port}/`);
+  await due();
+  await until(async () => (await problem()) === "it answered 302");
+  answer = () => new Response("ratelimited", { status: 429, headers: { "retry-after": "1" } });
+  await due();
+  await until(async () => (await problem()) === "it answered 429");
+  answer = () => new Response("ok");
+  await due();
+  await until(() => took.length === 1, 10_000, "the notice");
+  await until(async () => (await problem()) === null);
+  await one.stop();
+  expect(await queue.claim(10)).toEqual([]);
+  expect([took.length, followed, one.given]).toEqual([1, 0, []]);
+  await store.db.exec("delete from notice_destination");
+});

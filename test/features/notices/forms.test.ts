@@ -1,0 +1,111 @@
+/** How notices are shown: in Slack and Teams as both publish it, with whatever names people chose. */
+import { afterAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { deliver, withoutUrl } from "../../../src/features/notices/deliver.ts";
+import { noticeKinds } from "../../../src/features/notices/kinds.ts";
+import type { DueNotice, NoticeForm } from "../../../src/features/notices/store/notice.ts";
+import { type Channel, slackChannel, teamsChannel } from "../../harness/channels.ts";
+import { times } from "../../harness/depth.ts";
+
+const channels: Record<"slack" | "teams", Channel> = { slack: slackChannel(), teams: teamsChannel() };
+const forms = Object.keys(channels) as (keyof typeof channels)[];
+afterAll(() => {
+  for (const form of forms) channels[form].stop();
+});
+
+const at = "2026-11-30T08:00:00.000Z";
+/** What the kinds say of, with a name that somebody chose. */
+const details = (name: string) => ({
+  ...{ subject: "team", name, models: null, window: "week", share_percent: 80, key_id: "key_1", expires_at: at },
+  ...{ used: { amount: "8.000000000", currency: "USD" }, limit: { amount: "10.000000000", currency: "USD" } },
+  ...{
+    reset_at: at,
+    full_at: at,
+    upstream: name,
+    nodes: [name, "node-2:80"],
+    since: at,
+    node: name,
+    problems: [name, name],
+  },
+});
+const due = (form: NoticeForm, kind: DueNotice["kind"], name: string, address: string): DueNotice => ({
+  ...{
+    id: "notice_0",
+    organizationId: "org_0",
+    organization: "acme",
+    kind,
+    details: details(name),
+    createdAt: new Date(at),
+  },
+  ...{ attempts: 1, destination: "alerts", form, address, secret: null },
+});
+const terms = { allowPrivate: true, consoleUrl: "https://console.example", now_ms: Date.parse(at) };
+const send = (form: keyof typeof channels, kind: DueNotice["kind"], name: string) =>
+  deliver(due(form, kind, name, channels[form].url), terms);
+const last = (form: keyof typeof channels) => channels[form].got.at(-1)!;
+
+test.each(forms)("%s takes every kind, with a title and a link to the console", async (form) => {
+  for (const kind of noticeKinds) {
+    expect([kind, await send(form, kind, "research"), channels[form].refused]).toEqual([kind, null, []]);
+    expect(last(form).title.length).toBeGreaterThan(10);
+    expect(last(form).link).toStartWith("https://console.example/");
+  }
+});
+
+test.each(forms)("%s shows how much is used, until when it lasts and when it starts anew", async (form) => {
+  await send(form, "usage.share_reached", "research");
+  expect(last(form)).toEqual({
+    title: "80 % of the limit of the week of team research of acme are used",
+    facts: {
+      Used: "$8.00",
+      Limit: "$10.00",
+      "At this pace full": "2026-11-30 08:00 UTC",
+      "Starts anew": "2026-11-30 08:00 UTC",
+    },
+    link: "https://console.example/organizations/acme/limits",
+  });
+});
+
+const hostile = [
+  "<!channel> <@U1> <https://evil.example|log in>",
+  "&lt;!here&gt; & <b>",
+  "[log in](https://evil.example) **now** _x_ ~y~ `z`",
+  "- a\n# b\n1. c\n> d",
+  "\\[x\\](https://evil.example)",
+  "{{DATE(2026-01-01,SHORT)}}",
+  "\u202e\u0000\ud800 名前 😀",
+  "x".repeat(5_000),
+  "&".repeat(5_000),
+  "😀".repeat(5_000),
+];
+
+test.each(forms)("%s gets no mention, no link and no emphasis by a name, however long it is", async (form) => {
+  const arbitrary = fc.sample(fc.string({ unit: "binary", minLength: 1, maxLength: 3_000 }), times(20, 300));
+  for (const name of [...hostile, ...arbitrary])
+    for (const kind of ["engine.down", "node.failing", "usage.share_reached"] as const) {
+      expect([name, await send(form, kind, name), channels[form].refused]).toEqual([name, null, []]);
+      if (name.length < 60 && kind === "engine.down") expect(last(form).title).toContain(name.toWellFormed());
+    }
+});
+
+test("a problem names neither the path nor the query of a URL that is a secret", async () => {
+  const gone = slackChannel();
+  gone.stop();
+  const wrong = channels.slack.url.replace("sig=", "sig=no");
+  for (const url of [gone.url, wrong, `http://127.0.0.1:1/${gone.secret}`, `https://127.0.0.1:1/${gone.secret}`]) {
+    const problem = await deliver(due("slack", "notice.test", "x", url), terms);
+    expect(problem).toBeString();
+    expect(problem).not.toContain("s3cret");
+  }
+  const closed = await deliver(due("slack", "notice.test", "x", gone.url), { ...terms, allowPrivate: false });
+  expect(closed).toBe("its URL does not begin with https://");
+  const { url, secret } = channels.slack;
+  const { pathname, search } = new URL(url);
+  for (const part of [url, pathname, pathname + search, `POST ${pathname}${search} HTTP/1.1`])
+    expect(withoutUrl(`it cannot be reached: ${part} failed`, url)).not.toContain(secret);
+});
+
+test("an address that no key here opens is not asked, and the problem says what to do", async () => {
+  const lost = { ...due("teams", "notice.test", "x", ""), address: null };
+  expect(await deliver(lost, terms)).toContain("sluice notice set acme --name alerts --url URL");
+});
