@@ -6,6 +6,7 @@ import { later } from "./later.tsx";
 import { AuditPage } from "./pages/audit.tsx";
 import { ConnectPage } from "./pages/connect.tsx";
 import { KeyPage } from "./pages/key.tsx";
+import { LimitRequestPage } from "./pages/limit-request.tsx";
 import { NodesPage } from "./pages/nodes.tsx";
 import { NowPage } from "./pages/now.tsx";
 import { OperatorsPage } from "./pages/operators.tsx";
@@ -75,5 +76,12 @@ export const pages: readonly PageEntry[] = [
   { path: "/audit", name: "Audit", key: "a", needs: "pageAudit", list: AuditPage },
   { path: "/teams", name: "Team", needs: "findTeam", under: "/organizations", hasParts: true, one: TeamPage },
   { path: "/keys", name: "Key", needs: "findKey", under: "/organizations", hasParts: true, one: KeyPage },
+  {
+    path: "/limit-requests",
+    name: "Request for more",
+    needs: "findLimitRequest",
+    under: "/organizations",
+    one: LimitRequestPage,
+  },
   { path: "/connect", name: "Connect", key: "c", needs: null, list: ConnectPage },
 ];

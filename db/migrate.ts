@@ -14,6 +14,7 @@ import ledgerSettlements from "./migrations/0001_baseline/ledger_settlements.sql
 import ledgerSubjects from "./migrations/0001_baseline/ledger_subjects.sql" with { type: "text" };
 import ledgerTables from "./migrations/0001_baseline/ledger_tables.sql" with { type: "text" };
 import ledgerWindows from "./migrations/0001_baseline/ledger_windows.sql" with { type: "text" };
+import limitRequests from "./migrations/0001_baseline/limit_requests.sql" with { type: "text" };
 import limits from "./migrations/0001_baseline/limits.sql" with { type: "text" };
 import partitions from "./migrations/0001_baseline/partitions.sql" with { type: "text" };
 import people from "./migrations/0001_baseline/people.sql" with { type: "text" };
@@ -38,6 +39,7 @@ const baseline = [
   administration,
   responses,
   limits,
+  limitRequests,
   ledgerTables,
   calendars,
   ledgerWindows,

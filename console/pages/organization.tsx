@@ -8,6 +8,7 @@ import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Keys } from "../parts/keys.tsx";
+import { LimitRequests } from "../parts/limit-requests.tsx";
 import { OrganizationLimits } from "../parts/limits.tsx";
 import { Notices } from "../parts/notices.tsx";
 import { Money } from "../parts/number.tsx";
@@ -27,6 +28,10 @@ type Organization = Answer<"findOrganization">;
 export function OrganizationPage({ id, tab }: PageProps) {
   const asked = useAnswer("findOrganization", { organization: id });
   const usage = useAnswer("readUsage", may("readUsage") ? { organization: id } : null);
+  const open = useAnswer(
+    "pageLimitRequests",
+    may("pageLimitRequests") ? { organization: id, state: "open", limit: open_max } : null,
+  );
   const changed = () => {
     for (const one of [asked, usage]) one.reload();
   };
@@ -49,7 +54,7 @@ export function OrganizationPage({ id, tab }: PageProps) {
           <Tabs
             base={`/organizations/${organization.slug}`}
             tab={tab}
-            of={tabsOf({ organization, usage, changed }).map((one) => one && withCommand(one, organization.slug))}
+            of={tabsOf({ organization, usage, open, changed }).map((one) => one && withCommand(one, organization.slug))}
           />
         )}
       </Show>
@@ -63,9 +68,18 @@ interface Of {
   changed: () => void;
 }
 
+interface OfTabs extends Of {
+  /** The open requests for more. */
+  open: Asked<Answer<"pageLimitRequests">>;
+}
+
+const open_max = 99;
+const countOf = ({ data, next_cursor }: Answer<"pageLimitRequests">) =>
+  next_cursor === null ? data.length : `${data.length}+`;
+
 type OwnTab = Tab & { verb: VerbName | null };
 
-function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
+function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false)[] {
   const { slug } = organization;
   return [
     {
@@ -105,6 +119,16 @@ function tabsOf({ organization, usage, changed }: Of): (OwnTab | false)[] {
       shows: () => (
         <Section title="Requests" aside={<a href={`/requests?organization=${slug}`}>With filters</a>}>
           <RequestList input={{ organization: slug }} without={["organization"]} />
+        </Section>
+      ),
+    },
+    may("pageLimitRequests") && {
+      name: open.answer ? `Asked for more (${countOf(open.answer)})` : "Asked for more",
+      path: "asked",
+      verb: "pageLimitRequests",
+      shows: () => (
+        <Section title="Requests for more">
+          <LimitRequests input={{ organization: slug }} none="Nobody has asked for more." changed={open.reload} />
         </Section>
       ),
     },

@@ -36,8 +36,8 @@ export type NodeDependencies = ResponsesDependencies;
 interface AppOptions {
   /** Whether /metrics is on this port. */
   metrics: boolean;
-  /** Absent if nobody can sign in. */
-  people?: IdentityParts | null;
+  /** Absent if nobody can sign in. `contextFor`: of verbs, for those who ask for more. */
+  people?: (IdentityParts & Pick<ManagementEntrance, "contextFor">) | null;
   /** The addresses of the console, the first one for links. Absent: there is none. */
   consoleOrigins?: () => readonly string[];
 }
@@ -49,7 +49,7 @@ export function app(dependencies: NodeDependencies, options: AppOptions) {
   return mount(dependencies, [
     ...operations.map((one) => (one === rootProbe ? withWelcome(one, { identity, consoleOrigins }) : one)),
     ...unlistedOperations,
-    ...(people ? serviceOperations(people) : []),
+    ...(people ? serviceOperations(people, people.contextFor) : []),
     ...(options.metrics ? metricsOperations : []),
   ]);
 }

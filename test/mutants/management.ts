@@ -78,10 +78,26 @@ export const management: Mutant[] = [
   {
     name: "an organization's administrators are not held to their own limits",
     file: "src/admin/management/own-limits.ts",
-    find: "if (within == null || !actor.startsWith(personal))",
-    replace: "if (within != null || !actor.startsWith(personal))",
+    find: "if (within == null || personId === null) return null;",
+    replace: "if (within != null || personId === null) return null;",
     caughtBy: [histories],
     rule: ownLimits,
+  },
+  {
+    name: "somebody approves their own request for more",
+    file: "src/admin/management/limit-requests.ts",
+    find: "if (request.personId === personActing(context.actor))",
+    replace: "if (false)",
+    caughtBy: ["test/admin/management/limit-requests.test.ts"],
+    rule: ownLimits,
+  },
+  {
+    name: "an expired request for more is still decided",
+    file: "src/stores/postgres/limit-requests.ts",
+    find: "state = 'open' and expires_at > store_now() for update",
+    replace: "state = 'open' for update",
+    caughtBy: ["test/admin/management/limit-requests.test.ts"],
+    rule: "docs/limits.md, Asking for more",
   },
   {
     name: "the limits of keys do not count",

@@ -96,7 +96,7 @@ create table notice_hook (
 create table notice (
   id uuid primary key,
   organization_id uuid not null references organization (id),
-  kind text not null check (kind in ('usage.share_reached', 'organization.suspended', 'key.expiring')),
+  kind text not null check (kind in ('usage.share_reached', 'organization.suspended', 'key.expiring', 'limit.requested')),
   -- The window and its share, the key and its expiry: the same is told once.
   about text not null,
   details jsonb not null,

@@ -14,6 +14,7 @@ import type { Standings } from "../../core/store/standing.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
 import type { StoredKey } from "../store/key.ts";
+import type { LimitRequestAdministration } from "../store/limit-requests.ts";
 import type { NoticeAdministration } from "../store/notices.ts";
 import type { OperatorAdministration } from "../store/operators.ts";
 import type { Organization } from "../store/organization.ts";
@@ -67,6 +68,7 @@ export interface ManagementStores {
   drains: DrainAdministration;
   fleet: Fleet;
   people: PeopleAdministration;
+  limitRequests: LimitRequestAdministration;
 }
 
 export interface ManagementOptions extends ManagementStores {

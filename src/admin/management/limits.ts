@@ -266,7 +266,7 @@ const pageOf = (input: { limit?: number | undefined; cursor?: string | undefined
 });
 
 /** Refuses the limits of an organization to those who do not administer the service. */
-function requireAdmin({ within }: ManagementContext, input: LimitChanges): void {
+export function requireAdmin({ within }: ManagementContext, input: LimitChanges): void {
   if (within === null) return;
   for (const field of ["own", "models", "raise"] as const)
     if (input[field] !== undefined)

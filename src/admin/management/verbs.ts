@@ -8,6 +8,7 @@ import { configurationVerbs } from "./configuration.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
 import { keyVerbs } from "./keys.ts";
+import { limitRequestVerbs } from "./limit-requests.ts";
 import { limitVerbs } from "./limits.ts";
 import { membershipVerbs } from "./memberships.ts";
 import { modelVerbs } from "./models.ts";
@@ -37,6 +38,7 @@ const listed = [
   ...keyVerbs,
   ...teamVerbs,
   ...limitVerbs,
+  ...limitRequestVerbs,
   ...usageVerbs,
   ...requestListVerbs,
   ...requestVerbs,

@@ -24,6 +24,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const { path, scope, metered, faultShape, refusedAs, request: body } = operation;
   const guarded = guardsOf(operation);
   const soon = together();
+  const faultBody = faultBodyOf(faultShape);
+  const linked = (fault: Fault, requestId: string) => withConsole(fault, requestId, dependencies.consoleUrl());
   /**
    * Resolves when all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. A refusal before that
    * is answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
@@ -46,11 +48,18 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   return frame(dependencies, {
     path,
     isTraced: scope !== null,
-    faultBody: faultBodyOf(faultShape),
+    faultBody: (fault, requestId, request) => faultBody(linked(fault, requestId), requestId, request),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
     ...(metered ? { failed: (call, fault) => refused(dependencies, call, metered, fault) } : {}),
     work: refusedAs ? (call) => work(call).catch((thrown) => Promise.reject(refusing(thrown, refusedAs))) : work,
   });
+}
+
+/** The fault of a limit, with a link to the request in the console, where its person can ask for more. */
+function withConsole(fault: Fault, requestId: string, origin: string | null): Fault {
+  if (origin === null || !fault.details.limit) return fault;
+  const body = { ...fault.details.body, console_url: `${origin}/requests/${requestId}` };
+  return new Fault(fault.code, fault.message, { ...fault.details, body });
 }
 
 /** The fault that clients of the operation get. A slow refusal stays as it is, because its wait depends on its type. */

@@ -1,5 +1,15 @@
 /** The ids of stored things as they are shown: a prefix and 32 hex digits, nearly always of a UUIDv7, which sorts by time. */
-export type IdPrefix = "org_" | "key_" | "lim_" | "mem_" | "op_" | "per_" | "req_" | "resp_" | "team_";
+export type IdPrefix =
+  | "org_"
+  | "key_"
+  | "lim_"
+  | "lreq_"
+  | "mem_"
+  | "op_"
+  | "per_"
+  | "req_"
+  | "resp_"
+  | "team_";
 
 /** The UUID inside an id, with dashes, as Postgres takes it; null if the text is no such id. */
 export function uuidOf(id: string, prefix: IdPrefix): string | null {

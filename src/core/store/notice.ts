@@ -1,6 +1,6 @@
 /** NOTICES to organizations by webhook (docs/notices.md). Implemented by `postgres`. */
 
-export type NoticeKind = "usage.share_reached" | "organization.suspended" | "key.expiring";
+export type NoticeKind = "usage.share_reached" | "organization.suspended" | "key.expiring" | "limit.requested";
 
 /** A notice to send now. Until its lease ends, only this node has it. */
 export interface DueNotice {

@@ -4,6 +4,7 @@
  */
 
 import type { Administration } from "../../admin/store/administration.ts";
+import type { LimitRequestAdministration } from "../../admin/store/limit-requests.ts";
 import type { NoticeAdministration } from "../../admin/store/notices.ts";
 import type { OperatorAdministration } from "../../admin/store/operators.ts";
 import type { OwnLimits } from "../../admin/store/own-limits.ts";
@@ -20,6 +21,7 @@ import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
 import { fleet } from "./fleet-reports.ts";
 import { keys } from "./keys.ts";
+import { limitRequests } from "./limit-requests.ts";
 import { limitValues } from "./limit-values.ts";
 import { managedPlans } from "./managed-plans.ts";
 import { noticeHooks } from "./notices.ts";
@@ -62,6 +64,7 @@ export function administrationStores(database: Database, context?: ActContext) {
     upstreamReports: store,
     fleet: store,
     people: store,
+    limitRequests: store,
   };
 }
 
@@ -76,6 +79,7 @@ export function administration(
   Fleet &
   Standings &
   PeopleAdministration &
+  LimitRequestAdministration &
   RequestList &
   UpstreamReports {
   const held = (other: string | null = null) => withAddress(heldToOwnLimits(database, own, other), address);
@@ -86,6 +90,7 @@ export function administration(
     ...keys(db),
     ...teams(db),
     ...limitValues(db, held),
+    ...limitRequests(db, held),
     ...operators(db),
     ...managedPlans(db),
     ...noticeHooks(db, sealing),

@@ -14,7 +14,7 @@ import type {
 import type { Budget } from "../../core/store/budget.ts";
 import { bare, uuidOf } from "../../core/store/ids.ts";
 import { budgetShown } from "./budgets.ts";
-import { type Changeable, change } from "./change.ts";
+import { type Changeable, change, type Made } from "./change.ts";
 import type { Database, Transaction } from "./database.ts";
 import { changeableKey } from "./keys.ts";
 import { limitedBy, readLimits, readPage, uuidOfLimitSubject } from "./limit-reading.ts";
@@ -39,21 +39,33 @@ export function limitValues(db: Database, actingOn: (person: string) => Database
     updateLimits: (subject, { actor, version }, patch) =>
       change(
         subject.subject === "person" ? actingOn(subject.id) : db,
-        changeable(subject),
+        changeableLimits(subject),
         { id: subject.id, actor, version },
-        async (tx, _, at) => {
-          const now = (await readLimits(tx, subject))!;
-          const whole = { ...subject, subject: "organization", id: subject.organizationId } as const;
-          const wanted = patch(now, (await readLimits(tx, whole))!);
-          const differing = changesOf(now, wanted);
-          if (differing.length === 0) return null;
-          const unsummed = await write(tx, { now, differing, at, actor });
-          const details = { ...audited(differing, "to"), before: audited(differing, "from") };
-          const owner = bare(subject.organizationId, "org_");
-          return { action: `${subject.subject}.limits`, details, owner, unsummed };
-        },
+        (tx, _, at) => setLimits(tx, { subject, actor, at }, patch),
       ),
   };
+}
+
+interface Setting {
+  subject: LimitSubject;
+  actor: string;
+  at: Date;
+}
+
+/** The change of limits itself, under the locks of `changeableLimits`. Null: nothing differs. */
+export async function setLimits(
+  tx: Transaction,
+  { subject, actor, at }: Setting,
+  patch: (now: SubjectLimits, organization: SubjectLimits) => LimitsChange,
+): Promise<Made<SubjectLimits> | null> {
+  const now = (await readLimits(tx, subject))!;
+  const whole = { ...subject, subject: "organization", id: subject.organizationId } as const;
+  const differing = changesOf(now, patch(now, (await readLimits(tx, whole))!));
+  if (differing.length === 0) return null;
+  const unsummed = await write(tx, { now, differing, at, actor });
+  const details = { ...audited(differing, "to"), before: audited(differing, "from") };
+  const owner = bare(subject.organizationId, "org_");
+  return { action: `${subject.subject}.limits`, details, owner, unsummed };
 }
 
 /** A value that differs: what it is for, as it is and as it is to be; null: there is none. */
@@ -142,7 +154,7 @@ function audited(differing: readonly Differing[], side: "from" | "to"): Record<s
 }
 
 /** The subject's own kind of thing, read as its limits. */
-function changeable(subject: LimitSubject): Changeable<object, SubjectLimits, "closed"> {
+export function changeableLimits(subject: LimitSubject): Changeable<object, SubjectLimits, "closed"> {
   const kind = kinds[subject.subject] as Changeable<object, unknown, "closed">;
   return {
     ...kind,

@@ -119,6 +119,20 @@ export async function addSuspensionNotice(tx: Transaction, owner: string, versio
   );
 }
 
+/** Writes the notice of somebody who asks for more, in the same transaction. `id`: that of the limit request. */
+export async function addLimitRequestNotice(
+  tx: Pick<Transaction, "query">,
+  owner: string,
+  { id, details }: { id: string; details: Record<string, unknown> },
+): Promise<void> {
+  await tx.query(
+    `${inserting}
+     select gen_random_uuid(), h.organization_id, 'limit.requested', $2::text, $3::text::jsonb, store_now(), store_now()
+     from notice_hook h where h.organization_id = $4 and ${roomy} on conflict do nothing`,
+    [waiting_max, id, JSON.stringify(details), owner],
+  );
+}
+
 /** A notice of a node that died is claimed by another once its lease is over. */
 const claiming = `
   update notice n set attempts = n.attempts + 1, next_attempt_at = store_now() + make_interval(secs => $2)

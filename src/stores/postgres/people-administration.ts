@@ -153,6 +153,8 @@ async function endSessions(tx: Transaction, id: string): Promise<void> {
 async function erase(tx: Transaction, id: string, at: Date): Promise<void> {
   await tx.drizzle.delete(membership).where(eq(membership.personId, id));
   await endSessions(tx, id);
+  // Their messages are the person's own words.
+  await tx.query("delete from limit_request where person_id = $1", [id]);
   await tx.query(
     "update sign_in set ended_at = $2, tokens = null, refreshing_by = null, address = '' where person_id = $1 and ended_at is null",
     [id, at],

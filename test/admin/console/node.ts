@@ -20,6 +20,8 @@ interface Person {
   account: string;
   id: string;
   request: string;
+  /** Asks for more for the own key. */
+  limitRequest: string;
 }
 
 /** As whom one can be signed in: operators by their token, a member and an organization's administrator by the issuer. */
@@ -90,7 +92,8 @@ async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, n
   provider.claims.set(account, { name, groups, email: `${account}@example.com`, email_verified: true });
   const browser = new Browser();
   const page = await browser.visit(`${consoleUrl}/sign-in`);
-  const { body } = await browser.call(page, "/session", { secret: await browser.redeem(page) });
+  const secret = await browser.redeem(page);
+  const { body } = await browser.call(page, "/session", { secret });
   const id = body!.id as string;
   const words = [
     "--org",
@@ -102,16 +105,21 @@ async function person({ provider, sluice, consoleUrl }: PeopleNode, { account, n
     "--limit",
     "week=0.0005",
   ];
-  const { key } = await sluice.json<{ key: string }>("key", "create", ...words);
+  const { id: keyId, key } = await sluice.json<{ id: string; key: string }>("key", "create", ...words);
   const answer = await sluice.post("/v1/chat/completions", { model: models[0], max_tokens: 20, messages }, { key });
   await answer.text();
-  return { account, id, request: answer.headers.get("x-service-request-id")! };
+  const asked = { limit: "week", of: "key", key: keyId, message: markup };
+  const more = await browser.call(page, "/management/v1/limit-requests", { method: "POST", secret, body: asked });
+  const limitRequest = more.body!.id as string;
+  return { account, id, request: answer.headers.get("x-service-request-id")!, limitRequest };
 }
 
 /** The parts of the page of an organization. */
 const organizationParts = [
   "",
-  ...["limits", "teams", "people", "keys", "requests", "notices", "audit", "settings"].map((part) => `/${part}`),
+  ...["limits", "teams", "people", "keys", "requests", "asked", "notices", "audit", "settings"].map(
+    (part) => `/${part}`,
+  ),
 ];
 
 /** The pages that somebody sees, and one of each thing. */
@@ -119,7 +127,9 @@ export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Prom
   const [request] = await sluice.json<{ id: string }[]>("request", "list");
   const own = ["/usage", "/usage?by=model", "/requests", "/models", `/models/${models[0]}`, "/connect", "/nowhere"];
   const [hers] = await sluice.json<{ id: string }[]>("key", "list", "--person", people.member.id);
-  if (role === "member") return ["/you", ...own, `/requests/${people.member.request}`, `/keys/${hers!.id}`];
+  const limitRequest = `/limit-requests/${people.member.limitRequest}`;
+  if (role === "member")
+    return ["/you", ...own, `/requests/${people.member.request}`, `/keys/${hers!.id}`, limitRequest];
   const ofOrganization = (slug: string) => organizationParts.map((part) => `/organizations/${slug}${part}`);
   const [team] = await sluice.json<{ id: string }[]>("team", "list", "--org", sluice.organization);
   const things = [
@@ -128,7 +138,7 @@ export async function pathsOf({ sluice, people }: ConsoleNode, role: Role): Prom
     ...["", "/requests"].map((part) => `/keys/${hers!.id}${part}`),
   ];
   const inside = [...own, `/requests/${request!.id}`, ...ofOrganization(sluice.organization), ...things];
-  const managed = [...inside, "/audit", "/people"];
+  const managed = [...inside, limitRequest, "/audit", "/people"];
   if (role === "lead") return ["/you", ...managed];
   if (role === "organization-admin") return managed;
   const machines = ["/engines", "/engines/simulator", "/nodes", "/plans", "/plans/pro"];

@@ -50,6 +50,13 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       resume: async () => [],
     },
     fleet: { listProcesses: async () => [] },
+    limitRequests: {
+      openLimitRequest: async () => "already",
+      findLimitRequest: async () => null,
+      pageLimitRequests: async () => ({ items: [], hasMore: false }),
+      approveLimitRequest: async () => "gone",
+      closeLimitRequest: async () => "gone",
+    },
     people: {
       findPerson: async () => null,
       pagePeople: async () => ({ items: [], hasMore: false }),

@@ -32,6 +32,7 @@ export function memoryStores(of: Databases): ManagementStores {
     notices: partly({}),
     drains: partly({}),
     fleet: partly({}),
+    limitRequests: partly({}),
   };
 }
 
