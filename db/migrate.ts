@@ -7,6 +7,7 @@ import administration from "./migrations/0001_baseline/administration.sql" with 
 import audit from "./migrations/0001_baseline/audit.sql" with { type: "text" };
 import calendars from "./migrations/0001_baseline/calendars.sql" with { type: "text" };
 import directory from "./migrations/0001_baseline/directory.sql" with { type: "text" };
+import invitations from "./migrations/0001_baseline/invitations.sql" with { type: "text" };
 import ledgerAdmissions from "./migrations/0001_baseline/ledger_admissions.sql" with { type: "text" };
 import ledgerBook from "./migrations/0001_baseline/ledger_book.sql" with { type: "text" };
 import ledgerCommands from "./migrations/0001_baseline/ledger_commands.sql" with { type: "text" };
@@ -36,6 +37,7 @@ export interface Migration {
 const baseline = [
   directory,
   people,
+  invitations,
   administration,
   responses,
   limits,

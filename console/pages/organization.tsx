@@ -7,6 +7,7 @@ import type { PageProps } from "../pages.ts";
 import { Show } from "../parts/asked.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
 import { CommandLine } from "../parts/command-line.tsx";
+import { Invitations } from "../parts/invitations.tsx";
 import { Keys } from "../parts/keys.tsx";
 import { LimitRequests } from "../parts/limit-requests.tsx";
 import { OrganizationLimits } from "../parts/limits.tsx";
@@ -106,9 +107,12 @@ function tabsOf({ organization, usage, open, changed }: OfTabs): (OwnTab | false
       path: "people",
       verb: "pagePeople",
       shows: () => (
-        <Section title="People" aside={<a href={`/people?organization=${slug}`}>With filters</a>}>
-          <PeopleList input={{ organization: slug }} cursor="people" />
-        </Section>
+        <>
+          <Section title="People" aside={<a href={`/people?organization=${slug}`}>With filters</a>}>
+            <PeopleList input={{ organization: slug }} cursor="people" />
+          </Section>
+          {may("pageInvitations") && <Invitations organization={slug} />}
+        </>
       ),
     },
     { name: "Keys", path: "keys", verb: "pageKeys", shows: () => <Keys organization={slug} /> },

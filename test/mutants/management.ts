@@ -92,6 +92,22 @@ export const management: Mutant[] = [
     rule: ownLimits,
   },
   {
+    name: "an invitation is taken although who invites lost the role",
+    file: "src/stores/postgres/invitations.ts",
+    find: "if (!(await mayInvite(tx, one, at)))",
+    replace: "if (false)",
+    caughtBy: ["test/admin/management/invitations.test.ts"],
+    rule: "docs/identity.md, Invitations",
+  },
+  {
+    name: "an invitation moves somebody who is in the organization",
+    file: "src/stores/postgres/invitations.ts",
+    find: "  where not exists (select from membership m where m.person_id = $1 and m.organization_id = $2 and m.ended_at is null)\n",
+    replace: "",
+    caughtBy: ["test/admin/management/invitations.test.ts"],
+    rule: "docs/identity.md, Invitations",
+  },
+  {
     name: "an expired request for more is still decided",
     file: "src/stores/postgres/limit-requests.ts",
     find: "state = 'open' and expires_at > store_now() for update",

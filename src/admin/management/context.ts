@@ -13,6 +13,7 @@ import type { RefusedRequests } from "../../core/store/refused.ts";
 import type { Standings } from "../../core/store/standing.ts";
 import type { Administration } from "../store/administration.ts";
 import { canonical } from "../store/audit-chain.ts";
+import type { InvitationAdministration } from "../store/invitations.ts";
 import type { StoredKey } from "../store/key.ts";
 import type { LimitRequestAdministration } from "../store/limit-requests.ts";
 import type { NoticeAdministration } from "../store/notices.ts";
@@ -69,6 +70,7 @@ export interface ManagementStores {
   fleet: Fleet;
   people: PeopleAdministration;
   limitRequests: LimitRequestAdministration;
+  invitations: InvitationAdministration;
 }
 
 export interface ManagementOptions extends ManagementStores {

@@ -277,7 +277,7 @@ export function requireAdmin({ within }: ManagementContext, input: LimitChanges)
 export async function newLimits(
   { administration, currency: used }: ManagementContext,
   { id, slug }: Organization,
-  { limits, whose }: { limits: LimitValueChanges | null | undefined; whose: "team" | "key" },
+  { limits, whose }: { limits: LimitValueChanges | null | undefined; whose: "team" | "key" | "person" },
 ): Promise<Budget> {
   const currency = await used();
   const value = newValue(limits, currency);

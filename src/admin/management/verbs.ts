@@ -7,6 +7,7 @@ import { calendarVerbs } from "./calendars.ts";
 import { configurationVerbs } from "./configuration.ts";
 import { consoleVerbs } from "./console.ts";
 import { fleetVerbs } from "./fleet.ts";
+import { invitationVerbs } from "./invitations.ts";
 import { keyVerbs } from "./keys.ts";
 import { limitRequestVerbs } from "./limit-requests.ts";
 import { limitVerbs } from "./limits.ts";
@@ -54,6 +55,7 @@ const listed = [
   ...operatorVerbs,
   ...personVerbs,
   ...membershipVerbs,
+  ...invitationVerbs,
   ...searchVerbs,
   ...consoleVerbs,
 ] as const;

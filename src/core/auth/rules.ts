@@ -13,16 +13,19 @@ export function matching(rules: readonly Rule[], { issuer }: Pick<Issuer, "issue
 }
 
 function isMet({ claim, wanted }: Rule, claims: Claims): boolean {
-  if (claim === "email") return "is" in wanted && verifiedEmail(claims) === wanted.is.toLowerCase();
+  if (claim === "email") return "is" in wanted && verifiedEmail(claims) === lowered(wanted.is);
   const found = claimIn(claims, claim);
   return "is" in wanted ? found === wanted.is : Array.isArray(found) && found.includes(wanted.has);
 }
+
+/** Letters that become others in lower case, as the Kelvin sign does, would make two addresses one: A to Z alone are lowered. */
+export const lowered = (address: string): string => address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /** The e-mail address in lower case; null unless the issuer says that it is verified. Some issuers say so in words. */
 export function verifiedEmail(claims: Claims): string | null {
   const email = ownIn(claims, "email");
   const isVerified = [true, "true"].includes(ownIn(claims, "email_verified") as boolean | string);
-  return typeof email === "string" && isPlain(email) && isVerified ? email.toLowerCase() : null;
+  return typeof email === "string" && isPlain(email) && isVerified ? lowered(email) : null;
 }
 
 /** A claim by its name; else, as Keycloak nests them, by a path with dots. */

@@ -3,7 +3,7 @@ import Type from "typebox";
 import { instant as instantText, nullable } from "../protocol/shapes/contract.ts";
 import type { Value } from "../schema/codec.ts";
 
-const kinds = ["org", "key", "op", "req", "team", "per", "lreq"] as const;
+const kinds = ["org", "key", "op", "req", "team", "per", "lreq", "inv"] as const;
 
 /** An ID: a prefix that says of what, and a UUIDv7 in hexadecimal digits. */
 export const id = (prefix: (typeof kinds)[number]) =>

@@ -1,6 +1,7 @@
 /** The ids of stored things as they are shown: a prefix and 32 hex digits, nearly always of a UUIDv7, which sorts by time. */
 export type IdPrefix =
   | "org_"
+  | "inv_"
   | "key_"
   | "lim_"
   | "lreq_"

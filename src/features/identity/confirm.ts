@@ -15,6 +15,11 @@ export interface Confirming {
   newUuid(): string;
 }
 
+export interface Occasion {
+  /** Somebody signs in, in a browser: invitations are taken then alone. */
+  isSignIn?: boolean;
+}
+
 /** The claims do not say who somebody is. */
 export class NoSubject extends Error {}
 
@@ -23,6 +28,7 @@ export async function confirmPerson(
   { people, identity, newUuid }: Confirming,
   issuer: Issuer,
   claims: Claims,
+  { isSignIn = false }: Occasion = {},
 ): Promise<Confirmed> {
   const subject = subjectIn(issuer, claims);
   if (subject === null)
@@ -40,6 +46,7 @@ export async function confirmPerson(
     kind,
     ...detailsIn(issuer, claims),
     memberships,
+    invited: isSignIn ? verifiedEmail(claims) : null,
     keysEndAfter_ms: identity.keysOfLeavers === "revoke" ? identity.confirmedMax_ms : null,
   });
 }

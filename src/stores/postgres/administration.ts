@@ -4,6 +4,7 @@
  */
 
 import type { Administration } from "../../admin/store/administration.ts";
+import type { InvitationAdministration } from "../../admin/store/invitations.ts";
 import type { LimitRequestAdministration } from "../../admin/store/limit-requests.ts";
 import type { NoticeAdministration } from "../../admin/store/notices.ts";
 import type { OperatorAdministration } from "../../admin/store/operators.ts";
@@ -20,6 +21,7 @@ import { listAudit, readAuditHead, withAddress } from "./acts.ts";
 import type { Database } from "./database.ts";
 import { drainAdministration } from "./drains.ts";
 import { fleet } from "./fleet-reports.ts";
+import { invitations } from "./invitations.ts";
 import { keys } from "./keys.ts";
 import { limitRequests } from "./limit-requests.ts";
 import { limitValues } from "./limit-values.ts";
@@ -65,6 +67,7 @@ export function administrationStores(database: Database, context?: ActContext) {
     fleet: store,
     people: store,
     limitRequests: store,
+    invitations: store,
   };
 }
 
@@ -80,6 +83,7 @@ export function administration(
   Standings &
   PeopleAdministration &
   LimitRequestAdministration &
+  InvitationAdministration &
   RequestList &
   UpstreamReports {
   const held = (other: string | null = null) => withAddress(heldToOwnLimits(database, own, other), address);
@@ -91,6 +95,7 @@ export function administration(
     ...teams(db),
     ...limitValues(db, held),
     ...limitRequests(db, held),
+    ...invitations(db),
     ...operators(db),
     ...managedPlans(db),
     ...noticeHooks(db, sealing),

@@ -20,7 +20,7 @@ import { changeableKey } from "./keys.ts";
 import { limitedBy, readLimits, readPage, uuidOfLimitSubject } from "./limit-reading.ts";
 import { changeableOrganization } from "./organization-change.ts";
 import { arrayOf, writeValue } from "./own-value.ts";
-import { limitedPerson } from "./people-administration.ts";
+import { limitedPerson } from "./person.ts";
 import { refreshLimits } from "./refresh-limits.ts";
 import { announceChange } from "./revocations.ts";
 import { plainly } from "./rows.ts";

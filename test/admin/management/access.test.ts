@@ -30,6 +30,7 @@ let book: ReturnType<typeof ledger>;
 let requestId: string;
 let operatorId: string;
 let limitRequestId: string;
+let invitationId: string;
 beforeAll(async () => {
   world = await ownWorld();
   book = ledger(world.db, { recovery: "checkpoint" });
@@ -50,6 +51,7 @@ beforeAll(async () => {
   operatorId = (await manage.createOperator({ name: "zoe", role: "viewer" })).id;
   const ann = actingAs(world.db, callersIn(world).member);
   limitRequestId = (await ann.requestLimit({ limit: "requests_per_minute", amount: "120", message: "The release" })).id;
+  invitationId = (await manage.createInvitation({ email: "zed@example.com", ...acme })).id;
   const asked = { ...admitOf(world.acme), keyId: keys.key };
   requestId = asked.requestId;
   await book.run([asked]);
@@ -139,6 +141,9 @@ const inputs: Record<VerbName, (id: string) => object> = {
   forgetPerson: () => ({ person: world.people.ann }),
   giveMembership: () => ({ person: world.people.ann, ...acme, role: "organization-admin" }),
   takeMembership: () => ({ person: world.people.ann, ...acme }),
+  createInvitation: () => ({ email: "new@example.com", ...acme }),
+  pageInvitations: () => acme,
+  revokeInvitation: () => ({ id: invitationId }),
   search: () => ({ ...acme, text: "ann" }),
   createConsoleLink: () => ({}),
 };

@@ -50,6 +50,12 @@ export function emptyLedger(overrides: Partial<Stores["ledger"]> = {}): Stores {
       resume: async () => [],
     },
     fleet: { listProcesses: async () => [] },
+    invitations: {
+      createInvitation: async () => "already",
+      findInvitation: async () => null,
+      pageInvitations: async () => ({ items: [], hasMore: false }),
+      revokeInvitation: async () => null,
+    },
     limitRequests: {
       openLimitRequest: async () => "already",
       findLimitRequest: async () => null,

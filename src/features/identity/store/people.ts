@@ -104,6 +104,8 @@ export interface Confirmation {
   at?: Date | undefined;
   /** The memberships by rules, of which the first in an organization counts. Null: the memberships stay. */
   memberships: readonly NamedMembership[] | null;
+  /** At a sign-in the address that these claims verify, which takes the invitations of it. Absent or null: none is taken. */
+  invited?: string | null | undefined;
   /** If the person returns to an organization after longer than this, the old keys there are revoked. Null: they work again. */
   keysEndAfter_ms?: number | null | undefined;
 }

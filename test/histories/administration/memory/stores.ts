@@ -33,6 +33,7 @@ export function memoryStores(of: Databases): ManagementStores {
     drains: partly({}),
     fleet: partly({}),
     limitRequests: partly({}),
+    invitations: partly({}),
   };
 }
 
