@@ -52,10 +52,7 @@ export interface InvitationQuery extends Page {
 
 export interface InvitationAdministration {
   /** `member`: somebody with this address is in the organization. `already`: the address is invited. `too_many`: too many are open. */
-  createInvitation(
-    wanted: NewInvitation,
-    actor: Actor,
-  ): Promise<StoredInvitation | "member" | "already" | "too_many">;
+  createInvitation(wanted: NewInvitation, actor: Actor): Promise<StoredInvitation | "member" | "already" | "too_many">;
   findInvitation(id: string): Promise<StoredInvitation | null>;
   /** Pages through them in the order in which they were made. */
   pageInvitations(query: InvitationQuery): Promise<PageOf<StoredInvitation>>;
