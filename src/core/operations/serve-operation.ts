@@ -25,7 +25,6 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   const guarded = guardsOf(operation);
   const soon = together();
   const faultBody = faultBodyOf(faultShape);
-  const linked = (fault: Fault, requestId: string) => withConsole(fault, requestId, dependencies.consoleUrl());
   /**
    * Resolves when all requests of this poll have come as far: docs/design/runtime.md, Bun as a server. A refusal before that
    * is answered at once: while an answer is outstanding, the runtime takes no further request of its connection.
@@ -48,7 +47,8 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
   return frame(dependencies, {
     path,
     isTraced: scope !== null,
-    faultBody: (fault, requestId, request) => faultBody(linked(fault, requestId), requestId, request),
+    faultBody: (fault, requestId, request) =>
+      faultBody(withConsole(dependencies, fault, requestId), requestId, request),
     ...(operation.faultHeaders ? { faultHeaders: operation.faultHeaders } : {}),
     ...(metered ? { failed: (call, fault) => refused(dependencies, call, metered, fault) } : {}),
     work: refusedAs ? (call) => work(call).catch((thrown) => Promise.reject(refusing(thrown, refusedAs))) : work,
@@ -56,8 +56,9 @@ export function serveOperation(dependencies: Dependencies, operation: Operation)
 }
 
 /** The fault of a limit, with a link to the request in the console, where its person can ask for more. */
-function withConsole(fault: Fault, requestId: string, origin: string | null): Fault {
-  if (origin === null || !fault.details.limit) return fault;
+function withConsole({ consoleUrl }: Dependencies, fault: Fault, requestId: string): Fault {
+  const origin = fault.details.limit ? consoleUrl() : null;
+  if (origin === null) return fault;
   const body = { ...fault.details.body, console_url: `${origin}/requests/${requestId}` };
   return new Fault(fault.code, fault.message, { ...fault.details, body });
 }
